@@ -1,0 +1,4 @@
+export * from "./client.ts";
+export * from "./clock.ts";
+export * from "./resource.ts";
+export * from "./store.ts";
