@@ -1,1 +1,5 @@
-// Filled by the package's own modules.
+export * from "./api-server.ts";
+export * from "./free-port.ts";
+export * from "./kubectl.ts";
+export * from "./shared-api-server.ts";
+export * from "./wait-for.ts";

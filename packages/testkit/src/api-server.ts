@@ -1,0 +1,182 @@
+/** A real etcd and kube-apiserver on loopback, in a folder of their own, for integration tests. */
+import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createAuthority, toolPath, type Authority, type KeyPair } from "@pko/cluster";
+
+import { spawnChild, type ChildProcess } from "./child-process.ts";
+import { freePort } from "./free-port.ts";
+import { kubectlFor, type Kubectl } from "./kubectl.ts";
+import { waitFor } from "./wait-for.ts";
+
+export interface User {
+  readonly name: string;
+  readonly groups?: readonly string[];
+}
+
+export interface ApiServer {
+  readonly url: string;
+  /** The certificate authority of server and clients, in PEM. */
+  readonly authority: Authority;
+  readonly admin: KeyPair;
+  /** Path of a kubeconfig of a cluster admin. */
+  readonly kubeconfig: string;
+  readonly folder: string;
+  readonly kubectl: Kubectl;
+  /** Stops the API server as a crash does. etcd lives on. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data; returns when it is ready. */
+  restart(): Promise<void>;
+  /** Stops everything and removes the folder. */
+  stop(): Promise<void>;
+}
+
+const readyTimeoutMs = 60_000;
+const folderPrefix = "pko-apiserver-";
+
+export async function startApiServer(): Promise<ApiServer> {
+  await removeLeftovers();
+  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`));
+  const layout = await prepare(folder);
+  const etcd = spawnChild({ command: etcdCommand(layout), logFile: join(folder, "etcd.log") });
+  let apiServer = spawnApiServer(layout);
+  const ready = async (): Promise<void> => waitUntilReady(layout, [etcd, apiServer]);
+  const stop = async (): Promise<void> => {
+    await Promise.all([apiServer.stop("SIGKILL"), etcd.stop("SIGKILL")]);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await ready();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    ...layout,
+    kubectl: kubectlFor({ kubeconfig: layout.kubeconfig, cacheFolder: join(folder, "kubectl-cache") }),
+    kill: () => apiServer.stop("SIGKILL"),
+    async restart() {
+      if (apiServer.running) await apiServer.stop("SIGKILL");
+      apiServer = spawnApiServer(layout);
+      await ready();
+    },
+    stop,
+  };
+}
+
+/** A killed test run takes its servers with it, but not their folders. */
+async function removeLeftovers(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(folderPrefix));
+  const dead = names.filter((name) => !isAlive(Number.parseInt(name.slice(folderPrefix.length), 10)));
+  await Promise.all(dead.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+interface Layout {
+  readonly folder: string;
+  readonly url: string;
+  readonly port: number;
+  readonly etcdPort: number;
+  readonly etcdPeerPort: number;
+  readonly authority: Authority;
+  readonly admin: KeyPair;
+  readonly kubeconfig: string;
+}
+
+async function prepare(folder: string): Promise<Layout> {
+  const authority = await createAuthority("testkit");
+  const [server, admin, serviceAccounts] = await Promise.all([
+    authority.issue({ commonName: "kube-apiserver", ips: ["127.0.0.1"], dns: ["localhost", "kubernetes.default.svc"] }),
+    authority.issue({ commonName: "admin", organization: "system:masters" }),
+    authority.issue({ commonName: "service-accounts" }),
+  ]);
+  await Promise.all([
+    ...["etcd", "kube-apiserver"].map((name) => symlink(toolPath("kube"), join(folder, name))),
+    ...Object.entries({ authority, server, admin, serviceAccounts }).flatMap(([name, pair]) => [
+      Bun.write(join(folder, `${name}.crt`), pair.cert),
+      Bun.write(join(folder, `${name}.key`), pair.key),
+    ]),
+  ]);
+  const [port, etcdPort, etcdPeerPort] = [await freePort(), await freePort(), await freePort()];
+  const url = `https://127.0.0.1:${port}`;
+  const kubeconfig = join(folder, "kubeconfig");
+  await Bun.write(kubeconfig, adminKubeconfig(url));
+  return { folder, url, port, etcdPort, etcdPeerPort, authority, admin, kubeconfig };
+}
+
+/** JSON is YAML. Paths are relative: to the file's folder. */
+function adminKubeconfig(server: string): string {
+  const cluster = { server, "certificate-authority": "authority.crt" };
+  const user = { "client-certificate": "admin.crt", "client-key": "admin.key" };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "testkit", cluster }],
+    users: [{ name: "admin", user }],
+    contexts: [{ name: "testkit", context: { cluster: "testkit", user: "admin" } }],
+    "current-context": "testkit",
+  });
+}
+
+function etcdCommand(layout: Layout): string[] {
+  const client = `http://127.0.0.1:${layout.etcdPort}`;
+  const peer = `http://127.0.0.1:${layout.etcdPeerPort}`;
+  return [
+    join(layout.folder, "etcd"),
+    `--data-dir=${join(layout.folder, "etcd-data")}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+    "--unsafe-no-fsync",
+    "--log-level=warn",
+  ];
+}
+
+function spawnApiServer(layout: Layout): ChildProcess {
+  const file = (name: string): string => join(layout.folder, name);
+  const command = [
+    file("kube-apiserver"),
+    `--etcd-servers=http://127.0.0.1:${layout.etcdPort}`,
+    `--secure-port=${layout.port}`,
+    "--bind-address=127.0.0.1",
+    "--advertise-address=127.0.0.1",
+    "--endpoint-reconciler-type=none",
+    `--tls-cert-file=${file("server.crt")}`,
+    `--tls-private-key-file=${file("server.key")}`,
+    `--client-ca-file=${file("authority.crt")}`,
+    `--service-account-key-file=${file("serviceAccounts.crt")}`,
+    `--service-account-signing-key-file=${file("serviceAccounts.key")}`,
+    "--service-account-issuer=https://kubernetes.default.svc",
+    "--service-cluster-ip-range=10.96.0.0/16",
+    "--authorization-mode=RBAC",
+    // No controller manager makes the default service accounts here, and pods must be creatable all the same.
+    "--disable-admission-plugins=ServiceAccount",
+    "--allow-privileged=true",
+    "--profiling=false",
+  ];
+  return spawnChild({ command, logFile: file("kube-apiserver.log") });
+}
+
+async function waitUntilReady(layout: Layout, children: readonly ChildProcess[]): Promise<void> {
+  const tls = { ca: layout.authority.cert, cert: layout.admin.cert, key: layout.admin.key };
+  const isReady = async (): Promise<boolean> => {
+    const response = await fetch(`${layout.url}/readyz`, { tls, signal: AbortSignal.timeout(5000) });
+    return response.ok;
+  };
+  const stopped = Promise.race(children.map(async (child) => child.exited.then(() => child)));
+  const failed = await Promise.race([
+    stopped,
+    waitFor(isReady, { timeoutMs: readyTimeoutMs, what: "the API server to be ready" }),
+  ]);
+  if (failed !== true) throw new Error(`the API server did not start:\n${await failed.log()}`);
+}

@@ -1,0 +1,47 @@
+/** Children that never outlive this process: the kernel kills them when it dies, however it dies. */
+import { openSync } from "node:fs";
+
+export interface ChildProcess {
+  readonly pid: number;
+  /** The end of its log, for the error that says why it stopped. */
+  readonly log: () => Promise<string>;
+  readonly running: boolean;
+  readonly exited: Promise<number>;
+  /** Sends the signal and waits for the end; SIGKILL follows when it takes too long. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface ChildOptions {
+  readonly command: readonly string[];
+  readonly logFile: string;
+}
+
+const stopGraceMs = 5000;
+
+export function spawnChild(options: ChildOptions): ChildProcess {
+  const log = openSync(options.logFile, "a");
+  const child = Bun.spawn(["setpriv", "--pdeathsig", "KILL", "--", ...options.command], {
+    stdin: "ignore",
+    stdout: log,
+    stderr: log,
+    env: { PATH: process.env["PATH"] ?? "" },
+  });
+  return {
+    pid: child.pid,
+    log: async () => tail(await Bun.file(options.logFile).text()),
+    get running() {
+      return child.exitCode === null && child.signalCode === null;
+    },
+    exited: child.exited,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      const timer = setTimeout(() => child.kill("SIGKILL"), stopGraceMs);
+      await child.exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function tail(text: string): string {
+  return text.trimEnd().split("\n").slice(-15).join("\n");
+}

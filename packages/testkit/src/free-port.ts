@@ -1,0 +1,27 @@
+/** Ports for servers of tests. */
+import { createServer } from "node:net";
+
+// Below Linux's ephemeral range: while a server is down for a restart, no outgoing connection can take its port, and
+// no client can connect to itself on it.
+const first = 20_000;
+const last = 32_000;
+const given = new Set<number>();
+
+/** Never the same twice in one process, though the first is not listened on yet. */
+export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const port = first + Math.floor(Math.random() * (last - first));
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    return port;
+  }
+  throw new Error(`no free port between ${first} and ${last}`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen({ port, host: "127.0.0.1" }, () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,15 @@
+/** The one API server of a test run: started by the first test that asks for it, stopped by preload.ts. */
+import { startApiServer, type ApiServer } from "./api-server.ts";
+
+let shared: Promise<ApiServer> | undefined;
+
+export async function sharedApiServer(): Promise<ApiServer> {
+  shared ??= startApiServer();
+  return await shared;
+}
+
+export async function stopSharedApiServer(): Promise<void> {
+  const server = await shared?.catch(() => undefined);
+  shared = undefined;
+  await server?.stop();
+}

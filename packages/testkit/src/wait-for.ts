@@ -1,0 +1,33 @@
+/** Waiting for a fact in a test: bounded, and clear about what never came. */
+
+export interface WaitOptions {
+  readonly timeoutMs?: number;
+  /** What is waited for, for the message of a time-out. */
+  readonly what?: string;
+}
+
+const pollMs = 20;
+
+/**
+ * Returns the first value of `condition` that is not undefined or false. An error it throws counts as "not yet", and is
+ * the cause when time runs out: so an `expect` may stand in it.
+ */
+export async function waitFor<T>(
+  condition: () => T | undefined | false | Promise<T | undefined | false>,
+  options: WaitOptions = {},
+): Promise<T> {
+  const { timeoutMs = 10_000, what = condition.toString() } = options;
+  const deadline = performance.now() + timeoutMs;
+  let cause: unknown;
+  do {
+    try {
+      const value = await condition();
+      if (value !== undefined && value !== false) return value;
+      cause = undefined;
+    } catch (error) {
+      cause = error;
+    }
+    await Bun.sleep(pollMs);
+  } while (performance.now() < deadline);
+  throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`, { cause });
+}
