@@ -1,0 +1,254 @@
+/**
+ * Prometheus metrics: counters, gauges and histograms with labels, exposed as text.
+ *
+ * Our own and not `prom-client`: importing that and exposing one histogram costs 17 MB resident under Bun (measured,
+ * 15.1.3), the same with this module 3.5 MB; and the text format, all we need of it, has been stable for ten years.
+ */
+
+export interface MetricNames<L extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly L[];
+  /** Most label sets this metric may hold; further ones are dropped and counted in `metrics_series_dropped_total`. */
+  readonly maxSeries?: number;
+}
+
+export interface HistogramNames<L extends string> extends MetricNames<L> {
+  /** Upper bounds in ascending order, without +Inf. */
+  readonly buckets: readonly number[];
+}
+
+export type Labels<L extends string> = Readonly<Record<L, string>>;
+
+export interface Counter<L extends string> {
+  increment(labels: Labels<L>, by?: number): void;
+}
+
+export interface Gauge<L extends string> {
+  set(labels: Labels<L>, value: number): void;
+  remove(labels: Labels<L>): void;
+  /** Forgets every label set, so that a collector can state them anew. */
+  clear(): void;
+}
+
+export interface Histogram<L extends string> {
+  observe(labels: Labels<L>, value: number): void;
+}
+
+/** Asking twice for a metric of one name gives the same metric; asking for it with another shape throws. */
+export interface Registry {
+  counter<const L extends string = never>(names: MetricNames<L>): Counter<L>;
+  gauge<const L extends string = never>(names: MetricNames<L>): Gauge<L>;
+  histogram<const L extends string = never>(names: HistogramNames<L>): Histogram<L>;
+  /** Runs `collect` before each exposition: for values that are cheaper to read than to keep. Returns its removal. */
+  onCollect(collect: () => void): () => void;
+  /** The exposition in Prometheus' text format, version 0.0.4. */
+  expose(): string;
+}
+
+export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+const defaultMaxSeries = 1000;
+const validName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const validLabel = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
+
+type AnyLabels = Readonly<Record<string, string>>;
+type Kind = "counter" | "gauge" | "histogram";
+
+interface Sample {
+  value: number;
+  /** Histograms only: how many observations fell into each bucket, not cumulated. */
+  readonly counts: number[];
+  count: number;
+}
+
+/** All series of one metric. The key of a series is its rendered label text, which is also what is exposed. */
+class Family implements Counter<string>, Gauge<string>, Histogram<string> {
+  readonly kind: Kind;
+  readonly names: HistogramNames<string>;
+  readonly shape: string;
+  readonly #onDrop: (metric: string) => void;
+  readonly #samples = new Map<string, Sample>();
+
+  constructor(kind: Kind, names: HistogramNames<string>, onDrop: (metric: string) => void) {
+    this.kind = kind;
+    this.names = names;
+    this.shape = JSON.stringify([kind, names.labels ?? [], names.buckets]);
+    this.#onDrop = onDrop;
+  }
+
+  increment(labels: AnyLabels, by = 1): void {
+    if (by < 0) throw new Error(`counter ${this.names.name} cannot go down`);
+    const sample = this.#sample(labels);
+    if (sample) sample.value += by;
+  }
+
+  set(labels: AnyLabels, value: number): void {
+    const sample = this.#sample(labels);
+    if (sample) sample.value = value;
+  }
+
+  observe(labels: AnyLabels, value: number): void {
+    const sample = this.#sample(labels);
+    if (!sample) return;
+    const { buckets } = this.names;
+    let bucket = 0;
+    while (bucket < buckets.length && value > (buckets[bucket] ?? Infinity)) bucket++;
+    sample.counts[bucket] = (sample.counts[bucket] ?? 0) + 1;
+    sample.count++;
+    sample.value += value;
+  }
+
+  remove(labels: AnyLabels): void {
+    this.#samples.delete(this.#render(labels));
+  }
+
+  clear(): void {
+    this.#samples.clear();
+  }
+
+  /** A metric without labels is there from the start, at zero: alerts on its absence stay quiet. */
+  preset(): void {
+    if ((this.names.labels ?? []).length === 0) this.#sample({});
+  }
+
+  lines(): string[] {
+    const { name, help } = this.names;
+    const lines = [`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${this.kind}`];
+    for (const [labels, sample] of this.#samples) {
+      if (this.kind === "histogram") lines.push(...this.#histogramLines(labels, sample));
+      else lines.push(`${name}${braces(labels)} ${formatNumber(sample.value)}`);
+    }
+    return lines;
+  }
+
+  #histogramLines(labels: string, sample: Sample): string[] {
+    const { name, buckets } = this.names;
+    let cumulated = 0;
+    const lines = buckets.map((bound, i) => {
+      cumulated += sample.counts[i] ?? 0;
+      return `${name}_bucket${braces(join(labels, `le="${formatNumber(bound)}"`))} ${cumulated}`;
+    });
+    lines.push(`${name}_bucket${braces(join(labels, `le="+Inf"`))} ${sample.count}`);
+    lines.push(`${name}_sum${braces(labels)} ${formatNumber(sample.value)}`);
+    lines.push(`${name}_count${braces(labels)} ${sample.count}`);
+    return lines;
+  }
+
+  #sample(labels: AnyLabels): Sample | undefined {
+    const key = this.#render(labels);
+    const known = this.#samples.get(key);
+    if (known) return known;
+    if (this.#samples.size >= (this.names.maxSeries ?? defaultMaxSeries)) {
+      this.#onDrop(this.names.name);
+      return undefined;
+    }
+    const sample: Sample = { value: 0, counts: this.names.buckets.map(() => 0), count: 0 };
+    this.#samples.set(key, sample);
+    return sample;
+  }
+
+  #render(labels: AnyLabels): string {
+    return (this.names.labels ?? []).map((label) => `${label}="${escapeLabel(labels[label] ?? "")}"`).join(",");
+  }
+}
+
+class MetricsRegistry implements Registry {
+  readonly #families = new Map<string, Family>();
+  readonly #collectors = new Set<() => void>();
+  #dropped: Counter<"metric"> | undefined;
+
+  counter<const L extends string = never>(names: MetricNames<L>): Counter<L> {
+    return this.#family("counter", names);
+  }
+
+  gauge<const L extends string = never>(names: MetricNames<L>): Gauge<L> {
+    return this.#family("gauge", names);
+  }
+
+  histogram<const L extends string = never>(names: HistogramNames<L>): Histogram<L> {
+    if (names.labels?.some((label) => label === "le"))
+      throw new Error(`histogram ${names.name} cannot have a label named le`);
+    return this.#family("histogram", names);
+  }
+
+  onCollect(collect: () => void): () => void {
+    this.#collectors.add(collect);
+    return () => void this.#collectors.delete(collect);
+  }
+
+  expose(): string {
+    for (const collect of this.#collectors) collect();
+    const lines = [...this.#families.values()].flatMap((family) => family.lines());
+    return `${lines.join("\n")}\n`;
+  }
+
+  #family(kind: Kind, names: MetricNames<string> & { readonly buckets?: readonly number[] }): Family {
+    assertValid(names);
+    const family = new Family(kind, { ...names, buckets: names.buckets ?? [] }, (metric) => this.#countDrop(metric));
+    const known = this.#families.get(names.name);
+    if (known && known.shape !== family.shape) throw new Error(`metric ${names.name} exists with another shape`);
+    if (known) return known;
+    this.#families.set(names.name, family);
+    family.preset();
+    return family;
+  }
+
+  #countDrop(metric: string): void {
+    this.#dropped ??= this.counter({
+      name: "metrics_series_dropped_total",
+      help: "Samples left out because their metric already held its greatest number of label sets.",
+      labels: ["metric"],
+      maxSeries: Infinity,
+    });
+    this.#dropped.increment({ metric });
+  }
+}
+
+export function metricsRegistry(): Registry {
+  return new MetricsRegistry();
+}
+
+/** The process' own figures, under the names Prometheus' client libraries give them. */
+export function exposeProcess(registry: Registry): void {
+  const memory = registry.gauge({ name: "process_resident_memory_bytes", help: "Resident memory size in bytes." });
+  const cpu = registry.counter({ name: "process_cpu_seconds_total", help: "User and system CPU time in seconds." });
+  const start = registry.gauge({ name: "process_start_time_seconds", help: "Start of the process, in Unix time." });
+  start.set({}, Math.round(Date.now() / 1000 - process.uptime()));
+  let counted = 0;
+  registry.onCollect(() => {
+    const { user, system } = process.cpuUsage();
+    const seconds = (user + system) / 1e6;
+    cpu.increment({}, Math.max(0, seconds - counted));
+    counted = seconds;
+    memory.set({}, process.memoryUsage.rss());
+  });
+}
+
+function assertValid(names: MetricNames<string>): void {
+  if (!validName.test(names.name)) throw new Error(`bad metric name: ${names.name}`);
+  const bad = names.labels?.find((label) => !validLabel.test(label) || label.startsWith("__"));
+  if (bad !== undefined) throw new Error(`bad label name of metric ${names.name}: ${bad}`);
+}
+
+function join(labels: string, more: string): string {
+  return labels === "" ? more : `${labels},${more}`;
+}
+
+function braces(labels: string): string {
+  return labels === "" ? "" : `{${labels}}`;
+}
+
+function escapeHelp(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+}
+
+function escapeLabel(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
+}
+
+function formatNumber(value: number): string {
+  if (value === Infinity) return "+Inf";
+  if (value === -Infinity) return "-Inf";
+  return String(value);
+}
