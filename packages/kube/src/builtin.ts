@@ -7,7 +7,7 @@ import type { Event } from "kubernetes-types/events/v1";
 import { resource, type KubeObject, type Resource } from "./resource.ts";
 
 /** A type of kubernetes-types with the identity that every object of the API server has. */
-export type Known<T> = T & KubeObject;
+export type Known<T> = Omit<T, keyof KubeObject> & KubeObject;
 
 function namespaced<T>(apiVersion: string, kind: string, plural: string): Resource<Known<T>> {
   return resource<Known<T>>({ apiVersion, kind, plural, namespaced: true });

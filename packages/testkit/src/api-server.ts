@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createAuthority, toolPath, type Authority, type KeyPair } from "@pko/cluster";
+import { connect, staticCredentials, type Client, type ConnectOptions, type Credentials } from "@pko/kube";
 
 import { spawnChild, type ChildProcess } from "./child-process.ts";
 import { freePort } from "./free-port.ts";
@@ -12,18 +13,23 @@ import { waitFor } from "./wait-for.ts";
 
 export interface User {
   readonly name: string;
-  readonly groups?: readonly string[];
+  readonly group?: string;
 }
 
 export interface ApiServer {
   readonly url: string;
   /** The certificate authority of server and clients, in PEM. */
   readonly authority: Authority;
-  readonly admin: KeyPair;
   /** Path of a kubeconfig of a cluster admin. */
   readonly kubeconfig: string;
-  readonly folder: string;
   readonly kubectl: Kubectl;
+  /** Those of a cluster admin. */
+  readonly credentials: Credentials;
+  /** A cluster admin's. */
+  readonly client: Client;
+  /** Credentials of a user who has a client certificate, and no right but those a test binds to the name. */
+  credentialsFor(user: User): Promise<Credentials>;
+  clientFor(user: User, options?: ConnectOptions): Promise<Client>;
   /** Stops the API server as a crash does. etcd lives on. */
   kill(): Promise<void>;
   /** Starts it again on the same port and data; returns when it is ready. */
@@ -53,7 +59,7 @@ export async function startApiServer(): Promise<ApiServer> {
     throw error;
   }
   return {
-    ...layout,
+    ...identities(layout),
     kubectl: kubectlFor({ kubeconfig: layout.kubeconfig, cacheFolder: join(folder, "kubectl-cache") }),
     kill: () => apiServer.stop("SIGKILL"),
     async restart() {
@@ -62,6 +68,25 @@ export async function startApiServer(): Promise<ApiServer> {
       await ready();
     },
     stop,
+  };
+}
+
+type Identities = Pick<ApiServer, keyof ApiServer & (keyof Layout | `client${string}` | `credentials${string}`)>;
+
+function identities({ url, authority, kubeconfig, admin }: Layout): Identities {
+  const credentials = staticCredentials({ server: url, tls: { ca: authority.cert, ...admin } });
+  const credentialsFor = async ({ name, group }: User): Promise<Credentials> => {
+    const pair = await authority.issue({ commonName: name, ...(group !== undefined && { organization: group }) });
+    return staticCredentials({ server: url, tls: { ca: authority.cert, ...pair } });
+  };
+  return {
+    url,
+    authority,
+    kubeconfig,
+    credentials,
+    credentialsFor,
+    client: connect(credentials),
+    clientFor: async (user, options) => connect(await credentialsFor(user), options),
   };
 }
 

@@ -1,0 +1,99 @@
+/** A namespace for one test. No controller empties namespaces on the tests' API server, so this module does. */
+import { fetchTransport, type Client, type Credentials } from "@pko/kube";
+
+import type { ApiServer } from "./api-server.ts";
+import { sharedApiServer } from "./shared-api-server.ts";
+
+export interface TestNamespace extends AsyncDisposable {
+  readonly name: string;
+  readonly server: ApiServer;
+  /** A cluster admin's. */
+  readonly client: Client;
+  /** Removes it with all it holds, finalizers or not. `await using` does so at the end of the test. */
+  remove(): Promise<void>;
+}
+
+export interface NamespaceOptions {
+  /** When it is not the shared one. */
+  readonly server?: ApiServer;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export async function testNamespace(options: NamespaceOptions = {}): Promise<TestNamespace> {
+  const server = options.server ?? (await sharedApiServer());
+  const name = `test-${crypto.randomUUID().slice(0, 13)}`;
+  const metadata = { name, ...(options.labels && { labels: options.labels }) };
+  await request(server.credentials, "POST /api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata });
+  const remove = async (): Promise<void> => removeNamespace(server.credentials, name);
+  return { name, server, client: server.client, remove, [Symbol.asyncDispose]: remove };
+}
+
+async function removeNamespace(credentials: Credentials, name: string): Promise<void> {
+  // From here on nothing new is let in.
+  await request(credentials, `DELETE /api/v1/namespaces/${name}`);
+  const collections = await namespacedCollections(credentials);
+  await Promise.all(collections.map(async (collection) => emptyCollection(credentials, collection(name))));
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: { finalizers: [] } };
+  await request(credentials, `PUT /api/v1/namespaces/${name}/finalize`, namespace);
+}
+
+async function emptyCollection(credentials: Credentials, path: string): Promise<void> {
+  const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0, propagationPolicy: "Background" };
+  await request(credentials, `DELETE ${path}`, options);
+  const left = await request(credentials, `GET ${path}`);
+  const release = { metadata: { finalizers: null } };
+  await Promise.all(
+    left.items.map(({ metadata }) => request(credentials, `PATCH ${path}/${metadata.name ?? ""}`, release)),
+  );
+}
+
+/** A list of objects, or of API groups. */
+interface Answer {
+  readonly items: readonly {
+    readonly metadata: { readonly name?: string };
+    readonly versions?: readonly {
+      readonly version: string;
+      readonly resources: readonly { resource: string; scope: string; verbs: readonly string[] }[];
+    }[];
+  }[];
+}
+
+type PathIn = (namespace: string) => string;
+
+/** Every kind of object that can be in a namespace, custom ones too. */
+async function namespacedCollections(credentials: Credentials): Promise<PathIn[]> {
+  const [core, groups] = await Promise.all([request(credentials, "GET /api"), request(credentials, "GET /apis")]);
+  const paths = new Map<string, PathIn>();
+  for (const group of [...core.items, ...groups.items]) {
+    const groupName = group.metadata.name ?? "";
+    for (const { version, resources } of group.versions ?? []) {
+      const root = groupName === "" ? `/api/${version}` : `/apis/${groupName}/${version}`;
+      for (const { resource, scope, verbs } of resources) {
+        if (scope !== "Namespaced" || !verbs.includes("deletecollection")) continue;
+        paths.set(`${groupName}/${resource}`, (namespace) => `${root}/namespaces/${namespace}/${resource}`);
+      }
+    }
+  }
+  return [...paths.values()];
+}
+
+const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+/** What the client has no method for. An object that is gone is as good as deleted. */
+async function request(credentials: Credentials, call: string, body?: object): Promise<Answer> {
+  const [method = "", path = ""] = call.split(" ");
+  const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  const response = await fetchTransport({
+    method,
+    url: `${credentials.server}${path}`,
+    headers: { accept, "content-type": type },
+    ...(body && { body: JSON.stringify(body) }),
+    tls: (await credentials.access()).tls,
+    signal: AbortSignal.timeout(30_000),
+    freshConnection: false,
+  });
+  const text = await response.text();
+  if (!response.ok && response.status !== 404) throw new Error(`${call}: ${response.status} ${text}`);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server's word
+  return { items: [], ...(JSON.parse(text) as Partial<Answer>) };
+}
