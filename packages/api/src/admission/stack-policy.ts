@@ -1,0 +1,109 @@
+/**
+ * What the rules in the Stack's schema cannot see: the object's namespace, and a field that is an object or a text. The
+ * API server evaluates the policy itself. The normaliser checks the same again, so an error in here lets a Stack through.
+ */
+import { stackKind } from "../kinds.ts";
+import { sentence, type Wording } from "../schema/cel.ts";
+import { durationPattern, durationWording } from "../shared/duration.ts";
+import { stackWording as wording } from "../stack/wording.ts";
+
+const name = "stacks.pulumi.com";
+
+interface Validation {
+  readonly expression: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+}
+
+const referenceMaps = ["envRefs", "secretsRef"];
+
+/** The entries of a map of references that lead to another namespace. */
+function foreignEntries(map: string): { name: string; expression: string } {
+  const namespace = `object.spec.${map}[key].?secret.?namespace.orValue("")`;
+  const foreign = `object.spec.${map}.filter(key, ${namespace} != "" && ${namespace} != object.metadata.namespace)`;
+  return { name: map, expression: `has(object.spec.${map}) ? ${foreign} : []` };
+}
+
+function noForeignEntries(map: string): Validation {
+  const remedy = `.secret.namespace: ${sentence(wording.otherNamespace)}`;
+  return {
+    expression: `variables.${map}.size() == 0`,
+    messageExpression: `"spec.${map}." + variables.${map}[0] + "${remedy}"`,
+  };
+}
+
+const credentials = [
+  "accessToken",
+  "sshAuth.sshPrivateKey",
+  "sshAuth.password",
+  "basicAuth.userName",
+  "basicAuth.password",
+  "githubApp.appID",
+  "githubApp.installationID",
+  "githubApp.privateKey",
+];
+
+function ownNamespace(credential: string): Validation {
+  const path = `gitAuth.${credential}.secret.namespace`;
+  const steps = path.split(".").map((step) => `.?${step}`);
+  const namespace = `object.spec${steps.join("")}.orValue("")`;
+  return {
+    expression: `${namespace} == "" || ${namespace} == object.metadata.namespace`,
+    message: `spec.${path}: ${sentence(wording.otherNamespace)}`,
+  };
+}
+
+/** `demand` holds for every prerequisite `p`. */
+function everyPrerequisite(demand: string, what: Wording): Validation {
+  return {
+    expression: `!has(object.spec.prerequisites) || object.spec.prerequisites.all(p, ${demand})`,
+    message: `spec.prerequisites: ${sentence(what)}`,
+  };
+}
+
+const byName = `p.?name.orValue("") != ""`;
+const byRequirement = `has(p.requirement) && type(p.requirement) == string && p.requirement != ""`;
+const hasDuration = "has(p.requirement) && type(p.requirement) == map && has(p.requirement.succeededWithinDuration)";
+
+const prerequisites: readonly Validation[] = [
+  everyPrerequisite(`(${byName}) || (${byRequirement})`, wording.prerequisiteWithoutName),
+  everyPrerequisite(`!(${byName} && ${byRequirement})`, wording.prerequisiteTwoNames),
+  everyPrerequisite(`!(${hasDuration}) || p.requirement.succeededWithinDuration.matches(r"${durationPattern}")`, {
+    ...durationWording,
+    message: `requirement.succeededWithinDuration ${durationWording.message}`,
+  }),
+];
+
+const policy = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingAdmissionPolicy",
+  metadata: { name },
+  spec: {
+    failurePolicy: "Ignore",
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: ["pulumi.com"],
+          apiVersions: ["v1", "v1alpha1"],
+          operations: ["CREATE", "UPDATE"],
+          resources: [stackKind.plural],
+        },
+      ],
+    },
+    // What is there already must stay editable: its finalizer has to go one day.
+    matchConditions: [
+      { name: "spec-is-new", expression: "has(object.spec) && (oldObject == null || object.spec != oldObject.spec)" },
+    ],
+    variables: referenceMaps.map(foreignEntries),
+    validations: [...referenceMaps.map(noForeignEntries), ...credentials.map(ownNamespace), ...prerequisites],
+  },
+};
+
+const binding = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingAdmissionPolicyBinding",
+  metadata: { name },
+  spec: { policyName: name, validationActions: ["Deny"] },
+};
+
+export const stackPolicy: readonly object[] = [policy, binding];

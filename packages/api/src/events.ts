@@ -1,0 +1,29 @@
+/** The reasons of events, by kind, with their type. */
+export type EventType = "Normal" | "Warning";
+
+export const stackEvents = {
+  StackConfigInvalid: "Warning",
+  StackInitializationFailure: "Warning",
+  StackGitAuthenticationFailure: "Warning",
+  StackUpdateFailure: "Warning",
+  StackUpdateConflictDetected: "Warning",
+  StackOutputRetrievalFailure: "Warning",
+  StackUpdateDetected: "Normal",
+  StackNotFound: "Normal",
+  StackCreated: "Normal",
+  StackDestroyed: "Normal",
+  WorkspaceDeleted: "Normal",
+} as const satisfies Record<string, EventType>;
+export type StackEvent = keyof typeof stackEvents;
+
+/** On Workspaces and Updates. */
+export const autoEvents = {
+  ConnectionFailure: "Warning",
+  InstallationFailure: "Warning",
+  StackInitializationFailure: "Warning",
+  UpdateFailed: "Warning",
+  Initialized: "Normal",
+  UpdateExpired: "Normal",
+  UpdateSucceeded: "Normal",
+} as const satisfies Record<string, EventType>;
+export type AutoEvent = keyof typeof autoEvents;

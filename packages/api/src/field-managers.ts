@@ -1,0 +1,13 @@
+/** Who owns which fields, as the API server records it. The names are those of the reference: ownership carries over. */
+
+const operator = "pulumi-kubernetes-operator";
+
+export const fieldManagers = {
+  operator,
+  stackStatus: `${operator}/stack-status`,
+  stackFinalizer: `${operator}/stack-finalizer`,
+  prerequisiteRequest: `${operator}/prerequisite-request`,
+  workspaceStatus: `${operator}/workspace-status`,
+  updateStatus: `${operator}/update-status`,
+  programStatus: `${operator}/program-status`,
+} as const;

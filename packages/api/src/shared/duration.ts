@@ -1,0 +1,40 @@
+/** Durations as Go writes them: `30m`, `1h30m`, `1.5h`. */
+import { sentence, validatedBy, type Wording } from "../schema/cel.ts";
+import { text } from "../schema/field.ts";
+
+export const durationWording: Wording = {
+  message: "is not a duration",
+  remedy: "write a number and a unit, such as 90s, 30m or 1h30m",
+};
+
+/** RE2 and JavaScript read it alike. */
+export const durationPattern = "^[-+]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
+
+const longest = 128;
+
+export const duration = (description: string) =>
+  text(description, {
+    maxLength: longest,
+    ...validatedBy({ rule: `self.matches(r'${durationPattern}')`, message: sentence(durationWording) }),
+  });
+
+const millisecondsIn: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+/** Milliseconds, or undefined for a text that is no duration. */
+export function parseDuration(value: string): number | undefined {
+  if (value.length > longest || !new RegExp(durationPattern, "u").test(value)) return undefined;
+  const sign = value.startsWith("-") ? -1 : 1;
+  const parts = value.matchAll(/([0-9.]+)([a-zµμ]+)/gu);
+  let total = 0;
+  for (const [, amount = "0", unit = "h"] of parts) total += Number(amount) * (millisecondsIn[unit] ?? 0);
+  return total === 0 ? 0 : sign * total;
+}

@@ -1,0 +1,12 @@
+/** What must be remembered of a Pulumi project to destroy its stack when the source is gone. */
+import { Type, type Static } from "typebox";
+
+import { text } from "../schema/field.ts";
+
+export const ProjectInfo = Type.Object({
+  name: text("The project's name, from Pulumi.yaml."),
+  runtime: text("The project's language runtime, from Pulumi.yaml."),
+});
+export type ProjectInfo = Static<typeof ProjectInfo>;
+
+export const projectInfo = (description: string) => Type.Object(ProjectInfo.properties, { description });

@@ -1,0 +1,49 @@
+/** Metadata as templates take it: every field of an object's metadata is accepted; labels and annotations take effect. */
+import { Type, type Static } from "typebox";
+
+import { flag, int64, labels, listOf, optional, text, texts, time } from "../schema/field.ts";
+
+const unused = "Accepted for compatibility; has no effect.";
+
+const OwnerReference = Type.Object(
+  {
+    apiVersion: optional(text(unused)),
+    blockOwnerDeletion: optional(flag(unused)),
+    controller: optional(flag(unused)),
+    kind: optional(text(unused)),
+    name: optional(text(unused)),
+    uid: optional(text(unused)),
+  },
+  { description: unused },
+);
+
+export const TemplateMetadata = Type.Object(
+  {
+    labels: optional(labels("Labels added to the generated object.")),
+    annotations: optional(labels("Annotations added to the generated object.")),
+    creationTimestamp: optional(time(unused)),
+    deletionGracePeriodSeconds: optional(int64(unused)),
+    deletionTimestamp: optional(time(unused)),
+    finalizers: optional(texts(unused)),
+    generateName: optional(text(unused)),
+    generation: optional(int64(unused)),
+    name: optional(text(unused)),
+    namespace: optional(text(unused)),
+    ownerReferences: optional(listOf(OwnerReference, unused)),
+    resourceVersion: optional(text(unused)),
+    uid: optional(text(unused)),
+  },
+  { description: "Metadata merged into the generated object: its labels and annotations." },
+);
+export type TemplateMetadata = Static<typeof TemplateMetadata>;
+
+export const PlainMetadata = Type.Object(
+  { labels: TemplateMetadata.properties.labels, annotations: TemplateMetadata.properties.annotations },
+  { description: "Labels and annotations merged into the generated object." },
+);
+
+/** The `apiVersion` and `kind` that a template may repeat. */
+export const templateIdentity = { apiVersion: optional(text(unused)), kind: optional(text(unused)) };
+
+/** A template's `status`. */
+export const unusedStatus = { description: unused };

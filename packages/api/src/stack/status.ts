@@ -1,0 +1,57 @@
+/** What is known of a Stack. Dashboards, Argo CD and other Stacks read it. */
+import { Type, type Static } from "typebox";
+
+import { conditionTypes, stackConditions } from "../conditions.ts";
+import { anything, int64, mapOf, optional, text, time } from "../schema/field.ts";
+import { conditionsOf } from "../shared/condition.ts";
+import { projectInfo } from "../shared/project-info.ts";
+import { runReportFields } from "../shared/run-report.ts";
+
+const trigger = {
+  name: optional(text("The name of the Update.")),
+  generation: optional(int64("The generation of the Stack that was asked for.")),
+  reconcileRequest: optional(text("The value of the annotation pulumi.com/reconciliation-request that was asked for.")),
+};
+
+const LastUpdate = Type.Object(
+  {
+    ...trigger,
+    type: optional(text("The operation: preview, up, refresh or destroy.")),
+    state: optional(text("How it ended: succeeded or failed.")),
+    message: optional(text("What went wrong, or what is worth knowing.")),
+    lastAttemptedCommit: optional(text("The revision of the source that was run last.")),
+    lastSuccessfulCommit: optional(text("The revision of the source that last succeeded.")),
+    permalink: optional(text("The operation's page in Pulumi Cloud.")),
+    lastResyncTime: optional(time("When it ended.")),
+    failures: optional(int64("How many updates in a row have failed.")),
+    ...runReportFields,
+  },
+  { description: "The last update that ended." },
+);
+export type LastUpdate = Static<typeof LastUpdate>;
+
+const CurrentUpdate = Type.Object(
+  { ...trigger, commit: optional(text("The revision of the source that is being run.")) },
+  { description: "The update that is running, if any." },
+);
+export type CurrentUpdate = Static<typeof CurrentUpdate>;
+
+export const StackStatus = Type.Object(
+  {
+    observedGeneration: optional(int64("The generation that the status speaks of.")),
+    observedReconcileRequest: optional(
+      text("The value of the annotation pulumi.com/reconciliation-request that was last seen."),
+    ),
+    conditions: optional(conditionsOf(conditionTypes(stackConditions))),
+    currentUpdate: optional(CurrentUpdate),
+    lastUpdate: optional(LastUpdate),
+    outputs: optional(
+      mapOf(anything("The output's value."), "The stack's outputs by name; a secret shows as [secret]."),
+    ),
+    projectInfo: optional(
+      projectInfo("The project as last run, remembered so that a destroy works without the source."),
+    ),
+  },
+  { description: "What the operator last saw and did." },
+);
+export type StackStatus = Static<typeof StackStatus>;
