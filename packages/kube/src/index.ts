@@ -8,5 +8,6 @@ export * from "./http.ts";
 export * from "./in-cluster.ts";
 export * from "./kubeconfig.ts";
 export * from "./manual-clock.ts";
+export * from "./reflector.ts";
 export * from "./resource.ts";
 export * from "./store.ts";

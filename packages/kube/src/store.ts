@@ -30,6 +30,9 @@ export interface Reflector<T extends KubeObject> {
   readonly store: Store<T>;
   /** Runs until the signal aborts; never throws. */
   run(signal: AbortSignal): Promise<void>;
+  /** Rejects with the signal's reason when that aborts first. */
   waitForSync(signal?: AbortSignal): Promise<void>;
   readonly healthy: boolean;
+  /** For metrics: how often it listed and watched, and how many lost events a later watch brought. */
+  readonly counts: { readonly lists: number; readonly watches: number; readonly healed: number };
 }
