@@ -1,0 +1,161 @@
+/** Who may talk to whom. Real TLS on loopback: each refusal here is one that Bun must really make. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { workspaceServerName } from "./identity.ts";
+import {
+  createAuthorities,
+  issueOperatorCertificate,
+  issueWorkspaceCertificate,
+  rotateAuthorities,
+  trustBundle,
+} from "./pki.ts";
+import type { AgentServer } from "./server.ts";
+import { certificates, client, startAgent, web, type Pair } from "./testing/fake-agent.ts";
+import { splitBundle } from "./tls.ts";
+
+let ours: Pair;
+let foreign: Pair;
+let agent: AgentServer;
+
+beforeAll(async () => {
+  ours = await certificates();
+  foreign = await certificates();
+  agent = startAgent(ours.workspace, {});
+});
+
+afterAll(async () => {
+  await agent.stop(true);
+});
+
+async function outcome(call: ReturnType<typeof client>): Promise<string> {
+  const reply = await call.info();
+  return reply.ok ? "answered" : reply.error.code;
+}
+
+async function isRefused(request: Promise<Response>): Promise<boolean> {
+  return await request.then(
+    () => false,
+    () => true,
+  );
+}
+
+describe("the agent", () => {
+  test("answers the operator", async () => {
+    expect(await outcome(client(agent.port, ours.operator))).toBe("answered");
+  });
+
+  test("refuses a caller without a certificate", async () => {
+    const anonymous = fetch(`https://127.0.0.1:${agent.port}/v1/info`, {
+      method: "POST",
+      body: "{}",
+      tls: { ca: splitBundle(ours.operator.ca), serverName: workspaceServerName(web) },
+    });
+    expect(await isRefused(anonymous)).toBe(true);
+  });
+
+  test("refuses a caller whose certificate another authority signed", async () => {
+    const stranger = { ...foreign.operator, ca: ours.operator.ca };
+    expect(await outcome(client(agent.port, stranger))).toBe("unreachable");
+  });
+
+  test("refuses a workspace that calls with its own certificate", async () => {
+    expect(await outcome(client(agent.port, ours.workspace))).toBe("unreachable");
+  });
+
+  test("refuses an expired certificate", async () => {
+    const longAgo = new Date(Date.now() - 60 * 24 * 3_600_000);
+    const authorities = await createAuthorities(longAgo);
+    const expired = await issueOperatorCertificate(authorities, longAgo);
+    const server = startAgent({ ...ours.workspace, ca: trustBundle(authorities) }, {});
+    const caller = { ...expired, ca: ours.operator.ca };
+    expect(await outcome(client(server.port, caller))).toBe("unreachable");
+    await server.stop(true);
+  });
+
+  test("does not speak without TLS", async () => {
+    const plain = fetch(`http://127.0.0.1:${agent.port}/v1/info`, { method: "POST", body: "{}" });
+    expect(await isRefused(plain)).toBe(true);
+  });
+});
+
+describe("the operator", () => {
+  test("refuses a workspace of another name at the address it dials", async () => {
+    const other = workspaceServerName({ namespace: "prod", name: "db" });
+    const address = { host: "127.0.0.1", port: agent.port, serverName: other };
+    expect(await outcome(client(agent.port, ours.operator, { address }))).toBe("untrusted");
+  });
+
+  test("refuses the same name in another namespace", async () => {
+    const other = workspaceServerName({ namespace: "dev", name: "web" });
+    const address = { host: "127.0.0.1", port: agent.port, serverName: other };
+    expect(await outcome(client(agent.port, ours.operator, { address }))).toBe("untrusted");
+  });
+
+  test("refuses a wrong name right after a right one: connections are not shared between names", async () => {
+    const address = { host: "127.0.0.1", port: agent.port, serverName: "db.prod.workspace.auto.pulumi.com" };
+    for (let round = 0; round < 3; round += 1) {
+      expect(await outcome(client(agent.port, ours.operator))).toBe("answered");
+      expect(await outcome(client(agent.port, ours.operator, { address }))).toBe("untrusted");
+    }
+  });
+
+  test("refuses an agent whose certificate another authority signed", async () => {
+    const rogue = startAgent({ ...foreign.workspace, ca: ours.workspace.ca }, {});
+    expect(await outcome(client(rogue.port, ours.operator))).toBe("untrusted");
+    await rogue.stop(true);
+  });
+
+  test("refuses an agent that holds only a caller's certificate", async () => {
+    const rogue = startAgent(ours.operator, {});
+    const address = { host: "127.0.0.1", port: rogue.port, serverName: "operator.workspace.auto.pulumi.com" };
+    expect(await outcome(client(rogue.port, ours.operator, { address }))).toBe("untrusted");
+    await rogue.stop(true);
+  });
+
+  test("says that nobody is there", async () => {
+    expect(await outcome(client(1, ours.operator))).toBe("unreachable");
+  });
+});
+
+describe("rotation", () => {
+  test("each step of it keeps both ends talking, in whatever order they hear of it", async () => {
+    const start = new Date(Date.now() - 250 * 24 * 3_600_000);
+    const now = new Date();
+    const before = await createAuthorities(start);
+    const during = await rotateAuthorities(before, new Date(now.getTime() - 3 * 3_600_000));
+    const after = during.slice(1);
+
+    const oldAgent = await issueWorkspaceCertificate(before, web, now);
+    const newAgent = await issueWorkspaceCertificate(during, web, now);
+    const oldOperator = await issueOperatorCertificate(before, now);
+    const newOperator = await issueOperatorCertificate(during, now);
+    const trusting = (certificate: typeof oldAgent) => ({ ...certificate, ca: trustBundle(during) });
+    expect(splitBundle(newAgent.ca)).toHaveLength(2);
+
+    for (const [server, caller] of [
+      [oldAgent, oldOperator],
+      [trusting(oldAgent), oldOperator],
+      [trusting(oldAgent), newOperator],
+      [newAgent, trusting(oldOperator)],
+      [newAgent, newOperator],
+      [
+        { ...newAgent, ca: trustBundle(after) },
+        { ...newOperator, ca: trustBundle(after) },
+      ],
+    ] as const) {
+      const listening = startAgent(server, {});
+      expect(await outcome(client(listening.port, caller))).toBe("answered");
+      await listening.stop(true);
+    }
+  });
+
+  test("an agent renews its certificate without closing its port, and forgets the old authority", async () => {
+    const next = await certificates();
+    const server = startAgent(ours.workspace, {});
+    expect(await outcome(client(server.port, ours.operator))).toBe("answered");
+    server.renew(next.workspace);
+    expect(await outcome(client(server.port, next.operator))).toBe("answered");
+    const stale = { ...ours.operator, ca: next.operator.ca };
+    expect(await outcome(client(server.port, stale))).toBe("unreachable");
+    await server.stop(true);
+  });
+});
