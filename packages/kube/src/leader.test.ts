@@ -358,7 +358,7 @@ describe("losing it", () => {
     expect(server.requests).toContain("PATCH fresh");
     expect(a.terms[0]?.term.signal.aborted).toBe(false);
     server.mood = "well";
-    await a.stop();
+    await Promise.all([a.stop(), clock.advance(5000)]);
   });
 
   test("writes under way are cut off when the term ends", async () => {
