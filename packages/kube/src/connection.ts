@@ -41,7 +41,7 @@ export function connect(credentials: Credentials, options: ConnectOptions = {}):
 type Readers = Pick<Client, "get" | "find" | "list" | "watch">;
 
 function readers(settings: RequestSettings): Readers {
-  const get: Client["get"] = (resource, ref, options) =>
+  const get: Client["get"] = async (resource, ref, options) =>
     object(settings, { method: "GET", path: objectPath(resource, ref), repeatable: true, options });
   return {
     get,
@@ -53,7 +53,7 @@ function readers(settings: RequestSettings): Readers {
         throw error;
       }
     },
-    list: (resource, options) => listAll(settings, resource, options),
+    list: async (resource, options) => listAll(settings, resource, options),
     watch: (resource, options) => watch(settings, resource, options),
   };
 }
@@ -94,9 +94,9 @@ type Writers = Pick<Client, "create" | "apply" | "patch" | "delete">;
 
 function writers(settings: RequestSettings): Writers {
   return {
-    create: (resource, body, options) => object(settings, createCall(resource, body, options)),
-    apply: (resource, body, options) => object(settings, applyCall(resource, body, options)),
-    patch: (resource, ref, change) => object(settings, patchCall(resource, ref, change)),
+    create: async (resource, body, options) => object(settings, createCall(resource, body, options)),
+    apply: async (resource, body, options) => object(settings, applyCall(resource, body, options)),
+    patch: async (resource, ref, change) => object(settings, patchCall(resource, ref, change)),
     async delete(resource, ref, options) {
       await send(settings, deleteCall(resource, ref, options));
     },
@@ -107,8 +107,8 @@ type Others = Pick<Client, "createToken" | "podLogs">;
 
 function others(settings: RequestSettings): Others {
   return {
-    createToken: (serviceAccount, request) => createToken(settings, serviceAccount, request),
-    podLogs: (pod, options) => podLogs(settings, pod, options),
+    createToken: async (serviceAccount, request) => createToken(settings, serviceAccount, request),
+    podLogs: async (pod, options) => podLogs(settings, pod, options),
   };
 }
 
