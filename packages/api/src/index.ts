@@ -1,1 +1,26 @@
-// Filled by the package's own modules.
+export * from "./annotations.ts";
+export * from "./conditions.ts";
+export * from "./crd/all.ts";
+export * from "./crd/definition.ts";
+export * from "./events.ts";
+export * from "./field-managers.ts";
+export * from "./finalizers.ts";
+export * from "./install/quickstart.ts";
+export * from "./kinds.ts";
+export * from "./labels.ts";
+export * from "./names.ts";
+export * from "./normalise/index.ts";
+export * from "./program/spec.ts";
+export * from "./program/status.ts";
+export * from "./shared/condition.ts";
+export * from "./shared/duration.ts";
+export * from "./shared/project-info.ts";
+export * from "./shared/run-report.ts";
+export * from "./stack/spec.ts";
+export * from "./stack/status.ts";
+export * from "./update/spec.ts";
+export * from "./update/status.ts";
+export * from "./workspace/pod-facts.ts";
+export * from "./workspace/spec.ts";
+export * from "./workspace/status.ts";
+export type { JsonObject, JsonValue } from "./schema/field.ts";

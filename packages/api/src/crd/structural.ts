@@ -1,5 +1,7 @@
 /** From our schemas to what a CustomResourceDefinition may hold: the structural subset of OpenAPI. */
-import type { TSchema } from "typebox";
+import type { CelRule } from "../schema/cel.ts";
+import { wholeKeyword } from "../schema/field.ts";
+import { isRecord, mapRecord, type UnknownRecord } from "../schema/record.ts";
 
 export interface StructuralSchema {
   type?: string;
@@ -8,6 +10,7 @@ export interface StructuralSchema {
   additionalProperties?: StructuralSchema;
   items?: StructuralSchema;
   required?: string[];
+  "x-kubernetes-validations"?: readonly CelRule[];
   [keyword: string]: unknown;
 }
 
@@ -32,37 +35,25 @@ const copied: ReadonlySet<string> = new Set([
   "x-kubernetes-validations",
 ]);
 
-/** Our own keywords, which end here. */
-const own: ReadonlySet<string> = new Set(["x-whole-in-templates"]);
-
-export function structural(schema: TSchema): StructuralSchema {
+export function structural(schema: unknown): StructuralSchema {
   const result: StructuralSchema = {};
+  if (!isRecord(schema)) throw new Error("a schema is an object");
   for (const [keyword, value] of Object.entries(schema)) Object.assign(result, converted(keyword, value));
   return result;
 }
 
 function converted(keyword: string, value: unknown): StructuralSchema {
   if (copied.has(keyword)) return { [keyword]: value };
-  if (own.has(keyword)) return {};
-  switch (keyword) {
-    case "properties":
-      return { properties: eachStructural(value as Record<string, TSchema>) };
-    case "items":
-      return { items: structural(value as TSchema) };
-    case "patternProperties":
-      return { additionalProperties: mapValues(value as Record<string, TSchema>) };
-    default:
-      throw new Error(`a custom resource's schema cannot say ${keyword}`);
-  }
+  if (keyword === wholeKeyword) return {};
+  if (keyword === "items") return { items: structural(value) };
+  if (keyword === "properties" && isRecord(value)) return { properties: mapRecord(value, structural) };
+  if (keyword === "patternProperties" && isRecord(value)) return { additionalProperties: mapValues(value) };
+  throw new Error(`a custom resource's schema cannot say ${keyword}`);
 }
 
-function eachStructural(schemas: Record<string, TSchema>): Record<string, StructuralSchema> {
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, structural(schema)]));
-}
-
-/** The schema of a map whose keys may be any text. */
-function mapValues(patterns: Record<string, TSchema>): StructuralSchema {
+/** The schema of the values of a map whose keys may be any text. */
+function mapValues(patterns: UnknownRecord): StructuralSchema {
   const [values, ...others] = Object.values(patterns);
-  if (!values || others.length > 0) throw new Error("a map has one schema for all its values");
+  if (others.length > 0) throw new Error("a map has one schema for all its values");
   return structural(values);
 }

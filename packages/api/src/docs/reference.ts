@@ -10,7 +10,7 @@ export function referencePage(definition: KindDefinition): string {
     `# ${definition.kind}`,
     root.description,
     facts(definition),
-    ...fields.flatMap((name) => [`## ${name}`, ...fieldList(name, root.properties?.[name] ?? {})]),
+    ...fields.map((name) => fieldsSection(name, root.properties?.[name] ?? {})),
     ...rulesSection(root),
     ...conditionsSection(definition),
     "## Columns",
@@ -24,18 +24,18 @@ function facts({ group, versions, plural, shortNames }: KindDefinition): string 
   return `Served as ${served}. List with ${commands}; explain a field with \`kubectl explain\`.`;
 }
 
-function fieldList(name: string, schema: StructuralSchema): string[] {
-  return [escaped(schema.description ?? ""), linesOf(name, schema).join("\n")];
+function fieldsSection(name: string, schema: StructuralSchema): string {
+  return [`## ${name}`, escaped(schema.description ?? ""), [...fieldLines(name, schema)].join("\n")].join("\n\n");
 }
 
 /** One line for every field below `path`. In a path, `*` stands for any key and `[]` for any entry. */
-function linesOf(path: string, schema: StructuralSchema): string[] {
-  if (schema.items) return linesOf(`${path}[]`, schema.items);
-  if (schema.additionalProperties) return linesOf(`${path}.*`, schema.additionalProperties);
-  return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
-    const childPath = `${path}.${name}`;
-    return [fieldLine(childPath, child, schema.required?.includes(name) ?? false), ...linesOf(childPath, child)];
-  });
+function* fieldLines(path: string, schema: StructuralSchema): Iterable<string> {
+  if (schema.items) yield* fieldLines(`${path}[]`, schema.items);
+  if (schema.additionalProperties) yield* fieldLines(`${path}.*`, schema.additionalProperties);
+  for (const [name, child] of Object.entries(schema.properties ?? {})) {
+    yield fieldLine(`${path}.${name}`, child, schema.required?.includes(name) ?? false);
+    yield* fieldLines(`${path}.${name}`, child);
+  }
 }
 
 function fieldLine(path: string, schema: StructuralSchema, required: boolean): string {
@@ -56,20 +56,17 @@ function typeOf(schema: StructuralSchema): string {
 
 /** What the API server refuses beyond types, by field. */
 function rulesSection(root: StructuralSchema): string[] {
-  const lines = ruleLines("", root);
+  const lines = [...ruleLines("", root)];
   return lines.length > 0 ? ["## Refused at once", lines.join("\n")] : [];
 }
 
-function ruleLines(path: string, schema: StructuralSchema): string[] {
-  const own = (schema["x-kubernetes-validations"] ?? []) as CelRule[];
-  return [
-    ...own.map((rule) => `- ${fieldOf(path, rule)}${escaped(rule.message)}`),
-    ...Object.entries(schema.properties ?? {}).flatMap(([name, child]) =>
-      ruleLines(path ? `${path}.${name}` : name, child),
-    ),
-    ...(schema.items ? ruleLines(`${path}[]`, schema.items) : []),
-    ...(schema.additionalProperties ? ruleLines(`${path}.*`, schema.additionalProperties) : []),
-  ];
+function* ruleLines(path: string, schema: StructuralSchema): Iterable<string> {
+  for (const rule of schema["x-kubernetes-validations"] ?? []) yield `- ${fieldOf(path, rule)}${escaped(rule.message)}`;
+  if (schema.items) yield* ruleLines(`${path}[]`, schema.items);
+  if (schema.additionalProperties) yield* ruleLines(`${path}.*`, schema.additionalProperties);
+  for (const [name, child] of Object.entries(schema.properties ?? {})) {
+    yield* ruleLines(path ? `${path}.${name}` : name, child);
+  }
 }
 
 function fieldOf(path: string, rule: CelRule): string {

@@ -2,6 +2,7 @@
 import { Type, type Static, type TSchema, type TSchemaOptions, type TUnsafe } from "typebox";
 
 import { wholeKeyword } from "./field.ts";
+import { isRecord, mapRecord, type UnknownRecord } from "./record.ts";
 
 export type Overlay<T> = T extends readonly (infer Item)[]
   ? Overlay<Item>[]
@@ -9,33 +10,31 @@ export type Overlay<T> = T extends readonly (infer Item)[]
     ? { [Key in keyof T]?: Overlay<T[Key]> }
     : T;
 
+export function overlayOf<T extends TSchema>(schema: T, options: TSchemaOptions): TUnsafe<Overlay<Static<T>>> {
+  return Type.Unsafe<Overlay<Static<T>>>({ ...withoutDemands(schema), ...options });
+}
+
 /** Nothing is required and nothing defaulted in an overlay, and lists need no keys. */
-const dropped: ReadonlySet<string> = new Set([
+const demands: ReadonlySet<string> = new Set([
   "required",
   "default",
   "x-kubernetes-list-type",
   "x-kubernetes-list-map-keys",
 ]);
 
-export function overlayOf<T extends TSchema>(schema: T, options: TSchemaOptions): TUnsafe<Overlay<Static<T>>> {
-  return Type.Unsafe<Overlay<Static<T>>>({ ...withoutDemands(schema), ...options });
-}
-
-type Node = Record<string, unknown>;
-
-function withoutDemands(schema: object): Node {
-  const node = schema as Node;
-  if (node[wholeKeyword] === true) return node;
-  const kept = Object.entries(node).filter(([keyword]) => !dropped.has(keyword));
+function withoutDemands(schema: unknown): UnknownRecord {
+  if (!isRecord(schema)) throw new Error("a schema is an object");
+  if (schema[wholeKeyword] === true) return schema;
+  const kept = Object.entries(schema).filter(([keyword]) => !demands.has(keyword));
   return Object.fromEntries(kept.map(([keyword, value]) => [keyword, withoutDemandsBelow(keyword, value)]));
 }
 
 function withoutDemandsBelow(keyword: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (!isRecord(value)) return value;
   switch (keyword) {
     case "properties":
     case "patternProperties":
-      return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, withoutDemands(child as object)]));
+      return mapRecord(value, withoutDemands);
     case "items":
       return withoutDemands(value);
     default:

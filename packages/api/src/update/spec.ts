@@ -28,7 +28,7 @@ const operation = {
 };
 
 /** A run happens once: its object tells what was run. How long the object is kept may change. */
-export const immutableFields = Object.keys(operation) as readonly (keyof typeof operation)[];
+const immutableFields = Object.keys(operation);
 
 export const immutableWording = {
   message: "cannot change once the Update exists",

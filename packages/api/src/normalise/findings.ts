@@ -1,0 +1,48 @@
+/** Problems and advice as data: a spec that cannot be carried out is an expected outcome, not an exception. */
+import { sentence, type Wording } from "../schema/cel.ts";
+
+export interface Problem extends Wording {
+  /** The path of the field to blame, such as spec.envRefs.TOKEN.type. */
+  readonly field: string;
+}
+
+/** The same form for what works, but not as its author may think. */
+export type Advice = Problem;
+
+export type Normalised<T> =
+  | { readonly ok: true; readonly value: T; readonly advice: readonly Advice[] }
+  | { readonly ok: false; readonly problems: readonly [Problem, ...Problem[]]; readonly advice: readonly Advice[] };
+
+/** Collects what the parts of a normaliser find. */
+export class Findings {
+  private readonly problems: Problem[] = [];
+  private readonly advice: Advice[] = [];
+
+  problem(field: string, { message, remedy }: Wording): void {
+    this.problems.push({ field, message, remedy });
+  }
+
+  advise(field: string, { message, remedy }: Wording): void {
+    this.advice.push({ field, message, remedy });
+  }
+
+  /** The outcome: `value`, unless there are problems. A value that could not be computed is one. */
+  outcome<T>(value: T | undefined): Normalised<T> {
+    const { advice } = this;
+    const [first, ...others] = this.problems;
+    if (first) return { ok: false, problems: [first, ...others], advice };
+    if (value === undefined) return { ok: false, problems: [incomprehensible], advice };
+    return { ok: true, value, advice };
+  }
+}
+
+const incomprehensible: Problem = {
+  field: "spec",
+  message: "cannot be understood",
+  remedy: "compare it with the docs",
+};
+
+/** For a condition or an event: one line for each problem. */
+export function describeProblems(problems: readonly Problem[]): string {
+  return problems.map((problem) => `${problem.field}: ${sentence(problem)}`).join("\n");
+}

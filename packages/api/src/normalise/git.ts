@@ -1,0 +1,167 @@
+/** Git: addresses, revisions and credentials in one form each. */
+import type { StackSpec } from "../stack/spec.ts";
+import { stackWording } from "../stack/wording.ts";
+import type { Findings } from "./findings.ts";
+import { secretKeyOf, type SecretKey } from "./reference.ts";
+import { isArgument, isObjectName } from "./rules.ts";
+import type { Scope } from "./scope.ts";
+
+export type GitRef =
+  | { readonly kind: "commit"; readonly sha: string }
+  | { readonly kind: "branch"; readonly name: string }
+  | { readonly kind: "tag"; readonly name: string }
+  /** Any other full name, such as refs/pull/12/head. */
+  | { readonly kind: "other"; readonly name: string };
+
+export type GitAuth =
+  | { readonly kind: "none" }
+  | { readonly kind: "token"; readonly token: SecretKey }
+  | { readonly kind: "ssh"; readonly privateKey: SecretKey; readonly password?: SecretKey }
+  | { readonly kind: "basic"; readonly userName: SecretKey; readonly password: SecretKey }
+  | {
+      readonly kind: "githubApp";
+      readonly appId: SecretKey;
+      readonly installationId: SecretKey;
+      readonly privateKey: SecretKey;
+    }
+  /** A Secret whose keys tell which of the above it holds: sshPrivateKey, accessToken, or username and password. */
+  | { readonly kind: "secret"; readonly name: string };
+
+export interface GitRepository {
+  readonly transport: "https" | "ssh";
+  readonly url: string;
+}
+
+/** The full names to look for, the first that exists wins: as in the reference, a branch's name may be a tag's. */
+export function candidateRefs(ref: Exclude<GitRef, { kind: "commit" }>): string[] {
+  if (ref.kind === "branch") return [`refs/heads/${ref.name}`, `refs/tags/${ref.name}`];
+  return [ref.kind === "tag" ? `refs/tags/${ref.name}` : ref.name];
+}
+
+/** Undefined for an address that is not allowed. */
+export function gitRepositoryOf(url: string): GitRepository | undefined {
+  if (!isArgument(url) || /\s/.test(url)) return undefined;
+  const scp = /^(?:[^@:/]+@)?(?<host>[^-@:/][^@:/]*):(?<path>[^/:].*|\/[^/].*)$/.exec(url);
+  if (scp) return { transport: "ssh", url };
+  const parsed = URL.parse(url);
+  if (!parsed || parsed.hostname === "" || parsed.hostname.startsWith("-") || parsed.pathname.length <= 1)
+    return undefined;
+  if (parsed.protocol === "https:") return { transport: "https", url };
+  if (parsed.protocol === "ssh:") return { transport: "ssh", url };
+  return undefined;
+}
+
+const isHash = (text: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/i.test(text);
+
+/** What git-check-ref-format refuses, and nothing that a command could take for an option. */
+function isRefName(name: string): boolean {
+  const parts = name.split("/");
+  return (
+    isArgument(name) &&
+    !/[ ~^:?*[\\]|\.\.|@\{/.test(name) &&
+    name !== "@" &&
+    !name.endsWith(".") &&
+    parts.every((part) => part !== "" && !part.startsWith(".") && !part.endsWith(".lock"))
+  );
+}
+
+function namedRef(name: string): GitRef {
+  if (name.startsWith("refs/heads/")) return { kind: "branch", name: name.slice("refs/heads/".length) };
+  if (name.startsWith("refs/tags/")) return { kind: "tag", name: name.slice("refs/tags/".length) };
+  if (name.startsWith("refs/")) return { kind: "other", name };
+  return { kind: "branch", name };
+}
+
+type Revision = Pick<StackSpec, "branch" | "tag" | "commit">;
+
+/** Undefined when none or several are given, or the one given is no revision: then problems are found. */
+export function gitRefOf(spec: Revision, findings: Findings): GitRef | undefined {
+  const given = (["branch", "tag", "commit"] as const).filter((field) => spec[field]);
+  const [field, second] = given;
+  if (!field) findings.problem("spec.branch", stackWording.noRevision);
+  if (second) findings.problem("spec.branch", stackWording.severalRevisions);
+  const value = field && spec[field];
+  if (!field || !value || second) return undefined;
+  if (field !== "commit" && !isRefName(value)) {
+    findings.problem(`spec.${field}`, { message: `is not the name of a ${field}`, remedy: "write it as main or v1.0" });
+    return undefined;
+  }
+  return { branch: branchRef, tag: tagRef, commit: commitRef }[field](value, findings);
+}
+
+function branchRef(value: string, findings: Findings): GitRef {
+  if (!isHash(value)) return namedRef(value);
+  findings.advise("spec.branch", { message: "holds a commit, which is never followed", remedy: "set commit instead" });
+  return { kind: "commit", sha: value.toLowerCase() };
+}
+
+function tagRef(value: string, findings: Findings): GitRef | undefined {
+  if (!value.startsWith("refs/")) return { kind: "tag", name: value };
+  const ref = namedRef(value);
+  if (ref.kind === "tag") return ref;
+  findings.problem("spec.tag", { message: "is not the name of a tag", remedy: "write it as v1.0 or refs/tags/v1.0" });
+  return undefined;
+}
+
+/** In the reference any name of a ref works as a commit, though it is not polled. */
+function commitRef(value: string, findings: Findings): GitRef | undefined {
+  if (isHash(value)) return { kind: "commit", sha: value.toLowerCase() };
+  if (/^[0-9a-f]{4,63}$/i.test(value) || !isRefName(value)) {
+    findings.problem("spec.commit", { message: "is not a full commit hash", remedy: "write all 40 characters of it" });
+    return undefined;
+  }
+  findings.advise("spec.commit", { message: "is a name, not a commit hash", remedy: "set branch or tag instead" });
+  return namedRef(value);
+}
+
+type Auth = Pick<StackSpec, "gitAuth" | "gitAuthSecret">;
+
+const ways = ["sshAuth", "accessToken", "githubApp", "basicAuth"] as const;
+
+/** Of several ways the first wins, as in the reference: gitAuthSecret, then the order of `ways`. */
+export function gitAuthOf({ gitAuth, gitAuthSecret }: Auth, scope: Scope): GitAuth {
+  if (gitAuthSecret) return authOfSecret(gitAuthSecret, scope.findings);
+  if (!gitAuth) return { kind: "none" };
+  const [way, ...others] = ways.filter((name) => gitAuth[name]);
+  const remedy = "set one of accessToken, sshAuth, basicAuth and githubApp";
+  if (!way) scope.findings.problem("spec.gitAuth", { message: "gives no way to sign in", remedy });
+  if (others.length > 0) {
+    scope.findings.advise("spec.gitAuth", {
+      message: `gives several ways to sign in, of which ${way} is used`,
+      remedy,
+    });
+  }
+  return authOfWay(gitAuth, scope);
+}
+
+function authOfSecret(name: string, findings: Findings): GitAuth {
+  findings.advise("spec.gitAuthSecret", { message: "is deprecated", remedy: "use gitAuth" });
+  if (!isObjectName(name)) {
+    findings.problem("spec.gitAuthSecret", { message: "is not the name of a Secret", remedy: "correct the name" });
+  }
+  return { kind: "secret", name };
+}
+
+function authOfWay({ sshAuth, accessToken, githubApp, basicAuth }: Required<Auth>["gitAuth"], scope: Scope): GitAuth {
+  const key = (field: string, reference: Parameters<typeof secretKeyOf>[0]): SecretKey =>
+    secretKeyOf(reference, `spec.gitAuth.${field}`, scope);
+  if (sshAuth) {
+    const password = sshAuth.password && { password: key("sshAuth.password", sshAuth.password) };
+    return { kind: "ssh", privateKey: key("sshAuth.sshPrivateKey", sshAuth.sshPrivateKey), ...password };
+  }
+  if (accessToken) return { kind: "token", token: key("accessToken", accessToken) };
+  if (githubApp) {
+    return {
+      kind: "githubApp",
+      appId: key("githubApp.appID", githubApp.appID),
+      installationId: key("githubApp.installationID", githubApp.installationID),
+      privateKey: key("githubApp.privateKey", githubApp.privateKey),
+    };
+  }
+  if (!basicAuth) return { kind: "none" };
+  return {
+    kind: "basic",
+    userName: key("basicAuth.userName", basicAuth.userName),
+    password: key("basicAuth.password", basicAuth.password),
+  };
+}

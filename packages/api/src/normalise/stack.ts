@@ -1,0 +1,149 @@
+/** Every accepted spelling of a Stack in one form, for the controller. Pure; never throws, whatever it is given. */
+import { Type, type Static } from "typebox";
+
+import { StackSpec } from "../stack/spec.ts";
+import { nameLimit, stackWording as wording } from "../stack/wording.ts";
+import { configOf, type ConfigItem } from "./configuration.ts";
+import { envFromOf, envOf, type EnvBundle, type EnvVariable } from "./environment.ts";
+import { Findings, type Normalised } from "./findings.ts";
+import { prerequisitesOf, type NormalPrerequisite } from "./prerequisites.ts";
+import { isArgument, isServicePrefix } from "./rules.ts";
+import type { Scope } from "./scope.ts";
+import { NamedMetadata, shaped } from "./shape.ts";
+import { sourceOf, type Source } from "./source.ts";
+import {
+  updateSettingsOf,
+  workspaceOverlayOf,
+  type ObjectOverlay,
+  type UpdateSettings,
+  type WorkspaceOverlay,
+} from "./templates.ts";
+
+export interface NormalStack {
+  readonly name: string;
+  readonly namespace: string;
+  /** The name of the Pulumi stack. */
+  readonly stackName: string;
+  readonly source: Source;
+  readonly env: readonly EnvVariable[];
+  readonly envFrom: readonly EnvBundle[];
+  readonly config: readonly ConfigItem[];
+  readonly secretsProvider?: string;
+  /** Pulumi ESC environments. */
+  readonly environments: readonly string[];
+  readonly prerequisites: readonly NormalPrerequisite[];
+  /** What an update does: previews never change anything. */
+  readonly operation: "up" | "preview";
+  readonly refresh: boolean;
+  readonly targets: readonly string[];
+  readonly targetDependents: boolean;
+  /** Whether the Pulumi stack is created when it does not exist. */
+  readonly create: boolean;
+  readonly destroyOnFinalize: boolean;
+  readonly runProgramOnDestroy: boolean;
+  /** `everyMs` also paces the look for new commits; `always` updates though nothing has changed. */
+  readonly resync: { readonly everyMs: number; readonly always: boolean };
+  readonly retry: { readonly maxBackoffMs: number; readonly onConflict: boolean };
+  readonly workspace: ObjectOverlay<WorkspaceOverlay> & {
+    readonly serviceAccountName?: string;
+    readonly reclaim: "Retain" | "Delete";
+  };
+  readonly update: UpdateSettings;
+}
+
+const minResyncSeconds = 60;
+const maxBackoffSeconds = 86_400;
+
+const StackShape = Type.Object({ metadata: NamedMetadata, spec: StackSpec });
+
+export function normaliseStack(stack: unknown): Normalised<NormalStack> {
+  const findings = new Findings();
+  const shape = shaped(StackShape, stack, findings);
+  return findings.outcome(shape && normalForm(shape, findings));
+}
+
+function normalForm({ metadata, spec }: Static<typeof StackShape>, findings: Findings): NormalStack | undefined {
+  const scope: Scope = { name: metadata.name, namespace: metadata.namespace ?? "", findings };
+  checkNames(spec, scope);
+  adviseOnFields(spec, scope);
+  const inputs = inputsOf(spec, scope);
+  const source = sourceOf(spec, scope);
+  if (!source) return undefined;
+  return {
+    name: scope.name,
+    namespace: scope.namespace,
+    stackName: spec.stack,
+    source,
+    ...inputs,
+    ...conductOf(spec),
+    resync: resyncOf(spec, scope),
+    workspace: workspaceOf(spec, scope),
+    update: updateSettingsOf(spec, scope),
+  };
+}
+
+function checkNames({ stack }: StackSpec, { name, findings }: Scope): void {
+  if (name.length > nameLimit) findings.problem("metadata.name", wording.nameTooLong);
+  if (!isServicePrefix(name)) {
+    const remedy = "start with a letter, and use small letters, digits and dashes alone";
+    findings.problem("metadata.name", { message: "cannot be the name of the workspace's Service", remedy });
+  }
+  if (!isArgument(stack)) {
+    const remedy = "write it as ORGANIZATION/PROJECT/STACK, or STACK alone";
+    findings.problem("spec.stack", { message: "is not the name of a Pulumi stack", remedy });
+  }
+}
+
+/** What a program is given. */
+function inputsOf(spec: StackSpec, scope: Scope) {
+  return {
+    env: envOf(spec, scope),
+    envFrom: envFromOf(spec, scope),
+    config: configOf(spec, scope),
+    environments: spec.environment ?? [],
+    ...(spec.secretsProvider && { secretsProvider: spec.secretsProvider }),
+    prerequisites: prerequisitesOf(spec.prerequisites ?? [], scope),
+  };
+}
+
+/** How its updates run. */
+function conductOf(spec: StackSpec) {
+  const seconds = spec.retryMaxBackoffDurationSeconds ?? 0;
+  return {
+    operation: spec.preview ? ("preview" as const) : ("up" as const),
+    refresh: spec.refresh ?? false,
+    targets: spec.targets ?? [],
+    targetDependents: spec.targetDependents ?? false,
+    create: !spec.useLocalStackOnly,
+    destroyOnFinalize: spec.destroyOnFinalize ?? false,
+    runProgramOnDestroy: spec.runProgram ?? false,
+    retry: {
+      maxBackoffMs: (seconds > 0 ? seconds : maxBackoffSeconds) * 1000,
+      onConflict: spec.retryOnUpdateConflict ?? false,
+    },
+  };
+}
+
+function resyncOf(spec: StackSpec, { findings }: Scope): NormalStack["resync"] {
+  const seconds = spec.resyncFrequencySeconds ?? minResyncSeconds;
+  const field = "spec.resyncFrequencySeconds";
+  if (seconds < 0) findings.problem(field, wording.negativeResync);
+  else if (seconds < minResyncSeconds) {
+    findings.advise(field, { message: `counts as ${minResyncSeconds}`, remedy: `set ${minResyncSeconds} or more` });
+  }
+  return { everyMs: Math.max(seconds, minResyncSeconds) * 1000, always: spec.continueResyncOnCommitMatch ?? false };
+}
+
+function workspaceOf(spec: StackSpec, scope: Scope): NormalStack["workspace"] {
+  return {
+    ...workspaceOverlayOf(spec.workspaceTemplate, scope),
+    ...(spec.serviceAccountName && { serviceAccountName: spec.serviceAccountName }),
+    reclaim: spec.workspaceReclaimPolicy ?? "Retain",
+  };
+}
+
+function adviseOnFields(spec: StackSpec, { findings }: Scope): void {
+  const noEffect = { message: "has no effect", remedy: "remove it" };
+  if (spec.expectNoRefreshChanges) findings.advise("spec.expectNoRefreshChanges", noEffect);
+  if (spec.initOnCreate && spec.useLocalStackOnly) findings.advise("spec.initOnCreate", noEffect);
+}

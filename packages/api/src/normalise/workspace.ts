@@ -1,0 +1,209 @@
+/** A Workspace in one form, with its defaults, for its controller. Pure; never throws, whatever it is given. */
+import { Type, type Static } from "typebox";
+
+import type { JsonValue } from "../schema/field.ts";
+import { defaultImages, defaultRequests, securityProfiles, type SecurityProfile } from "../workspace/pod-facts.ts";
+import { WorkspaceSpec } from "../workspace/spec.ts";
+import { Findings, type Normalised } from "./findings.ts";
+import { gitRepositoryOf, type GitRepository } from "./git.ts";
+import { folderBelowRoot, isArgument, isServicePrefix } from "./rules.ts";
+import { NamedMetadata, shaped } from "./shape.ts";
+
+type GivenGit = NonNullable<WorkspaceSpec["git"]>;
+type GivenStack = NonNullable<WorkspaceSpec["stacks"]>[number];
+type GivenConfig = NonNullable<GivenStack["config"]>[number];
+
+export type WorkspaceSource =
+  | {
+      readonly kind: "git";
+      readonly repository: GitRepository;
+      /** A commit, or the name of a branch or tag. */
+      readonly ref: string;
+      readonly dir: string;
+      readonly shallow: boolean;
+      readonly auth: NonNullable<GivenGit["auth"]>;
+    }
+  | { readonly kind: "flux"; readonly url: string; readonly digest: string; readonly dir: string }
+  | { readonly kind: "local"; readonly dir: string }
+  | { readonly kind: "projectInfo"; readonly name: string; readonly runtime: string }
+  /** The operator or an init container brings the program. */
+  | { readonly kind: "none" };
+
+export type WorkspaceConfigSource =
+  | { readonly kind: "value"; readonly value: JsonValue }
+  | { readonly kind: "env"; readonly name: string; readonly json: boolean }
+  | { readonly kind: "file"; readonly path: string; readonly json: boolean };
+
+export interface WorkspaceConfigItem {
+  readonly key: string;
+  readonly isPath: boolean;
+  readonly secret: boolean;
+  readonly from: WorkspaceConfigSource;
+}
+
+export interface NormalWorkspaceStack {
+  readonly name: string;
+  readonly create: boolean;
+  readonly secretsProvider?: string;
+  readonly config: readonly WorkspaceConfigItem[];
+  readonly environments: readonly string[];
+}
+
+export interface NormalWorkspace {
+  readonly name: string;
+  readonly namespace: string;
+  readonly serviceAccountName: string;
+  readonly securityProfile: SecurityProfile;
+  readonly image: string;
+  readonly imagePullPolicy?: string;
+  readonly source: WorkspaceSource;
+  readonly env: NonNullable<WorkspaceSpec["env"]>;
+  readonly envFrom: NonNullable<WorkspaceSpec["envFrom"]>;
+  readonly resources: NonNullable<WorkspaceSpec["resources"]>;
+  readonly podTemplate: NonNullable<WorkspaceSpec["podTemplate"]>;
+  readonly serviceTemplate: NonNullable<WorkspaceSpec["serviceTemplate"]>;
+  /** Nothing extra is logged when undefined. */
+  readonly logLevel?: number;
+  readonly stacks: readonly NormalWorkspaceStack[];
+}
+
+const WorkspaceShape = Type.Object({ metadata: NamedMetadata, spec: WorkspaceSpec });
+
+export function normaliseWorkspace(workspace: unknown): Normalised<NormalWorkspace> {
+  const findings = new Findings();
+  const shape = shaped(WorkspaceShape, workspace, findings);
+  return findings.outcome(shape && normalForm(shape, findings));
+}
+
+function normalForm(
+  { metadata, spec }: Static<typeof WorkspaceShape>,
+  findings: Findings,
+): NormalWorkspace | undefined {
+  if (!isServicePrefix(metadata.name)) {
+    const remedy = "start with a letter, and use small letters, digits and dashes alone";
+    findings.problem("metadata.name", { message: "cannot be the name of the workspace's Service", remedy });
+  }
+  const securityProfile = profileOf(spec, findings);
+  const source = sourceOf(spec, findings);
+  const stacks = (spec.stacks ?? []).map((stack, index) => stackOf(stack, `spec.stacks[${index}]`, findings));
+  if (!securityProfile || !source) return undefined;
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? "",
+    ...podOf(spec, securityProfile),
+    source,
+    stacks,
+  };
+}
+
+function profileOf({ securityProfile }: WorkspaceSpec, findings: Findings): SecurityProfile | undefined {
+  const profile = securityProfiles.find((known) => known === (securityProfile || "restricted"));
+  const remedy = `use ${securityProfiles.join(" or ")}`;
+  if (!profile) findings.problem("spec.securityProfile", { message: "is not a security profile", remedy });
+  return profile;
+}
+
+function podOf(spec: WorkspaceSpec, securityProfile: SecurityProfile) {
+  const { imagePullPolicy, pulumiLogLevel, resources } = spec;
+  return {
+    serviceAccountName: spec.serviceAccountName || "default",
+    securityProfile,
+    image: spec.image || defaultImages[securityProfile],
+    ...(imagePullPolicy && { imagePullPolicy }),
+    env: spec.env ?? [],
+    envFrom: spec.envFrom ?? [],
+    resources: { ...resources, requests: { ...defaultRequests, ...resources?.requests } },
+    podTemplate: spec.podTemplate ?? {},
+    serviceTemplate: spec.serviceTemplate ?? {},
+    ...(pulumiLogLevel && { logLevel: pulumiLogLevel }),
+  };
+}
+
+function sourceOf(spec: WorkspaceSpec, findings: Findings): WorkspaceSource | undefined {
+  const { git, flux, local, projectInfo } = spec;
+  const given = [git, flux, local, projectInfo].filter(Boolean);
+  if (given.length > 1) {
+    const remedy = "keep one of git, flux, local and projectInfo";
+    findings.problem("spec", { message: "more than one source for the program", remedy });
+    return undefined;
+  }
+  if (git) return gitSource(git, findings);
+  if (flux) return fluxSource(flux, findings);
+  if (local) return localSource(local.dir, findings);
+  return projectInfo ? { kind: "projectInfo", ...projectInfo } : { kind: "none" };
+}
+
+function gitSource(
+  { url = "", ref = "", dir, auth = {}, shallow = false }: GivenGit,
+  findings: Findings,
+): WorkspaceSource | undefined {
+  const repository = gitRepositoryOf(url);
+  if (!repository) {
+    const remedy = "write it as https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH";
+    findings.problem("spec.git.url", { message: "is not the address of a Git repository", remedy });
+  }
+  if (!isArgument(ref)) {
+    findings.problem("spec.git.ref", { message: "is not a revision", remedy: "give a commit, a tag or a branch" });
+  }
+  const below = folder(dir, "spec.git.dir", findings);
+  return repository && below !== undefined ? { kind: "git", repository, ref, dir: below, shallow, auth } : undefined;
+}
+
+function fluxSource(
+  { url = "", digest = "", dir }: NonNullable<WorkspaceSpec["flux"]>,
+  findings: Findings,
+): WorkspaceSource | undefined {
+  const protocol = URL.parse(url)?.protocol;
+  if (protocol !== "http:" && protocol !== "https:") {
+    findings.problem("spec.flux.url", { message: "is not the address of an artifact", remedy: "give an http address" });
+  }
+  if (!/^sha(256|384|512):[0-9a-f]+$/.test(digest)) {
+    findings.problem("spec.flux.digest", { message: "is not a digest", remedy: "write it as sha256:…" });
+  }
+  const below = folder(dir, "spec.flux.dir", findings);
+  return below === undefined ? undefined : { kind: "flux", url, digest, dir: below };
+}
+
+function localSource(dir: string | undefined, findings: Findings): WorkspaceSource | undefined {
+  if (dir) return { kind: "local", dir };
+  findings.problem("spec.local.dir", { message: "is missing", remedy: "set it to the program's folder in the image" });
+  return undefined;
+}
+
+function folder(path: string | undefined, field: string, findings: Findings): string | undefined {
+  const below = folderBelowRoot(path ?? "");
+  const remedy = "give a folder below the source's root";
+  if (below === undefined) findings.problem(field, { message: "leads out of the source", remedy });
+  return below;
+}
+
+function stackOf(stack: GivenStack, field: string, findings: Findings): NormalWorkspaceStack {
+  if (!isArgument(stack.name)) {
+    findings.problem(`${field}.name`, { message: "is not the name of a Pulumi stack", remedy: "name a stack" });
+  }
+  return {
+    name: stack.name,
+    create: stack.create ?? false,
+    ...(stack.secretsProvider && { secretsProvider: stack.secretsProvider }),
+    config: (stack.config ?? []).map((item, index) => configOf(item, `${field}.config[${index}]`, findings)),
+    environments: stack.environment ?? [],
+  };
+}
+
+function configOf(item: GivenConfig, field: string, findings: Findings): WorkspaceConfigItem {
+  const from = configSource(item);
+  if (!from) findings.problem(field, { message: "has no value", remedy: "set value, valueFrom.env or valueFrom.path" });
+  return {
+    key: item.key,
+    isPath: item.path ?? false,
+    secret: item.secret ?? false,
+    from: from ?? { kind: "value", value: null },
+  };
+}
+
+function configSource({ value, valueFrom }: GivenConfig): WorkspaceConfigSource | undefined {
+  if (value !== undefined) return { kind: "value", value };
+  const { env, path, json = false } = valueFrom ?? {};
+  if (env) return { kind: "env", name: env, json };
+  return path ? { kind: "file", path, json } : undefined;
+}
