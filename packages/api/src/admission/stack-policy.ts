@@ -87,6 +87,7 @@ const policy = {
           apiVersions: ["v1", "v1alpha1"],
           operations: ["CREATE", "UPDATE"],
           resources: [stackKind.plural],
+          scope: "Namespaced",
         },
       ],
     },

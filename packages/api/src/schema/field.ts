@@ -44,6 +44,6 @@ export const keyedBy = (key: string) => ({ "x-kubernetes-list-type": "map", "x-k
 /** On a list: one manager owns all of it. */
 export const atomicList = { "x-kubernetes-list-type": "atomic" };
 
-/** On a schema: a template (overlay.ts) repeats it with its required fields and defaults. */
+/** On a schema: a template (overlay.ts) repeats it with all its demands. */
 export const wholeKeyword = "x-whole-in-templates";
 export const wholeInTemplates = { [wholeKeyword]: true };

@@ -14,10 +14,16 @@ export function overlayOf<T extends TSchema>(schema: T, options: TSchemaOptions)
   return Type.Unsafe<Overlay<Static<T>>>({ ...withoutDemands(schema), ...options });
 }
 
-/** Nothing is required and nothing defaulted in an overlay, and lists need no keys. */
+/** Nothing is required, defaulted or bounded in an overlay, and lists need no keys. */
 const demands: ReadonlySet<string> = new Set([
   "required",
   "default",
+  "enum",
+  "pattern",
+  "minLength",
+  "maxLength",
+  "maxItems",
+  "minimum",
   "x-kubernetes-list-type",
   "x-kubernetes-list-map-keys",
 ]);

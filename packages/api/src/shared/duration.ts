@@ -1,6 +1,6 @@
 /** Durations as Go writes them: `30m`, `1h30m`, `1.5h`. */
 import { sentence, validatedBy, type Wording } from "../schema/cel.ts";
-import { text } from "../schema/field.ts";
+import { text, wholeInTemplates } from "../schema/field.ts";
 
 export const durationWording: Wording = {
   message: "is not a duration",
@@ -15,6 +15,7 @@ const longest = 128;
 export const duration = (description: string) =>
   text(description, {
     maxLength: longest,
+    ...wholeInTemplates,
     ...validatedBy({ rule: `self.matches(r'${durationPattern}')`, message: sentence(durationWording) }),
   });
 

@@ -18,7 +18,10 @@ export type Stdout = Static<typeof Stdout>;
 
 export const runReportFields = {
   changes: optional(
-    mapOf(int64("How many resources."), "How many resources each kind of step concerns: create, update, delete, same…"),
+    mapOf(
+      int64("How many resources."),
+      "How many resources each kind of step concerns, such as create, update, delete and same.",
+    ),
   ),
   summary: optional(text("The changes in one line, such as 2 to create, 1 to delete, 5 unchanged.")),
   stdout: optional(Stdout),

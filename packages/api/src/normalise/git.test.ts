@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+
+import { Findings } from "./findings.ts";
+import { candidateRefs, gitRefOf, gitRepositoryOf, type GitRef } from "./git.ts";
+
+describe("the address of a repository", () => {
+  const allowed: [string, "https" | "ssh"][] = [
+    ["https://github.com/pulumi/examples", "https"],
+    ["https://user@dev.azure.com/org/project/_git/repo", "https"],
+    ["https://host:8443/repo.git", "https"],
+    ["ssh://git@github.com/pulumi/examples.git", "ssh"],
+    ["ssh://git@host:2222/repo.git", "ssh"],
+    ["git@github.com:pulumi/examples.git", "ssh"],
+    ["github.com:pulumi/examples.git", "ssh"],
+    ["git@host:/srv/git/repo.git", "ssh"],
+  ];
+  for (const [url, transport] of allowed) {
+    test(`${url} goes by ${transport}`, () => expect(gitRepositoryOf(url)).toEqual({ transport, url }));
+  }
+
+  const refused = [
+    "",
+    "examples",
+    "/srv/git/repo",
+    "http://github.com/pulumi/examples",
+    "git://github.com/pulumi/examples",
+    "file:///etc/passwd",
+    "ext::sh -c 'id'",
+    "--upload-pack=id",
+    "-oProxyCommand=id:repo",
+    "git@-oProxyCommand=id:repo",
+    "ssh://-oProxyCommand=id/repo",
+    "https://github.com",
+    "https:///repo",
+    "https://host/a\nb",
+    "https://host/a b",
+  ];
+  for (const url of refused) {
+    test(`${JSON.stringify(url)} is refused`, () => expect(gitRepositoryOf(url)).toBeUndefined());
+  }
+});
+
+describe("a revision", () => {
+  const sha = "03658b5514f08970f350618a6e6fdf1bd75f45d0";
+  const cases: [string, Parameters<typeof gitRefOf>[0], GitRef][] = [
+    ["a short branch", { branch: "main" }, { kind: "branch", name: "main" }],
+    ["a branch with a slash", { branch: "feature/add-cache" }, { kind: "branch", name: "feature/add-cache" }],
+    ["a full branch", { branch: "refs/heads/main" }, { kind: "branch", name: "main" }],
+    ["a tag in branch", { branch: "refs/tags/v1.0" }, { kind: "tag", name: "v1.0" }],
+    ["a pull request in branch", { branch: "refs/pull/12/head" }, { kind: "other", name: "refs/pull/12/head" }],
+    ["a short tag", { tag: "v1.0" }, { kind: "tag", name: "v1.0" }],
+    ["a full tag", { tag: "refs/tags/v1.0" }, { kind: "tag", name: "v1.0" }],
+    ["a commit", { commit: sha }, { kind: "commit", sha }],
+    ["a commit in capitals", { commit: sha.toUpperCase() }, { kind: "commit", sha }],
+    ["a commit in branch, as the reference takes it", { branch: sha }, { kind: "commit", sha }],
+    ["a tag in commit, as the reference takes it", { commit: "v1.0" }, { kind: "branch", name: "v1.0" }],
+    ["a commit beside an empty branch", { commit: sha, branch: "" }, { kind: "commit", sha }],
+  ];
+  for (const [what, spec, ref] of cases) {
+    test(`${what} is ${ref.kind}`, () => expect(gitRefOf(spec, new Findings())).toEqual(ref));
+  }
+
+  const bad: [string, Parameters<typeof gitRefOf>[0]][] = [
+    ["none", {}],
+    ["two", { branch: "main", tag: "v1" }],
+    ["a branch that looks like an option", { branch: "--upload-pack=id" }],
+    ["a branch with two dots", { branch: "a..b" }],
+    ["a branch with a space", { branch: "a b" }],
+    ["a branch that ends in .lock", { branch: "a.lock" }],
+    ["an abbreviated commit", { commit: "03658b5" }],
+    ["a branch in tag", { tag: "refs/heads/main" }],
+  ];
+  for (const [what, spec] of bad) {
+    test(`${what} is a problem`, () => {
+      const findings = new Findings();
+      expect(gitRefOf(spec, findings)).toBeUndefined();
+      expect(findings.outcome(true).ok).toBe(false);
+    });
+  }
+
+  test("a branch's name is looked for among branches, then among tags", () => {
+    expect(candidateRefs({ kind: "branch", name: "v1" })).toEqual(["refs/heads/v1", "refs/tags/v1"]);
+    expect(candidateRefs({ kind: "tag", name: "v1" })).toEqual(["refs/tags/v1"]);
+    expect(candidateRefs({ kind: "other", name: "refs/pull/1/head" })).toEqual(["refs/pull/1/head"]);
+  });
+});

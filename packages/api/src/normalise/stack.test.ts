@@ -1,0 +1,337 @@
+import { describe, expect, test } from "bun:test";
+
+import { describeProblems, normaliseStack, type NormalStack } from "./index.ts";
+
+const secret = (name: string, key: string) => ({ type: "Secret", secret: { name, key } });
+
+/** A Stack that asks for nothing but `spec`, from a Program unless `spec` has a source. */
+function stack(spec: Record<string, unknown>): object {
+  const hasSource = ["projectRepo", "fluxSource", "programRef", "workspaceTemplate"].some((field) => field in spec);
+  return {
+    apiVersion: "pulumi.com/v1",
+    kind: "Stack",
+    metadata: { name: "web", namespace: "team" },
+    spec: { stack: "dev", ...(!hasSource && { programRef: { name: "web" } }), ...spec },
+  };
+}
+
+const git = (fields: Record<string, unknown>) => ({ projectRepo: "https://host/repo", branch: "main", ...fields });
+
+function normal(spec: Record<string, unknown>): NormalStack {
+  const outcome = normaliseStack(stack(spec));
+  if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
+  return outcome.value;
+}
+
+function adviceOn(spec: Record<string, unknown>): string[] {
+  return normaliseStack(stack(spec)).advice.map(({ field }) => field);
+}
+
+describe("spellings that mean the same", () => {
+  const same: [string, Record<string, unknown>, Record<string, unknown>][] = [
+    [
+      "configRef and configRefs",
+      { configRef: { db: { name: "settings", key: "db.json", json: true } } },
+      { configRefs: { db: { name: "settings", key: "db.json", json: true } } },
+    ],
+    [
+      "the two forms of a prerequisite",
+      { prerequisites: [{ name: "cluster", requirement: { succeededWithinDuration: "30m" } }] },
+      { prerequisites: [{ type: "Stack", requirement: "cluster", succeededWithinDuration: "30m" }] },
+    ],
+    [
+      "the two forms of a prerequisite without a duration",
+      { prerequisites: [{ name: "cluster" }] },
+      { prerequisites: [{ type: "Stack", requirement: "cluster" }] },
+    ],
+    [
+      "init containers in the template and in its pod template",
+      { programRef: { name: "web" }, workspaceTemplate: { spec: { initContainers: [{ name: "a", image: "b" }] } } },
+      {
+        programRef: { name: "web" },
+        workspaceTemplate: { spec: { podTemplate: { spec: { initContainers: [{ name: "a", image: "b" }] } } } },
+      },
+    ],
+    ["a short and a full branch", git({ branch: "main" }), git({ branch: "refs/heads/main" })],
+    ["a tag and a tag in branch", git({ branch: "", tag: "v1" }), git({ branch: "refs/tags/v1" })],
+    ["a folder with and without slashes", git({ repoDir: "./infra/" }), git({ repoDir: "infra" })],
+    [
+      "accessTokenSecret and the reference it stands for",
+      { accessTokenSecret: "token" },
+      { envRefs: { PULUMI_ACCESS_TOKEN: secret("token", "accessToken") } },
+    ],
+    [
+      "backend and the variable it stands for",
+      { backend: "s3://state" },
+      { envRefs: { PULUMI_BACKEND_URL: { type: "Literal", literal: { value: "s3://state" } } } },
+    ],
+    [
+      "secrets and secretsRef with a literal",
+      { secrets: { password: "hunter2" } },
+      { secretsRef: { password: { type: "Literal", literal: { value: "hunter2" } } } },
+    ],
+    ["initOnCreate and nothing", { initOnCreate: true }, {}],
+    ["a resync below the floor and none", { resyncFrequencySeconds: 10 }, {}],
+    ["a backoff of 0 and none", { retryMaxBackoffDurationSeconds: 0 }, {}],
+    [
+      "a reference into the own namespace and one without a namespace",
+      { envRefs: { A: { type: "Secret", secret: { name: "a", key: "b", namespace: "team" } } } },
+      { envRefs: { A: secret("a", "b") } },
+    ],
+  ];
+  for (const [what, one, other] of same) {
+    test(what, () => expect(normal(one)).toEqual(normal(other)));
+  }
+});
+
+describe("the source", () => {
+  test("is a Git repository with its revision and folder", () => {
+    expect(normal(git({ repoDir: "infra/", shallow: true })).source).toEqual({
+      kind: "git",
+      repository: { transport: "https", url: "https://host/repo" },
+      ref: { kind: "branch", name: "main" },
+      dir: "infra",
+      shallow: true,
+      auth: { kind: "none" },
+    });
+  });
+
+  test("is a Flux source", () => {
+    const sourceRef = { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "repo" };
+    expect(normal({ fluxSource: { sourceRef, dir: "infra" } }).source).toEqual({
+      kind: "flux",
+      sourceRef,
+      dir: "infra",
+    });
+  });
+
+  test("is a Program", () => {
+    expect(normal({ programRef: { name: "web" } }).source).toEqual({ kind: "program", name: "web" });
+  });
+
+  test("is a folder in the image", () => {
+    const local = { dir: "/home/pulumi/web" };
+    expect(normal({ workspaceTemplate: { spec: { local } } }).source).toEqual({ kind: "local", ...local });
+  });
+
+  test("is in the template, where only the template names it", () => {
+    const spec = { git: { url: "https://host/repo", ref: "main" } };
+    expect(normal({ workspaceTemplate: { spec } }).source).toEqual({ kind: "template" });
+  });
+
+  test("may be patched by the template", () => {
+    const spec = git({ workspaceTemplate: { spec: { git: { shallow: true } } } });
+    expect(normal(spec).source.kind).toBe("git");
+    expect(normal(spec).workspace.spec.git).toEqual({ shallow: true });
+  });
+});
+
+describe("credentials for Git", () => {
+  const key = (name: string) => ({ name: "git", key: name });
+  const from = (name: string) => secret("git", name);
+  const cases: [string, Record<string, unknown>, object][] = [
+    ["a token", { gitAuth: { accessToken: from("t") } }, { kind: "token", token: key("t") }],
+    ["an ssh key", { gitAuth: { sshAuth: { sshPrivateKey: from("k") } } }, { kind: "ssh", privateKey: key("k") }],
+    [
+      "an ssh key with a password",
+      { gitAuth: { sshAuth: { sshPrivateKey: from("k"), password: from("p") } } },
+      { kind: "ssh", privateKey: key("k"), password: key("p") },
+    ],
+    [
+      "a user and password",
+      { gitAuth: { basicAuth: { userName: from("u"), password: from("p") } } },
+      { kind: "basic", userName: key("u"), password: key("p") },
+    ],
+    [
+      "a GitHub App",
+      { gitAuth: { githubApp: { appID: from("a"), installationID: from("i"), privateKey: from("k") } } },
+      { kind: "githubApp", appId: key("a"), installationId: key("i"), privateKey: key("k") },
+    ],
+    ["a Secret with well-known keys", { gitAuthSecret: "git" }, { kind: "secret", name: "git" }],
+    [
+      "of a Secret and a token the Secret, as in the reference",
+      { gitAuthSecret: "git", gitAuth: { accessToken: from("t") } },
+      { kind: "secret", name: "git" },
+    ],
+    [
+      "of a token and an ssh key the ssh key, as in the reference",
+      { gitAuth: { accessToken: from("t"), sshAuth: { sshPrivateKey: from("k") } } },
+      { kind: "ssh", privateKey: key("k") },
+    ],
+  ];
+  for (const [what, fields, auth] of cases) {
+    test(what, () => expect(normal(git(fields)).source).toMatchObject({ auth }));
+  }
+});
+
+describe("the environment", () => {
+  test("has every kind of reference, by name", () => {
+    const { env } = normal({
+      envRefs: {
+        D: { type: "StackOutput", stack: "cluster", output: "kubeconfig" },
+        C: { type: "ConfigMap", configMap: { name: "settings", key: "region" } },
+        B: secret("aws", "key"),
+        A: { type: "Literal", literal: { value: "" } },
+      },
+    });
+    expect(env).toEqual([
+      { name: "A", from: { kind: "literal", value: "" } },
+      { name: "B", from: { kind: "secret", name: "aws", key: "key" } },
+      { name: "C", from: { kind: "configMap", name: "settings", key: "region" } },
+      { name: "D", from: { kind: "stackOutput", stack: "cluster", output: "kubeconfig" } },
+    ]);
+  });
+
+  test("has whole ConfigMaps and Secrets, in their order", () => {
+    expect(normal({ envs: ["b", "a"], envSecrets: ["c"] }).envFrom).toEqual([
+      { kind: "configMap", name: "b" },
+      { kind: "configMap", name: "a" },
+      { kind: "secret", name: "c" },
+    ]);
+  });
+
+  test("takes a reference before the field that stands for it", () => {
+    const spec = { backend: "s3://old", envRefs: { PULUMI_BACKEND_URL: secret("state", "url") } };
+    expect(normal(spec).env).toEqual([
+      { name: "PULUMI_BACKEND_URL", from: { kind: "secret", name: "state", key: "url" } },
+    ]);
+    expect(adviceOn(spec)).toEqual(["spec.envRefs.PULUMI_BACKEND_URL"]);
+  });
+
+  test("ignores the fields of other types of reference", () => {
+    const reference = { ...secret("a", "b"), literal: { value: "ignored" } };
+    expect(normal({ envRefs: { A: reference } }).env[0]?.from.kind).toBe("secret");
+  });
+});
+
+describe("the configuration", () => {
+  test("is one list, by key, of structured, referenced and secret values", () => {
+    const { config } = normal({
+      config: { "aws:region": "us-east-1", db: { port: 5432, ssl: true }, zones: ["a", "b"], count: 3, cache: false },
+      configRef: { text: { name: "settings", key: "text" } },
+      configRefs: { json: { name: "settings", key: "json", json: true } },
+      secretsRef: { password: secret("db", "password"), kubeconfig: { type: "StackOutput", stack: "c", output: "k" } },
+    });
+    expect(config).toEqual([
+      { key: "aws:region", secret: false, from: { kind: "value", value: "us-east-1" } },
+      { key: "cache", secret: false, from: { kind: "value", value: false } },
+      { key: "count", secret: false, from: { kind: "value", value: 3 } },
+      { key: "db", secret: false, from: { kind: "value", value: { port: 5432, ssl: true } } },
+      { key: "json", secret: false, from: { kind: "configMap", name: "settings", key: "json", json: true } },
+      { key: "kubeconfig", secret: true, from: { kind: "stackOutput", stack: "c", output: "k" } },
+      { key: "password", secret: true, from: { kind: "secret", name: "db", key: "password" } },
+      { key: "text", secret: false, from: { kind: "configMap", name: "settings", key: "text", json: false } },
+      { key: "zones", secret: false, from: { kind: "value", value: ["a", "b"] } },
+    ]);
+  });
+
+  test("may be said in both spellings of configRef, if they agree", () => {
+    const ref = { name: "settings", key: "text" };
+    expect(normal({ configRef: { a: ref }, configRefs: { a: ref } }).config).toHaveLength(1);
+  });
+});
+
+describe("prerequisites", () => {
+  test("on one Stack are joined, and the strictest counts", () => {
+    const prerequisites = [
+      { name: "cluster", requirement: { succeededWithinDuration: "1h" } },
+      { type: "Stack", requirement: "cluster", succeededWithinDuration: "10m" },
+      { name: "network" },
+    ];
+    expect(normal({ prerequisites }).prerequisites).toEqual([
+      { stack: "cluster", succeededWithinMs: 600_000 },
+      { stack: "network" },
+    ]);
+  });
+});
+
+describe("defaults", () => {
+  test("are those of the reference", () => {
+    expect(normal({})).toMatchObject({
+      operation: "up",
+      refresh: false,
+      create: true,
+      destroyOnFinalize: false,
+      resync: { everyMs: 60_000, always: false },
+      retry: { maxBackoffMs: 86_400_000, onConflict: false },
+      workspace: { reclaim: "Retain", labels: {}, annotations: {}, spec: {} },
+      update: { ttlAfterCompletedMs: 86_400_000, labels: {}, annotations: {}, spec: {} },
+    });
+  });
+
+  test("give way to what is said", () => {
+    const said = normal({
+      preview: true,
+      refresh: true,
+      useLocalStackOnly: true,
+      destroyOnFinalize: true,
+      runProgram: true,
+      continueResyncOnCommitMatch: true,
+      resyncFrequencySeconds: 300,
+      retryMaxBackoffDurationSeconds: 600,
+      retryOnUpdateConflict: true,
+      workspaceReclaimPolicy: "Delete",
+      serviceAccountName: "deployer",
+      targets: ["urn:a"],
+      targetDependents: true,
+      environment: ["aws"],
+      secretsProvider: "awskms://key",
+      updateTemplate: {
+        metadata: { labels: { team: "web" } },
+        spec: { ttlAfterCompleted: "1h", parallel: 4, continueOnError: true },
+      },
+    });
+    expect(said).toMatchObject({
+      operation: "preview",
+      refresh: true,
+      create: false,
+      destroyOnFinalize: true,
+      runProgramOnDestroy: true,
+      resync: { everyMs: 300_000, always: true },
+      retry: { maxBackoffMs: 600_000, onConflict: true },
+      workspace: { reclaim: "Delete", serviceAccountName: "deployer" },
+      targets: ["urn:a"],
+      targetDependents: true,
+      environments: ["aws"],
+      secretsProvider: "awskms://key",
+      update: {
+        labels: { team: "web" },
+        ttlAfterCompletedMs: 3_600_000,
+        spec: { parallel: 4, continueOnError: true },
+      },
+    });
+  });
+});
+
+describe("advice", () => {
+  const cases: [string, Record<string, unknown>, string][] = [
+    ["on accessTokenSecret", { accessTokenSecret: "a" }, "spec.accessTokenSecret"],
+    ["on envs", { envs: ["a"] }, "spec.envs"],
+    ["on envSecrets", { envSecrets: ["a"] }, "spec.envSecrets"],
+    ["on secrets", { secrets: { a: "b" } }, "spec.secrets"],
+    ["on gitAuthSecret", git({ gitAuthSecret: "a" }), "spec.gitAuthSecret"],
+    ["on a password in the repository's address", git({ projectRepo: "https://u:p@h/r" }), "spec.projectRepo"],
+    ["on a resync below the floor", { resyncFrequencySeconds: 5 }, "spec.resyncFrequencySeconds"],
+    ["on shallow without a repository", { shallow: true }, "spec.shallow"],
+    ["on expectNoRefreshChanges", { expectNoRefreshChanges: true }, "spec.expectNoRefreshChanges"],
+  ];
+  for (const [what, spec, field] of cases) {
+    test(`${what} does not stand in the way`, () => {
+      expect(normaliseStack(stack(spec)).ok).toBe(true);
+      expect(adviceOn(spec)).toEqual([field]);
+    });
+  }
+});
+
+describe("what is no Stack at all", () => {
+  const garbage: unknown[] = [undefined, null, 0, "", [], {}, { spec: null }, { metadata: {}, spec: [] }, () => 1, 1n];
+  for (const [index, value] of garbage.entries()) {
+    test(`is a problem, not an exception (${index})`, () => expect(normaliseStack(value).ok).toBe(false));
+  }
+
+  test("is told by field", () => {
+    const outcome = normaliseStack({ metadata: { name: "a" }, spec: { envRefs: { A: { type: 1 } }, targets: "x" } });
+    const fields = outcome.ok ? [] : outcome.problems.map(({ field }) => field);
+    expect(fields.toSorted()).toEqual(["spec.envRefs.A.type", "spec.stack", "spec.targets"]);
+  });
+});

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "bun:test";
+
+import { normaliseUpdate } from "./update.ts";
+
+const update = (spec: object) => ({
+  metadata: { name: "web-1", namespace: "team" },
+  spec: { workspaceName: "web", stackName: "dev", type: "up", ...spec },
+});
+
+describe("an Update", () => {
+  test("has defaults", () => {
+    expect(normaliseUpdate(update({}))).toEqual({
+      ok: true,
+      advice: [],
+      value: {
+        name: "web-1",
+        namespace: "team",
+        workspaceName: "web",
+        stackName: "dev",
+        type: "up",
+        message: "",
+        refresh: false,
+        targets: [],
+        targetDependents: false,
+        replace: [],
+        expectNoChanges: false,
+        continueOnError: false,
+        remove: false,
+        runProgram: false,
+      },
+    });
+  });
+
+  test("is kept as long as it says", () => {
+    expect(normaliseUpdate(update({ ttlAfterCompleted: "24h" }))).toMatchObject({
+      value: { ttlAfterCompletedMs: 86_400_000 },
+    });
+  });
+
+  const bad: [string, object, string][] = [
+    ["without a workspace", { workspaceName: "" }, "spec.workspaceName"],
+    ["without a stack", { stackName: "" }, "spec.stackName"],
+    ["with a stack that looks like an option", { stackName: "--help" }, "spec.stackName"],
+    ["of an unknown type", { type: "import" }, "spec.type"],
+    ["kept for no known time", { ttlAfterCompleted: "a day" }, "spec.ttlAfterCompleted"],
+    ["with negative parallelism", { parallel: -1 }, "spec.parallel"],
+    ["with a target that is no list", { target: "urn:a" }, "spec.target"],
+  ];
+  for (const [what, spec, field] of bad) {
+    test(`${what} has a problem in ${field}`, () => {
+      const outcome = normaliseUpdate(update(spec));
+      expect(outcome.ok ? [] : outcome.problems.map((problem) => problem.field)).toEqual([field]);
+    });
+  }
+});

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "bun:test";
+
+import { normaliseWorkspace } from "./workspace.ts";
+
+const workspace = (spec: object, name = "web") => ({ metadata: { name, namespace: "team" }, spec });
+
+describe("a Workspace", () => {
+  test("has the reference's defaults", () => {
+    expect(normaliseWorkspace(workspace({}))).toMatchObject({
+      ok: true,
+      value: {
+        serviceAccountName: "default",
+        securityProfile: "restricted",
+        image: "pulumi/pulumi:latest-nonroot",
+        source: { kind: "none" },
+        resources: { requests: { memory: "64Mi", cpu: "100m" } },
+        stacks: [],
+      },
+    });
+  });
+
+  test("takes root's image with the baseline profile", () => {
+    expect(normaliseWorkspace(workspace({ securityProfile: "baseline" }))).toMatchObject({
+      value: { image: "pulumi/pulumi:latest" },
+    });
+  });
+
+  test("keeps requests that are set", () => {
+    const resources = { requests: { cpu: 2 }, limits: { memory: "1Gi" } };
+    expect(normaliseWorkspace(workspace({ resources }))).toMatchObject({
+      value: { resources: { requests: { cpu: 2, memory: "64Mi" }, limits: { memory: "1Gi" } } },
+    });
+  });
+
+  const sources: [string, object, object][] = [
+    [
+      "Git",
+      { git: { url: "https://host/repo", ref: "abc", dir: "/infra/" } },
+      {
+        kind: "git",
+        repository: { transport: "https", url: "https://host/repo" },
+        ref: "abc",
+        dir: "infra",
+        shallow: false,
+        auth: {},
+      },
+    ],
+    [
+      "Flux",
+      { flux: { url: "http://source/a.tgz", digest: "sha256:ab", dir: "x" } },
+      { kind: "flux", url: "http://source/a.tgz", digest: "sha256:ab", dir: "x" },
+    ],
+    ["a folder in the image", { local: { dir: "/app" } }, { kind: "local", dir: "/app" }],
+    [
+      "an empty project",
+      { projectInfo: { name: "a", runtime: "yaml" } },
+      { kind: "projectInfo", name: "a", runtime: "yaml" },
+    ],
+  ];
+  for (const [what, spec, source] of sources) {
+    test(`takes its program from ${what}`, () => {
+      expect(normaliseWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { source } });
+    });
+  }
+
+  test("takes configuration from values, variables and files", () => {
+    const config = [
+      { key: "a", value: { b: 1 }, secret: true },
+      { key: "b.c", path: true, valueFrom: { env: "B" } },
+      { key: "d", valueFrom: { path: "/run/d", json: true } },
+    ];
+    expect(normaliseWorkspace(workspace({ stacks: [{ name: "dev", create: true, config }] }))).toMatchObject({
+      value: {
+        stacks: [
+          {
+            name: "dev",
+            create: true,
+            config: [
+              { key: "a", isPath: false, secret: true, from: { kind: "value", value: { b: 1 } } },
+              { key: "b.c", isPath: true, secret: false, from: { kind: "env", name: "B", json: false } },
+              { key: "d", isPath: false, secret: false, from: { kind: "file", path: "/run/d", json: true } },
+            ],
+          },
+        ],
+      },
+    });
+  });
+
+  const bad: [string, object, string][] = [
+    ["two sources", { local: { dir: "/a" }, git: { url: "https://h/r", ref: "a" } }, "spec"],
+    ["an address by http", { git: { url: "http://h/r", ref: "a" } }, "spec.git.url"],
+    ["no revision", { git: { url: "https://h/r" } }, "spec.git.ref"],
+    ["a folder outside", { git: { url: "https://h/r", ref: "a", dir: "../.." } }, "spec.git.dir"],
+    ["an artifact without a digest", { flux: { url: "http://h/r" } }, "spec.flux.digest"],
+    ["an unknown profile", { securityProfile: "privileged" }, "spec.securityProfile"],
+    ["configuration without a value", { stacks: [{ name: "a", config: [{ key: "b" }] }] }, "spec.stacks[0].config[0]"],
+    ["a stack that looks like an option", { stacks: [{ name: "-x" }] }, "spec.stacks[0].name"],
+  ];
+  for (const [what, spec, field] of bad) {
+    test(`with ${what} has a problem in ${field}`, () => {
+      const outcome = normaliseWorkspace(workspace(spec));
+      expect(outcome.ok ? [] : outcome.problems.map((problem) => problem.field)).toEqual([field]);
+    });
+  }
+
+  test("cannot have a name that no Service can have", () => {
+    expect(normaliseWorkspace(workspace({}, "a.b")).ok).toBe(false);
+  });
+});
