@@ -1,14 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { testReflector, type TestReflector } from "../testing/test-reflector.ts";
 import { sleep } from "./clock.ts";
 import { controller, watching, type Controller, type ControllerOptions, type Reconcile } from "./controller.ts";
-import { IndexedStore } from "./indexed-store.ts";
 import { NotLeaderError } from "./leadership.ts";
 import { logger } from "./log.ts";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 import { metricsRegistry, type Registry } from "./metrics.ts";
 import { again, done, retry } from "./queue.ts";
 import type { KubeObject, ObjectMeta } from "./resource.ts";
-import type { Reflector } from "./store.ts";
 
 const stackKind = { apiVersion: "pulumi.com/v1", kind: "Stack", namespaced: true };
 
@@ -23,32 +22,6 @@ function object(kind: string, path: string, metadata: ObjectMeta = {}): KubeObje
 function ownedBy(...names: string[]): ObjectMeta {
   const apiVersion = "pulumi.com/v1alpha1";
   return { ownerReferences: names.map((name) => ({ apiVersion, kind: "Stack", uid: "u", name })) };
-}
-
-interface TestReflector extends Reflector<KubeObject> {
-  readonly store: IndexedStore<KubeObject>;
-  sync(): void;
-}
-
-function testReflector(...objects: readonly KubeObject[]): TestReflector {
-  const store = new IndexedStore<KubeObject>({ onError: () => undefined });
-  const synced = Promise.withResolvers<void>();
-  for (const each of objects) store.set(each);
-  return {
-    store,
-    run: () => Promise.resolve(),
-    waitForSync: async (signal) =>
-      await Promise.race([
-        synced.promise,
-        new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(new Error("aborted")))),
-      ]),
-    healthy: true,
-    sync() {
-      store.hasSynced = true;
-      synced.resolve();
-    },
-    counts: { lists: 0, watches: 0, healed: 0 },
-  };
 }
 
 class Setting {

@@ -5,6 +5,8 @@
  * Secrets: the values of keys that name one are never written, every text goes through the `redact` hook, and an error
  * shows only its message, stack and a few harmless fields (others may hold a request with its headers).
  */
+import { writeSync } from "node:fs";
+
 import { systemClock, type Clock } from "./clock.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -60,7 +62,8 @@ export function logger(options: LoggerOptions = {}): Logger {
   const sink: Sink = {
     least: levels.indexOf(options.level ?? "info"),
     render: options.format === "console" ? renderConsole : renderJson,
-    write: options.write ?? ((line) => void process.stderr.write(line)),
+    // Synchronous, so that the line which says why a process ends is not lost with it.
+    write: options.write ?? ((line) => void writeSync(process.stderr.fd, line)),
     clock: options.clock ?? systemClock,
     redaction: {
       keys: [...secretKeys, ...(options.redactKeys ?? []).map(plainKey)],

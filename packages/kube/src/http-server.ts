@@ -1,0 +1,52 @@
+/** A small HTTP server for probes and metrics. The one module of the runtime that needs `Bun.serve`. */
+
+export interface Answer {
+  readonly status?: number;
+  readonly contentType?: string;
+  readonly body: string;
+}
+
+export interface Listen {
+  readonly port: number;
+  /** All addresses when absent. */
+  readonly hostname?: string;
+}
+
+export interface HttpServerOptions extends Listen {
+  /** By path. Answers at once: none of them waits for anything. */
+  readonly routes: Readonly<Record<string, () => Answer>>;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface HttpServer {
+  /** The port it got, when 0 was asked for. */
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+export function serveHttp(options: HttpServerOptions): HttpServer {
+  const routes = new Map(Object.entries(options.routes));
+  const server = Bun.serve({
+    port: options.port,
+    hostname: options.hostname ?? "0.0.0.0",
+    maxRequestBodySize: 1024,
+    fetch(request) {
+      const route = routes.get(new URL(request.url).pathname);
+      if (!route) return text({ status: 404, body: "not found\n" });
+      if (request.method !== "GET" && request.method !== "HEAD") return text({ status: 405, body: "GET only\n" });
+      return text(route());
+    },
+    error(error) {
+      options.onError(error);
+      return text({ status: 500, body: "internal error\n" });
+    },
+  });
+  return {
+    port: server.port ?? options.port,
+    stop: () => server.stop(true),
+  };
+}
+
+function text({ status = 200, contentType = "text/plain; charset=utf-8", body }: Answer): Response {
+  return new Response(body, { status, headers: { "content-type": contentType, "cache-control": "no-store" } });
+}

@@ -1,0 +1,42 @@
+/** A reflector that a test fills by hand. */
+import { IndexedStore } from "../src/indexed-store.ts";
+import type { KubeObject } from "../src/resource.ts";
+import type { Reflector } from "../src/store.ts";
+
+export interface TestReflector extends Reflector<KubeObject> {
+  readonly store: IndexedStore<KubeObject>;
+  healthy: boolean;
+  /** Whether its `run` is under way. */
+  running: boolean;
+  sync(): void;
+}
+
+export function testReflector(...objects: readonly KubeObject[]): TestReflector {
+  const store = new IndexedStore<KubeObject>({ onError: () => undefined });
+  const synced = Promise.withResolvers<void>();
+  for (const each of objects) store.set(each);
+  const reflector: TestReflector = {
+    store,
+    async run(signal) {
+      reflector.running = true;
+      await abortOf(signal).catch(() => undefined);
+      reflector.running = false;
+    },
+    waitForSync: async (signal) => await Promise.race([synced.promise, abortOf(signal)]),
+    healthy: true,
+    running: false,
+    sync() {
+      store.hasSynced = true;
+      synced.resolve();
+    },
+    counts: { lists: 0, watches: 0, comparisons: 0, differences: 0 },
+  };
+  return reflector;
+}
+
+async function abortOf(signal: AbortSignal | undefined): Promise<never> {
+  return await new Promise((_, reject) => {
+    if (signal?.aborted) reject(new Error("aborted"));
+    signal?.addEventListener("abort", () => reject(new Error("aborted")));
+  });
+}
