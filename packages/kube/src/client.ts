@@ -13,7 +13,7 @@ export interface ListOptions<T = KubeObject> extends CallOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Page size; the pages are joined. The deadline is each page's. */
+  /** Page size, 500 unless told; 0 asks for one piece. The pages are joined. The deadline is each page's. */
   readonly pageSize?: number;
   /** Called for each object as its page arrives: what it drops is never held for the whole list. */
   readonly transform?: (object: T) => T;

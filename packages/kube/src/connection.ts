@@ -6,7 +6,7 @@ import { isNotFound } from "./errors.ts";
 import { fetchTransport, type Transport } from "./http.ts";
 import { parseJson, trusted } from "./json.ts";
 import { listAll } from "./list.ts";
-import { collectionPath, objectPath } from "./paths.ts";
+import { acceptedType, collectionPath, objectPath } from "./paths.ts";
 import { describe, explain, open, send, type Call, type RequestSettings } from "./request.ts";
 import type { KubeObject, Resource } from "./resource.ts";
 import { createToken, podLogs } from "./subresources.ts";
@@ -42,7 +42,13 @@ type Readers = Pick<Client, "get" | "find" | "list" | "watch">;
 
 function readers(settings: RequestSettings): Readers {
   const get: Client["get"] = async (resource, ref, options) =>
-    object(settings, { method: "GET", path: objectPath(resource, ref), repeatable: true, options });
+    object(settings, {
+      method: "GET",
+      path: objectPath(resource, ref),
+      accept: acceptedType(resource, "object"),
+      repeatable: true,
+      options,
+    });
   return {
     get,
     async find(resource, ref, options) {
@@ -74,6 +80,7 @@ async function* watch<T extends KubeObject>(
       fieldSelector: options.fieldSelector,
       timeoutSeconds: options.serverTimeoutSeconds,
     },
+    accept: acceptedType(resource, "object"),
     repeatable: true,
     options,
   };

@@ -35,6 +35,5 @@ export function parseJson(text: string): unknown {
 /** The API server checks objects against their schema before it stores them; we take its word for their type. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says what it expects
 export function trusted<T>(value: unknown): T {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the one place where it is done
   return value as T;
 }

@@ -2,7 +2,7 @@
 import type { ListOptions, ObjectList } from "./client.ts";
 import { isExpired } from "./errors.ts";
 import { arrayAt, objectAt, parseJson, textAt, trusted } from "./json.ts";
-import { collectionPath, type Query } from "./paths.ts";
+import { acceptedType, collectionPath, type Query } from "./paths.ts";
 import { send, type RequestSettings } from "./request.ts";
 import type { KubeObject, Resource } from "./resource.ts";
 
@@ -50,6 +50,7 @@ async function readPage<T extends KubeObject>(
     method: "GET",
     path: collectionPath(resource, namespace),
     query: { labelSelector, fieldSelector, ...request.page },
+    accept: acceptedType(resource, "list"),
     repeatable: true,
     options: request.options,
   });

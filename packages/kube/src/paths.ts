@@ -26,6 +26,14 @@ function segment(value: string, what: string): string {
   return encodeURIComponent(value);
 }
 
+/** The media type of an answer with one object, or with a list of them. */
+export function acceptedType(resource: Pick<Resource, "view">, answer: "object" | "list"): string {
+  if (resource.view === undefined) return "application/json";
+  // A server that knows no such view sends everything.
+  const kind = answer === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
+}
+
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export function queryString(query: Query): string {

@@ -2,10 +2,10 @@
 import type { Client } from "./client.ts";
 import { systemClock, type Clock } from "./clock.ts";
 import { asError } from "./deadline.ts";
-import { Feed, productionTiming, type FeedCounts, type FeedOptions, type FeedTiming } from "./feed.ts";
+import { Feed, productionTiming, type FeedOptions, type FeedTiming } from "./feed.ts";
 import { IndexedStore, type Indexers } from "./indexed-store.ts";
 import type { KubeObject, Resource } from "./resource.ts";
-import type { Reflector } from "./store.ts";
+import type { Reflector, ReflectorCounts } from "./store.ts";
 import { trimmed } from "./trim.ts";
 
 export interface ReflectorOptions<T extends KubeObject> {
@@ -95,12 +95,12 @@ async function orAborted(promise: Promise<void>, signal: AbortSignal | undefined
   }
 }
 
-function sum(counts: readonly FeedCounts[]): FeedCounts {
-  const total: FeedCounts = { lists: 0, watches: 0, healed: 0 };
-  for (const { lists, watches, healed } of counts) {
-    total.lists += lists;
-    total.watches += watches;
-    total.healed += healed;
-  }
-  return total;
+function sum(all: readonly ReflectorCounts[]): ReflectorCounts {
+  const add = (field: keyof ReflectorCounts): number => all.reduce((total, counts) => total + counts[field], 0);
+  return {
+    lists: add("lists"),
+    watches: add("watches"),
+    comparisons: add("comparisons"),
+    differences: add("differences"),
+  };
 }

@@ -15,6 +15,7 @@ export interface Call {
   readonly query?: Query;
   readonly body?: object;
   readonly contentType?: string;
+  readonly accept?: string;
   /** Whether doing it twice is the same as doing it once. */
   readonly repeatable: boolean;
   readonly options?: CallOptions | undefined;
@@ -131,7 +132,7 @@ async function exchange(
     method: call.method,
     url: `${credentials.server}${call.path}${queryString(call.query ?? {})}`,
     headers: {
-      accept: "application/json",
+      accept: call.accept ?? "application/json",
       "user-agent": settings.userAgent,
       ...(access.token !== undefined && { authorization: `Bearer ${access.token}` }),
       ...(call.body && { "content-type": call.contentType ?? "application/json" }),

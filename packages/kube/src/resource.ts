@@ -15,6 +15,8 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** Set by `metadataOf`. */
+  readonly view?: "metadata";
   /** Never present at run time. */
   readonly object?: T;
 }
@@ -28,6 +30,11 @@ export interface ResourceNames {
 
 export function resource<T extends KubeObject>(names: ResourceNames): Resource<T> {
   return names;
+}
+
+/** The same kind, of whose objects the API server sends the metadata alone: for get, list and watch. */
+export function metadataOf({ apiVersion, kind, plural, namespaced }: Resource): Resource {
+  return { apiVersion, kind, plural, namespaced, view: "metadata" };
 }
 
 /** Where an object is. Cluster-scoped objects have no namespace. */

@@ -25,6 +25,16 @@ export interface Store<T extends KubeObject> {
 /** The values under which an object is found in an index. */
 export type IndexFunction<T> = (object: T) => readonly string[];
 
+export interface ReflectorCounts {
+  /** Times it read all objects. */
+  readonly lists: number;
+  readonly watches: number;
+  /** Times it compared the store with the versions that the API server holds. */
+  readonly comparisons: number;
+  /** Comparisons that found a difference: an event was lost, or came at that moment. */
+  readonly differences: number;
+}
+
 /** Keeps a store in step. `healthy` is false when the watch has been silent or broken for longer than it may be. */
 export interface Reflector<T extends KubeObject> {
   readonly store: Store<T>;
@@ -33,6 +43,6 @@ export interface Reflector<T extends KubeObject> {
   /** Rejects with the signal's reason when that aborts first. */
   waitForSync(signal?: AbortSignal): Promise<void>;
   readonly healthy: boolean;
-  /** For metrics: how often it listed and watched, and how many lost events a later watch brought. */
-  readonly counts: { readonly lists: number; readonly watches: number; readonly healed: number };
+  /** For metrics. */
+  readonly counts: ReflectorCounts;
 }

@@ -1,0 +1,196 @@
+/** An API server in memory that can misbehave, on a manual clock: for the reflector's tests. It knows config maps alone. */
+import type { ConfigMap as ConfigMapFields } from "kubernetes-types/core/v1";
+
+import type { Known } from "../src/builtin.ts";
+import type { Client, ListOptions, ObjectList, WatchEvent, WatchOptions } from "../src/client.ts";
+import { sleep } from "../src/clock.ts";
+import { ApiError, ConnectionError } from "../src/errors.ts";
+import { trusted } from "../src/json.ts";
+import type { ManualClock } from "../src/manual-clock.ts";
+import { parseKey, type Key, type KubeObject, type Resource } from "../src/resource.ts";
+
+export type ConfigMap = Known<ConfigMapFields>;
+
+interface Recorded {
+  readonly key: Key;
+  readonly version: number;
+  readonly event: WatchEvent<ConfigMap> & { readonly object: ConfigMap };
+}
+
+interface OpenWatch {
+  /** Told of each new event, and of a cut. */
+  wake(): void;
+  /** The version of the last event. */
+  sent: number;
+  readonly endsAt: number;
+  bookmarked: boolean;
+  frozen: boolean;
+  cut: boolean;
+}
+
+// As the real one does, shortly before the end.
+const bookmarkMs = 2000;
+
+export interface Faults {
+  down?: boolean;
+  /** Lists that fail. */
+  list?: (options: Pick<ListOptions, "namespace">) => boolean;
+  watch?: () => "end" | undefined;
+  /** Events that a watch does not tell. */
+  drop?: (event: Recorded) => boolean;
+}
+
+export class MemoryServer {
+  readonly faults: Faults = {};
+  readonly startedAt: number;
+  readonly #clock: ManualClock;
+  readonly #objects = new Map<Key, ConfigMap>();
+  readonly #watches = new Set<OpenWatch>();
+  #history: Recorded[] = [];
+  #version = 0;
+  #forgotten = 0;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+    this.startedAt = clock.now();
+  }
+
+  readonly client: Client = trusted<Client>({
+    list: (resource: Resource, options: ListOptions<ConfigMap>) => this.#list(resource, options),
+    watch: (_: unknown, options: WatchOptions) => this.#watch(options),
+  });
+
+  objects(): ConfigMap[] {
+    return [...this.#objects.values()];
+  }
+
+  put(key: Key): void {
+    const type = this.#objects.has(key) ? "MODIFIED" : "ADDED";
+    this.#objects.set(key, this.#record(key, type));
+  }
+
+  remove(key: Key): void {
+    if (this.#objects.delete(key)) this.#record(key, "DELETED");
+  }
+
+  /** Open watches tell nothing more and never end: a connection that is dead but open. */
+  freeze(): void {
+    for (const watch of this.#watches) watch.frozen = true;
+  }
+
+  cut(): void {
+    for (const watch of this.#watches) {
+      watch.cut = true;
+      watch.wake();
+    }
+  }
+
+  /** No watch can begin before now. */
+  forget(): void {
+    this.#forgotten = this.#version;
+    this.#history = [];
+  }
+
+  /** All versions are smaller than they were. */
+  restoreBackup(): void {
+    this.#version = 5;
+    this.#forgotten = 0;
+    this.#history = [];
+  }
+
+  calm(): void {
+    for (const fault of ["down", "list", "watch", "drop"] as const) delete this.faults[fault];
+  }
+
+  #record(key: Key, type: "ADDED" | "MODIFIED" | "DELETED"): ConfigMap {
+    const version = ++this.#version;
+    const object: ConfigMap = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { ...parseKey(key), resourceVersion: String(version), uid: key, managedFields: [{ manager: "m" }] },
+      data: { value: String(version) },
+    };
+    this.#history.push({ key, version, event: { type, object } });
+    for (const watch of this.#watches) watch.wake();
+    return object;
+  }
+
+  async #list({ view }: Resource, options: ListOptions<ConfigMap>): Promise<ObjectList<KubeObject>> {
+    await sleep(this.#clock, 1, options.signal);
+    this.#refuseIfDown("list");
+    if (this.faults.list?.(options)) throw new ApiError("list", { status: 500, reason: "Trouble", message: "" });
+    const items = this.objects()
+      .filter((object) => isIn(options, object))
+      .map((object) => (view === "metadata" ? metadataOnly(object) : (options.transform?.(object) ?? object)));
+    return { resourceVersion: String(this.#version), items };
+  }
+
+  async *#watch(options: WatchOptions): AsyncGenerator<WatchEvent<ConfigMap>> {
+    this.#refuseIfDown("watch");
+    if (this.faults.watch?.() === "end") return;
+    if (Number(options.resourceVersion) < this.#forgotten) {
+      throw new ApiError("watch", { status: 410, reason: "Expired", message: "" });
+    }
+    const watch: OpenWatch = {
+      wake: () => {},
+      sent: Number(options.resourceVersion),
+      endsAt: this.#clock.now() + (options.serverTimeoutSeconds ?? 60) * 1000,
+      bookmarked: false,
+      frozen: false,
+      cut: false,
+    };
+    this.#watches.add(watch);
+    try {
+      yield* this.#events(watch, options);
+    } finally {
+      this.#watches.delete(watch);
+    }
+  }
+
+  async *#events(watch: OpenWatch, options: WatchOptions): AsyncGenerator<WatchEvent<ConfigMap>> {
+    for (;;) {
+      options.signal?.throwIfAborted();
+      if (watch.cut) throw new ConnectionError("watch", { code: "ECONNRESET" });
+      const left = watch.endsAt - this.#clock.now();
+      const next = this.#history.find(({ version }) => version > watch.sent);
+      if (watch.frozen) {
+        await this.#pause(watch, 1000, options.signal);
+      } else if (next) {
+        watch.sent = next.version;
+        if (isIn(options, next.event.object) && !this.faults.drop?.(next)) yield next.event;
+      } else if (left <= 0) {
+        return;
+      } else if (left <= bookmarkMs && !watch.bookmarked) {
+        watch.bookmarked = true;
+        yield { type: "BOOKMARK", resourceVersion: String(this.#version) };
+      } else {
+        await this.#pause(watch, watch.bookmarked ? left : left - bookmarkMs, options.signal);
+      }
+    }
+  }
+
+  async #pause(watch: OpenWatch, ms: number, signal?: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    const wake = (): void => woken.abort();
+    watch.wake = wake;
+    signal?.addEventListener("abort", wake, { once: true });
+    await sleep(this.#clock, ms, woken.signal);
+    signal?.removeEventListener("abort", wake);
+  }
+
+  #refuseIfDown(call: string): void {
+    if (this.faults.down) throw new ConnectionError(call, { code: "ECONNREFUSED" });
+  }
+}
+
+export function memoryServer(clock: ManualClock): MemoryServer {
+  return new MemoryServer(clock);
+}
+
+function metadataOnly({ apiVersion, kind, metadata }: ConfigMap): KubeObject {
+  return { apiVersion, kind, metadata };
+}
+
+function isIn({ namespace }: { readonly namespace?: string }, object: ConfigMap): boolean {
+  return namespace === undefined || object.metadata.namespace === namespace;
+}
