@@ -89,5 +89,7 @@ function validity(ms: number): { notBefore: Date; notAfter: Date } {
 }
 
 function serial(): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(15))).toString("hex").replace(/^/, "01");
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(15)))
+    .toString("hex")
+    .replace(/^/, "01");
 }

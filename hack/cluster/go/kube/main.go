@@ -1,0 +1,48 @@
+// Every Kubernetes program of the local cluster in one binary: it acts as the program whose name it is called by,
+// or as its first argument. One binary links the shared packages once, which makes the build minutes shorter.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	"k8s.io/component-base/cli"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+)
+
+var commands = map[string]func() *cobra.Command{
+	"kube-apiserver":          apiserver.NewAPIServerCommand,
+	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
+	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+	"kube-proxy":              proxy.NewProxyCommand,
+	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+	"kubectl":                 func() *cobra.Command { return kubectl.NewDefaultKubectlCommand() },
+	"host-path-provisioner":   newProvisionerCommand,
+}
+
+func main() {
+	name := filepath.Base(os.Args[0])
+	if name == "kube" && len(os.Args) > 1 {
+		os.Args = os.Args[1:]
+		name = os.Args[0]
+	}
+	if name == "etcd" {
+		etcdmain.Main(os.Args)
+		return
+	}
+	command, known := commands[name]
+	if !known {
+		fmt.Fprintf(os.Stderr, "kube: no program named %q in this binary\n", name)
+		os.Exit(2)
+	}
+	os.Exit(cli.Run(command()))
+}

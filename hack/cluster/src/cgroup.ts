@@ -1,0 +1,42 @@
+/** The control group under which the kubelet keeps all pods of the cluster, on machines with cgroups v1 or v2. */
+import { existsSync, readdirSync, rmdirSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { cgroup } from "./config-files.ts";
+
+const mountPoint = "/sys/fs/cgroup";
+const unified = existsSync(join(mountPoint, "cgroup.controllers"));
+
+export async function createCgroup(): Promise<void> {
+  for (const hierarchy of hierarchies()) await mkdir(join(hierarchy, cgroup), { recursive: true });
+  if (!unified) return;
+  const controllers = (await readFile(join(mountPoint, "cgroup.controllers"), "utf8")).trim().split(" ");
+  const enable = controllers.map((name) => `+${name}`).join(" ");
+  for (const group of [mountPoint, join(mountPoint, cgroup)])
+    await writeFile(join(group, "cgroup.subtree_control"), enable);
+}
+
+/** Empty groups only: the kernel refuses to remove one that still has a process. */
+export function removeCgroup(): void {
+  for (const hierarchy of hierarchies()) removeTree(join(hierarchy, cgroup));
+}
+
+export function cgroupExists(): boolean {
+  return hierarchies().some((hierarchy) => existsSync(join(hierarchy, cgroup)));
+}
+
+function hierarchies(): string[] {
+  if (unified) return [mountPoint];
+  return readdirSync(mountPoint, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(mountPoint, entry.name));
+}
+
+function removeTree(folder: string): void {
+  if (!existsSync(folder)) return;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeTree(join(folder, entry.name));
+  }
+  rmdirSync(folder);
+}

@@ -1,0 +1,137 @@
+/** The configuration files of the cluster's programs, as they are written into the state folder. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { Layout } from "./layout.ts";
+import { network } from "./network.ts";
+
+export const containerdSocket = "/run/containerd/containerd.sock";
+export const cgroup = "pko-cluster";
+export const pauseImage = "localhost/pause:1";
+
+export async function writeConfigFiles(layout: Layout): Promise<void> {
+  await mkdir(join(layout.config, "cni"), { recursive: true });
+  const files = {
+    "containerd.toml": containerdConfig(layout),
+    // The store alone: what clears a killed run's containers before the runtime would try to resume them.
+    "containerd-store.toml": `disabled_plugins = ["io.containerd.grpc.v1.cri"]\n${containerdConfig(layout)}`,
+    "cni/local.conflist": json(cniConfig),
+    "kubelet.yaml": json(kubeletConfig(layout)),
+    "resolv.conf": `nameserver ${network.resolver}\n`,
+    Corefile: corefile(layout),
+    "bootstrap.yaml": bootstrapObjects.map(json).join("---\n"),
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(layout.config, name), content);
+}
+
+function containerdConfig(layout: Layout): string {
+  return `version = 2
+root = "${layout.containerd}"
+state = "/run/containerd"
+[grpc]
+  address = "${containerdSocket}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${pauseImage}"
+  # A machine that is itself a container may not lower its own score.
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "${layout.config}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+`;
+}
+
+const cniConfig = {
+  cniVersion: "0.4.0",
+  name: "local",
+  plugins: [
+    {
+      type: "bridge",
+      bridge: "cni0",
+      isGateway: true,
+      ipMasq: true,
+      hairpinMode: true,
+      ipam: {
+        type: "host-local",
+        ranges: [[{ subnet: network.pods, rangeStart: network.firstPod }]],
+        routes: [{ dst: "0.0.0.0/0" }],
+      },
+    },
+    { type: "portmap", capabilities: { portMappings: true } },
+  ],
+};
+
+function kubeletConfig(layout: Layout): object {
+  return {
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    failCgroupV1: false,
+    cgroupDriver: "cgroupfs",
+    // The cluster's cgroups stand apart, so that another kubelet's are never touched when they are cleared.
+    cgroupRoot: `/${cgroup}`,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: join(layout.pki, "ca.crt") },
+    },
+    authorization: { mode: "Webhook" },
+    containerRuntimeEndpoint: `unix://${containerdSocket}`,
+    failSwapOn: false,
+    evictionHard: { "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
+    imageGCHighThresholdPercent: 99,
+    imageGCLowThresholdPercent: 98,
+    maxPods: 250,
+    serializeImagePulls: false,
+    resolvConf: join(layout.config, "resolv.conf"),
+    clusterDNS: [network.node],
+    clusterDomain: "cluster.local",
+    shutdownGracePeriod: "0s",
+  };
+}
+
+function corefile(layout: Layout): string {
+  return `.:53 {
+  bind ${network.node}
+  errors
+  ready ${network.node}:8181
+  kubernetes cluster.local in-addr.arpa {
+    kubeconfig ${layout.kubeconfig}
+    pods insecure
+    ttl 1
+  }
+  forward . ${network.resolver}
+}
+`;
+}
+
+/** What a cluster has beside its programs. */
+const bootstrapObjects: readonly object[] = [
+  {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    metadata: { name: "local", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
+    provisioner: "local/host-path",
+    reclaimPolicy: "Delete",
+    volumeBindingMode: "Immediate",
+  },
+  {
+    // Relying parties of service-account tokens fetch the issuer's keys without an identity of their own.
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: "service-account-issuer-discovery" },
+    roleRef: {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "ClusterRole",
+      name: "system:service-account-issuer-discovery",
+    },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "system:unauthenticated" }],
+  },
+];
+
+function json(document: object): string {
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}

@@ -1,0 +1,46 @@
+/** The Debian mirror of this machine, read from its own apt configuration in either of the two formats. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const fallback = "http://deb.debian.org/debian";
+
+export function debianMirror(apt = "/etc/apt"): string {
+  for (const text of sourceFiles(apt)) {
+    const mirror = mirrorIn(text);
+    if (mirror !== undefined) return mirror;
+  }
+  return fallback;
+}
+
+/** The first source of the distribution itself: not of its security updates, nor of a third party. */
+export function mirrorIn(text: string): string | undefined {
+  const lines = text.split("\n").filter((line) => !line.trimStart().startsWith("#"));
+  const urls = lines.flatMap((line) => {
+    const [, deb822] = /^URIs:\s*(\S+)/.exec(line) ?? [];
+    const [, oneLine] = /^deb\s+(?:\[[^\]]*\]\s+)?(\S+)/.exec(line) ?? [];
+    return deb822 ?? oneLine ?? [];
+  });
+  return urls.find((url) => /\/debian\/?$/.test(url));
+}
+
+function sourceFiles(apt: string): string[] {
+  const read = (path: string): string[] => {
+    try {
+      return [readFileSync(path, "utf8")];
+    } catch {
+      return [];
+    }
+  };
+  const folder = join(apt, "sources.list.d");
+  const names = read(join(apt, "sources.list"));
+  try {
+    return [
+      ...names,
+      ...readdirSync(folder)
+        .toSorted()
+        .flatMap((name) => read(join(folder, name))),
+    ];
+  } catch {
+    return names;
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The images of the cluster, made without a registry: a Debian base by debootstrap under its public name, then the
+ * same Containerfiles that users build, exported to one archive that the cluster loads when it starts.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { debianMirror } from "./debian-mirror.ts";
+import { pauseImage } from "./config-files.ts";
+import { cacheRoot, repositoryRoot } from "./paths.ts";
+import { step } from "./progress.ts";
+import { attempt, run } from "./shell.ts";
+import { pulumiVersion, toolPath, type ToolName } from "./tools.ts";
+
+const nodeVersion = "24.21.0";
+const npmVersion = "11.21.1";
+const baseImage = "docker.io/library/debian:bookworm-slim";
+const containerfiles = join(repositoryRoot, "deploy/images");
+
+export const imageTools: readonly ToolName[] = [
+  "pulumi",
+  "pulumi-language-yaml",
+  "pulumi-language-nodejs",
+  "pulumi-language-python",
+  "pulumi-language-go",
+];
+
+interface Image {
+  readonly name: string;
+  readonly containerfile: string;
+  readonly target?: string;
+}
+
+/** Under the names that users' manifests use. */
+const images: readonly Image[] = [
+  { name: pauseImage, containerfile: "pause" },
+  { name: "docker.io/library/busybox:latest", containerfile: "busybox" },
+  { name: "docker.io/pulumi/pulumi:latest", containerfile: "workspace", target: "latest" },
+  { name: "docker.io/pulumi/pulumi:latest-nonroot", containerfile: "workspace", target: "nonroot" },
+];
+
+/** The archive with all images, built first where it does not exist. */
+export async function buildImages(): Promise<string> {
+  const archive = join(cacheRoot, "images", `cluster-${fingerprint()}.tar`);
+  if (existsSync(archive)) return archive;
+  const context = await mkdtemp(join(tmpdir(), "pko-images-"));
+  try {
+    await step("making the Debian base image", () => buildBase(context));
+    await step("collecting Node.js, Python and Pulumi for the workspace image", () => fillContext(context));
+    for (const image of images) await step(`building ${image.name}`, () => build(image, context));
+    await step("exporting the images", () =>
+      exportImages(
+        images.map(({ name }) => name),
+        archive,
+      ),
+    );
+    return archive;
+  } finally {
+    await rm(context, { recursive: true, force: true });
+  }
+}
+
+function fingerprint(): string {
+  const hash = createHash("sha256").update(
+    JSON.stringify([nodeVersion, npmVersion, nodeSdk, pulumiVersion, images, toolPath("pause")]),
+  );
+  for (const tool of imageTools) hash.update(toolPath(tool));
+  for (const name of new Set(images.map(({ containerfile }) => containerfile))) {
+    hash.update(readFileSync(join(containerfiles, `${name}.Containerfile`)));
+  }
+  return hash.digest("hex").slice(0, 12);
+}
+
+async function buildBase(context: string): Promise<void> {
+  if ((await attempt(buildah("inspect", "--type", "image", baseImage))).code === 0) return;
+  const root = join(context, "debian");
+  await run(["debootstrap", "--variant=minbase", "bookworm", root, debianMirror()]);
+  await rm(join(root, "var/cache/apt/archives"), { recursive: true, force: true });
+  await writeFile(join(context, "debian.Containerfile"), 'FROM scratch\nCOPY debian/ /\nCMD ["bash"]\n');
+  await buildahBuild({ name: baseImage, file: join(context, "debian.Containerfile"), context });
+  await rm(root, { recursive: true, force: true });
+}
+
+/** What the Containerfiles copy: programs built here, and packages from the registries of this machine. */
+async function fillContext(context: string): Promise<void> {
+  await mkdir(join(context, "bin"), { recursive: true });
+  await cp(toolPath("pause"), join(context, "pause"));
+  for (const tool of imageTools) await cp(toolPath(tool), join(context, "bin", tool));
+  const platform = process.arch === "x64" ? "x64" : "arm64";
+  const packages = { node: [`node-linux-${platform}@${nodeVersion}`, `npm@${npmVersion}`], sdk: nodeSdk };
+  for (const [folder, specs] of Object.entries(packages)) {
+    const prefix = join(context, folder);
+    await mkdir(prefix);
+    await run(["npm", "install", "--prefix", prefix, "--omit=dev", "--no-package-lock", "--ignore-scripts", ...specs]);
+  }
+}
+
+/** What every Node.js program needs, found above the program's own folder where it brings none. */
+const nodeSdk = [`@pulumi/pulumi@${pulumiVersion}`, "typescript@5.9.3", "ts-node@10.9.2"];
+
+async function build(image: Image, context: string): Promise<void> {
+  const file = join(containerfiles, `${image.containerfile}.Containerfile`);
+  await buildahBuild({ name: image.name, file, context, ...(image.target && { target: image.target }) });
+}
+
+interface BuildahBuild {
+  readonly name: string;
+  readonly file: string;
+  readonly context: string;
+  readonly target?: string;
+}
+
+async function buildahBuild({ name, file, context, target }: BuildahBuild): Promise<void> {
+  const options = ["--isolation", "chroot", "--pull=never", "--layers", "--file", file, "--tag", name];
+  await run(buildah("bud", ...options, ...(target ? ["--target", target] : []), context));
+}
+
+/** One OCI layout holds them all, so that shared layers are stored, read and unpacked once. */
+export async function exportImages(names: readonly string[], archive: string): Promise<void> {
+  const folder = `${archive}.${process.pid}`;
+  await mkdir(folder, { recursive: true });
+  try {
+    for (const name of names) {
+      await run(buildah("push", "--disable-compression", name, `oci:${folder}:${name}`));
+    }
+    await nameImages(folder);
+    await run(["tar", "--create", "--file", `${folder}.tar`, "--directory", folder, "."]);
+    await rename(`${folder}.tar`, archive);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    await rm(`${folder}.tar`, { force: true });
+  }
+}
+
+interface OciIndex {
+  readonly manifests: { annotations: Record<string, string> }[];
+}
+
+/** containerd takes an image's full name from an annotation of its own. */
+async function nameImages(folder: string): Promise<void> {
+  const path = join(folder, "index.json");
+  const index = JSON.parse(await readFile(path, "utf8")) as OciIndex;
+  for (const { annotations } of index.manifests) {
+    annotations["io.containerd.image.name"] = annotations["org.opencontainers.image.ref.name"] ?? "";
+  }
+  await writeFile(path, JSON.stringify(index));
+}
+
+export function buildah(...args: string[]): string[] {
+  const store = join(cacheRoot, "buildah");
+  return [
+    "buildah",
+    "--root",
+    join(store, "root"),
+    "--runroot",
+    join(store, "run"),
+    "--storage-driver",
+    "overlay",
+    ...args,
+  ];
+}

@@ -1,0 +1,128 @@
+/** What the machine has to offer, checked before anything is changed: each lack is one line that says what to do. */
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, statfs } from "node:fs/promises";
+
+import { cacheRoot, stateRoot } from "./paths.ts";
+import { network } from "./network.ts";
+import { attempt, isOnPath, run } from "./shell.ts";
+import { step } from "./progress.ts";
+
+/** Program (or folder) → the Debian package that brings it. */
+const packages = {
+  containerd: "containerd",
+  runc: "runc",
+  "/usr/lib/cni/bridge": "containernetworking-plugins",
+  buildah: "buildah",
+  debootstrap: "debootstrap",
+  iptables: "iptables",
+  ip: "iproute2",
+  sysctl: "procps",
+  tini: "tini",
+  slirp4netns: "slirp4netns",
+  unshare: "util-linux",
+  git: "git",
+} as const;
+
+const gibibyte = 1024 ** 3;
+const wantedCacheBytes = 12 * gibibyte;
+const wantedStateBytes = 4 * gibibyte;
+
+export interface Machine {
+  readonly platform: string;
+  readonly userId: number;
+  /** As `go version` prints it, or undefined where there is no Go. */
+  readonly go: string | undefined;
+  readonly freeCacheBytes: number;
+  readonly freeStateBytes: number;
+  readonly missingPackages: readonly string[];
+  readonly canInstall: boolean;
+  /** Network links, and the routes of the machine as `ip route` prints them. */
+  readonly links: readonly string[];
+  readonly routes: readonly string[];
+  readonly toolsBuilt: boolean;
+}
+
+/** Everything that stands in the way of a cluster on this machine. */
+export function findProblems(machine: Machine): string[] {
+  if (machine.platform !== "linux") {
+    return [`this needs Linux, and this machine runs ${machine.platform}: use a Linux machine or virtual machine`];
+  }
+  return [
+    machine.userId !== 0 && "this needs root, for namespaces and containers: run it again with sudo",
+    goProblem(machine.go),
+    spaceProblem("cache", machine.freeCacheBytes, machine.toolsBuilt ? gibibyte : wantedCacheBytes),
+    spaceProblem("state", machine.freeStateBytes, wantedStateBytes),
+    packagesProblem(machine),
+    addressProblem(machine),
+  ].filter((problem) => problem !== false);
+}
+
+function goProblem(version: string | undefined): string | false {
+  if (version === undefined)
+    return "Go is missing, and the cluster is built with it: install Go 1.26 or newer (go.dev/dl)";
+  const [, major, minor] = /go(\d+)\.(\d+)/.exec(version) ?? [];
+  const tooOld = Number(major) < 1 || (Number(major) === 1 && Number(minor) < 26);
+  return tooOld && `Go is too old (${version.trim()}): install Go 1.26 or newer (go.dev/dl)`;
+}
+
+function spaceProblem(folder: "cache" | "state", free: number, wanted: number): string | false {
+  if (free >= wanted) return false;
+  const variable = folder === "cache" ? "PKO_CACHE" : "CLUSTER_STATE";
+  const gib = (bytes: number): string => (bytes / gibibyte).toFixed(1);
+  return `the disk of the ${folder} folder has ${gib(free)} GiB free and ${gib(wanted)} are needed: make room, or set ${variable} to a folder on another disk`;
+}
+
+function packagesProblem(machine: Machine): string | false {
+  if (machine.missingPackages.length === 0 || machine.canInstall) return false;
+  return `missing programs, and no apt-get to install them with: install ${machine.missingPackages.join(", ")}`;
+}
+
+function addressProblem(machine: Machine): string | false {
+  if (machine.links.includes(network.cable)) {
+    return `the network link ${network.cable} exists: another local cluster is running; end it with 'make cluster-down' in its clone`;
+  }
+  const prefixes = [network.pods, network.services].map((range) => range.split(".").slice(0, 2).join("."));
+  const taken = machine.routes.find((route) => prefixes.some((prefix) => route.startsWith(`${prefix}.`)));
+  return (
+    taken !== undefined &&
+    `the addresses ${network.pods} and ${network.services} are in use on this machine (route '${taken.trim()}'): end what uses them`
+  );
+}
+
+export async function inspectMachine(toolsBuilt: boolean): Promise<Machine> {
+  const go = isOnPath("go") ? await run(["go", "version"]) : undefined;
+  const linux = process.platform === "linux";
+  return {
+    platform: process.platform,
+    userId: process.getuid?.() ?? -1,
+    go,
+    freeCacheBytes: await freeBytes(cacheRoot),
+    freeStateBytes: await freeBytes(stateRoot),
+    missingPackages: missingPackages(),
+    canInstall: isOnPath("apt-get"),
+    links: linux ? readdirSync("/sys/class/net") : [],
+    routes: isOnPath("ip") ? (await attempt(["ip", "-4", "route"])).stdout.split("\n") : [],
+    toolsBuilt,
+  };
+}
+
+export async function installPackages(names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  await step(`installing ${names.join(", ")}`, async () => {
+    const env = { DEBIAN_FRONTEND: "noninteractive" };
+    await run(["apt-get", "update", "-qq"], { env });
+    await run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", ...names], { env });
+  });
+}
+
+function missingPackages(): string[] {
+  return Object.entries(packages)
+    .filter(([program]) => !(program.startsWith("/") ? existsSync(program) : isOnPath(program)))
+    .map(([, name]) => name);
+}
+
+async function freeBytes(folder: string): Promise<number> {
+  await mkdir(folder, { recursive: true });
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}

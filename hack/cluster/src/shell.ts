@@ -1,0 +1,48 @@
+/** Running other programs: their output kept for the error message, or shown as it comes. */
+export interface CommandOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly input?: string;
+}
+
+export interface CommandResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end, whatever its exit code. */
+export async function attempt(command: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const child = Bun.spawn([...command], {
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
+    env: { ...process.env, ...options.env },
+    stdin: options.input === undefined ? "ignore" : new TextEncoder().encode(options.input),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** Runs a command that has to succeed, and returns its standard output. */
+export async function run(command: readonly string[], options: CommandOptions = {}): Promise<string> {
+  const result = await attempt(command, options);
+  if (result.code !== 0) throw new CommandFailed(command, result);
+  return result.stdout;
+}
+
+export class CommandFailed extends Error {
+  constructor(command: readonly string[], result: CommandResult) {
+    const output = `${result.stderr}${result.stdout}`.trim().split("\n").slice(-15).join("\n");
+    super(`${command.join(" ")} ended with ${result.code}:\n${output}`);
+    this.name = "CommandFailed";
+  }
+}
+
+export function isOnPath(program: string): boolean {
+  return Bun.which(program) !== null;
+}

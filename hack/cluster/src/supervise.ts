@@ -1,0 +1,36 @@
+/** Keeps programs running: a component that ends, for whatever reason, is started again. */
+import { appendFileSync, closeSync, openSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Component } from "./components.ts";
+
+const firstDelayMs = 200;
+const longestDelayMs = 5000;
+/** A program that ran this long was healthy: its next restart is quick again. */
+const healthyAfterMs = 10_000;
+
+export function keepRunning(component: Component, logs: string): void {
+  void superviseForever(component, join(logs, `${component.name}.log`));
+}
+
+async function superviseForever(component: Component, log: string): Promise<never> {
+  let delay = firstDelayMs;
+  for (;;) {
+    const started = performance.now();
+    const outcome = await runOnce(component, log);
+    delay = performance.now() - started > healthyAfterMs ? firstDelayMs : Math.min(delay * 2, longestDelayMs);
+    appendFileSync(log, `\nsupervisor: ${component.name} ended (${outcome}), starting again in ${delay} ms\n`);
+    await Bun.sleep(delay);
+  }
+}
+
+async function runOnce(component: Component, log: string): Promise<string> {
+  const output = openSync(log, "a");
+  try {
+    const child = Bun.spawn([...component.command], { stdin: "ignore", stdout: output, stderr: output });
+    await child.exited;
+    return String(child.signalCode ?? `exit ${child.exitCode}`);
+  } finally {
+    closeSync(output);
+  }
+}

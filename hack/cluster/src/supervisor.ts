@@ -1,0 +1,134 @@
+/**
+ * The one program that is the cluster. It runs as the child of an init in a PID and mount namespace of its own, so
+ * the kernel ends every process, mount and network link of the cluster the moment it dies, however it dies.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+
+import { createCgroup } from "./cgroup.ts";
+import { components, ctr, storeCommand, type Component } from "./components.ts";
+import { writeConfigFiles } from "./config-files.ts";
+import { nodeName, writeCredentials } from "./credentials.ts";
+import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
+import { inClusterNetwork, layNetwork, network } from "./network.ts";
+import { attempt, run } from "./shell.ts";
+import { writeStatus } from "./status.ts";
+import { keepRunning } from "./supervise.ts";
+import { toolPath } from "./tools.ts";
+
+const startDeadlineMs = 120_000;
+
+export async function superviseCluster(root: string, archives: readonly string[]): Promise<never> {
+  const layout = layoutOf(root);
+  try {
+    await prepare(layout);
+    await start(layout, archives);
+    await writeStatus(layout, { phase: "ready", ready: true });
+  } catch (error) {
+    await writeStatus(layout, { phase: "failed", ready: false, error: String(error) });
+    throw error;
+  }
+  return await new Promise<never>(() => {});
+}
+
+async function prepare(layout: Layout): Promise<void> {
+  await say(layout, "laying out the state folder");
+  await clearState(layout);
+  for (const folder of [layout.logs, layout.etcd, layout.volumes, layout.containerd])
+    await mkdir(folder, { recursive: true });
+  await hideMachineFolders(layout);
+  await createCgroup();
+  await layNetwork();
+  await writeCredentials(layout);
+  await writeConfigFiles(layout);
+}
+
+/** Everything of an earlier run but its images and what this run has already written. */
+async function clearState(layout: Layout): Promise<void> {
+  const kept = new Set([layout.containerd, layout.supervisorPid, layout.status].map((path) => basename(path)));
+  for (const entry of await readdir(layout.root)) {
+    if (!kept.has(entry)) await rm(join(layout.root, entry), { recursive: true, force: true });
+  }
+}
+
+async function hideMachineFolders(layout: Layout): Promise<void> {
+  // Volumes that the kubelet mounts have to appear in containers that already run.
+  await run(["mount", "--make-rshared", "/"]);
+  for (const folder of privateFolders) {
+    const own = join(layout.volatile, folder.slice(1).replaceAll("/", "-"));
+    await mkdir(own, { recursive: true });
+    await mkdir(folder, { recursive: true });
+    await run(["mount", "--bind", own, folder]);
+  }
+}
+
+async function start(layout: Layout, archives: readonly string[]): Promise<void> {
+  await say(layout, "loading images");
+  await loadImages(layout, archives);
+  const all = components(layout);
+  const startOne = (component: Component): void => keepRunning(component, layout.logs);
+  // The others would only fail and back off until the API server answers.
+  const first = new Set(["slirp4netns", "etcd", "kube-apiserver", "containerd"]);
+  all.filter(({ name }) => first.has(name)).forEach(startOne);
+  await say(layout, "waiting for the API server");
+  await until("the API server to be ready", async () => (await kubectl(layout, "get", "--raw", "/readyz")) === 0);
+  all.filter(({ name }) => !first.has(name)).forEach(startOne);
+  await until("the cluster's own objects to be accepted", async () => {
+    return (await kubectl(layout, "apply", "-f", join(layout.config, "bootstrap.yaml"))) === 0;
+  });
+  await say(layout, "waiting for the node");
+  await until("the node to be Ready", async () => {
+    return (await kubectl(layout, "wait", "--for=condition=Ready", `node/${nodeName}`, "--timeout=5s")) === 0;
+  });
+  await say(layout, "waiting for DNS");
+  await until("DNS to be ready", async () => {
+    return (await fetch(`http://${network.node}:8181/ready`)).ok;
+  });
+  await until(
+    "service accounts to exist",
+    async () => (await kubectl(layout, "get", "serviceaccount", "default")) === 0,
+  );
+}
+
+/** Brings missing images into the store, and clears what a killed run left in it, before any pod could start. */
+async function loadImages(layout: Layout, archives: readonly string[]): Promise<void> {
+  const store = Bun.spawn(inClusterNetwork(storeCommand(layout)), {
+    stdout: Bun.file(join(layout.logs, "image-store.log")),
+    stderr: "inherit",
+  });
+  try {
+    await until("the image store to answer", async () => (await attempt(ctr("version"))).code === 0);
+    const stale = (await run(ctr("containers", "list", "-q"))).split("\n").filter(Boolean);
+    if (stale.length > 0) await run(ctr("containers", "rm", ...stale));
+    for (const archive of archives) await loadImage(layout, archive);
+  } finally {
+    store.kill();
+    await store.exited;
+  }
+}
+
+async function loadImage(layout: Layout, archive: string): Promise<void> {
+  const mark = join(layout.containerd, `loaded-${basename(archive)}`);
+  if (existsSync(mark)) return;
+  await say(layout, `loading ${basename(archive)}`);
+  await run(ctr("images", "import", archive));
+  await writeFile(mark, "");
+}
+
+async function kubectl(layout: Layout, ...args: string[]): Promise<number> {
+  const result = await attempt([toolPath("kube"), "kubectl", `--kubeconfig=${layout.kubeconfig}`, ...args]);
+  return result.code;
+}
+
+async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + startDeadlineMs;
+  while (!(await condition().catch(() => false))) {
+    if (Date.now() > deadline) throw new Error(`gave up after ${startDeadlineMs / 1000} s of waiting for ${what}`);
+    await Bun.sleep(100);
+  }
+}
+
+async function say(layout: Layout, phase: string): Promise<void> {
+  await writeStatus(layout, { phase, ready: false });
+}
