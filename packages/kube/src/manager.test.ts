@@ -124,6 +124,28 @@ describe("leading", () => {
     expect([setting.outcome, setting.stacks.running]).toEqual(["clean", false]);
   });
 
+  test("a process without controllers leads as quietly", async () => {
+    const setting: Setting = new Setting(quick);
+    let terms = 0;
+    const elector = soleLeader();
+    const counting: Elector = {
+      ...elector,
+      term: undefined,
+      run: (stop, lead) =>
+        elector.run(stop, (term) => {
+          terms++;
+          return lead(term);
+        }),
+    };
+    const idle = manager({ reflectors: {}, controllers: [], elector: counting, clock: setting.clock });
+    const run = idle.run(setting.stop.signal);
+    await setting.clock.advance(10_000);
+    expect(terms).toBe(1);
+    setting.stop.abort();
+    await setting.clock.advance(10);
+    expect(await run).toBe("clean");
+  });
+
   test("a lost term aborts its reconciles; the next one looks at everything again", async () => {
     const elector = new TestElector();
     const setting: Setting = new Setting(

@@ -172,15 +172,15 @@ class ProcessManager implements Manager {
 
   /** If one fails, the others end with it: half a process is worse than none. */
   async #runControllers(end: AbortController, kill: AbortController): Promise<void> {
-    const results = await Promise.allSettled(
-      this.#options.controllers.map(async (each) => {
-        try {
-          await each.run({ stop: end.signal, kill: kill.signal });
-        } finally {
-          end.abort(new Error(`controller ${each.name} ended`));
-        }
-      }),
-    );
+    const runs = this.#options.controllers.map(async (each) => {
+      try {
+        await each.run({ stop: end.signal, kill: kill.signal });
+      } finally {
+        end.abort(new Error(`controller ${each.name} ended`));
+      }
+    });
+    // A term lasts until its end also where no controller keeps it busy.
+    const results = await Promise.allSettled([...runs, whenAborted(end.signal)]);
     for (const result of results) if (result.status === "rejected") throw result.reason;
   }
 

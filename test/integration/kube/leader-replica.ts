@@ -1,0 +1,68 @@
+/**
+ * A replica of a small operator, as a process of its own, for leader.test.ts: a manager with a controller that writes
+ * without pause while it leads. Each write names the term it was decided in.
+ */
+import {
+  again,
+  builtin,
+  connect,
+  connectFenced,
+  controller,
+  kubeconfigCredentials,
+  leaseElector,
+  logger,
+  manager,
+  reflector,
+  runToExit,
+  uniqueIdentity,
+} from "@pko/kube";
+
+export interface ReplicaSettings {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Without: shows that the test would notice. */
+  readonly fenced: boolean;
+}
+
+export const leaseName = "operator";
+export const writeLabel = "leader-test";
+
+/** client-go's proportions, shortened. */
+const timing = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 400 };
+
+async function run(settings: ReplicaSettings): Promise<never> {
+  const { namespace, name } = settings;
+  const log = logger({ level: "debug" }).child({ replica: name });
+  const credentials = await kubeconfigCredentials(settings.kubeconfig);
+  const client = connect(credentials);
+  const lease = { namespace, name: leaseName };
+  const elector = leaseElector({ client, lease, identity: uniqueIdentity(name), log, ...timing });
+  const writer = settings.fenced ? connectFenced({ credentials, leadership: elector }) : client;
+  const seeds = reflector(client, builtin.configMaps, { namespaces: [namespace], fieldSelector: "metadata.name=seed" });
+
+  let writes = 0;
+  const write = async (epoch: number): Promise<void> => {
+    const metadata = { namespace, name: `${epoch}-${name}-${writes++}`, labels: { [writeLabel]: "true" } };
+    const data = { epoch: String(epoch), replica: name };
+    await writer.create(builtin.configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata, data });
+  };
+  const writing = controller({
+    name: "writer",
+    reflector: seeds,
+    log,
+    concurrency: 1,
+    async reconcile() {
+      const epoch = elector.term?.epoch ?? -1;
+      // Several in a row, and no look at the signal: a pause of the process falls between them.
+      for (let i = 0; i < 5; i++) await write(epoch);
+      return again(10);
+    },
+  });
+  return await runToExit(manager({ reflectors: { seeds }, controllers: [writing], elector, log, drainMs: 5000 }), log);
+}
+
+if (import.meta.main) {
+  const [kubeconfig = "", namespace = "", name = "", fenced = ""] = process.argv.slice(2);
+  await run({ kubeconfig, namespace, name, fenced: fenced === "fenced" });
+}
