@@ -94,6 +94,5 @@ async function request(credentials: Credentials, call: string, body?: object): P
   });
   const text = await response.text();
   if (!response.ok && response.status !== 404) throw new Error(`${call}: ${response.status} ${text}`);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server's word
   return { items: [], ...(JSON.parse(text) as Partial<Answer>) };
 }

@@ -1,0 +1,67 @@
+/** What a request means to the API server: the words that RBAC rules use. */
+
+export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "apply" | "delete" | "deletecollection";
+
+export interface RequestInfo {
+  /** `apply` is a patch to RBAC. */
+  readonly verb: Verb;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  /** Plural; empty for what is no resource, such as /readyz. */
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+export interface RequestLine {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly contentType: string;
+}
+
+const resourcePath =
+  /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>v[^/]+)(?:\/namespaces\/(?<namespace>[^/]+)(?=\/.))?\/(?<resource>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<subresource>.+))?$/;
+
+export function requestInfo(line: RequestLine): RequestInfo {
+  const parts = resourcePath.exec(line.path)?.groups;
+  const { group = "", version = "", resource = "", namespace, name, subresource } = parts ?? {};
+  // The parts of a namespace itself read like objects in it.
+  if (namespace !== undefined && (resource === "status" || resource === "finalize")) {
+    return {
+      verb: verbOf(line, namespace),
+      group,
+      version,
+      resource: "namespaces",
+      name: namespace,
+      subresource: resource,
+    };
+  }
+  return {
+    verb: verbOf(line, name),
+    group,
+    version,
+    resource,
+    ...(namespace !== undefined && { namespace }),
+    ...(name !== undefined && { name }),
+    ...(subresource !== undefined && { subresource }),
+  };
+}
+
+function verbOf({ method, query, contentType }: RequestLine, name: string | undefined): Verb {
+  switch (method) {
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return contentType.startsWith("application/apply-patch") ? "apply" : "patch";
+    case "DELETE":
+      return name === undefined ? "deletecollection" : "delete";
+    default:
+      if (["true", "1"].includes(query.get("watch") ?? "")) return "watch";
+      return name === undefined ? "list" : "get";
+  }
+}
