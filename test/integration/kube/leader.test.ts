@@ -242,19 +242,23 @@ const twentyHandOvers: readonly Way[] = [
 /** More of the same, by hand: `HANDOVER_ROUNDS=50`. */
 const rounds = Number(process.env["HANDOVER_ROUNDS"] ?? "1");
 
-test("two replicas and twenty forced hand-overs: never two writers", async () => {
-  await using place = await testNamespace();
-  const contest = await Contest.start(place);
-  for (const way of Array.from({ length: rounds }, () => twentyHandOvers).flat()) {
-    const took = await ways[way](contest);
-    figures.set(way, [...(figures.get(way) ?? []), took]);
-  }
-  const writes = await contest.close();
-  const { takings } = contest.journal;
-  expect(trespasses(writes, takings)).toEqual([]);
-  expect(takings.size).toBeGreaterThan(rounds * twentyHandOvers.length);
-  expect(writes.length).toBeGreaterThan(100);
-}, rounds * 300_000);
+test(
+  "two replicas and twenty forced hand-overs: never two writers",
+  async () => {
+    await using place = await testNamespace();
+    const contest = await Contest.start(place);
+    for (const way of Array.from({ length: rounds }, () => twentyHandOvers).flat()) {
+      const took = await ways[way](contest);
+      figures.set(way, [...(figures.get(way) ?? []), took]);
+    }
+    const writes = await contest.close();
+    const { takings } = contest.journal;
+    expect(trespasses(writes, takings)).toEqual([]);
+    expect(takings.size).toBeGreaterThan(rounds * twentyHandOvers.length);
+    expect(writes.length).toBeGreaterThan(100);
+  },
+  rounds * 300_000,
+);
 
 test("the journal would show it: without the fence, a leader that was frozen writes into the next term", async () => {
   await using place = await testNamespace();
