@@ -112,9 +112,7 @@ test("an operator follows its objects, what they own and what they refer to", as
 
   const suffix = { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace, name: "suffix" }, data: { text: "!" } };
   await client.create(builtin.configMaps, suffix);
-  await waitFor(
-    async () => expect(await copies(client, namespace)).toEqual({ early: "early!", late: "late!" }) ?? true,
-  );
+  await copiesBecome(place, { early: "early!", late: "late!" });
 
   const response = await fetch(`http://127.0.0.1:${operator.manager.ports.probes}/readyz`);
   expect([response.status, await response.text()]).toEqual([
