@@ -1,4 +1,5 @@
 /** A real etcd and kube-apiserver on loopback, in a folder of their own, for integration tests. */
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,6 +43,7 @@ const readyTimeoutMs = 60_000;
 const folderPrefix = "pko-apiserver-";
 
 export async function startApiServer(): Promise<ApiServer> {
+  if (!existsSync(toolPath("kube"))) throw new Error("the tests' API server is not built yet: `make test` builds it");
   await removeLeftovers();
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`));
   const layout = await prepare(folder);

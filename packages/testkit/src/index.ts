@@ -1,4 +1,6 @@
 export * from "./api-server.ts";
+export * from "./builders.ts";
+export * from "./check-status.ts";
 export * from "./event-filter.ts";
 export * from "./fault-proxy.ts";
 export * from "./free-port.ts";
@@ -7,3 +9,4 @@ export * from "./namespace.ts";
 export * from "./request-info.ts";
 export * from "./shared-api-server.ts";
 export * from "./wait-for.ts";
+export { manualClock, type ManualClock } from "@pko/kube";

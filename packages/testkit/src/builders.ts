@@ -1,0 +1,81 @@
+/** Objects for tests, in words: `anObject(builtin.pods, "web-0", inNamespace("a"), labelled({ app: "web" }), deleting())`. */
+import type { KubeObject, ObjectMeta, Resource } from "@pko/kube";
+
+/** Something that can be said of an object. */
+export type Trait<T extends KubeObject = KubeObject> = (object: T) => T;
+
+const longAgo = "2030-01-01T00:00:00Z";
+
+/** As the API server would hold it: with a uid, a version and a time of creation. */
+export function anObject<T extends KubeObject>(resource: Resource<T>, name: string, ...traits: Trait<T>[]): T {
+  const identity: KubeObject = {
+    apiVersion: resource.apiVersion,
+    kind: resource.kind,
+    metadata: {
+      name,
+      ...(resource.namespaced && { namespace: "default" }),
+      uid: `uid-of-${name}`,
+      resourceVersion: "1",
+      generation: 1,
+      creationTimestamp: longAgo,
+    },
+  };
+  // The traits say the rest; a test that leaves out what its subject needs will notice.
+  return traits.reduce((object, trait) => trait(object), identity as T);
+}
+
+/** Only what a user writes: for objects that are to be created. */
+export function aManifest<T extends KubeObject>(resource: Resource<T>, name: string, ...traits: Trait<T>[]): T {
+  const object = anObject(resource, name, ...traits);
+  const { uid: _, resourceVersion: __, generation: ___, creationTimestamp: ____, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+type AnyTrait = <T extends KubeObject>(object: T) => T;
+
+function meta(change: (metadata: ObjectMeta) => Partial<ObjectMeta>): AnyTrait {
+  return (object) => ({ ...object, metadata: { ...object.metadata, ...change(object.metadata) } });
+}
+
+export const inNamespace = (namespace: string): AnyTrait => meta(() => ({ namespace }));
+
+export const labelled = (labels: Readonly<Record<string, string>>): AnyTrait =>
+  meta((metadata) => ({ labels: { ...metadata.labels, ...labels } }));
+
+export const annotated = (annotations: Readonly<Record<string, string>>): AnyTrait =>
+  meta((metadata) => ({ annotations: { ...metadata.annotations, ...annotations } }));
+
+export const withUid = (uid: string): AnyTrait => meta(() => ({ uid }));
+
+export const atGeneration = (generation: number): AnyTrait => meta(() => ({ generation }));
+
+export const atVersion = (resourceVersion: string): AnyTrait => meta(() => ({ resourceVersion }));
+
+export const createdAt = (creationTimestamp: string): AnyTrait => meta(() => ({ creationTimestamp }));
+
+export const finalizedBy = (...finalizers: readonly string[]): AnyTrait =>
+  meta((metadata) => ({ finalizers: [...(metadata.finalizers ?? []), ...finalizers] }));
+
+/** Its deletion was asked for, and something holds it. */
+export const deleting = (deletionTimestamp = longAgo): AnyTrait => meta(() => ({ deletionTimestamp }));
+
+/** Controlled, that is: there can be but one. */
+export const ownedBy = (owner: KubeObject): AnyTrait =>
+  meta((metadata) => ({
+    ownerReferences: [
+      ...(metadata.ownerReferences ?? []),
+      {
+        apiVersion: owner.apiVersion,
+        kind: owner.kind,
+        name: owner.metadata.name ?? "",
+        uid: owner.metadata.uid ?? "",
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ],
+  }));
+
+/** Any other part of the object, such as `having({ spec: { … } })`. */
+export const having =
+  <T extends KubeObject>(part: Partial<Omit<T, keyof KubeObject>>): Trait<T> =>
+  (object) => ({ ...object, ...part });
