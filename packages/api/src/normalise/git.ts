@@ -118,21 +118,23 @@ type Auth = Pick<StackSpec, "gitAuth" | "gitAuthSecret">;
 
 const ways = ["sshAuth", "accessToken", "githubApp", "basicAuth"] as const;
 
-/** Of several ways the first wins, as in the reference: gitAuthSecret, then the order of `ways`. */
+/** Of several ways the first wins, as in the reference: gitAuthSecret, then the order of `ways`. All are checked. */
 export function gitAuthOf({ gitAuth, gitAuthSecret }: Auth, scope: Scope): GitAuth {
+  const given = ways.filter((way) => gitAuth?.[way]);
+  const [used = none] = given.map((way) => authOfWay({ [way]: gitAuth?.[way] }, scope));
   if (gitAuthSecret) return authOfSecret(gitAuthSecret, scope.findings);
-  if (!gitAuth) return { kind: "none" };
-  const [way, ...others] = ways.filter((name) => gitAuth[name]);
   const remedy = "set one of accessToken, sshAuth, basicAuth and githubApp";
-  if (!way) scope.findings.problem("spec.gitAuth", { message: "gives no way to sign in", remedy });
-  if (others.length > 0) {
-    scope.findings.advise("spec.gitAuth", {
-      message: `gives several ways to sign in, of which ${way} is used`,
-      remedy,
-    });
+  if (gitAuth && given.length === 0) {
+    scope.findings.problem("spec.gitAuth", { message: "gives no way to sign in", remedy });
   }
-  return authOfWay(gitAuth, scope);
+  if (given.length > 1) {
+    const message = `gives several ways to sign in, of which ${given[0]} is used`;
+    scope.findings.advise("spec.gitAuth", { message, remedy });
+  }
+  return used;
 }
+
+const none: GitAuth = { kind: "none" };
 
 function authOfSecret(name: string, findings: Findings): GitAuth {
   findings.advise("spec.gitAuthSecret", { message: "is deprecated", remedy: "use gitAuth" });
@@ -142,7 +144,9 @@ function authOfSecret(name: string, findings: Findings): GitAuth {
   return { kind: "secret", name };
 }
 
-function authOfWay({ sshAuth, accessToken, githubApp, basicAuth }: Required<Auth>["gitAuth"], scope: Scope): GitAuth {
+type Ways = { readonly [Way in (typeof ways)[number]]?: Required<Auth>["gitAuth"][Way] | undefined };
+
+function authOfWay({ sshAuth, accessToken, githubApp, basicAuth }: Ways, scope: Scope): GitAuth {
   const key = (field: string, reference: Parameters<typeof secretKeyOf>[0]): SecretKey =>
     secretKeyOf(reference, `spec.gitAuth.${field}`, scope);
   if (sshAuth) {
@@ -158,7 +162,7 @@ function authOfWay({ sshAuth, accessToken, githubApp, basicAuth }: Required<Auth
       privateKey: key("githubApp.privateKey", githubApp.privateKey),
     };
   }
-  if (!basicAuth) return { kind: "none" };
+  if (!basicAuth) return none;
   return {
     kind: "basic",
     userName: key("basicAuth.userName", basicAuth.userName),

@@ -1,0 +1,314 @@
+/** Stacks that cannot be carried out, each with what its author is told. */
+
+/** Told by the API server at once, and by the normaliser to an operator whose API server does not know the rule. */
+export interface BadStack {
+  readonly what: string;
+  readonly stack: object;
+  /** Part of the message. */
+  readonly expected: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const object = (spec: Fields | undefined, metadata: Fields = {}) => ({
+  apiVersion: "pulumi.com/v1",
+  kind: "Stack",
+  metadata: { name: "web", namespace: "default", ...metadata },
+  ...(spec && { spec }),
+});
+
+const bad = (what: string, spec: Fields, expected: string): BadStack => ({ what, stack: object(spec), expected });
+
+const program = { programRef: { name: "web" } };
+const flux = { fluxSource: { sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "Bucket", name: "b" } } };
+const git = { projectRepo: "https://host/repo", branch: "main" };
+const local = { workspaceTemplate: { spec: { local: { dir: "/app" } } } };
+const sha = "03658b5514f08970f350618a6e6fdf1bd75f45d0";
+
+const from = (source: Fields) => (fields: Fields) => ({ stack: "dev", ...source, ...fields });
+const fromProgram = from(program);
+const fromGit = from(git);
+
+const secret = (fields: Fields = {}) => ({ type: "Secret", secret: { name: "s", key: "k", ...fields } });
+
+const several = "more than one source for the program; keep one of projectRepo, fluxSource, programRef";
+const noSource = "no source for the program; set one of projectRepo, fluxSource, programRef";
+const noRevision = "projectRepo is given without a revision; set one of branch, tag and commit";
+const severalRevisions = "more than one revision is given; keep one of branch, tag and commit";
+const noRepository = "belong to a Git repository, and there is none; set projectRepo";
+
+const sources: readonly BadStack[] = [
+  bad("no source", { stack: "dev" }, noSource),
+  bad("an empty repository", { stack: "dev", projectRepo: "" }, noSource),
+  bad("a template without a source", { stack: "dev", workspaceTemplate: { spec: { image: "i" } } }, noSource),
+  bad("Git and Flux", fromGit(flux), several),
+  bad("Git and a Program", fromGit(program), several),
+  bad("Git and a folder in the image", fromGit(local), several),
+  bad("Flux and a Program", from(flux)(program), several),
+  bad("Flux and a folder in the image", from(flux)(local), several),
+  bad("a Program and a folder in the image", fromProgram(local), several),
+  bad("all four sources", { stack: "dev", ...git, ...flux, ...program, ...local }, several),
+  bad("a repository without a revision", { stack: "dev", projectRepo: "https://host/repo" }, noRevision),
+  bad("a repository with empty revisions", fromGit({ branch: "", commit: "", tag: "" }), noRevision),
+  bad("a branch and a commit", fromGit({ commit: sha }), severalRevisions),
+  bad("a branch and a tag", fromGit({ tag: "v1" }), severalRevisions),
+  bad("a tag and a commit", fromGit({ branch: "", tag: "v1", commit: sha }), severalRevisions),
+  bad("a branch, a tag and a commit", fromGit({ tag: "v1", commit: sha }), severalRevisions),
+  bad("a branch beside a Program", fromProgram({ branch: "main" }), noRepository),
+  bad("a commit beside a Flux source", from(flux)({ commit: sha }), noRepository),
+  bad("a tag alone", { stack: "dev", tag: "v1" }, noRepository),
+  bad("a branch beside a folder in the image", from(local)({ branch: "main" }), noRepository),
+];
+
+const wrongReferences: readonly (readonly [string, Fields, string])[] = [
+  ["of an unknown type", { type: "Vault" }, "is not a type of reference"],
+  ["of an empty type", { type: "" }, "is not a type of reference; use Literal, Secret, ConfigMap or StackOutput"],
+  ["of a type in small letters", { type: "secret", secret: { name: "s", key: "k" } }, "is not a type of reference"],
+  ["to the operator's environment", { type: "Env", env: { name: "HOME" } }, "type Env would read the operator's own"],
+  ["to the operator's files", { type: "FS", filesystem: { path: "/etc" } }, "type FS would read the operator's own"],
+  ["that is a literal without one", { type: "Literal" }, "type Literal needs a literal; set literal.value"],
+  ["to no Secret", { type: "Secret" }, "type Secret needs a secret; set secret.name and secret.key"],
+  ["to a literal, but of type Secret", { type: "Secret", literal: { value: "v" } }, "type Secret needs a secret"],
+  ["to a Secret without a name", secret({ name: "" }), "type Secret needs a secret"],
+  ["to no key of a Secret", secret({ key: "" }), "type Secret needs a secret"],
+  ["to no ConfigMap", { type: "ConfigMap" }, "type ConfigMap needs a configMap; set configMap.name and configMap.key"],
+  ["to no key of a ConfigMap", { type: "ConfigMap", configMap: { name: "c", key: "" } }, "needs a configMap"],
+  ["to no Stack", { type: "StackOutput", output: "o" }, "needs a Stack and one of its outputs; set stack and output"],
+  ["to no output", { type: "StackOutput", stack: "s" }, "needs a Stack and one of its outputs"],
+  ["to an output of a Stack without a name", { type: "StackOutput", stack: "", output: "o" }, "needs a Stack and one"],
+];
+
+const references: readonly BadStack[] = ["envRefs", "secretsRef"].flatMap((map) =>
+  wrongReferences.map(([what, reference, expected]) =>
+    bad(`${map} ${what}`, fromProgram({ [map]: { A: reference } }), expected),
+  ),
+);
+
+const literal = { type: "Literal", literal: { value: "v" } };
+const onlySecrets = "credentials for Git come from Secrets alone; put the value into a Secret";
+const auth = (what: string, gitAuth: Fields, expected: string) => bad(what, fromGit({ gitAuth }), expected);
+const app = (fields: Fields) => ({
+  githubApp: { appID: secret(), installationID: secret(), privateKey: secret(), ...fields },
+});
+
+const credentials: readonly BadStack[] = [
+  auth("a token in plain text", { accessToken: literal }, onlySecrets),
+  auth("a token from the environment", { accessToken: { type: "Env", env: { name: "T" } } }, onlySecrets),
+  auth("a token from a file", { accessToken: { type: "FS", filesystem: { path: "/t" } } }, onlySecrets),
+  auth("a token from no Secret", { accessToken: { type: "Secret" } }, "type Secret needs a secret"),
+  auth("an ssh key in plain text", { sshAuth: { sshPrivateKey: literal } }, onlySecrets),
+  auth("a key's password in plain text", { sshAuth: { sshPrivateKey: secret(), password: literal } }, onlySecrets),
+  auth("a user name in plain text", { basicAuth: { userName: literal, password: secret() } }, onlySecrets),
+  auth("a password in plain text", { basicAuth: { userName: secret(), password: literal } }, onlySecrets),
+  auth("an App's ID in plain text", app({ appID: literal }), onlySecrets),
+  auth("an App's installation in plain text", app({ installationID: literal }), onlySecrets),
+  auth("an App's key in plain text", app({ privateKey: literal }), onlySecrets),
+];
+
+const foreign = secret({ namespace: "other" });
+const elsewhere = "a Stack reads Secrets of its own namespace alone; copy the Secret into the Stack's namespace";
+
+const otherNamespaces: readonly BadStack[] = [
+  bad(
+    "a variable from another namespace",
+    fromProgram({ envRefs: { A: foreign } }),
+    `spec.envRefs.A.secret.namespace: ${elsewhere}`,
+  ),
+  bad("a secret value from another namespace", fromProgram({ secretsRef: { a: foreign } }), elsewhere),
+  auth("a token from another namespace", { accessToken: foreign }, elsewhere),
+  auth("an ssh key from another namespace", { sshAuth: { sshPrivateKey: foreign } }, elsewhere),
+  auth(
+    "a key's password from another namespace",
+    { sshAuth: { sshPrivateKey: secret(), password: foreign } },
+    elsewhere,
+  ),
+  auth("a user name from another namespace", { basicAuth: { userName: foreign, password: secret() } }, elsewhere),
+  auth("a password from another namespace", { basicAuth: { userName: secret(), password: foreign } }, elsewhere),
+  auth("an App's ID from another namespace", app({ appID: foreign }), elsewhere),
+  auth("an App's installation from another namespace", app({ installationID: foreign }), elsewhere),
+  auth("an App's key from another namespace", app({ privateKey: foreign }), elsewhere),
+];
+
+const after = (what: string, prerequisite: unknown, expected: string) =>
+  bad(what, fromProgram({ prerequisites: [prerequisite] }), expected);
+const nameless = "the prerequisite names no Stack; set name: NAME, or type: Stack with requirement: NAME";
+const noDuration = "is not a duration; write a number and a unit, such as 90s, 30m or 1h30m";
+
+const prerequisites: readonly BadStack[] = [
+  after("a prerequisite that says nothing", {}, nameless),
+  after("a prerequisite with an empty name", { name: "" }, nameless),
+  after("a prerequisite of type Stack without a name", { type: "Stack" }, nameless),
+  after("a prerequisite of type Stack with a duration for a name", { type: "Stack", requirement: {} }, nameless),
+  after("a prerequisite with a requirement alone", { requirement: "cluster" }, nameless),
+  after("a prerequisite named twice", { name: "a", type: "Stack", requirement: "b" }, "names a Stack twice; keep name"),
+  after("a prerequisite of another type", { type: "Program", requirement: "a" }, "is not a type of prerequisite"),
+  after("a duration without a unit", { name: "a", succeededWithinDuration: "30" }, noDuration),
+  after("a duration in days", { type: "Stack", requirement: "a", succeededWithinDuration: "1d" }, noDuration),
+  after("an empty duration", { name: "a", succeededWithinDuration: "" }, noDuration),
+  after("a duration in words", { name: "a", requirement: { succeededWithinDuration: "soon" } }, noDuration),
+  bad("a time to live in words", fromProgram({ updateTemplate: { spec: { ttlAfterCompleted: "1 day" } } }), noDuration),
+];
+
+const metadata: readonly BadStack[] = [
+  {
+    what: "a name of 43 characters",
+    stack: object(fromProgram({}), { name: "a".repeat(43) }),
+    expected: "metadata.name: the name is longer than 42 characters",
+  },
+  {
+    what: "no source, in the older version of the API",
+    stack: { ...object({ stack: "dev" }), apiVersion: "pulumi.com/v1alpha1" },
+    expected: noSource,
+  },
+  bad(
+    "a negative resync",
+    fromProgram({ resyncFrequencySeconds: -1 }),
+    "must not be negative; give a number of seconds",
+  ),
+];
+
+/** Refused in good words. */
+export const refusedStacks: readonly BadStack[] = [
+  ...sources,
+  ...references,
+  ...credentials,
+  ...otherNamespaces,
+  ...prerequisites,
+  ...metadata,
+];
+
+const template = (spec: Fields) => fromProgram({ workspaceTemplate: { spec } });
+
+/** Refused in the API server's own words, because something has the wrong type. */
+export const misshapenStacks: readonly BadStack[] = [
+  { what: "no spec", stack: object(undefined), expected: "there is no spec" },
+  bad("no stack", program, "spec.stack: Required value"),
+  bad("a number for a stack", { ...program, stack: 1 }, "spec.stack: Invalid value"),
+  bad("a list for a repository", fromGit({ projectRepo: ["a"] }), "spec.projectRepo: Invalid value"),
+  bad("a text for a list of targets", fromProgram({ targets: "urn:a" }), "spec.targets: Invalid value"),
+  bad("a text for a flag", fromProgram({ preview: "yes" }), "spec.preview: Invalid value"),
+  bad(
+    "a text for a number",
+    fromProgram({ resyncFrequencySeconds: "60" }),
+    "spec.resyncFrequencySeconds: Invalid value",
+  ),
+  bad(
+    "a fraction of a second",
+    fromProgram({ resyncFrequencySeconds: 1.5 }),
+    "spec.resyncFrequencySeconds: Invalid value",
+  ),
+  bad("a text for configuration", fromProgram({ config: "a=b" }), "spec.config: Invalid value"),
+  bad("a list for configuration", fromProgram({ config: ["a"] }), "spec.config: Invalid value"),
+  bad("a list of variables", fromProgram({ envRefs: [] }), "spec.envRefs: Invalid value"),
+  bad("a text for ESC environments", fromProgram({ environment: "prod" }), "spec.environment: Invalid value"),
+  bad("a number for a secret value", fromProgram({ secrets: { a: 1 } }), "spec.secrets.a: Invalid value"),
+  bad("a reference without a type", fromProgram({ envRefs: { A: {} } }), "spec.envRefs.A.type: Required value"),
+  bad(
+    "a literal without a value",
+    fromProgram({ envRefs: { A: { type: "Literal", literal: {} } } }),
+    "spec.envRefs.A.literal.value: Required value",
+  ),
+  bad(
+    "a Secret without a key",
+    fromProgram({ envRefs: { A: { type: "Secret", secret: { name: "s" } } } }),
+    "spec.envRefs.A.secret.key: Required value",
+  ),
+  bad(
+    "a ConfigMap without a name",
+    fromProgram({ envRefs: { A: { type: "ConfigMap", configMap: { key: "k" } } } }),
+    "spec.envRefs.A.configMap.name: Required value",
+  ),
+  bad(
+    "a ConfigMap's value without a key",
+    fromProgram({ configRef: { a: { name: "c" } } }),
+    "spec.configRef.a.key: Required value",
+  ),
+  bad(
+    "a text for the flag json",
+    fromProgram({ configRefs: { a: { name: "c", key: "k", json: "yes" } } }),
+    "spec.configRefs.a.json: Invalid value",
+  ),
+  bad("a Program of no name", { stack: "dev", programRef: {} }, "spec.programRef.name: Required value"),
+  bad("Flux without a source", { stack: "dev", fluxSource: {} }, "spec.fluxSource.sourceRef: Required value"),
+  bad(
+    "a Flux source without a kind",
+    { stack: "dev", fluxSource: { sourceRef: { apiVersion: "a/v1", name: "b" } } },
+    "spec.fluxSource.sourceRef.kind: Required value",
+  ),
+  auth("an ssh sign-in without a key", { sshAuth: {} }, "spec.gitAuth.sshAuth.sshPrivateKey: Required value"),
+  auth(
+    "a sign-in without a password",
+    { basicAuth: { userName: secret() } },
+    "spec.gitAuth.basicAuth.password: Required value",
+  ),
+  auth("an App without an installation", app({ installationID: undefined }), "installationID: Required value"),
+  bad(
+    "an unknown reclaim policy",
+    fromProgram({ workspaceReclaimPolicy: "Keep" }),
+    "spec.workspaceReclaimPolicy: Unsupported",
+  ),
+  bad("a text for prerequisites", fromProgram({ prerequisites: "a" }), "spec.prerequisites: Invalid value"),
+  after(
+    "a number for a duration",
+    { name: "a", requirement: { succeededWithinDuration: 30 } },
+    "succeededWithinDuration: Invalid",
+  ),
+  bad(
+    "a variable without a name",
+    template({ env: [{ value: "v" }] }),
+    "spec.workspaceTemplate.spec.env[0].name: Required",
+  ),
+  bad(
+    "a variable from no key",
+    template({ env: [{ name: "A", valueFrom: { secretKeyRef: { name: "s" } } }] }),
+    "secretKeyRef.key: Required value",
+  ),
+  bad(
+    "an amount in words",
+    template({ resources: { limits: { cpu: "lots" } } }),
+    "resources.limits.cpu: Invalid value",
+  ),
+  bad(
+    "a text for init containers",
+    template({ initContainers: "a" }),
+    "spec.workspaceTemplate.spec.initContainers: Invalid",
+  ),
+  bad("a text for a pod", template({ podTemplate: { spec: "a" } }), "podTemplate.spec: Invalid value"),
+  bad(
+    "a text for parallelism",
+    fromProgram({ updateTemplate: { spec: { parallel: "4" } } }),
+    "spec.parallel: Invalid value",
+  ),
+  bad(
+    "more prerequisites than anyone has",
+    fromProgram({ prerequisites: Array.from({ length: 1001 }, (_, index) => ({ name: `s${index}` })) }),
+    "1000 items",
+  ),
+];
+
+/** Refused by strict validation, as kubectl asks for it: names that nobody reads. */
+export const misspeltStacks: readonly BadStack[] = [
+  bad("a misspelt field", fromProgram({ destroyOnFinalise: true }), 'unknown field "spec.destroyOnFinalise"'),
+  bad(
+    "a field of another reference",
+    fromProgram({ envRefs: { A: { ...literal, vault: "v" } } }),
+    "spec.envRefs.A.vault",
+  ),
+  bad(
+    "the namespace of a Flux source",
+    from({ fluxSource: { sourceRef: { ...flux.fluxSource.sourceRef, namespace: "n" } } })({}),
+    "sourceRef.namespace",
+  ),
+  bad(
+    "the namespace of a Program",
+    { stack: "dev", programRef: { name: "p", namespace: "n" } },
+    "spec.programRef.namespace",
+  ),
+  bad(
+    "the namespace of a prerequisite",
+    fromProgram({ prerequisites: [{ name: "a", namespace: "n" }] }),
+    "prerequisites[0].namespace",
+  ),
+  bad("a misspelt field of the template", template({ imag: "i" }), "spec.workspaceTemplate.spec.imag"),
+  auth("a misspelt way to sign in", { token: secret() }, "spec.gitAuth.token"),
+];

@@ -1,0 +1,73 @@
+/** Every manifest of the documents that define the product: accepted, kept as written, and understood. */
+import { describeProblems, normaliseStack } from "@pko/api";
+import type { Program, Stack } from "@pko/api";
+import { testNamespace, type ApiServer } from "@pko/testkit";
+import { beforeAll, describe, expect, test } from "bun:test";
+
+import { documentMeanings } from "./document-meanings.ts";
+import { documentFiles, documentNamespaces, type DocumentObject } from "./documents.ts";
+import { apiServerWithApi, programs, stacks } from "./install.ts";
+
+let server: ApiServer;
+
+beforeAll(async () => {
+  server = await apiServerWithApi();
+  const namespaces = documentNamespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+  const list = { apiVersion: "v1", kind: "List", items: namespaces };
+  await server.kubectl(["apply", "--filename", "-"], { input: JSON.stringify(list) });
+});
+
+test("there are 24 files", () => expect(documentFiles).toHaveLength(24));
+
+describe("kubectl apply --dry-run=server --validate=strict accepts", () => {
+  for (const { name, path } of documentFiles) {
+    test(name, async () => {
+      await server.kubectl(["apply", "--dry-run=server", "--validate=strict", "--filename", path]);
+    });
+  }
+});
+
+describe("the API server keeps as written", () => {
+  for (const { name, objects } of documentFiles) {
+    for (const object of objects.filter(({ apiVersion }) => apiVersion === "pulumi.com/v1")) {
+      test(`${object.kind} ${object.metadata.name} of ${name}`, async () => {
+        await using namespace = await testNamespace();
+        const { kind, metadata, ...content } = object;
+        const placed = { ...object, metadata: { ...metadata, namespace: namespace.name } };
+        const kept = kind === "Stack" ? await keptStack(placed) : await keptProgram(placed);
+        expect({ ...kept, metadata: undefined, kind: undefined }).toEqual({
+          ...content,
+          metadata: undefined,
+          kind: undefined,
+        });
+        expect(kept.metadata.annotations).toEqual(metadata.annotations);
+      });
+    }
+  }
+});
+
+const strictly = { fieldValidation: "Strict" } as const;
+
+async function keptStack(object: DocumentObject): Promise<Stack> {
+  await server.client.create(stacks, object as unknown as Stack, strictly);
+  return await server.client.get(stacks, object.metadata);
+}
+
+async function keptProgram(object: DocumentObject): Promise<Program> {
+  await server.client.create(programs, object, strictly);
+  return await server.client.get(programs, object.metadata);
+}
+
+describe("the normaliser understands", () => {
+  for (const { name, objects } of documentFiles) {
+    for (const object of objects.filter(({ kind }) => kind === "Stack")) {
+      test(`Stack ${object.metadata.name} of ${name}`, () => {
+        const outcome = normaliseStack(object);
+        const meaning = documentMeanings[name]?.[object.metadata.name];
+        if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
+        if (!meaning) throw new Error("document-meanings.ts does not say what it means");
+        expect(outcome.value).toMatchObject(meaning);
+      });
+    }
+  }
+});

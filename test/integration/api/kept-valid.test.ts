@@ -1,0 +1,159 @@
+/** What is valid for the reference stays valid, however odd, and what is there already stays editable. */
+import { normaliseStack } from "@pko/api";
+import type { Stack, StackSpec } from "@pko/api";
+import { resource } from "@pko/kube";
+import { startApiServer, testNamespace, waitFor, type ApiServer } from "@pko/testkit";
+import { beforeAll, describe, expect, test } from "bun:test";
+
+import { apiServerWithApi, quickstart, stacks } from "./install.ts";
+
+let server: ApiServer;
+
+beforeAll(async () => {
+  server = await apiServerWithApi();
+});
+
+const secret = (fields: object = {}) => ({ type: "Secret", secret: { name: "s", key: "k", ...fields } });
+const git = { stack: "dev", projectRepo: "https://host/repo", branch: "main" };
+const program = { stack: "dev", programRef: { name: "web" } };
+const source = { apiVersion: "source.toolkit.fluxcd.io/v1beta2", kind: "OCIRepository", name: "repo" };
+
+const stackOf = (spec: StackSpec, namespace: string): Stack => ({
+  apiVersion: stacks.apiVersion,
+  kind: stacks.kind,
+  metadata: { name: "web", namespace },
+  spec,
+});
+
+describe("accepted and understood", () => {
+  const cases: [string, StackSpec][] = [
+    ["a resync below the floor", { ...program, resyncFrequencySeconds: 10 }],
+    ["a resync of 0", { ...program, resyncFrequencySeconds: 0 }],
+    ["a negative backoff, which means the default", { ...program, retryMaxBackoffDurationSeconds: -1 }],
+    ["an empty branch beside a commit", { ...git, branch: "", commit: "0".repeat(40) }],
+    ["a commit in branch", { ...git, branch: "0".repeat(40) }],
+    ["the name of a tag in commit", { ...git, branch: "", commit: "v1.0" }],
+    ["a pull request in branch", { ...git, branch: "refs/pull/1/head" }],
+    [
+      "empty fields of Git beside a Flux source",
+      { stack: "dev", fluxSource: { sourceRef: source }, projectRepo: "", branch: "" },
+    ],
+    ["two ways to sign in", { ...git, gitAuth: { accessToken: secret(), sshAuth: { sshPrivateKey: secret() } } }],
+    ["a repository by ssh", { ...git, projectRepo: "git@github.com:org/repo.git", gitAuthSecret: "git" }],
+    ["a reference with more than it needs", { ...program, envRefs: { A: { ...secret(), literal: { value: "v" } } } }],
+    ["an empty literal", { ...program, envRefs: { A: { type: "Literal", literal: { value: "" } } } }],
+    ["a Git source patched by the template", { ...git, workspaceTemplate: { spec: { git: { shallow: true } } } }],
+    [
+      "a source in the template alone",
+      { stack: "dev", workspaceTemplate: { spec: { git: { url: "https://h/r", ref: "main" } } } },
+    ],
+    ["a name of 42 characters for another Stack", { ...program, prerequisites: [{ name: "a".repeat(42) }] }],
+    [
+      "a negative sign on a duration, where it does no harm",
+      { ...program, updateTemplate: { spec: { ttlAfterCompleted: "-1h" } } },
+    ],
+    [
+      "no targets, configuration or environment",
+      { ...program, targets: [], config: {}, envRefs: {}, envs: [], prerequisites: [] },
+    ],
+    [
+      "a pod template with volumes, mounts and tolerations",
+      {
+        ...program,
+        workspaceTemplate: {
+          metadata: { labels: { team: "web" } },
+          spec: {
+            securityProfile: "baseline",
+            imagePullPolicy: "IfNotPresent",
+            resources: { requests: { cpu: 1, memory: "512Mi" } },
+            env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
+            envFrom: [{ secretRef: { name: "aws" } }],
+            pulumiLogLevel: 9,
+            serviceTemplate: { metadata: { annotations: { mesh: "off" } } },
+            podTemplate: {
+              spec: {
+                terminationGracePeriodSeconds: 3600,
+                tolerations: [{ key: "a", operator: "Exists", effect: "NoSchedule" }],
+                containers: [{ name: "pulumi", volumeMounts: [{ name: "state", mountPath: "/state" }] }],
+                volumes: [{ name: "state", persistentVolumeClaim: { claimName: "state" } }],
+              },
+            },
+          },
+        },
+      },
+    ],
+  ];
+  for (const [what, spec] of cases) {
+    test(what, async () => {
+      const stack = stackOf(spec, "default");
+      const kept = await server.client.create(stacks, stack, { dryRun: true, fieldValidation: "Strict" });
+      expect(kept.spec).toEqual(spec);
+      expect(normaliseStack(kept).ok).toBe(true);
+    });
+  }
+
+  test("a reference that names its own namespace", async () => {
+    await using namespace = await testNamespace();
+    const spec = { ...program, envRefs: { A: secret({ namespace: namespace.name }) } };
+    const kept = await server.client.create(stacks, stackOf(spec, namespace.name), { fieldValidation: "Strict" });
+    expect(normaliseStack(kept).ok).toBe(true);
+  });
+
+  test("any Stack as v1alpha1", async () => {
+    const older = resource<Stack>({ ...stacks, apiVersion: "pulumi.com/v1alpha1" });
+    const stack = { ...stackOf(git, "default"), apiVersion: older.apiVersion };
+    await server.client.create(older, stack, { dryRun: true, fieldValidation: "Strict" });
+  });
+});
+
+/** A definition without rules, as the reference's is. */
+const permissive = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "stacks.pulumi.com" },
+  spec: {
+    group: "pulumi.com",
+    scope: "Namespaced",
+    names: { kind: "Stack", listKind: "StackList", plural: "stacks", singular: "stack" },
+    versions: ["v1", "v1alpha1"].map((name) => ({
+      name,
+      served: true,
+      storage: name === "v1",
+      subresources: { status: {} },
+      schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+    })),
+  },
+};
+
+test("a Stack that was let in before can still be reported on and deleted", async () => {
+  const own = await startApiServer();
+  try {
+    await own.kubectl(["apply", "--filename", "-"], { input: JSON.stringify(permissive) });
+    await own.kubectl(["wait", "crd/stacks.pulumi.com", "--for=condition=Established", "--timeout=30s"]);
+    const name = "a".repeat(50);
+    const old = {
+      ...stackOf({ stack: "dev", branch: "main", envRefs: { A: { type: "Env", env: { name: "HOME" } } } }, "default"),
+      metadata: { name, namespace: "default", finalizers: ["finalizer.stack.pulumi.com"] },
+    };
+    await waitFor(async () => own.client.create(stacks, old), { what: "Stacks to be served" });
+    await own.kubectl(["apply", "--filename", quickstart]);
+    const ref = { name, namespace: "default" };
+    await waitFor(async () => isRefused(own, old), { what: "the new rules to be in force" });
+
+    const status = { observedGeneration: 1 };
+    await own.client.patch(stacks, ref, { patch: { type: "merge", body: { status } }, subresource: "status" });
+    const annotations = { "pulumi.com/reconciliation-request": "now" };
+    await own.client.patch(stacks, ref, { patch: { type: "merge", body: { metadata: { annotations } } } });
+    await own.client.delete(stacks, ref);
+    await own.client.patch(stacks, ref, { patch: { type: "merge", body: { metadata: { finalizers: null } } } });
+    expect(await own.client.find(stacks, ref)).toBeUndefined();
+  } finally {
+    await own.stop();
+  }
+}, 60_000);
+
+async function isRefused(own: ApiServer, stack: Stack): Promise<boolean> {
+  const copy = { ...stack, metadata: { name: "copy", namespace: "default" } };
+  const outcome = await own.client.create(stacks, copy, { dryRun: true }).catch(() => "refused");
+  return outcome === "refused";
+}

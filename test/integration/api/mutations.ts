@@ -1,0 +1,83 @@
+/** Random changes to JSON values, the same for the same seed. */
+
+export type Numbers = () => number;
+
+/** Numbers from 0 up to 1 (mulberry32). */
+export function numbersFrom(seed: number): Numbers {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const garbage: readonly unknown[] = [
+  null,
+  true,
+  0,
+  -1,
+  1.5,
+  "",
+  " ",
+  "-x",
+  "../../etc/passwd",
+  "\u0000",
+  "\uD83D\uDE00".repeat(40),
+  "x".repeat(5000),
+  [],
+  {},
+  [[]],
+  { __proto__: null, constructor: 1 },
+  JSON.parse('{"__proto__": {"a": 1}, "": 2}'),
+  { type: "Env", secret: "x" },
+  { name: 1 },
+];
+
+const keys = [
+  "branch",
+  "commit",
+  "tag",
+  "programRef",
+  "fluxSource",
+  "config",
+  "type",
+  "secret",
+  "name",
+  "requirement",
+  "",
+];
+
+function pick<T>(choices: readonly T[], next: Numbers): T | undefined {
+  return choices[Math.floor(next() * choices.length)];
+}
+
+/** A copy of `value`, changed in one to four places. */
+export function mutated(value: unknown, next: Numbers): unknown {
+  let result: unknown = structuredClone(value);
+  const changes = 1 + Math.floor(next() * 4);
+  for (let change = 0; change < changes; change++) result = changedSomewhere(result, next);
+  return result;
+}
+
+function changedSomewhere(value: unknown, next: Numbers): unknown {
+  if (typeof value !== "object" || value === null || next() < 0.1) return pick(garbage, next);
+  return Array.isArray(value) ? changedList(value, next) : changedObject(value as Record<string, unknown>, next);
+}
+
+function changedList(list: readonly unknown[], next: Numbers): unknown[] {
+  const at = Math.floor(next() * list.length);
+  const choice = next();
+  if (choice < 0.2) return list.toSpliced(at, 1);
+  if (choice < 0.4) return list.toSpliced(at, 0, list[at] ?? pick(garbage, next));
+  return list.length === 0 ? [pick(garbage, next)] : list.with(at, changedSomewhere(list[at], next));
+}
+
+function changedObject(object: Readonly<Record<string, unknown>>, next: Numbers): Record<string, unknown> {
+  const key = pick(Object.keys(object), next) ?? "";
+  const choice = next();
+  if (choice < 0.2) return Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
+  if (choice < 0.35) return { ...object, [pick(keys, next) ?? ""]: pick(garbage, next) };
+  return { ...object, [key]: changedSomewhere(object[key], next) };
+}

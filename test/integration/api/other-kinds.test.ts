@@ -1,0 +1,165 @@
+/** Updates never change what they ran; Workspaces and Programs keep the rules of the reference. */
+import type { Program, Update, UpdateSpec, Workspace } from "@pko/api";
+import { isInvalid } from "@pko/kube";
+import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { apiServerWithApi, programs, updates, workspaces } from "./install.ts";
+
+let server: ApiServer;
+let namespace: TestNamespace;
+
+beforeAll(async () => {
+  server = await apiServerWithApi();
+  namespace = await testNamespace();
+});
+
+afterAll(async () => namespace.remove());
+
+async function refusal(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+    return "";
+  } catch (error) {
+    if (isInvalid(error)) return error.explanation;
+    throw error;
+  }
+}
+
+describe("an Update", () => {
+  const ref = () => ({ name: "web-1", namespace: namespace.name });
+  const spec: UpdateSpec = {
+    workspaceName: "web",
+    stackName: "dev",
+    type: "up",
+    message: "a commit",
+    target: ["urn:a"],
+    refresh: true,
+    ttlAfterCompleted: "24h",
+  };
+  const change = (body: object) => server.client.patch(updates, ref(), { patch: { type: "merge", body } });
+
+  beforeAll(async () => {
+    const update: Update = { apiVersion: updates.apiVersion, kind: updates.kind, metadata: ref(), spec };
+    await server.client.create(updates, update, { fieldValidation: "Strict" });
+  });
+
+  const changes: [string, object][] = [
+    ["type", { type: "destroy" }],
+    ["workspaceName", { workspaceName: "other" }],
+    ["stackName", { stackName: "prod" }],
+    ["message", { message: null }],
+    ["target", { target: ["urn:a", "urn:b"] }],
+    ["refresh", { refresh: false }],
+    ["replace", { replace: ["urn:a"] }],
+    ["parallel", { parallel: 1 }],
+    ["expectNoChanges", { expectNoChanges: true }],
+    ["targetDependents", { targetDependents: true }],
+    ["continueOnError", { continueOnError: true }],
+    ["remove", { remove: true }],
+    ["runProgram", { runProgram: true }],
+  ];
+  for (const [field, changed] of changes) {
+    test(`cannot change its ${field}`, async () => {
+      const told = await refusal(change({ spec: changed }));
+      expect(told).toContain(`spec.${field}: Forbidden: cannot change once the Update exists; create another Update`);
+    });
+  }
+
+  test("cannot lose its spec", async () => {
+    expect(await refusal(change({ spec: null }))).toContain("cannot change once the Update exists");
+  });
+
+  test("may be kept for longer or shorter", async () => {
+    expect((await change({ spec: { ttlAfterCompleted: "1h" } })).spec?.ttlAfterCompleted).toBe("1h");
+  });
+
+  test("is not kept for a time that is none", async () => {
+    expect(await refusal(change({ spec: { ttlAfterCompleted: "a day" } }))).toContain("is not a duration");
+  });
+
+  test("reports what a preview planned and printed", async () => {
+    const status = {
+      startTime: new Date().toISOString(),
+      permalink: "https://app.pulumi.com/1",
+      changes: { create: 1 },
+      summary: "1 to create",
+      stdout: { text: "Previewing", truncated: false },
+    };
+    const patch = { type: "merge", body: { status } } as const;
+    expect((await server.client.patch(updates, ref(), { patch, subresource: "status" })).status).toEqual(status);
+  });
+
+  test("does not print more into its status than fits there", async () => {
+    const stdout = { text: "x".repeat(20_000), truncated: false };
+    const patch = { type: "merge", body: { status: { stdout } } } as const;
+    const told = await refusal(server.client.patch(updates, ref(), { patch, subresource: "status" }));
+    expect(told).toContain("status.stdout.text");
+  });
+});
+
+describe("a Workspace", () => {
+  const workspace = (spec: unknown): Workspace =>
+    ({
+      apiVersion: workspaces.apiVersion,
+      kind: workspaces.kind,
+      metadata: { name: "web", namespace: namespace.name },
+      spec,
+    }) as Workspace;
+  const create = async (spec: unknown) =>
+    server.client.create(workspaces, workspace(spec), { dryRun: true, fieldValidation: "Strict" });
+
+  test("gets the defaults of the reference", async () => {
+    expect((await create({})).spec).toEqual({ securityProfile: "restricted", serviceAccountName: "default" });
+  });
+
+  const bad: [string, unknown, string][] = [
+    ["with a stack of no name", { stacks: [{}] }, "spec.stacks[0].name: Required value"],
+    ["with a stack named twice", { stacks: [{ name: "a" }, { name: "a" }] }, "Duplicate value"],
+    ["with configuration of no key", { stacks: [{ name: "a", config: [{}] }] }, "config[0].key: Required value"],
+    ["with a variable of no name", { env: [{}] }, "spec.env[0].name: Required value"],
+    ["with a variable set twice", { env: [{ name: "A" }, { name: "A" }] }, "Duplicate value"],
+    ["with half a project", { projectInfo: { name: "a" } }, "spec.projectInfo.runtime: Required value"],
+    ["with half an App", { git: { auth: { githubApp: {} } } }, "githubApp.appID: Required value"],
+  ];
+  for (const [what, spec, expected] of bad) {
+    test(`${what} is refused`, async () => expect(await refusal(create(spec))).toContain(expected));
+  }
+});
+
+describe("a Program", () => {
+  const create = async (program: unknown) => {
+    const metadata = { name: "web", namespace: namespace.name };
+    const object = { apiVersion: programs.apiVersion, kind: programs.kind, metadata, program } as Program;
+    return await server.client.create(programs, object, { dryRun: true, fieldValidation: "Strict" });
+  };
+
+  test("keeps what Pulumi YAML has beyond the reference's list", async () => {
+    const program = {
+      name: "web",
+      configuration: { size: { type: "Integer", default: 3, secret: true } },
+      variables: { image: { "fn::invoke": { function: "docker:getImage", arguments: { tag: null } } } },
+      resources: {
+        bucket: {
+          type: "aws:s3:Bucket",
+          properties: { tags: { a: 1 } },
+          options: { retainOnDelete: true, aliases: [{ name: "old" }], customTimeouts: { create: "10m" } },
+        },
+        existing: { type: "aws:s3:Bucket", get: { id: "b", state: { region: "eu" } } },
+      },
+      outputs: { url: { "fn::toJSON": ["${bucket.id}"] } },
+      packages: { random: "4.16.0" },
+    };
+    expect(JSON.parse(JSON.stringify((await create(program)).program))).toEqual(program);
+  });
+
+  const bad: [string, unknown, string][] = [
+    ["with a resource of no type", { resources: { a: {} } }, "program.resources.a.type: Required value"],
+    ["with a resource of an empty type", { resources: { a: { type: "" } } }, "program.resources.a.type: Invalid value"],
+    ["that reads a resource of no ID", { resources: { a: { type: "t", get: {} } } }, "get.id: Required value"],
+    ["with a list of resources", { resources: [] }, "program.resources: Invalid value"],
+  ];
+  for (const [what, program, expected] of bad) {
+    test(`${what} is refused`, async () => expect(await refusal(create(program))).toContain(expected));
+  }
+});

@@ -1,0 +1,128 @@
+/** What users type first: install, explain, list. */
+import { customResourceDefinitions } from "@pko/api";
+import { testNamespace, type ApiServer } from "@pko/testkit";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, statSync } from "node:fs";
+
+import { apiServerWithApi, pathTo, quickstart, stacks } from "./install.ts";
+
+let server: ApiServer;
+
+beforeAll(async () => {
+  server = await apiServerWithApi();
+});
+
+test("the quickstart manifest goes in by plain kubectl apply, again and again", async () => {
+  await server.kubectl(["apply", "--filename", quickstart]);
+  const again = await server.kubectl(["apply", "--filename", quickstart]);
+  const lines = again.trim().split("\n");
+  expect(lines.filter((line) => !line.endsWith(" unchanged"))).toEqual([]);
+  expect(again).toContain("serviceaccount/pulumi");
+  expect(again).toContain("clusterrolebinding.rbac.authorization.k8s.io/default:pulumi:system:auth-delegator");
+});
+
+test("every CRD is a file below 256 KiB", () => {
+  const folder = pathTo("../../../deploy/crds");
+  const files = readdirSync(folder);
+  expect(files).toHaveLength(customResourceDefinitions().length);
+  for (const file of files) expect(statSync(`${folder}/${file}`).size).toBeLessThan(256 * 1024);
+});
+
+test("the API server finds nothing to complain of in the CRDs", async () => {
+  const output = await server.kubectl(["get", "crd", "--output", "json"]);
+  const { items } = JSON.parse(output) as { items: { metadata: { name: string }; status: { conditions: Fact[] } }[] };
+  const ours = items.filter(({ metadata }) => metadata.name.endsWith("pulumi.com"));
+  expect(ours).toHaveLength(4);
+  for (const { status } of ours) {
+    expect(status.conditions.find(({ type }) => type === "NonStructuralSchema")).toBeUndefined();
+    expect(status.conditions).toContainEqual(
+      expect.objectContaining({ type: "NamesAccepted", status: "True" }) as Fact,
+    );
+  }
+});
+
+interface Fact {
+  readonly type: string;
+  readonly status: string;
+}
+
+describe("kubectl explain tells in a sentence", () => {
+  const cases: [string, string][] = [
+    ["stack", "A Pulumi stack, kept in step with its program and its spec."],
+    ["stk.spec.branch", "The branch to follow"],
+    ["stack.spec.envRefs.secret.key", "The key within the Secret."],
+    ["stack.spec.prerequisites.requirement.succeededWithinDuration", "How recently the Stack must have"],
+    ["stack.spec.workspaceTemplate.spec.podTemplate.spec", "A pod specification, merged over the generated one"],
+    ["stack.status.lastUpdate.stdout.text", "The output, or its beginning and end"],
+    ["program.program.resources.options.dependsOn", "Resources that must be there first."],
+    ["workspace.spec.stacks.config.valueFrom", "Where in the Pulumi container the value is found."],
+    ["update.spec.type", "The operation: preview, up, refresh or destroy."],
+  ];
+  for (const [field, sentence] of cases) {
+    test(field, async () => {
+      const told = await server.kubectl(["explain", field]);
+      expect(told.replaceAll(/\s+/g, " ")).toContain(sentence);
+    });
+  }
+});
+
+describe("kubectl get", () => {
+  test("shows at a glance how a Stack is, by its short name", async () => {
+    await using namespace = await testNamespace();
+    await createSettledStack(namespace.name);
+    const [heading = "", row = ""] = (await server.kubectl(["get", "stk", `--namespace=${namespace.name}`])).split(
+      "\n",
+    );
+    expect(heading.split(/ {2,}/).map((name) => name.trim())).toEqual([
+      "NAME",
+      "LAST UPDATE",
+      "AGE",
+      "READY",
+      "RECONCILING",
+      "STALLED",
+      "PERMALINK",
+    ]);
+    expect(row).toMatch(/^web +succeeded +\S+ +True +https:\/\/app.pulumi.com\/1/);
+  });
+
+  test("shows more when asked, and all our kinds under one name", async () => {
+    await using namespace = await testNamespace();
+    await createSettledStack(namespace.name);
+    const wide = await server.kubectl(["get", "pulumi", "--output=wide", `--namespace=${namespace.name}`]);
+    expect(wide).toContain("stack.pulumi.com/web");
+    for (const shown of ["org/web/dev", "main@sha1:abc", "preview", "2 to create"]) expect(wide).toContain(shown);
+  });
+});
+
+/** Its status is what a preview leaves. */
+async function createSettledStack(namespace: string): Promise<void> {
+  const metadata = { name: "web", namespace };
+  await server.client.create(stacks, {
+    apiVersion: stacks.apiVersion,
+    kind: stacks.kind,
+    metadata,
+    spec: { stack: "org/web/dev", programRef: { name: "web" }, preview: true },
+  });
+  const now = new Date().toISOString();
+  const ready = { type: "Ready", status: "True" as const, reason: "ProcessingCompleted", message: "up to date" };
+  const status = {
+    observedGeneration: 1,
+    conditions: [{ ...ready, lastTransitionTime: now, observedGeneration: 1 }],
+    lastUpdate: {
+      name: "web-1",
+      type: "preview",
+      state: "succeeded",
+      lastAttemptedCommit: "main@sha1:abc",
+      lastResyncTime: now,
+      permalink: "https://app.pulumi.com/1",
+      changes: { create: 2, same: 1 },
+      summary: "2 to create, 1 unchanged",
+      stdout: { text: "Previewing update (dev)\n", truncated: true, secretName: "web-1-stdout" },
+    },
+    outputs: { url: "https://example.com", password: "[secret]", ports: [80, 443] },
+    projectInfo: { name: "web", runtime: "yaml" },
+  };
+  const patch = { type: "merge", body: { status } } as const;
+  const kept = await server.client.patch(stacks, metadata, { patch, subresource: "status" });
+  expect(kept.status).toEqual(status);
+}

@@ -1,0 +1,249 @@
+/** Stacks that the API server lets in, as the reference's does, and that stall with a reason. */
+import type { BadStack } from "./bad-stacks.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const named = (name: string, spec: Fields) => ({
+  apiVersion: "pulumi.com/v1",
+  kind: "Stack",
+  metadata: { name, namespace: "default" },
+  spec,
+});
+
+const stalled = (what: string, spec: Fields, expected: string): BadStack => ({
+  what,
+  stack: named("web", spec),
+  expected,
+});
+
+const program = (fields: Fields) => ({ stack: "dev", programRef: { name: "web" }, ...fields });
+const git = (fields: Fields) => ({ stack: "dev", projectRepo: "https://host/repo", branch: "main", ...fields });
+const flux = (fields: Fields, dir?: string) => ({
+  stack: "dev",
+  fluxSource: {
+    sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "Bucket", name: "b", ...fields },
+    ...(dir && { dir }),
+  },
+});
+const template = (spec: Fields) => program({ workspaceTemplate: { spec } });
+const secret = (name: string, key: string) => ({ type: "Secret", secret: { name, key } });
+
+const address = "spec.projectRepo: is not the address of a Git repository; write it as https://HOST/PATH";
+const container = (name: string) => ({ name, image: "busybox" });
+
+export const stalledStacks: readonly BadStack[] = [
+  stalled("an empty stack", program({ stack: "" }), "spec.stack: is not the name of a Pulumi stack"),
+  stalled("a stack that looks like an option", program({ stack: "--help" }), "spec.stack: is not the name of a Pulumi"),
+  stalled("a stack of two lines", program({ stack: "a\nb" }), "spec.stack: is not the name of a Pulumi stack"),
+  {
+    what: "a name with a dot",
+    stack: named("a.b", program({})),
+    expected: "cannot be the name of the workspace's Service",
+  },
+  { what: "a name that starts with a digit", stack: named("1web", program({})), expected: "metadata.name: cannot be" },
+  stalled("a repository by http", git({ projectRepo: "http://host/repo" }), address),
+  stalled("a repository by git's own protocol", git({ projectRepo: "git://host/repo" }), address),
+  stalled("a repository in a file", git({ projectRepo: "file:///srv/repo" }), address),
+  stalled("a repository on a path", git({ projectRepo: "/srv/repo" }), address),
+  stalled("a command for a repository", git({ projectRepo: "ext::sh -c id" }), address),
+  stalled("a repository that looks like an option", git({ projectRepo: "--upload-pack=id" }), address),
+  stalled("an ssh host that looks like an option", git({ projectRepo: "git@-oProxyCommand=id:r" }), address),
+  stalled("a host without a repository", git({ projectRepo: "https://host" }), address),
+  stalled("a branch that looks like an option", git({ branch: "-x" }), "spec.branch: is not the name of a branch"),
+  stalled("a branch with two dots", git({ branch: "a..b" }), "spec.branch: is not the name of a branch"),
+  stalled("a branch with a space", git({ branch: "a b" }), "spec.branch: is not the name of a branch"),
+  stalled("a tag that is a branch", git({ branch: "", tag: "refs/heads/a" }), "spec.tag: is not the name of a tag"),
+  stalled("a tag with a colon", git({ branch: "", tag: "a:b" }), "spec.tag: is not the name of a tag"),
+  stalled(
+    "a short commit",
+    git({ branch: "", commit: "03658b5" }),
+    "spec.commit: is not a full commit hash; write all 40",
+  ),
+  stalled("a folder above the repository", git({ repoDir: "../x" }), "spec.repoDir: leads out of the source"),
+  stalled("a folder that climbs out", git({ repoDir: "a/../../b" }), "spec.repoDir: leads out of the source"),
+  stalled("repoDir for a Flux source", { ...flux({}), repoDir: "a" }, "spec.repoDir: is a folder of a Git repository"),
+  stalled(
+    "a sign-in of no kind",
+    git({ gitAuth: {} }),
+    "spec.gitAuth: gives no way to sign in; set one of accessToken",
+  ),
+  stalled(
+    "a sign-in from a Secret with no such name",
+    git({ gitAuthSecret: "Git_Auth" }),
+    "spec.gitAuthSecret: is not the name",
+  ),
+  stalled("a folder above the Flux source", flux({}, "../x"), "spec.fluxSource.dir: leads out of the source"),
+  stalled(
+    "a Flux source of no API version",
+    flux({ apiVersion: "a/b/c" }),
+    "sourceRef.apiVersion: is not an API version",
+  ),
+  stalled("a Flux source of no kind", flux({ kind: "" }), "spec.fluxSource.sourceRef.kind: is not a kind"),
+  stalled(
+    "a Flux source without a name",
+    flux({ name: "" }),
+    "spec.fluxSource.sourceRef.name: is not the name of a source",
+  ),
+  stalled("a Program without a name", program({ programRef: { name: "" } }), "spec.programRef.name: is not the name"),
+  stalled(
+    "a Program in another namespace",
+    program({ programRef: { name: "other/web" } }),
+    "spec.programRef.name: is not",
+  ),
+  stalled(
+    "a folder in the image without a path",
+    { stack: "dev", workspaceTemplate: { spec: { local: {} } } },
+    "spec.workspaceTemplate.spec.local.dir: is missing",
+  ),
+  stalled(
+    "a variable from a Secret with no such name",
+    program({ envRefs: { A: secret("My_Secret", "k") } }),
+    "spec.envRefs.A.secret.name: is not the name of a Secret",
+  ),
+  stalled(
+    "a secret value from a path",
+    program({ secretsRef: { a: secret("s", "../../etc/passwd") } }),
+    "spec.secretsRef.a.secret.key: is not a key of a Secret",
+  ),
+  stalled(
+    "a variable from a path",
+    program({ envRefs: { A: { type: "ConfigMap", configMap: { name: "../c", key: "k" } } } }),
+    "spec.envRefs.A.configMap.name: is not the name of a ConfigMap",
+  ),
+  stalled(
+    "configuration from a path",
+    program({ configRef: { a: { name: "c", key: "../k" } } }),
+    "spec.configRef.a.key: is not a key of a ConfigMap",
+  ),
+  stalled(
+    "configuration from no ConfigMap",
+    program({ configRefs: { a: { name: "", key: "k" } } }),
+    "spec.configRefs.a.name: is not the name of a ConfigMap",
+  ),
+  stalled(
+    "an access token from a path",
+    program({ accessTokenSecret: "../s" }),
+    "spec.accessTokenSecret: is not the name of a Secret",
+  ),
+  stalled(
+    "variables from a ConfigMap with no such name",
+    program({ envs: ["ok", "Not_Ok"] }),
+    "spec.envs[1]: is not the name of a ConfigMap",
+  ),
+  stalled(
+    "variables from a Secret with no such name",
+    program({ envSecrets: ["Not_Ok"] }),
+    "spec.envSecrets[0]: is not the name of a Secret",
+  ),
+  stalled(
+    "a variable with an equals sign",
+    program({ envRefs: { "A=B": secret("s", "k") } }),
+    "is not the name of an environment variable",
+  ),
+  stalled(
+    "an output of the Stack itself",
+    program({ envRefs: { A: { type: "StackOutput", stack: "web", output: "o" } } }),
+    "spec.envRefs.A.stack: is this Stack itself",
+  ),
+  stalled(
+    "an output of a Stack with no such name",
+    program({ secretsRef: { a: { type: "StackOutput", stack: "other/web", output: "o" } } }),
+    "spec.secretsRef.a.stack: is not the name of a Stack",
+  ),
+  stalled(
+    "a prerequisite on itself",
+    program({ prerequisites: [{ name: "web" }] }),
+    "spec.prerequisites[0].name: is this Stack itself",
+  ),
+  stalled(
+    "a prerequisite on itself, in the other spelling",
+    program({ prerequisites: [{ type: "Stack", requirement: "web" }] }),
+    "spec.prerequisites[0].requirement: is this Stack itself",
+  ),
+  stalled(
+    "a prerequisite with no such name",
+    program({ prerequisites: [{ name: "other/web" }] }),
+    "spec.prerequisites[0].name: is not the name",
+  ),
+  stalled(
+    "a prerequisite within no time",
+    program({ prerequisites: [{ name: "a", succeededWithinDuration: "0s" }] }),
+    "succeededWithinDuration: can never be met",
+  ),
+  stalled(
+    "a prerequisite within less than no time",
+    program({ prerequisites: [{ name: "a", requirement: { succeededWithinDuration: "-5m" } }] }),
+    "succeededWithinDuration: can never be met",
+  ),
+  stalled(
+    "a number for a requirement",
+    program({ prerequisites: [{ name: "a", requirement: 5 }] }),
+    "spec.prerequisites[0].requirement: is neither an object nor a name",
+  ),
+  stalled(
+    "a list for a requirement",
+    program({ prerequisites: [{ name: "a", requirement: ["b"] }] }),
+    "spec.prerequisites[0].requirement: is neither an object nor a name",
+  ),
+  stalled(
+    "configuration without a value",
+    program({ config: { a: null } }),
+    "spec.config.a: has no value; give it one",
+  ),
+  stalled("configuration without a key", program({ config: { "": "a" } }), "has an empty key"),
+  stalled(
+    "a key that is plain and secret",
+    program({ config: { a: "b" }, secretsRef: { a: secret("s", "k") } }),
+    "spec.secretsRef.a: sets a, which spec.config.a sets too; keep one",
+  ),
+  stalled(
+    "a key that is given and referred to",
+    program({ config: { a: "b" }, configRef: { a: { name: "c", key: "k" } } }),
+    "spec.configRef.a: sets a, which spec.config.a sets too",
+  ),
+  stalled(
+    "a key whose two references differ",
+    program({ configRef: { a: { name: "c", key: "k" } }, configRefs: { a: { name: "d", key: "k" } } }),
+    "spec.configRefs.a: sets a, which spec.configRef.a sets too",
+  ),
+  stalled(
+    "a key that is secret twice",
+    program({ secrets: { a: "b" }, secretsRef: { a: secret("s", "k") } }),
+    "spec.secretsRef.a: sets a, which spec.secrets.a sets too",
+  ),
+  stalled(
+    "an unknown security profile",
+    template({ securityProfile: "privileged" }),
+    "securityProfile: is not a security profile; use restricted or baseline",
+  ),
+  stalled(
+    "an unknown pull policy",
+    template({ imagePullPolicy: "Sometimes" }),
+    "imagePullPolicy: is not a pull policy",
+  ),
+  stalled(
+    "an init container named twice",
+    template({ initContainers: [container("a"), container("a")] }),
+    "initContainers: names a container twice",
+  ),
+  stalled(
+    "an init container in both places",
+    template({ initContainers: [container("a")], podTemplate: { spec: { initContainers: [container("a")] } } }),
+    "initContainers: names a container twice",
+  ),
+  stalled(
+    "Updates of another type",
+    program({ updateTemplate: { spec: { type: "destroy" } } }),
+    "spec.updateTemplate.spec.type: is decided by the Stack",
+  ),
+  stalled(
+    "Updates of another stack",
+    program({ updateTemplate: { spec: { stackName: "prod" } } }),
+    "spec.updateTemplate.spec.stackName: is decided by the Stack",
+  ),
+  stalled(
+    "Updates in another workspace",
+    program({ updateTemplate: { spec: { workspaceName: "other" } } }),
+    "spec.updateTemplate.spec.workspaceName: is decided by the Stack",
+  ),
+];
