@@ -9,7 +9,7 @@
  *
  * Time is data here: every function takes `now`, and reads when an authority was made from its certificate.
  */
-// oxlint-disable-next-line import/no-unassigned-import -- x509 resolves its parts through decorators: this polyfill first
+// @peculiar/x509 resolves its parts through decorators, which need this polyfill loaded first.
 import "reflect-metadata";
 
 import * as x509 from "@peculiar/x509";

@@ -330,12 +330,10 @@ describe("watch", () => {
   });
 
   test("a reader may stop, and the agent learns of it", async () => {
-    let unread = false;
+    const unread = Promise.withResolvers<string>();
     const agent = agentWith({
       watch: async (_, signal) => {
-        signal.addEventListener("abort", () => {
-          unread = true;
-        });
+        signal.addEventListener("abort", () => unread.resolve("unread"));
         async function* messages(): AsyncGenerator<WatchMessage> {
           for (let seq = 1; !signal.aborted; seq += 1) {
             yield notice(seq);
@@ -348,8 +346,7 @@ describe("watch", () => {
     for await (const update of client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 })) {
       if (update.type === "event" && update.seq >= 3) break;
     }
-    for (let tries = 0; !unread && tries < 100; tries += 1) await Bun.sleep(20);
-    expect(unread).toBe(true);
+    expect(await Promise.race([unread.promise, Bun.sleep(2_000)])).toBe("unread");
   });
 
   test("a slow reader holds its agent back", async () => {

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "bun:test";
+import { isForbidden, resolveHost } from "./addresses.ts";
+
+describe("addresses that lead to the pod itself or to the cloud's metadata", () => {
+  for (const address of [
+    "127.0.0.1",
+    "127.255.0.3",
+    "0.0.0.0",
+    "169.254.169.254",
+    "169.254.0.1",
+    "224.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "fe80::1",
+    "fe80::1%eth0",
+    "ff02::1",
+    "fd00:ec2::254",
+    "::ffff:127.0.0.1",
+    "::ffff:a9fe:a9fe",
+    "64:ff9b::169.254.169.254",
+  ]) {
+    test(address, () => expect(isForbidden(address)).toBe(true));
+  }
+});
+
+describe("addresses of clusters and of the world", () => {
+  for (const address of ["10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "8.8.8.8", "fd00::1", "2001:db8::1"]) {
+    test(address, () => expect(isForbidden(address)).toBe(false));
+  }
+});
+
+describe("names", () => {
+  const strict = { allowHttp: false, allowedAddresses: [] };
+
+  test("a name that resolves to loopback is refused", async () => {
+    const resolved = await resolveHost("localhost", strict);
+    expect(resolved.ok || resolved.failure.reason).toBe("sourceInvalid");
+  });
+
+  test("a name that does not resolve may do so later", async () => {
+    const resolved = await resolveHost("nowhere.invalid", strict);
+    expect(resolved.ok || resolved.failure.reason).toBe("sourceUnavailable");
+  });
+
+  test("tests may allow what is local", async () => {
+    const resolved = await resolveHost("127.0.0.1", { ...strict, allowedAddresses: ["127.0.0.1"] });
+    expect(resolved).toEqual({ ok: true, value: ["127.0.0.1"] });
+    const other = await resolveHost("127.0.0.2", { ...strict, allowedAddresses: ["127.0.0.1"] });
+    expect(other.ok).toBe(false);
+  });
+});

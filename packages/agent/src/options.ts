@@ -1,0 +1,89 @@
+/** The agent's settings: flags, each with an environment variable, each with a default that suits a workspace pod. */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+export interface Paths {
+  /** The checkout. Programs may rely on this path, so it never changes. */
+  readonly workspace: string;
+  readonly runs: string;
+  /** The agent's own: git objects, settings of stacks, what was done. */
+  readonly state: string;
+}
+
+export interface Options {
+  readonly paths: Paths;
+  readonly hostname: string;
+  readonly port: number;
+  /** The folder with `ca.crt`, `tls.crt` and `tls.key`. */
+  readonly tls: string;
+  readonly pulumi: string;
+  readonly git: string;
+  /** How long a CLI may take to stop after SIGINT before it is killed. */
+  readonly graceSeconds: number;
+  /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
+  readonly allowHttp: boolean;
+  readonly allowedAddresses: readonly string[];
+}
+
+const flags = {
+  share: { type: "string", default: "/share" },
+  workspace: { type: "string" },
+  runs: { type: "string" },
+  state: { type: "string" },
+  host: { type: "string", default: "0.0.0.0" },
+  port: { type: "string", default: "50051" },
+  tls: { type: "string", default: "/var/run/secrets/auto.pulumi.com/tls" },
+  pulumi: { type: "string", default: "pulumi" },
+  git: { type: "string", default: "git" },
+  "grace-seconds": { type: "string", default: "540" },
+  "allow-http": { type: "boolean", default: false },
+  "allow-addresses": { type: "string", default: "" },
+} as const;
+
+/** Prefix of the variables that stand for flags: `AGENT_GRACE_SECONDS` for `--grace-seconds`. */
+export const variablePrefix = "AGENT_";
+
+export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
+  const { values } = parseArgs({ args: [...args], options: withVariables(env), strict: true, allowPositionals: false });
+  const text = (name: keyof typeof flags): string | undefined => {
+    const value = values[name];
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  const share = text("share") ?? flags.share.default;
+  return {
+    paths: {
+      workspace: text("workspace") ?? join(share, "workspace"),
+      runs: text("runs") ?? join(share, "runs"),
+      state: text("state") ?? join(share, "agent"),
+    },
+    hostname: text("host") ?? flags.host.default,
+    port: parseNumber("port", text("port"), 65_535),
+    tls: text("tls") ?? flags.tls.default,
+    pulumi: text("pulumi") ?? flags.pulumi.default,
+    git: text("git") ?? flags.git.default,
+    graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
+    allowHttp: values["allow-http"] === true,
+    allowedAddresses: (text("allow-addresses") ?? "").split(",").filter((address) => address !== ""),
+  };
+}
+
+interface Flag {
+  readonly type: "string" | "boolean";
+  readonly default?: string | boolean;
+}
+
+function withVariables(env: NodeJS.ProcessEnv): Record<string, Flag> {
+  return Object.fromEntries(
+    Object.entries<Flag>(flags).map(([name, flag]) => {
+      const value = env[variablePrefix + name.toUpperCase().replaceAll("-", "_")];
+      if (value === undefined) return [name, flag];
+      return [name, { ...flag, default: flag.type === "boolean" ? value === "true" : value }];
+    }),
+  );
+}
+
+function parseNumber(name: string, text: string | undefined, max: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0 && value <= max) return value;
+  throw new Error(`--${name} must be a whole number between 0 and ${max}`);
+}

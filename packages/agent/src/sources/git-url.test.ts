@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import { parseCommit, parseRef, parseRemote } from "./git-url.ts";
+
+const strict = { allowHttp: false, allowedAddresses: [] };
+
+describe("hostile repository URLs", () => {
+  const hostile: Record<string, string> = {
+    "an option": "--upload-pack=touch /tmp/pwned",
+    "an option in scp form": "-oProxyCommand=id:repo",
+    "the ext transport": "ext::sh -c touch% /tmp/pwned",
+    "the ext transport without spaces": "ext::sh%20-c%20id",
+    "a helper in disguise": "fd::17",
+    "a file URL": "file:///etc",
+    "an absolute path": "/etc",
+    "a relative path": "../other",
+    "the git protocol": "git://example.com/x.git",
+    "plain http": "http://example.com/x.git",
+    ftp: "ftp://example.com/x.git",
+    "a newline": "https://example.com/x\n--upload-pack=id",
+    "a NUL": "https://example.com/x\u0000y",
+    "a space": "https://example.com/x y",
+    "an ssh host that is an option": "ssh://-oProxyCommand=id/x",
+    "an ssh host that is an option, after a user": "ssh://git@-oProxyCommand=id/x",
+    "an scp host that is an option": "git@-oProxyCommand=id:x",
+    "an ssh user that is an option": "ssh://-l@example.com/x",
+    "an ssh path that is an option": "ssh://git@example.com/-x",
+    "an scp path that is an option": "git@example.com:--upload-pack=id",
+    "a password in an ssh URL": "ssh://git:pw@example.com/x",
+    "a shell in an ssh host": "ssh://git@example.com;id/x",
+    "a query": "https://example.com/x?service=git",
+    "a fragment": "https://example.com/x#main",
+    nothing: "",
+    "no host": "https:///x",
+  };
+  for (const [name, url] of Object.entries(hostile)) {
+    test(name, () => {
+      const remote = parseRemote(url, strict);
+      expect(remote.ok || remote.failure.reason).toBe("sourceInvalid");
+    });
+  }
+});
+
+describe("repository URLs", () => {
+  const good: Record<string, "http" | "ssh"> = {
+    "https://github.com/pulumi/examples": "http",
+    "https://gitea.internal:3000/team/app.git": "http",
+    "ssh://git@github.com/pulumi/examples.git": "ssh",
+    "ssh://git@[2001:db8::1]:2222/x.git": "ssh",
+    "git@github.com:pulumi/examples.git": "ssh",
+    "git@[2001:db8::1]:x.git": "ssh",
+    "github.com:pulumi/examples.git": "ssh",
+  };
+  for (const [url, kind] of Object.entries(good)) {
+    test(url, () => {
+      const remote = parseRemote(url, strict);
+      expect(remote.ok && remote.value.kind).toBe(kind);
+    });
+  }
+
+  test("credentials in a URL are taken out of it", () => {
+    const remote = parseRemote("https://user:p%40ss@example.com/x", strict);
+    expect(remote.ok && remote.value).toMatchObject({ username: "user", password: "p@ss" });
+    expect(remote.ok && remote.value.kind === "http" && remote.value.url.href).toBe("https://example.com/x");
+  });
+});
+
+describe("commits and refs", () => {
+  for (const commit of ["main", "abc", "-abc", "HEAD", "g".repeat(40), `${"a".repeat(40)} --x`, "a".repeat(41)]) {
+    test(`${JSON.stringify(commit)} is no commit`, () => expect(parseCommit(commit).ok).toBe(false));
+  }
+
+  for (const ref of [
+    "",
+    "-x",
+    "--upload-pack=id",
+    "a..b",
+    "a b",
+    "a:b",
+    "+a",
+    "a^",
+    "a~1",
+    "refs/heads/*",
+    "a?",
+    "a[",
+    "a\\b",
+    "a@{1}",
+    "@",
+    "a.lock",
+    "a/.b",
+    "/a",
+    "a/",
+    "a//b",
+    "a.",
+    "a\nb",
+    "refs/heads/-x",
+  ]) {
+    const allowed = ref === "+a";
+    test(`${JSON.stringify(ref)} is ${allowed ? "a" : "no"} ref`, () => expect(parseRef(ref).ok).toBe(allowed));
+  }
+
+  test("a short name is a branch first, then a tag", () => {
+    expect(parseRef("v1.2/x")).toEqual({ ok: true, value: ["refs/heads/v1.2/x", "refs/tags/v1.2/x"] });
+    expect(parseRef("refs/tags/v1")).toEqual({ ok: true, value: ["refs/tags/v1"] });
+  });
+});

@@ -1,0 +1,384 @@
+/** Against real git servers on loopback: smart HTTP by `git http-backend`, ssh by a server of the tests. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { GitSource } from "@pko/rpc";
+import { Redactor } from "../system/redact.ts";
+import { temporaryFolder } from "../testing/folders.ts";
+import { createRepository, serveGit, type GitServer, type GitServerOptions } from "../testing/git-server.ts";
+import { createKey, serveSsh, type SshServer } from "../testing/ssh-server.ts";
+import { fetchGit, type GitContext } from "./git.ts";
+
+const root = temporaryFolder();
+const servers: (GitServer | SshServer)[] = [];
+afterAll(async () => {
+  for (const server of servers) await server.stop();
+});
+
+function serve(options: GitServerOptions = {}): GitServer {
+  const server = serveGit(root, options);
+  servers.push(server);
+  return server;
+}
+
+function contextOf(overrides: Partial<GitContext> = {}): GitContext {
+  return {
+    git: "git",
+    state: mkdtempSync(join(root, "state-")),
+    policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] },
+    inherited: { PATH: process.env["PATH"] },
+    redactor: new Redactor(),
+    signal: new AbortController().signal,
+    ...overrides,
+  };
+}
+
+async function get(source: Omit<GitSource, "kind">, context = contextOf()) {
+  const fetched = await fetchGit({ kind: "git", ...source }, context);
+  if (!fetched.ok) return { reason: fetched.failure.reason, failure: fetched.failure };
+  const folder = mkdtempSync(join(root, "tree-"));
+  const written = await fetched.value.checkout(folder);
+  if (!written.ok) return { reason: written.failure.reason, failure: written.failure };
+  await fetched.value.settle();
+  return { reason: "ok", commit: fetched.value.commit, folder };
+}
+
+const app = createRepository(root, "app");
+const first = app.commit({ "Pulumi.yaml": "name: app\nruntime: yaml\n", "infra/a.txt": "1" });
+const second = app.commit({ "Pulumi.yaml": "name: app\nruntime: yaml\n", "infra/a.txt": "2" });
+app.git("tag", "--no-sign", "v1", first);
+app.git("tag", "--no-sign", "-a", "-m", "annotated", "v2", second);
+const side = app.commit({ "side.txt": "s" }, "feature/side");
+const open = serve();
+const url = `http://127.0.0.1:${open.port}/app.git`;
+
+describe("a repository", () => {
+  test("is checked out at an exact commit, also one that no ref names any more", async () => {
+    const got = await get({ url, commit: first });
+    expect(got.commit).toBe(first);
+    expect(readFileSync(join(got.folder ?? "", "infra/a.txt"), "utf8")).toBe("1");
+  });
+
+  for (const [ref, commit] of Object.entries({
+    main: second,
+    "refs/heads/main": second,
+    "feature/side": side,
+    v1: first,
+    v2: second,
+    "refs/tags/v1": first,
+    HEAD: second,
+  })) {
+    test(`is checked out at ${ref}`, async () => {
+      expect((await get({ url, ref })).commit).toBe(commit);
+    });
+  }
+
+  test("is fetched without its history, unless that is wanted", async () => {
+    const context = contextOf();
+    const shallow = await get({ url, ref: "main" }, context);
+    const log = (folder: string) => execFileSync("git", ["-C", folder, "log", "--format=%H"], { encoding: "utf8" });
+    expect(
+      log(shallow.folder ?? "")
+        .trim()
+        .split("\n"),
+    ).toEqual([second]);
+    const whole = await get({ url, commit: second, shallow: false }, context);
+    expect(
+      log(whole.folder ?? "")
+        .trim()
+        .split("\n"),
+    ).toEqual([second, first]);
+  });
+
+  test("knows, where it is checked out, what it is", async () => {
+    const { folder = "" } = await get({ url, commit: second });
+    expect(execFileSync("git", ["-C", folder, "rev-parse", "HEAD"], { encoding: "utf8" }).trim()).toBe(second);
+    expect(execFileSync("git", ["-C", folder, "status", "--porcelain"], { encoding: "utf8" })).toBe("");
+  });
+
+  test("costs nothing when the commit is there, and little when the next one comes", async () => {
+    const context = contextOf();
+    await get({ url, commit: first }, context);
+    const before = open.requests.length;
+    await get({ url, commit: first }, context);
+    expect(open.requests.length).toBe(before);
+    const next = await get({ url, commit: second }, context);
+    expect(next.commit).toBe(second);
+    expect(readdirSync(join(context.state, "git"))).toHaveLength(1);
+  });
+
+  test("that serves no bare commits is fetched by its ref, or whole", async () => {
+    const strict = createRepository(root, "strict");
+    const old = strict.commit({ "a.txt": "1" });
+    strict.commit({ "a.txt": "2" });
+    strict.git("config", "uploadpack.allowReachableSHA1InWant", "false");
+    strict.git("config", "uploadpack.allowAnySHA1InWant", "false");
+    strict.git("config", "protocol.version", "0");
+    // Protocol 2 serves any object: an old server does not speak it.
+    const server = serve({ intercept: (request) => (request.headers.delete("git-protocol"), undefined) });
+    const at = `http://127.0.0.1:${server.port}/strict.git`;
+    expect((await get({ url: at, commit: old, ref: "main" })).commit).toBe(old);
+    expect((await get({ url: at, commit: old })).commit).toBe(old);
+  });
+
+  test("of another address takes the place of the one before", async () => {
+    createRepository(root, "other").commit({ "o.txt": "o" });
+    const context = contextOf();
+    await get({ url, ref: "main" }, context);
+    const other = await get({ url: `http://127.0.0.1:${open.port}/other.git`, ref: "main" }, context);
+    expect(readdirSync(other.folder ?? "").toSorted()).toEqual([".git", "o.txt"]);
+    expect(readdirSync(join(context.state, "git"))).toHaveLength(1);
+  });
+
+  test("with submodules leaves them empty", async () => {
+    const outer = createRepository(root, "outer");
+    outer.commit({ "a.txt": "1", ".gitmodules": `[submodule "x"]\n\tpath = x\n\turl = ${url}\n` });
+    const tree = outer.git("write-tree");
+    expect(tree).toHaveLength(40);
+    const { folder = "" } = await get({ url: `http://127.0.0.1:${open.port}/outer.git`, ref: "main" });
+    expect(existsSync(join(folder, "x", "Pulumi.yaml"))).toBe(false);
+  });
+});
+
+describe("credentials", () => {
+  const secret = "canary-7c1e-token";
+  const guarded = serve({ credentials: `git:${secret}` });
+  const at = `http://127.0.0.1:${guarded.port}/app.git`;
+
+  test("a token opens a repository", async () => {
+    expect((await get({ url: at, ref: "main", auth: { kind: "token", token: secret } })).commit).toBe(second);
+  });
+
+  test("a user and a password open it too, also when they stand in the URL", async () => {
+    const auth = { kind: "basic" as const, username: "git", password: secret };
+    expect((await get({ url: at, ref: "main", auth })).commit).toBe(second);
+    const inUrl = `http://git:${secret}@127.0.0.1:${guarded.port}/app.git`;
+    expect((await get({ url: inUrl, ref: "main" })).commit).toBe(second);
+  });
+
+  test("wrong ones are told from a missing repository, and are not repeated", async () => {
+    const wrong = "canary-wrong-token";
+    const context = contextOf();
+    const got = await get({ url: at, ref: "main", auth: { kind: "token", token: wrong } }, context);
+    expect(got.reason).toBe("sourceUnauthorized");
+    expect(JSON.stringify(got)).not.toContain("canary");
+    expect((await get({ url: at, ref: "main" })).reason).toBe("sourceUnauthorized");
+  });
+
+  test("leave no trace in the store of objects", async () => {
+    const context = contextOf();
+    await get({ url: at, ref: "main", auth: { kind: "token", token: secret } }, context);
+    const found = execFileSync("sh", ["-c", `grep -rl -e ${secret} -e ${btoa(`git:${secret}`)} . || true`], {
+      cwd: context.state,
+      encoding: "utf8",
+    });
+    expect(found).toBe("");
+  });
+
+  test("an ssh key is of no use for http", async () => {
+    const auth = { kind: "ssh" as const, privateKey: "x", knownHosts: "x" };
+    expect((await get({ url: at, ref: "main", auth })).reason).toBe("sourceInvalid");
+  });
+
+  test("a token with a line break cannot smuggle a header", async () => {
+    const auth = { kind: "basic" as const, username: "a", password: "b\r\nX-Evil: 1" };
+    const got = await get({ url: at, ref: "main", auth });
+    expect(got.reason).toBe("sourceUnauthorized");
+    expect(guarded.requests.every(({ authorization }) => !authorization?.includes("Evil"))).toBe(true);
+  });
+});
+
+describe("redirects", () => {
+  const movedTo = (location: string) => (request: Request) => {
+    const { pathname, search } = new URL(request.url);
+    if (!pathname.startsWith("/moved")) return undefined;
+    return new Response(null, {
+      status: 301,
+      headers: { location: location.replace("*", pathname.slice(6) + search) },
+    });
+  };
+
+  test("within a server are followed, with the credentials", async () => {
+    const server: GitServer = serve({
+      credentials: "git:secret-token",
+      intercept: (request) => movedTo(`http://127.0.0.1:${new URL(request.url).port}*`)(request),
+    });
+    const at = `http://127.0.0.1:${server.port}/moved/app.git`;
+    const got = await get({ url: at, ref: "main", auth: { kind: "token", token: "secret-token" } });
+    expect(got.commit).toBe(second);
+  });
+
+  test("to another server are followed without the credentials", async () => {
+    const target = serve();
+    const server = serve({ intercept: movedTo(`http://127.0.0.1:${target.port}*`) });
+    const at = `http://127.0.0.1:${server.port}/moved/app.git`;
+    const got = await get({ url: at, ref: "main", auth: { kind: "token", token: "secret-token" } });
+    expect(got.commit).toBe(second);
+    expect(target.requests.length).toBeGreaterThan(0);
+    expect(target.requests.every(({ authorization }) => authorization === null)).toBe(true);
+  });
+
+  for (const [name, location] of Object.entries({
+    "the metadata service": "http://169.254.169.254*",
+    loopback: "http://127.0.0.2*",
+    "a file": "file:///etc/passwd",
+    ssh: "ssh://127.0.0.1/x",
+  })) {
+    test(`to ${name} are refused`, async () => {
+      const server = serve({ intercept: movedTo(location) });
+      const got = await get({ url: `http://127.0.0.1:${server.port}/moved/app.git`, ref: "main" });
+      expect(got.reason).toBe("sourceInvalid");
+    });
+  }
+
+  test("without end are given up", async () => {
+    const server = serve({
+      intercept: (request) => new Response(null, { status: 302, headers: { location: `${request.url}&again` } }),
+    });
+    const got = await get({ url: `http://127.0.0.1:${server.port}/app.git`, ref: "main" });
+    expect(got.reason).toBe("sourceUnavailable");
+  });
+});
+
+describe("trouble", () => {
+  test("a branch that is not there", async () => {
+    const got = await get({ url, ref: "nope" });
+    expect(got.reason).toBe("sourceNotFound");
+    expect(got.failure?.message).toContain("refs/heads/nope");
+  });
+
+  test("a commit that is not there", async () => {
+    expect((await get({ url, commit: "a".repeat(40) })).reason).toBe("sourceNotFound");
+  });
+
+  test("a repository that is not there", async () => {
+    expect((await get({ url: `http://127.0.0.1:${open.port}/nope.git`, ref: "main" })).reason).toBe("sourceNotFound");
+  });
+
+  test("a server that is not there", async () => {
+    expect((await get({ url: "http://127.0.0.1:1/app.git", ref: "main" })).reason).toBe("sourceUnavailable");
+  });
+
+  test("a server that is ill, whose words are not repeated", async () => {
+    const server = serve({ intercept: () => new Response("internal canary-body", { status: 500 }) });
+    const got = await get({ url: `http://127.0.0.1:${server.port}/app.git`, ref: "main" });
+    expect(got.reason).toBe("sourceUnavailable");
+    expect(JSON.stringify(got)).not.toContain("canary-body");
+  });
+
+  test("an address that is refused, before anything is sent", async () => {
+    const policy = { allowHttp: true, allowedAddresses: [] };
+    const before = open.requests.length;
+    expect((await get({ url, ref: "main" }, contextOf({ policy }))).reason).toBe("sourceInvalid");
+    expect(
+      (await get({ url: `http://localhost:${open.port}/app.git`, ref: "main" }, contextOf({ policy }))).reason,
+    ).toBe("sourceInvalid");
+    expect(open.requests.length).toBe(before);
+  });
+
+  test("an image without git", async () => {
+    expect((await get({ url, ref: "main" }, contextOf({ git: "/nonexistent/git" }))).reason).toBe("toolMissing");
+  });
+
+  test("neither commit nor ref", async () => {
+    expect((await get({ url })).reason).toBe("sourceInvalid");
+  });
+
+  test("a request that was overtaken", async () => {
+    const abort = new AbortController();
+    abort.abort();
+    expect((await get({ url, ref: "main" }, contextOf({ signal: abort.signal }))).reason).toBe("superseded");
+  });
+});
+
+describe("the pod's own settings of git", () => {
+  test("its hooks, filters and helpers do not run", async () => {
+    const home = mkdtempSync(join(root, "home-"));
+    const marker = join(home, "ran");
+    mkdirSync(join(home, "hooks"));
+    execFileSync(
+      "sh",
+      [
+        "-c",
+        `printf '#!/bin/sh\\ntouch ${marker}\\n' > hooks/post-checkout && chmod +x hooks/post-checkout &&
+       printf '[core]\\n\\thooksPath = ${home}/hooks\\n[filter "evil"]\\n\\tsmudge = touch ${marker}\\n[credential]\\n\\thelper = !touch ${marker}\\n' > .gitconfig`,
+      ],
+      { cwd: home },
+    );
+    const evil = createRepository(root, "evil");
+    evil.commit({ ".gitattributes": "*.txt filter=evil\n", "a.txt": "x" });
+    const inherited = { PATH: process.env["PATH"], HOME: home, GIT_CONFIG_GLOBAL: join(home, ".gitconfig") };
+    const context = contextOf({ inherited });
+    expect((await get({ url: `http://127.0.0.1:${open.port}/evil.git`, ref: "main" }, context)).reason).toBe("ok");
+    expect(existsSync(marker)).toBe(false);
+  });
+});
+
+describe("ssh", () => {
+  const keys = temporaryFolder();
+  const host = createKey(keys, "host");
+  const user = createKey(keys, "user");
+  const locked = createKey(keys, "locked", "canary passphrase");
+  const other = createKey(keys, "other");
+
+  async function sshServer(allowed = user): Promise<SshServer> {
+    const server = await serveSsh(host, allowed);
+    servers.push(server);
+    return server;
+  }
+
+  const at = (server: SshServer) => `ssh://git@127.0.0.1:${server.port}${root}/app.git`;
+
+  test("a key opens a repository whose host is known", async () => {
+    const server = await sshServer();
+    const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts: server.knownHosts };
+    expect((await get({ url: at(server), ref: "main", auth })).commit).toBe(second);
+    expect(server.commands.length).toBeGreaterThan(0);
+  });
+
+  test("a key with a passphrase opens it too", async () => {
+    const server = await sshServer(locked);
+    const auth = {
+      kind: "ssh" as const,
+      privateKey: locked.privateKey,
+      passphrase: "canary passphrase",
+      knownHosts: server.knownHosts,
+    };
+    expect((await get({ url: at(server), ref: "main", auth })).commit).toBe(second);
+    const wrong = await get({ url: at(server), ref: "main", auth: { ...auth, passphrase: "wrong" } });
+    expect(wrong.reason).toBe("sourceUnauthorized");
+  });
+
+  test("a host of another key is refused", async () => {
+    const server = await sshServer();
+    const knownHosts = server.knownHosts.replace(host.publicKey, other.publicKey);
+    const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts };
+    const got = await get({ url: at(server), ref: "main", auth });
+    expect(got.reason).toBe("sourceRefused");
+    expect(got.failure?.message).toContain("known_hosts");
+    expect(server.commands).toEqual([]);
+  });
+
+  test("a host that is not known is refused, and is not learnt", async () => {
+    const server = await sshServer();
+    const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts: `example.com ${host.publicKey}` };
+    expect((await get({ url: at(server), ref: "main", auth })).reason).toBe("sourceRefused");
+    expect((await get({ url: at(server), ref: "main", auth: { ...auth, knownHosts: " " } })).reason).toBe(
+      "sourceInvalid",
+    );
+  });
+
+  test("another key is refused, and a broken one explained", async () => {
+    const server = await sshServer();
+    const auth = { kind: "ssh" as const, privateKey: other.privateKey, knownHosts: server.knownHosts };
+    expect((await get({ url: at(server), ref: "main", auth })).reason).toBe("sourceUnauthorized");
+    const broken = { ...auth, privateKey: "not a key" };
+    expect((await get({ url: at(server), ref: "main", auth: broken })).reason).toBe("sourceUnauthorized");
+  });
+
+  test("no key, no ssh", async () => {
+    const server = await sshServer();
+    expect((await get({ url: at(server), ref: "main" })).reason).toBe("sourceInvalid");
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { temporaryFolder } from "../testing/folders.ts";
+import { tarOf, type TarEntry } from "../testing/tar.ts";
+import { defaultLimits, untar } from "./untar.ts";
+
+const root = temporaryFolder();
+let count = 0;
+
+async function unpack(archive: Uint8Array, limits = defaultLimits) {
+  count += 1;
+  const file = join(root, `${count}.tar.gz`);
+  const folder = join(root, `${count}`);
+  mkdirSync(folder);
+  writeFileSync(file, archive);
+  const outcome = await untar(file, folder, limits);
+  return { folder, outcome, message: outcome.ok ? "unpacked" : outcome.failure.message };
+}
+
+const gz = (entries: readonly TarEntry[]): Uint8Array => gzipSync(tarOf(entries));
+
+describe("archives", () => {
+  test("of the system's tar, with long names and an executable, are unpacked as they were", async () => {
+    const from = join(root, "from");
+    const deep = join("a".repeat(90), "b".repeat(90), "ü".repeat(60));
+    mkdirSync(join(from, deep), { recursive: true });
+    writeFileSync(join(from, deep, "file.txt"), "deep");
+    writeFileSync(join(from, "run.sh"), "#!/bin/sh\n", { mode: 0o755 });
+    writeFileSync(join(from, "empty"), "");
+    for (const format of ["gnu", "pax", "ustar"]) {
+      if (format === "ustar") continue;
+      const archive = execFileSync("tar", ["-C", from, `--format=${format}`, "-cz", "."], { maxBuffer: 1e8 });
+      const { folder, outcome } = await unpack(archive);
+      expect(outcome.ok).toBe(true);
+      expect(readFileSync(join(folder, deep, "file.txt"), "utf8")).toBe("deep");
+      expect(statSync(join(folder, "run.sh")).mode & 0o111).not.toBe(0);
+      expect(statSync(join(folder, "empty")).size).toBe(0);
+    }
+  });
+
+  test("of git are unpacked, their note of the commit left aside", async () => {
+    const repository = join(root, "repo");
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", repository, "-c", "user.name=t", "-c", "user.email=t@t", ...args], { stdio: "pipe" });
+    mkdirSync(repository);
+    git("init", "-q");
+    writeFileSync(join(repository, "Pulumi.yaml"), "name: x\n");
+    git("add", ".");
+    git("commit", "-qm", "x");
+    const { folder, outcome } = await unpack(gzipSync(git("archive", "--format=tar", "HEAD")));
+    expect(outcome.ok).toBe(true);
+    expect(readdirSync(folder)).toEqual(["Pulumi.yaml"]);
+  });
+});
+
+describe("hostile archives", () => {
+  const file = (path: string, body = "x"): TarEntry => ({ path, type: "0", body });
+  const hostile: Record<string, { entries: readonly TarEntry[]; says: RegExp }> = {
+    "a path with ..": { entries: [file("../escaped")], says: /leads out/ },
+    "a path with .. in its middle": { entries: [file("a/../../escaped")], says: /leads out/ },
+    "an absolute path": { entries: [file("/tmp/escaped")], says: /leads out/ },
+    "a long absolute path in an extended header": {
+      entries: [{ path: "a", type: "0", body: "x", pax: { path: "/tmp/escaped" } }],
+      says: /leads out/,
+    },
+    "a .. in a GNU long name": {
+      entries: [{ path: "../escaped", type: "0", body: "x", gnuLong: true }],
+      says: /leads out/,
+    },
+    "a symbolic link": { entries: [{ path: "link", type: "2", link: "/etc" }], says: /link/ },
+    "a symbolic link and a file behind it": {
+      entries: [{ path: "link", type: "2", link: "/tmp" }, file("link/escaped")],
+      says: /link/,
+    },
+    "a hard link": { entries: [{ path: "link", type: "1", link: "/etc/passwd" }], says: /link/ },
+    "a character device": { entries: [{ path: "null", type: "3" }], says: /device/ },
+    "a block device": { entries: [{ path: "disk", type: "4" }], says: /device/ },
+    "a pipe": { entries: [{ path: "pipe", type: "6" }], says: /device or a pipe/ },
+    "a sparse file": { entries: [{ path: "sparse", type: "S" }], says: /kind/ },
+    "a file named like the folder itself": { entries: [file(".")], says: /folder itself/ },
+    "a file where a folder is": { entries: [file("a/b"), file("a")], says: /cannot be written/ },
+    "a folder where a file is": { entries: [file("a"), file("a/b")], says: /cannot be written/ },
+    "a broken extended header": { entries: [{ path: "a", type: "x", body: "99 path=x\n" }], says: /broken/ },
+    "an endless extended header": {
+      entries: [{ path: "a", type: "x", body: "x".repeat(100_000) }],
+      says: /extended header is too long/,
+    },
+    "a negative size": {
+      entries: [{ path: "a", type: "0", body: "", pax: { size: "-5" } }],
+      says: /size is not a number/,
+    },
+    "a size beyond its bytes": {
+      entries: [{ path: "a", type: "0", body: "x", pax: { size: "99999" } }],
+      says: /cut off/,
+    },
+    "a name that is not UTF-8": {
+      entries: [{ path: "a", type: "0", rawName: Buffer.from([0xff, 0xfe]) }],
+      says: /UTF-8/,
+    },
+  };
+  for (const [name, { entries, says }] of Object.entries(hostile)) {
+    test(name, async () => {
+      const { message } = await unpack(gz(entries));
+      expect(message).toMatch(says);
+      expect(existsSync(join(root, "escaped"))).toBe(false);
+      expect(existsSync("/tmp/escaped")).toBe(false);
+    });
+  }
+
+  test("a wrong checksum", async () => {
+    const bytes = tarOf([file("a")]);
+    bytes[0] = 0x62;
+    expect((await unpack(gzipSync(bytes))).message).toMatch(/checksum/);
+  });
+
+  test("not gzip at all", async () => {
+    expect((await unpack(Buffer.from("<html>not found</html>"))).message).toMatch(/not a gzipped tar/);
+  });
+
+  test("an archive that is cut off", async () => {
+    const whole = tarOf([file("a", "x".repeat(2000))]);
+    expect((await unpack(gzipSync(whole.subarray(0, 1000)))).message).toMatch(/cut off/);
+    expect((await unpack(gzipSync(whole).subarray(0, 40))).message).toMatch(/refused/);
+  });
+
+  test("a bomb of zeros is noticed by its ratio", async () => {
+    const { message } = await unpack(gz([file("zeros", "\0".repeat(64 * 1024 * 1024))]));
+    expect(message).toMatch(/200 times its size/);
+  });
+
+  test("more bytes than allowed", async () => {
+    const { message } = await unpack(gz([file("big", "x".repeat(5000))]), { ...defaultLimits, maxBytes: 4000 });
+    expect(message).toMatch(/more than 4000 bytes/);
+  });
+
+  test("more entries than allowed", async () => {
+    const entries = Array.from({ length: 30 }, (_, index) => file(`f${index}`));
+    const { message } = await unpack(gz(entries), { ...defaultLimits, maxEntries: 20 });
+    expect(message).toMatch(/more than 20 entries/);
+  });
+});

@@ -1,0 +1,41 @@
+/** Masks what must not be told: the secrets of the requests, and of the environment where its names say so. */
+
+const mask = "[secret]";
+/** Shorter ones are words of the language: masking them would make a log unreadable and hide nothing. */
+const minLength = 6;
+const secretName = /TOKEN|SECRET|PASSW|PASSPHRASE|PRIVATE|CREDENTIAL|API_?KEY|ACCESS_?KEY/i;
+
+export class Redactor {
+  readonly #secrets = new Set<string>();
+  #sorted: string[] | undefined;
+
+  add(...values: readonly (string | undefined)[]): void {
+    for (const value of values) {
+      if (value === undefined) continue;
+      this.#addOne(value.trim());
+      // A tool that repeats a key or a kubeconfig does so line by line.
+      if (value.includes("\n")) for (const line of value.split("\n")) this.#addOne(line.trim());
+    }
+  }
+
+  addEnvironment(env: Readonly<Record<string, string | undefined>>): void {
+    for (const [name, value] of Object.entries(env)) if (secretName.test(name)) this.add(value);
+  }
+
+  clean(text: string): string {
+    // Longest first: a secret may hold another one.
+    this.#sorted ??= [...this.#secrets].toSorted((a, b) => b.length - a.length);
+    let cleaned = text;
+    for (const secret of this.#sorted) if (cleaned.includes(secret)) cleaned = cleaned.replaceAll(secret, mask);
+    return cleaned;
+  }
+
+  #addOne(secret: string): void {
+    if (secret.length < minLength || this.#secrets.has(secret)) return;
+    this.#secrets.add(secret);
+    // As a JSON string spells it, for logs and events.
+    const quoted = JSON.stringify(secret).slice(1, -1);
+    if (quoted !== secret) this.#secrets.add(quoted);
+    this.#sorted = undefined;
+  }
+}

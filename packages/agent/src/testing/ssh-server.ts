@@ -1,0 +1,57 @@
+/** For tests: an ssh server on loopback that serves `git-upload-pack` to whoever holds the right key. */
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import ssh2 from "ssh2";
+
+export interface SshKeys {
+  readonly privateKey: string;
+  readonly publicKey: string;
+}
+
+export function createKey(folder: string, name: string, passphrase = ""): SshKeys {
+  const path = join(folder, name);
+  execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", path]);
+  return { privateKey: readFileSync(path, "utf8"), publicKey: readFileSync(`${path}.pub`, "utf8").trim() };
+}
+
+export interface SshServer {
+  readonly port: number;
+  /** The line that a known_hosts file needs. */
+  readonly knownHosts: string;
+  readonly commands: string[];
+  stop(): void;
+}
+
+export async function serveSsh(host: SshKeys, allowed: SshKeys): Promise<SshServer> {
+  const commands: string[] = [];
+  const wanted = Buffer.from(allowed.publicKey.split(" ")[1] ?? "", "base64");
+  const server = new ssh2.Server({ hostKeys: [host.privateKey] }, (connection) => {
+    connection.on("error", () => undefined);
+    connection.on("authentication", (context) => {
+      if (context.method === "publickey" && context.key?.data.equals(wanted)) context.accept();
+      else context.reject(["publickey"]);
+    });
+    connection.on("session", (accept) => {
+      const session = accept();
+      session.on("env", (acceptEnv) => acceptEnv?.());
+      session.on("exec", (acceptExec, _, { command }) => {
+        commands.push(command);
+        const path = /^git-upload-pack '(.*)'$/.exec(command)?.[1] ?? "";
+        const channel = acceptExec();
+        const child = spawn("git", ["upload-pack", path], { stdio: ["pipe", "pipe", "ignore"] });
+        channel.pipe(child.stdin);
+        child.stdout.pipe(channel, { end: false });
+        child.on("close", (code) => {
+          channel.exit(code ?? 1);
+          channel.end();
+        });
+      });
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address();
+  return { port, knownHosts: `[127.0.0.1]:${port} ${host.publicKey}`, commands, stop: () => server.close() };
+}
