@@ -29,6 +29,7 @@ export interface ChurnFigures {
   readonly ms: number;
   /** From the moment a change was decided to the look at it, for changes that tell. */
   readonly latenciesMs: readonly number[];
+  readonly rssSettledBytes: number;
 }
 
 function say(figures: SyncFigures | ChurnFigures): void {
@@ -69,17 +70,21 @@ async function run(target: string): Promise<void> {
   const syncMs = performance.now() - startedAt;
   const rssAfterBytes = rss();
   while (seen.reconciles < maps.store.size) await Bun.sleep(10);
-  Bun.gc(true);
-  await Bun.sleep(2000);
-  say({ rssBeforeBytes, syncMs, rssAfterBytes, rssSettledBytes: rss(), objects: maps.store.size });
+  say({ rssBeforeBytes, syncMs, rssAfterBytes, rssSettledBytes: await settledRss(), objects: maps.store.size });
 
   for await (const line of console) {
     const expected = Number(line);
     Object.assign(seen, { changes: 0, reconciles: 0, latenciesMs: [] });
     while (seen.changes < expected) await Bun.sleep(20);
     const { changes, reconciles, latenciesMs } = seen;
-    say({ changes, reconciles, latenciesMs, ms: seen.lastAt - seen.firstAt });
+    say({ changes, reconciles, latenciesMs, ms: seen.lastAt - seen.firstAt, rssSettledBytes: await settledRss() });
   }
+}
+
+async function settledRss(): Promise<number> {
+  Bun.gc(true);
+  await Bun.sleep(2000);
+  return rss();
 }
 
 function rss(): number {

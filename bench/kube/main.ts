@@ -106,11 +106,13 @@ async function againstReplay(population: Population): Promise<Figure[]> {
     await holder.synced();
     const rounds = 10;
     const run = (): Promise<ChurnFigures> => holder.changes(rounds * objects.length, () => server.replay(rounds));
-    await run();
-    const { changes, reconciles, ms } = await run();
+    const first = await run();
+    const { changes, reconciles, ms, rssSettledBytes } = await run();
     return [
       { what: "replayed changes a second through store and queue", value: (changes / ms) * 1000, unit: "/s" },
       { what: "reconciles a second meanwhile", value: (reconciles / ms) * 1000, unit: "/s" },
+      { what: "resident after the first run", value: first.rssSettledBytes / 1e6, unit: "MB" },
+      { what: "resident after the second, equal one", value: rssSettledBytes / 1e6, unit: "MB" },
     ];
   } finally {
     await holder.stop();
