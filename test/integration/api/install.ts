@@ -14,6 +14,9 @@ export const pathTo = (path: string): string => fileURLToPath(new URL(path, impo
 
 export const quickstart = pathTo("../../../deploy/quickstart/install.yaml");
 
+/** Of Flux and Argo CD. */
+const otherKinds = ["gitrepositories.source.toolkit.fluxcd.io", "applications.argoproj.io"];
+
 let installed: Promise<ApiServer> | undefined;
 
 export async function apiServerWithApi(): Promise<ApiServer> {
@@ -24,8 +27,11 @@ export async function apiServerWithApi(): Promise<ApiServer> {
 async function install(): Promise<ApiServer> {
   const server = await sharedApiServer();
   await server.kubectl(["apply", "--filename", quickstart, "--filename", pathTo("fixtures/other-kinds.yaml")]);
-  const crds = customResourceDefinitions().map(({ metadata }) => `crd/${metadata.name}`);
-  await server.kubectl(["wait", ...crds, "--for=condition=Established", "--timeout=30s"]);
+  const kinds = [...customResourceDefinitions().map(({ metadata }) => metadata.name), ...otherKinds];
+  await server.kubectl(["wait", "crd", ...kinds, "--for=condition=Established", "--timeout=30s"]);
+  // Established kinds are served a moment before their storage is.
+  const list = ["get", kinds.join(","), "--all-namespaces"];
+  await waitFor(async () => (await server.kubectl(list)) !== undefined, { what: "the kinds to be served" });
   await waitFor(async () => policyIsInForce(server), { what: "the admission policy to be in force" });
   return server;
 }

@@ -2,12 +2,14 @@
  * What the rules in the Stack's schema cannot see: the object's namespace, and a field that is an object or a text. The
  * API server evaluates the policy itself. The normaliser checks the same again, so an error in here lets a Stack through.
  */
-import { stackKind } from "../kinds.ts";
 import { sentence, type Wording } from "../schema/cel.ts";
 import { durationPattern, durationWording } from "../shared/duration.ts";
+import { stackDefinition } from "../stack/definition.ts";
 import { stackWording as wording } from "../stack/wording.ts";
 
-const name = "stacks.pulumi.com";
+const { group, plural, versions } = stackDefinition;
+
+const name = `${plural}.${group}`;
 
 interface Validation {
   readonly expression: string;
@@ -83,10 +85,10 @@ const policy = {
     matchConstraints: {
       resourceRules: [
         {
-          apiGroups: ["pulumi.com"],
-          apiVersions: ["v1", "v1alpha1"],
+          apiGroups: [group],
+          apiVersions: versions,
           operations: ["CREATE", "UPDATE"],
-          resources: [stackKind.plural],
+          resources: [plural],
           scope: "Namespaced",
         },
       ],

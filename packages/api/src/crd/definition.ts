@@ -24,7 +24,6 @@ export interface KindDefinition {
   readonly description: string;
   /** The fields beside apiVersion, kind and metadata. */
   readonly fields: Readonly<Record<string, TSchema>>;
-  readonly required?: readonly string[];
   /** Rules on the whole object: of metadata they see the name alone. */
   readonly rules?: readonly CelRule[];
   readonly columns: readonly PrinterColumn[];
@@ -95,7 +94,6 @@ export function rootSchema(definition: KindDefinition): StructuralSchema {
   return {
     type: "object",
     description: definition.description,
-    ...(definition.required && { required: [...definition.required] }),
     ...(definition.rules && validatedBy(...definition.rules)),
     properties: {
       apiVersion: { type: "string", description: "The version of the API that the object is written in." },

@@ -1,7 +1,6 @@
 /** A kind's reference page, in Markdown. */
 import { rootSchema, type KindDefinition } from "../crd/definition.ts";
 import type { StructuralSchema } from "../crd/structural.ts";
-import type { CelRule } from "../schema/cel.ts";
 
 export function referencePage(definition: KindDefinition): string {
   const root = rootSchema(definition);
@@ -25,16 +24,26 @@ function facts({ group, versions, plural, shortNames }: KindDefinition): string 
 }
 
 function fieldsSection(name: string, schema: StructuralSchema): string {
-  return [`## ${name}`, escaped(schema.description ?? ""), [...fieldLines(name, schema)].join("\n")].join("\n\n");
+  const lines = [...fieldLines(name, schema, new Map())];
+  return [`## ${name}`, escaped(schema.description ?? ""), lines.join("\n")].join("\n\n");
 }
 
+/** Fields that were told already, with the path where. */
+type Told = Map<string, string>;
+
 /** One line for every field below `path`. In a path, `*` stands for any key and `[]` for any entry. */
-function* fieldLines(path: string, schema: StructuralSchema): Iterable<string> {
-  if (schema.items) yield* fieldLines(`${path}[]`, schema.items);
-  if (schema.additionalProperties) yield* fieldLines(`${path}.*`, schema.additionalProperties);
-  for (const [name, child] of Object.entries(schema.properties ?? {})) {
+function* fieldLines(path: string, schema: StructuralSchema, told: Told): Iterable<string> {
+  if (schema.items) yield* fieldLines(`${path}[]`, schema.items, told);
+  if (schema.additionalProperties) yield* fieldLines(`${path}.*`, schema.additionalProperties, told);
+  if (!schema.properties) return;
+  const fields = JSON.stringify(schema.properties);
+  const before = told.get(fields);
+  if (before) yield `- \`${path}\` has the fields of \`${before}\`.`;
+  if (before) return;
+  told.set(fields, path);
+  for (const [name, child] of Object.entries(schema.properties)) {
     yield fieldLine(`${path}.${name}`, child, schema.required?.includes(name) ?? false);
-    yield* fieldLines(`${path}.${name}`, child);
+    yield* fieldLines(`${path}.${name}`, child, told);
   }
 }
 
@@ -54,25 +63,24 @@ function typeOf(schema: StructuralSchema): string {
   return schema.type ?? "any";
 }
 
-/** What the API server refuses beyond types, by field. */
+/** What the API server refuses beyond types, with the fields that it refuses it in. */
 function rulesSection(root: StructuralSchema): string[] {
-  const lines = [...ruleLines("", root)];
+  const fields = new Map<string, string[]>();
+  for (const [field, message] of rulesOf("", root)) fields.set(message, [...(fields.get(message) ?? []), field]);
+  const lines = [...fields].map(([message, paths]) => `- ${escaped(message)}: ${paths.map(quoted).join(", ")}`);
   return lines.length > 0 ? ["## Refused at once", lines.join("\n")] : [];
 }
 
-function* ruleLines(path: string, schema: StructuralSchema): Iterable<string> {
-  for (const rule of schema["x-kubernetes-validations"] ?? []) yield `- ${fieldOf(path, rule)}${escaped(rule.message)}`;
-  if (schema.items) yield* ruleLines(`${path}[]`, schema.items);
-  if (schema.additionalProperties) yield* ruleLines(`${path}.*`, schema.additionalProperties);
+function* rulesOf(path: string, schema: StructuralSchema): Iterable<[field: string, message: string]> {
+  for (const { fieldPath = "", message } of schema["x-kubernetes-validations"] ?? []) yield [path + fieldPath, message];
+  if (schema.items) yield* rulesOf(`${path}[]`, schema.items);
+  if (schema.additionalProperties) yield* rulesOf(`${path}.*`, schema.additionalProperties);
   for (const [name, child] of Object.entries(schema.properties ?? {})) {
-    yield* ruleLines(path ? `${path}.${name}` : name, child);
+    yield* rulesOf(path ? `${path}.${name}` : name, child);
   }
 }
 
-function fieldOf(path: string, rule: CelRule): string {
-  const field = path + (rule.fieldPath ?? "");
-  return field ? `\`${field}\`: ` : "";
-}
+const quoted = (field: string): string => (field ? `\`${field}\`` : "the object");
 
 function conditionsSection({ conditions }: KindDefinition): string[] {
   const lines = Object.entries(conditions).map(([type, reasons]) =>

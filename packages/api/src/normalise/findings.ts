@@ -17,6 +17,12 @@ export type Normalised<T> =
 export class Findings {
   private readonly problems: Problem[] = [];
   private readonly advice: Advice[] = [];
+  /** What `kubectl explain` calls the object. */
+  readonly kind: string;
+
+  constructor(kind: string) {
+    this.kind = kind;
+  }
 
   problem(field: string, { message, remedy }: Wording): void {
     this.problems.push({ field, message, remedy });

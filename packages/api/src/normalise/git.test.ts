@@ -57,7 +57,7 @@ describe("a revision", () => {
     ["a commit beside an empty branch", { commit: sha, branch: "" }, { kind: "commit", sha }],
   ];
   for (const [what, spec, ref] of cases) {
-    test(`${what} is ${ref.kind}`, () => expect(gitRefOf(spec, new Findings())).toEqual(ref));
+    test(`${what} is ${ref.kind}`, () => expect(gitRefOf(spec, new Findings("stack"))).toEqual(ref));
   }
 
   const bad: [string, Parameters<typeof gitRefOf>[0]][] = [
@@ -72,7 +72,7 @@ describe("a revision", () => {
   ];
   for (const [what, spec] of bad) {
     test(`${what} is a problem`, () => {
-      const findings = new Findings();
+      const findings = new Findings("stack");
       expect(gitRefOf(spec, findings)).toBeUndefined();
       expect(findings.outcome(true).ok).toBe(false);
     });

@@ -15,19 +15,19 @@ export const NamedMetadata = Type.Object({ name: Type.String(), namespace: optio
 /** Returns the value with its type, or undefined when problems were found. */
 export function shaped<T extends TSchema>(schema: T, value: unknown, findings: Findings): Static<T> | undefined {
   if (Value.Check(schema, value)) return value;
-  const problems = Value.Errors(schema, value).flatMap(problemsOf);
+  const problems = Value.Errors(schema, value).flatMap((error) => problemsOf(error, findings.kind));
   for (const problem of problems.slice(0, mostProblems)) findings.problem(problem.field, problem);
   return undefined;
 }
 
-function problemsOf(error: TLocalizedValidationError): Problem[] {
+function problemsOf(error: TLocalizedValidationError, kind: string): Problem[] {
   const path = stepsOf(error.instancePath);
   if (error.keyword !== "required") {
-    return [{ field: fieldAt(path), message: error.message, remedy: explained(path) }];
+    return [{ field: fieldAt(path), message: error.message, remedy: explained(kind, path) }];
   }
   return error.params.requiredProperties.map((name) => {
     const missing = path.concat(name);
-    return { field: fieldAt(missing), message: "is missing", remedy: explained(missing) };
+    return { field: fieldAt(missing), message: "is missing", remedy: explained(kind, missing) };
   });
 }
 
@@ -46,7 +46,7 @@ function fieldAt(path: readonly string[]): string {
   return others.reduce((field, step) => (isIndex(step) ? `${field}[${step}]` : `${field}.${step}`), first);
 }
 
-function explained(path: readonly string[]): string {
-  const [first, second] = path.filter((step) => !isIndex(step));
-  return `see kubectl explain KIND${[first, second].map((step) => (step ? `.${step}` : "")).join("")}`;
+/** To the depth that is the same in every spec: deeper down are users' own keys. */
+function explained(kind: string, path: readonly string[]): string {
+  return `see kubectl explain ${[kind, ...path.slice(0, 2)].join(".")}`;
 }

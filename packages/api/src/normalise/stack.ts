@@ -57,7 +57,7 @@ const maxBackoffSeconds = 86_400;
 const StackShape = Type.Object({ metadata: NamedMetadata, spec: StackSpec });
 
 export function normaliseStack(stack: unknown): Normalised<NormalStack> {
-  const findings = new Findings();
+  const findings = new Findings("stack");
   const shape = shaped(StackShape, stack, findings);
   return findings.outcome(shape && normalForm(shape, findings));
 }

@@ -31,7 +31,7 @@ export interface NormalUpdate {
 const UpdateShape = Type.Object({ metadata: NamedMetadata, spec: UpdateSpec });
 
 export function normaliseUpdate(update: unknown): Normalised<NormalUpdate> {
-  const findings = new Findings();
+  const findings = new Findings("update");
   const shape = shaped(UpdateShape, update, findings);
   return findings.outcome(shape && normalForm(shape, findings));
 }

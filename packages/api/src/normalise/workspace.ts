@@ -70,7 +70,7 @@ export interface NormalWorkspace {
 const WorkspaceShape = Type.Object({ metadata: NamedMetadata, spec: WorkspaceSpec });
 
 export function normaliseWorkspace(workspace: unknown): Normalised<NormalWorkspace> {
-  const findings = new Findings();
+  const findings = new Findings("workspace");
   const shape = shaped(WorkspaceShape, workspace, findings);
   return findings.outcome(shape && normalForm(shape, findings));
 }

@@ -11,19 +11,20 @@ export type ReferenceType = (typeof referenceTypes)[number];
 /** Types of the first generation of the reference, which read the operator's own process. */
 const refusedTypes = ["Env", "FS"] as const;
 
-const ofReference = {
-  type: text("Where the value comes from: Literal, Secret, ConfigMap or StackOutput.", { maxLength: 64 }),
-  literal: optional(Type.Object({ value: text("The value.") }, { description: "The value itself, for type Literal." })),
-  secret: optional(
-    Type.Object(
-      {
-        name: text("The name of the Secret."),
-        key: text("The key within the Secret."),
-        namespace: optional(text("The Stack's own namespace; no other is allowed, so leave it out.")),
-      },
-      { description: "The Secret that holds the value, for type Secret." },
-    ),
+const secret = optional(
+  Type.Object(
+    {
+      name: text("The name of the Secret."),
+      key: text("The key within the Secret."),
+      namespace: optional(text("The Stack's own namespace; no other is allowed, so leave it out.")),
+    },
+    { description: "The Secret that holds the value, for type Secret." },
   ),
+);
+
+const literalOf = (description: string) => optional(Type.Object({ value: text("The value.") }, { description }));
+
+const refusedFields = {
   env: optional(
     Type.Object({ name: text("The name of the variable.") }, { description: "Refused, with type Env: see type." }),
   ),
@@ -32,7 +33,10 @@ const ofReference = {
   ),
 };
 
-const beyondReference = {
+const fields = {
+  type: text("Where the value comes from: Literal, Secret, ConfigMap or StackOutput.", { maxLength: 64 }),
+  literal: literalOf("The value itself, for type Literal."),
+  secret,
   configMap: optional(
     Type.Object(
       { name: text("The name of the ConfigMap."), key: text("The key within the ConfigMap.") },
@@ -41,6 +45,7 @@ const beyondReference = {
   ),
   stack: optional(text("The Stack in the same namespace whose output is taken, for type StackOutput.")),
   output: optional(text("The output to take, for type StackOutput.")),
+  ...refusedFields,
 };
 
 const quoted = (values: readonly string[]): string => values.map((value) => `'${value}'`).join(", ");
@@ -80,15 +85,19 @@ const secretOnly: readonly CelRule[] = [
   secretNamed,
 ];
 
-export const ValueReference = Type.Object(
-  { ...ofReference, ...beyondReference },
-  { description: "Where one value comes from.", ...validatedBy(...anyType) },
-);
+export const ValueReference = Type.Object(fields, {
+  description: "Where one value comes from.",
+  ...validatedBy(...anyType),
+});
 export type ValueReference = Static<typeof ValueReference>;
+
+const credentialFields = {
+  type: text("Where the value comes from: always Secret.", { maxLength: 64 }),
+  secret,
+  literal: literalOf("Refused, with type Literal: see type."),
+  ...refusedFields,
+};
 
 /** A credential: the same form, of which type Secret alone is allowed. */
 export const credential = (description: string) =>
-  Type.Object(
-    { ...ofReference, type: text("Where the value comes from: always Secret.", { maxLength: 64 }) },
-    { description, ...validatedBy(...secretOnly) },
-  );
+  Type.Object(credentialFields, { description, ...validatedBy(...secretOnly) });
