@@ -139,6 +139,16 @@ describe("connections", () => {
   });
 });
 
+test("a watch begins at once, though nothing happens", async () => {
+  const options = { namespace: namespace.name, resourceVersion: "", serverTimeoutSeconds: 3 };
+  const started = performance.now();
+  // It must begin before it ends.
+  const events = client.watch(builtin.configMaps, { ...options, timeoutMs: 2000, fieldSelector: "metadata.name=none" });
+  await Array.fromAsync(events);
+  expect(performance.now() - started).toBeGreaterThan(2500);
+  expect(proxy.requests.length).toBe(1);
+});
+
 test("a chosen event of a watch is lost", async () => {
   const removeRule = proxy.onEvent(({ object }) => (object.metadata.name === "lost" ? "drop" : "pass"));
   const { resourceVersion } = await client.list(builtin.configMaps, { namespace: namespace.name });

@@ -12,6 +12,7 @@ import { filterEvents, type EventRule } from "./event-filter.ts";
 import { freePort } from "./free-port.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
 import { statusBody } from "./status-body.ts";
+import { streamingServer } from "./streaming-server.ts";
 import { tcpFront, type TcpFront } from "./tcp-front.ts";
 
 /** A request, and, once there is one, its answer. */
@@ -67,21 +68,15 @@ export async function faultProxy(target: Credentials): Promise<FaultProxy> {
   const authority = await createAuthority("fault proxy");
   const certificate = await authority.issue({ commonName: "fault-proxy", ips: ["127.0.0.1"], dns: ["localhost"] });
   const journal = new Journal();
-  const inner = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    idleTimeout: 0,
-    tls: { cert: certificate.cert, key: certificate.key },
-    fetch: async (request, server) => {
-      const port = server.requestIP(request)?.port ?? 0;
-      return await serve({ target, journal, request, cut: () => front.cutOne(port) });
-    },
+  const inner = await streamingServer({
+    ...certificate,
+    answer: (request, clientPort) => serve({ target, journal, request, cut: () => front.cutOne(clientPort) }),
   });
-  const front = await tcpFront(inner.port ?? 0, await freePort());
+  const front = await tcpFront(inner.port, await freePort());
   const url = `https://127.0.0.1:${front.port}`;
   const close = async (): Promise<void> => {
     await front.close();
-    await inner.stop(true);
+    await inner.stop();
   };
   return {
     ...front,

@@ -1,0 +1,269 @@
+/** The client against a real API server. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { connect as dial, type AddressInfo, type Socket } from "node:net";
+import { join } from "node:path";
+
+import {
+  builtin,
+  connect,
+  ConnectionError,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  kubeconfigCredentials,
+  metadataOf,
+  staticCredentials,
+  type Client,
+} from "@pko/kube";
+import { aManifest, faultProxy, having, inNamespace, labelled, sharedApiServer, testNamespace } from "@pko/testkit";
+import type { TestNamespace } from "@pko/testkit";
+
+let space: TestNamespace;
+let client: Client;
+let namespace: string;
+
+beforeAll(async () => {
+  space = await testNamespace();
+  ({ client, name: namespace } = space);
+});
+afterAll(() => space.remove());
+
+const configMap = (name: string, data: Record<string, string> = {}) =>
+  aManifest(builtin.configMaps, name, inNamespace(namespace), having({ data }));
+const ref = (name: string) => ({ name, namespace });
+const errorOf = async (call: Promise<unknown>): Promise<unknown> => {
+  try {
+    await call;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("it did not fail");
+};
+const applied = (name: string, data: Record<string, string>) => ({ ...configMap(name, data), metadata: ref(name) });
+
+describe("writing", () => {
+  test("create, get, find, delete", async () => {
+    const created = await client.create(builtin.configMaps, configMap("one", { k: "v" }));
+    expect(await client.get(builtin.configMaps, ref("one"))).toEqual(created);
+    expect(isAlreadyExists(await errorOf(client.create(builtin.configMaps, configMap("one"))))).toBe(true);
+    await client.delete(builtin.configMaps, ref("one"));
+    expect(await client.find(builtin.configMaps, ref("one"))).toBeUndefined();
+    expect(isNotFound(await errorOf(client.delete(builtin.configMaps, ref("one"))))).toBe(true);
+  });
+
+  test("apply makes, changes, and takes back what its manager owns", async () => {
+    await client.apply(builtin.configMaps, applied("applied", { a: "1", b: "1" }), { fieldManager: "one" });
+    await client.apply(builtin.configMaps, applied("applied", { c: "1" }), { fieldManager: "two" });
+    const after = await client.apply(builtin.configMaps, applied("applied", { a: "2" }), { fieldManager: "one" });
+    expect(after.data).toEqual({ a: "2", c: "1" });
+  });
+
+  test("apply takes fields from others, unless told not to", async () => {
+    await client.apply(builtin.configMaps, applied("contested", { a: "1" }), { fieldManager: "one" });
+    const timid = { fieldManager: "two", force: false };
+    const error = await errorOf(client.apply(builtin.configMaps, applied("contested", { a: "2" }), timid));
+    expect(isConflict(error)).toBe(true);
+    expect(error).toMatchObject({ causes: [{ field: ".data.a", reason: "FieldManagerConflict" }] });
+    const taken = await client.apply(builtin.configMaps, applied("contested", { a: "2" }), { fieldManager: "two" });
+    expect(taken.data).toEqual({ a: "2" });
+  });
+
+  test("a dry run is checked and not done", async () => {
+    await client.create(builtin.configMaps, configMap("dry"), { dryRun: true });
+    expect(await client.find(builtin.configMaps, ref("dry"))).toBeUndefined();
+    const pod = aManifest(builtin.pods, "p", inNamespace(namespace), having({ spec: { containers: [] } }));
+    const error = await errorOf(client.create(builtin.pods, pod, { dryRun: true }));
+    expect(isInvalid(error)).toBe(true);
+    expect(error).toMatchObject({ causes: [{ field: "spec.containers", message: "Required value" }] });
+  });
+
+  test("fields that the schema does not know are refused when asked", async () => {
+    const odd = { ...configMap("odd"), dtaa: {} };
+    const error = await errorOf(client.create(builtin.configMaps, odd, { fieldValidation: "Strict", dryRun: true }));
+    expect(String(error)).toContain('unknown field "dtaa"');
+  });
+
+  test("merge and JSON patches", async () => {
+    await client.create(builtin.configMaps, configMap("patched", { a: "1", b: "1" }));
+    const merge = { type: "merge", body: { data: { a: null, c: "1" } } } as const;
+    expect((await client.patch(builtin.configMaps, ref("patched"), { patch: merge })).data).toEqual({ b: "1", c: "1" });
+    const json = { type: "json", body: [{ op: "test", path: "/data/b", value: "2" }] } as const;
+    expect(isInvalid(await errorOf(client.patch(builtin.configMaps, ref("patched"), { patch: json })))).toBe(true);
+  });
+
+  test("the status of an object is written apart from the rest", async () => {
+    const spec = { containers: [{ name: "c", image: "i" }] };
+    await client.create(builtin.pods, aManifest(builtin.pods, "web", inNamespace(namespace), having({ spec })));
+    const status = { apiVersion: "v1", kind: "Pod", metadata: ref("web"), status: { message: "well" } };
+    const pod = await client.apply(builtin.pods, status, { fieldManager: "kubelet", subresource: "status" });
+    expect([pod.status?.message, pod.spec?.containers.length]).toEqual(["well", 1]);
+  });
+
+  test("a delete with the wrong uid, or of an older version, is refused", async () => {
+    const { metadata } = await client.create(builtin.configMaps, configMap("guarded"));
+    expect(isConflict(await errorOf(client.delete(builtin.configMaps, ref("guarded"), { uid: "other" })))).toBe(true);
+    expect(isConflict(await errorOf(client.delete(builtin.configMaps, ref("guarded"), { resourceVersion: "1" })))).toBe(
+      true,
+    );
+    await client.delete(builtin.configMaps, ref("guarded"), { uid: metadata.uid ?? "" });
+    expect(await client.find(builtin.configMaps, ref("guarded"))).toBeUndefined();
+  });
+});
+
+describe("reading", () => {
+  test("lists come in pages, by label, and whole", async () => {
+    for (let i = 0; i < 7; i++) {
+      const labels = labelled({ set: "paged" });
+      await client.create(builtin.configMaps, aManifest(builtin.configMaps, `p${i}`, inNamespace(namespace), labels));
+    }
+    const list = await client.list(builtin.configMaps, { namespace, labelSelector: "set=paged", pageSize: 3 });
+    expect(list.items.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(
+      Array.from({ length: 7 }, (_, i) => `ConfigMap p${i}`),
+    );
+  });
+
+  test("metadata alone", async () => {
+    await client.create(builtin.configMaps, configMap("fat", { big: "x".repeat(1000) }));
+    const only = metadataOf(builtin.configMaps);
+    const [got, list] = [await client.get(only, ref("fat")), await client.list(only, { namespace })];
+    const listed = list.items.find(({ metadata }) => metadata.name === "fat");
+    expect([got, listed].map((object) => JSON.stringify(object).includes("xxx"))).toEqual([false, false]);
+    expect(listed?.metadata).toEqual(got.metadata);
+    expect(listed).toMatchObject({ kind: "ConfigMap", apiVersion: "v1" });
+  });
+
+  test("a watch tells what happens, and ends when asked to", async () => {
+    const { resourceVersion } = await client.list(builtin.configMaps, { namespace });
+    await client.create(builtin.configMaps, configMap("watched"));
+    await client.delete(builtin.configMaps, ref("watched"));
+    const options = { namespace, resourceVersion, serverTimeoutSeconds: 1 };
+    const events = await Array.fromAsync(client.watch(builtin.configMaps, options));
+    expect(events.map(({ type }) => type).filter((type) => type !== "BOOKMARK")).toEqual(["ADDED", "DELETED"]);
+  });
+
+  test("a list that is forgotten half-way begins anew", async () => {
+    await using proxy = await faultProxy(space.server.credentials);
+    proxy.on(({ query }) => (query.has("continue") ? { status: 410 } : undefined));
+    const list = await connect(proxy.credentials).list(builtin.configMaps, { namespace, pageSize: 2 });
+    expect(list.items.length).toBe((await client.list(builtin.configMaps, { namespace })).items.length);
+  });
+});
+
+describe("identity", () => {
+  test("a client certificate", async () => {
+    const stranger = await space.server.clientFor({ name: "stranger" });
+    const error = await errorOf(stranger.list(builtin.configMaps));
+    expect(isForbidden(error)).toBe(true);
+    expect(String(error)).toContain('User "stranger" cannot list resource "configmaps"');
+  });
+
+  test("a token of a service account", async () => {
+    const account = ref("account");
+    await client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata: account });
+    const { token, expiresAt } = await client.createToken(account, { audiences: [], expirationSeconds: 600 });
+    expect(expiresAt.getTime() - Date.now()).toBeWithin(500_000, 700_000);
+    const { url, authority } = space.server;
+    const bearer = connect(staticCredentials({ server: url, tls: { ca: authority.cert }, token }));
+    expect(String(await errorOf(bearer.list(builtin.pods)))).toContain(`system:serviceaccount:${namespace}:account`);
+  });
+
+  test("a kubeconfig that gets its token from a program", async () => {
+    const { url, authority, kubeconfig } = await sharedApiServer();
+    const account = ref("exec");
+    await client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata: account });
+    const { token } = await client.createToken(account, { audiences: [] });
+    const apiVersion = "client.authentication.k8s.io/v1";
+    const credential = JSON.stringify({ apiVersion, kind: "ExecCredential", status: { token } });
+    const path = join(kubeconfig, "..", "exec-kubeconfig");
+    const data = Buffer.from(authority.cert).toString("base64");
+    const content = {
+      clusters: [{ name: "c", cluster: { server: url, "certificate-authority-data": data } }],
+      users: [{ name: "u", user: { exec: { apiVersion, command: "echo", args: [credential] } } }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    };
+    await writeFile(path, JSON.stringify(content));
+    const error = await errorOf(connect(await kubeconfigCredentials(path)).list(builtin.pods));
+    expect(String(error)).toContain(`system:serviceaccount:${namespace}:exec`);
+    expect(Bun.inspect(error)).not.toContain(token);
+  });
+
+  test("a server with another authority's certificate is not spoken to", async () => {
+    await using proxy = await faultProxy(space.server.credentials);
+    const misled = connect(staticCredentials({ server: proxy.url, tls: { ca: space.server.authority.cert } }));
+    const error = await errorOf(misled.list(builtin.pods));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(proxy.requests).toEqual([]);
+  });
+
+  test("a server whose certificate has another name is, when that is the name asked for", async () => {
+    const { url, authority, credentials } = space.server;
+    const { tls } = await credentials.access();
+    const named = (serverName: string) =>
+      connect(staticCredentials({ server: url, tls: { ...tls, ca: authority.cert, serverName } }));
+    expect((await named("kubernetes.default.svc").list(builtin.namespaces)).items.length).toBeGreaterThan(0);
+    expect(await errorOf(named("other.example").list(builtin.namespaces))).toBeInstanceOf(ConnectionError);
+  });
+});
+
+test("a proxy on the way sees where a connection goes, and nothing of what it carries", async () => {
+  const tunnelled: string[] = [];
+  const proxy = createServer();
+  proxy.on("connect", (request, socket: Socket) => {
+    tunnelled.push(request.url ?? "");
+    const upstream = dial(Number(new URL(space.server.url).port), "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      upstream.pipe(socket).pipe(upstream);
+    });
+    for (const end of [socket, upstream]) end.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as AddressInfo;
+  const behind = connect({ ...space.server.credentials, proxy: `http://127.0.0.1:${port}` });
+  expect((await behind.list(builtin.namespaces)).items.length).toBeGreaterThan(0);
+  expect(tunnelled).toEqual([new URL(space.server.url).host]);
+  proxy.closeAllConnections();
+  proxy.close();
+});
+
+describe("trouble on the way", () => {
+  test("a write that was done, its answer lost, is done once", async () => {
+    await using proxy = await faultProxy(space.server.credentials);
+    let lost = 0;
+    proxy.on(() => (++lost === 1 ? { cut: "after" } : "pass"));
+    const unlucky = connect(proxy.credentials);
+    await unlucky.apply(builtin.configMaps, applied("lost", { a: "1" }), { fieldManager: "one" });
+    expect(proxy.writes.map(({ status }) => status)).toEqual([201, 200]);
+  });
+
+  test("a create whose answer is lost is not repeated", async () => {
+    await using proxy = await faultProxy(space.server.credentials);
+    proxy.on(() => ({ cut: "after" }));
+    const unlucky = connect(proxy.credentials);
+    expect(await errorOf(unlucky.create(builtin.configMaps, configMap("once")))).toBeInstanceOf(ConnectionError);
+    expect(proxy.writes.length).toBe(1);
+    expect(await client.find(builtin.configMaps, ref("once"))).toBeDefined();
+  });
+
+  test("a busy server is left alone for as long as it asks", async () => {
+    await using proxy = await faultProxy(space.server.credentials);
+    let refused = 0;
+    proxy.on(() => (++refused === 1 ? { status: 429, retryAfterSeconds: 1 } : "pass"));
+    const started = performance.now();
+    await connect(proxy.credentials).create(builtin.configMaps, configMap("patient"));
+    expect(performance.now() - started).toBeGreaterThanOrEqual(1000);
+    expect(proxy.writes.map(({ status }) => status)).toEqual([undefined, 201]);
+  });
+
+  test("a pooled connection that died costs one attempt, not the call", async () => {
+    await using proxy = await faultProxy(space.server.credentials);
+    const steady = connect(proxy.credentials, { attemptTimeoutMs: 500 });
+    await steady.list(builtin.namespaces);
+    expect(proxy.freezeOpen()).toBe(1);
+    expect((await steady.list(builtin.namespaces)).items.length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,146 @@
+/** Whatever happens between a reflector and a real API server, the store equals it soon again, and the change is told. */
+import { describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { inClusterCredentials } from "@pko/kube";
+import { startApiServer, waitFor } from "@pko/testkit";
+
+import { robotOf } from "./robot.ts";
+import { setStage } from "./reflected.ts";
+
+const isWatch = ({ verb }: { verb: string }): boolean => verb === "watch";
+
+describe("the store equals the API server again, and tells of the change, after", () => {
+  test.concurrent("a watch that froze", async () => {
+    await using stage = await setStage();
+    await stage.proxy.nextRequest(isWatch);
+    stage.proxy.freezeOpen();
+    await stage.put("changing");
+    await stage.equal();
+    expect(stage.told).toEqual(["changing"]);
+  });
+
+  test.concurrent("a network that was dead for a while, for old and new connections alike", async () => {
+    await using stage = await setStage();
+    stage.proxy.freeze();
+    await stage.put("new");
+    await stage.remove("changing");
+    await waitFor(() => !stage.reflected.healthy);
+    stage.proxy.thaw();
+    await stage.equal();
+    await waitFor(() => stage.reflected.healthy);
+    expect(stage.told.toSorted()).toEqual(["-changing", "new"]);
+  });
+
+  test.concurrent("a watch whose connection was cut", async () => {
+    await using stage = await setStage();
+    stage.proxy.cut();
+    await stage.remove("changing");
+    await stage.equal();
+    expect(stage.told).toEqual(["-changing"]);
+  });
+
+  test.concurrent("a watch that was never answered", async () => {
+    await using stage = await setStage();
+    let frozen = 0;
+    stage.proxy.on((request) => (isWatch(request) && ++frozen <= 2 ? { freeze: "before" } : undefined));
+    await waitFor(() => frozen >= 1);
+    await stage.put("changing");
+    await stage.equal();
+    expect(stage.told).toEqual(["changing"]);
+  });
+
+  test.concurrent("410, with a deletion that no event tells", async () => {
+    await using stage = await setStage();
+    stage.proxy.onEvent(() => "drop");
+    let expired = 0;
+    stage.proxy.on((request) => (isWatch(request) && ++expired <= 1 ? { status: 410 } : undefined));
+    await stage.remove("changing");
+    await stage.equal();
+    expect(stage.told).toEqual(["-changing"]);
+  });
+
+  const drops = { created: "new", changed: "changing", deleted: "-changing" } as const;
+  for (const [what, told] of Object.entries(drops)) {
+    test.concurrent(`an event that was lost: an object was ${what}`, async () => {
+      await using stage = await setStage();
+      let dropped = 0;
+      stage.proxy.onEvent(({ object }) => {
+        if (object.metadata.name !== told.replace("-", "")) return "pass";
+        dropped++;
+        return "drop";
+      });
+      await (what === "deleted" ? stage.remove("changing") : stage.put(told));
+      await stage.put("later");
+      await stage.equal();
+      expect(dropped).toBeGreaterThan(0);
+      expect(stage.told.toSorted()).toEqual([told, "later"].toSorted());
+    });
+  }
+
+  test.concurrent("a storm of 429, which it does not add to", async () => {
+    await using stage = await setStage();
+    const calm = stage.proxy.on(() => ({ status: 429, retryAfterSeconds: 1 }));
+    await stage.put("changing");
+    stage.proxy.cut();
+    stage.proxy.forget();
+    await waitFor(() => !stage.reflected.healthy);
+    expect(stage.proxy.requests.length).toBeLessThan(25);
+    calm();
+    await stage.equal();
+    expect(stage.told).toEqual(["changing"]);
+  });
+
+  test.concurrent("a storm of 500 and cut connections", async () => {
+    await using stage = await setStage();
+    const calm = stage.proxy.on(({ sequence }) => (sequence % 2 === 0 ? { status: 500 } : { cut: "before" }));
+    await stage.put("changing");
+    stage.proxy.cut();
+    await waitFor(() => !stage.reflected.healthy);
+    calm();
+    await stage.equal();
+    expect(stage.told).toEqual(["changing"]);
+  });
+
+  test.concurrent("a restart of the API server, which forgets where the watch was", async () => {
+    const server = await startApiServer();
+    try {
+      await using stage = await setStage({ server });
+      await server.kill();
+      await waitFor(() => !stage.reflected.healthy);
+      await server.restart();
+      await Promise.all([stage.put("changing"), stage.remove("kept")]);
+      await stage.equal();
+      expect(stage.told.toSorted()).toEqual(["-kept", "changing"]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test.concurrent("its token became worthless, and a new one lay in the file", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "pko-service-account-"));
+    try {
+      await using stage = await setStage({
+        async credentials({ proxy, namespace, admin }) {
+          await writeFile(join(folder, "ca.crt"), proxy.ca);
+          await writeFile(join(folder, "namespace"), namespace);
+          await writeFile(join(folder, "token"), await robotOf(admin, namespace));
+          const { hostname, port } = new URL(proxy.url);
+          const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+          return await inClusterCredentials({ folder, environment });
+        },
+      });
+      // The API server takes a while to notice that the first robot is no more: it remembers tokens for ten seconds.
+      await writeFile(join(folder, "token"), await robotOf(stage.server.client, stage.namespace));
+      await waitFor(() => stage.proxy.requests.some(({ status }) => status === 401), { timeoutMs: 30_000 });
+      await stage.put("changing");
+      await stage.equal();
+      expect(stage.told).toEqual(["changing"]);
+      expect(stage.troubles).toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
