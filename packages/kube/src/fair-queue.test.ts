@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fairQueue, type FairQueue } from "./fair-queue.ts";
-import { seededRandom } from "./seeded-random.ts";
+import { seededRandom } from "../testing/seeded-random.ts";
 
 function drain(queue: FairQueue): string[] {
   const keys: string[] = [];

@@ -8,7 +8,7 @@ export interface Answer {
 
 export interface Listen {
   readonly port: number;
-  /** All addresses when absent. */
+  /** All addresses, of IPv4 and IPv6, when absent. */
   readonly hostname?: string;
 }
 
@@ -28,7 +28,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
   const routes = new Map(Object.entries(options.routes));
   const server = Bun.serve({
     port: options.port,
-    hostname: options.hostname ?? "0.0.0.0",
+    ...(options.hostname !== undefined && { hostname: options.hostname }),
     maxRequestBodySize: 1024,
     fetch(request) {
       const route = routes.get(new URL(request.url).pathname);

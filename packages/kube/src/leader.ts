@@ -9,6 +9,7 @@ import { onAbort, underSignals } from "./abort.ts";
 import { builtin } from "./builtin.ts";
 import type { CallOptions, Client } from "./client.ts";
 import { sleep, systemClock, type Clock } from "./clock.ts";
+import { isForbidden } from "./errors.ts";
 import {
   HeldTerm,
   NotLeaderError,
@@ -59,6 +60,8 @@ interface Timing {
 
 /** So that rivals do not come in step. client-go's factor. */
 const jitter = 0.2;
+/** Rights seldom come while one waits for them. */
+const forbiddenPauseMs = 60_000;
 
 class LeaseElector implements Elector {
   readonly #options: LeaseElectorOptions;
@@ -86,7 +89,7 @@ class LeaseElector implements Elector {
   }
 
   get term(): Term | undefined {
-    return this.#term;
+    return this.#term?.signal.aborted ? undefined : this.#term;
   }
 
   isCertain(): boolean {
@@ -255,13 +258,15 @@ class LeaseElector implements Elector {
 
   async #watchForHints(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      let pause = this.#timing.retryPeriodMs;
       try {
         await this.#watchOnce(signal);
       } catch (error) {
         // Not worth more: without hints the election goes on, a retry period slower.
         if (!signal.aborted) this.#log.debug("watch of the lease ended", { error });
+        if (isForbidden(error)) pause = forbiddenPauseMs;
       }
-      await sleep(this.#clock, this.#timing.retryPeriodMs, signal);
+      await sleep(this.#clock, pause, signal);
     }
   }
 

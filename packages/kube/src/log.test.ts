@@ -18,6 +18,12 @@ test("a line is JSON with zap's level, ts and msg, then the keys", () => {
   ]);
 });
 
+test("no key replaces level, ts or msg", () => {
+  const { log, last } = recording();
+  log.info("said", { msg: "forged", level: "error", ts: 0 });
+  expect(last()).toEqual({ level: "info", ts: "2025-01-02T12:00:00.000Z", msg: "said" });
+});
+
 test("lines below the level are not written", () => {
   const { log, lines } = recording({ level: "warn" });
   log.debug("a");

@@ -226,7 +226,9 @@ function clipped(text: string): string {
 
 function renderJson(line: Line): string {
   const { level, time, message, keys } = line;
-  return `${JSON.stringify({ level, ts: time, msg: message, ...keys })}\n`;
+  const own = { level, ts: time, msg: message };
+  // Twice: first in the line, and not to be replaced by a key of the same name.
+  return `${JSON.stringify({ ...own, ...keys, ...own })}\n`;
 }
 
 function renderConsole(line: Line): string {

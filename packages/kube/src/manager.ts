@@ -10,7 +10,7 @@ import type { Controller } from "./controller.ts";
 import { serveHttp, type Answer, type HttpServer, type Listen } from "./http-server.ts";
 import { soleLeader, type Elector, type Term } from "./leadership.ts";
 import { silentLogger, type Logger } from "./log.ts";
-import { metricsContentType, metricsRegistry, type Registry } from "./metrics.ts";
+import { exposeProcess, metricsContentType, metricsRegistry, type Registry } from "./metrics.ts";
 import {
   heartbeat,
   probe,
@@ -205,6 +205,7 @@ class ProcessManager implements Manager {
     const ends = [
       this.#metrics.onCollect(() => lag.set({}, beats.takeLagMs() / 1000)),
       exposeReflectors(this.#metrics, this.#options.reflectors),
+      exposeProcess(this.#metrics),
       () => beats.stop(),
     ];
     return () => {

@@ -210,13 +210,13 @@ export function metricsRegistry(): Registry {
 }
 
 /** The process' own figures, under the names Prometheus' client libraries give them. */
-export function exposeProcess(registry: Registry): void {
+export function exposeProcess(registry: Registry): () => void {
   const memory = registry.gauge({ name: "process_resident_memory_bytes", help: "Resident memory size in bytes." });
   const cpu = registry.counter({ name: "process_cpu_seconds_total", help: "User and system CPU time in seconds." });
   const start = registry.gauge({ name: "process_start_time_seconds", help: "Start of the process, in Unix time." });
   start.set({}, Math.round(Date.now() / 1000 - process.uptime()));
   let counted = 0;
-  registry.onCollect(() => {
+  return registry.onCollect(() => {
     const { user, system } = process.cpuUsage();
     const seconds = (user + system) / 1e6;
     cpu.increment({}, Math.max(0, seconds - counted));

@@ -3,7 +3,7 @@ import { sleep } from "./clock.ts";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 import { metricsRegistry } from "./metrics.ts";
 import { again, done, retry, workQueue, type QueueOptions, type Result, type Work, type WorkQueue } from "./queue.ts";
-import { seededRandom } from "./seeded-random.ts";
+import { seededRandom } from "../testing/seeded-random.ts";
 
 const backoff = { baseMs: 100, factor: 2, capMs: 1000, jitter: 0 };
 
