@@ -19,7 +19,7 @@ import {
   type Term,
   type TimeMark,
 } from "./leadership.ts";
-import { holderOf, leaseLock, type LeaseLock, type LeaseState } from "./lease.ts";
+import { holderOf, leaseLock, type LeaseChange, type LeaseLock, type LeaseState } from "./lease.ts";
 import { silentLogger, type Logger } from "./log.ts";
 import type { Registry } from "./metrics.ts";
 
@@ -185,7 +185,7 @@ class LeaseElector implements Elector {
   }
 
   /** Writes over our own hold. Returns who holds it after all. */
-  async #overwrite(change: Parameters<LeaseLock["create"]>[0]): Promise<string> {
+  async #overwrite(change: LeaseChange): Promise<string> {
     // Twice, since anyone may touch the Lease without taking it: a label is enough to make the first one stale.
     for (let attempt = 1; attempt <= 2 && this.#seen; attempt++) {
       const written = await this.#lock.update(this.#seen.state, change, this.#callOptions());
@@ -219,7 +219,7 @@ class LeaseElector implements Elector {
     if (released) this.#log.info("lease released", { epoch: term.epoch });
   }
 
-  #holding(transitions: number): { holder: string; durationMs: number; transitions: number; renewedAt: number } {
+  #holding(transitions: number): LeaseChange {
     const { leaseDurationMs: durationMs } = this.#timing;
     return { holder: this.#options.identity, durationMs, transitions, renewedAt: this.#clock.now() };
   }

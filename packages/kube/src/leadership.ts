@@ -10,7 +10,8 @@
  * while the machine sleeps. So the holder believes whichever says more time has passed, and a rival only the steady one.
  *
  * What no client can rule out: a request handed to the kernel just before a pause longer than that, and delivered after.
- * It was decided on a world that was current then, and server-side apply and deterministic names make it harmless.
+ * Deterministic names and server-side apply keep its harm small; a write that must never be stale names the version it
+ * was decided on, and the API server refuses it.
  */
 import type { Clock } from "./clock.ts";
 import { ApiError } from "./errors.ts";
@@ -112,7 +113,7 @@ export class HeldTerm implements Term {
   }
 
   end(reason: string): void {
-    this.#ended.abort(new NotLeaderError(reason));
+    this.#ended.abort(new Error(reason));
   }
 
   /** How long until writes that are under way must end. */
@@ -165,7 +166,7 @@ export function soleLeader(): Elector {
         await lead(term);
       } finally {
         term = undefined;
-        ended.abort(new NotLeaderError("stopped"));
+        ended.abort(new Error("stepping down"));
       }
     },
   };
