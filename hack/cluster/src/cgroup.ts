@@ -17,13 +17,14 @@ export async function createCgroup(): Promise<void> {
     await writeFile(join(group, "cgroup.subtree_control"), enable);
 }
 
-/** Empty groups only: the kernel refuses to remove one that still has a process. */
-export function removeCgroup(): void {
-  for (const hierarchy of hierarchies()) removeTree(join(hierarchy, cgroup));
-}
-
-export function cgroupExists(): boolean {
-  return hierarchies().some((hierarchy) => existsSync(join(hierarchy, cgroup)));
+/** False while the kernel refuses, because a process of the group is still ending. */
+export function removeCgroup(): boolean {
+  try {
+    for (const hierarchy of hierarchies()) removeTree(join(hierarchy, cgroup));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function hierarchies(): string[] {

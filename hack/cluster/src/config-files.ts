@@ -4,24 +4,31 @@ import { join } from "node:path";
 
 import type { Layout } from "./layout.ts";
 import { network } from "./network.ts";
+import { registryUrl } from "./registry.ts";
 
 export const containerdSocket = "/run/containerd/containerd.sock";
 export const cgroup = "pko-cluster";
 export const pauseImage = "localhost/pause:1";
 
 export async function writeConfigFiles(layout: Layout): Promise<void> {
-  await mkdir(join(layout.config, "cni"), { recursive: true });
+  for (const folder of ["cni", "registries/_default"]) await mkdir(join(layout.config, folder), { recursive: true });
   const files = {
     "containerd.toml": containerdConfig(layout),
     // The store alone: what clears a killed run's containers before the runtime would try to resume them.
     "containerd-store.toml": `disabled_plugins = ["io.containerd.grpc.v1.cri"]\n${containerdConfig(layout)}`,
     "cni/local.conflist": json(cniConfig),
+    // Asked first, for every registry; what it does not hold comes from the registry itself, where that can be reached.
+    "registries/_default/hosts.toml": `[host."${registryUrl}"]\n  capabilities = ["pull", "resolve"]\n`,
     "kubelet.yaml": json(kubeletConfig(layout)),
     "resolv.conf": `nameserver ${network.resolver}\n`,
     Corefile: corefile(layout),
     "bootstrap.yaml": bootstrapObjects.map(json).join("---\n"),
   };
   for (const [name, content] of Object.entries(files)) await writeFile(join(layout.config, name), content);
+}
+
+export function registriesFolder(layout: Layout): string {
+  return join(layout.config, "registries");
 }
 
 function containerdConfig(layout: Layout): string {
@@ -34,6 +41,8 @@ state = "/run/containerd"
   sandbox_image = "${pauseImage}"
   # A machine that is itself a container may not lower its own score.
   restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "${registriesFolder(layout)}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "${layout.config}/cni"

@@ -1,10 +1,10 @@
 /**
  * The images of the cluster, made without a registry: a Debian base by debootstrap under its public name, then the
- * same Containerfiles that users build, exported to one archive that the cluster loads when it starts.
+ * same Containerfiles that users build, exported to one OCI layout from which the cluster pulls.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -42,10 +42,10 @@ const images: readonly Image[] = [
   { name: "docker.io/pulumi/pulumi:latest-nonroot", containerfile: "workspace", target: "nonroot" },
 ];
 
-/** The archive with all images, built first where it does not exist. */
+/** The OCI layout with all images, built first where it does not exist. */
 export async function buildImages(): Promise<string> {
-  const archive = join(cacheRoot, "images", `cluster-${fingerprint()}.tar`);
-  if (existsSync(archive)) return archive;
+  const layout = join(cacheRoot, "images", `cluster-${fingerprint()}`);
+  if (existsSync(layout)) return layout;
   const context = await mkdtemp(join(tmpdir(), "pko-images-"));
   try {
     await step("making the Debian base image", () => buildBase(context));
@@ -54,10 +54,10 @@ export async function buildImages(): Promise<string> {
     await step("exporting the images", () =>
       exportImages(
         images.map(({ name }) => name),
-        archive,
+        layout,
       ),
     );
-    return archive;
+    return layout;
   } finally {
     await rm(context, { recursive: true, force: true });
   }
@@ -118,38 +118,19 @@ async function buildahBuild({ name, file, context, target }: BuildahBuild): Prom
   await run(buildah("bud", ...options, ...(target ? ["--target", target] : []), context));
 }
 
-/** One OCI layout holds them all, so that shared layers are stored, read and unpacked once. */
-export async function exportImages(names: readonly string[], archive: string): Promise<void> {
-  const folder = `${archive}.${process.pid}`;
-  await mkdir(folder, { recursive: true });
+/** One layout holds them all, so that shared layers are stored, pulled and unpacked once. */
+async function exportImages(names: readonly string[], layout: string): Promise<void> {
+  const draft = `${layout}.${process.pid}`;
+  await mkdir(draft, { recursive: true });
   try {
-    for (const name of names) {
-      await run(buildah("push", "--disable-compression", name, `oci:${folder}:${name}`));
-    }
-    await nameImages(folder);
-    await run(["tar", "--create", "--file", `${folder}.tar`, "--directory", folder, "."]);
-    await rename(`${folder}.tar`, archive);
+    for (const name of names) await run(buildah("push", "--disable-compression", name, `oci:${draft}:${name}`));
+    await rename(draft, layout);
   } finally {
-    await rm(folder, { recursive: true, force: true });
-    await rm(`${folder}.tar`, { force: true });
+    await rm(draft, { recursive: true, force: true });
   }
 }
 
-interface OciIndex {
-  readonly manifests: { annotations: Record<string, string> }[];
-}
-
-/** containerd takes an image's full name from an annotation of its own. */
-async function nameImages(folder: string): Promise<void> {
-  const path = join(folder, "index.json");
-  const index = JSON.parse(await readFile(path, "utf8")) as OciIndex;
-  for (const { annotations } of index.manifests) {
-    annotations["io.containerd.image.name"] = annotations["org.opencontainers.image.ref.name"] ?? "";
-  }
-  await writeFile(path, JSON.stringify(index));
-}
-
-export function buildah(...args: string[]): string[] {
+function buildah(...args: string[]): string[] {
   const store = join(cacheRoot, "buildah");
   return [
     "buildah",

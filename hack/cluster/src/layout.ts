@@ -17,6 +17,9 @@ export interface Layout {
   readonly containerd: string;
   readonly status: string;
   readonly supervisorPid: string;
+  readonly supervisorLog: string;
+  /** Names the PID namespace of the last start, so that its processes can be told from others. */
+  readonly pidNamespace: string;
 }
 
 export function layout(root: string): Layout {
@@ -34,6 +37,8 @@ export function layout(root: string): Layout {
     containerd: at("containerd"),
     status: at("status.json"),
     supervisorPid: at("supervisor.pid"),
+    supervisorLog: at("supervisor.log"),
+    pidNamespace: at("pid-namespace"),
   };
 }
 

@@ -3,9 +3,12 @@ import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { cgroupExists, removeCgroup } from "./cgroup.ts";
+import type { Subprocess } from "bun";
+
+import { removeCgroup } from "./cgroup.ts";
 import { layout as layoutOf, type Layout } from "./layout.ts";
 import { network } from "./network.ts";
+import { processesIn } from "./processes.ts";
 import { step } from "./progress.ts";
 import { readStatus } from "./status.ts";
 
@@ -29,70 +32,66 @@ function isSupervisor(pid: number, root: string): boolean {
   }
 }
 
-export async function startCluster(root: string, archives: readonly string[]): Promise<void> {
+export async function startCluster(root: string, layouts: readonly string[]): Promise<void> {
   const layout = layoutOf(root);
   await mkdir(root, { recursive: true });
   await rm(layout.status, { force: true });
   await step("starting the cluster", async (progress) => {
-    const pid = await launch(layout, archives);
+    const supervisor = await launch(layout, layouts);
     for (;;) {
       const status = await readStatus(layout);
       if (status?.ready) return;
       if (status) progress.say(status.phase);
-      if (!isSupervisor(pid, root)) throw new Error(await explainFailure(layout));
+      if (supervisor.exitCode !== null || supervisor.signalCode !== null) throw new Error(await explainFailure(layout));
       await Bun.sleep(100);
     }
   });
 }
 
-async function launch(layout: Layout, archives: readonly string[]): Promise<number> {
-  const log = openSync(join(layout.root, "supervisor.log"), "w");
-  const init = [
-    "tini",
-    "--",
-    process.execPath,
-    join(import.meta.dir, "main.ts"),
-    "supervise",
-    layout.root,
-    ...archives,
-  ];
+async function launch(layout: Layout, layouts: readonly string[]): Promise<Subprocess> {
+  const log = openSync(layout.supervisorLog, "w");
+  const init = ["tini", "--", process.execPath, join(import.meta.dir, "main.ts"), "supervise", layout.root, ...layouts];
   // The kernel ends all that runs in a PID namespace with its first process, and `--kill-child` ties that to ours.
   const command = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation", "private", "--mount-proc"];
   const child = Bun.spawn([...command, "--", ...init], { stdin: "ignore", stdout: log, stderr: log, detached: true });
   closeSync(log);
   child.unref();
   await writeFile(layout.supervisorPid, String(child.pid));
-  return child.pid;
+  return child;
 }
 
 async function explainFailure(layout: Layout): Promise<string> {
   const status = await readStatus(layout);
-  return `${status?.error ?? "the supervisor ended without a word"}; its log is ${join(layout.root, "supervisor.log")}, the programs' logs are in ${layout.logs}`;
+  return `${status?.error ?? "the supervisor ended without a word"}; its log is ${layout.supervisorLog}, the programs' logs are in ${layout.logs}`;
 }
 
 export async function stopCluster(root: string): Promise<void> {
   const pid = await runningSupervisor(root);
   if (pid !== undefined) process.kill(pid, "SIGKILL");
-  await waitUntilGone(pid, root);
+  await waitUntilGone(await clusterNamespace(root));
   await rm(layoutOf(root).supervisorPid, { force: true });
 }
 
+/** By which each process of the cluster is known, also after the supervisor's death. */
+export async function clusterNamespace(root: string): Promise<string | undefined> {
+  return await readFile(layoutOf(root).pidNamespace, "utf8").catch(() => undefined);
+}
+
 /** The kernel takes namespaces apart in its own time; a start right after would stumble over what is left. */
-async function waitUntilGone(pid: number | undefined, root: string): Promise<void> {
+async function waitUntilGone(namespace: string | undefined): Promise<void> {
   const deadline = Date.now() + endDeadlineMs;
-  const remains = (): string | false => {
-    if (pid !== undefined && isSupervisor(pid, root)) return `process ${pid}`;
-    if (existsSync(`/sys/class/net/${network.cable}`)) return `network link ${network.cable}`;
-    try {
-      removeCgroup();
-    } catch {
-      // Its processes are still ending.
-    }
-    return cgroupExists() && "a control group";
-  };
-  for (let left = remains(); left !== false; left = remains()) {
+  for (let left = remains(namespace); left !== undefined; left = remains(namespace)) {
     if (Date.now() > deadline)
       throw new Error(`the cluster has not ended after ${endDeadlineMs / 1000} s: ${left} is left`);
     await Bun.sleep(50);
   }
+}
+
+function remains(namespace: string | undefined): string | undefined {
+  if (namespace !== undefined) {
+    const [process] = processesIn(namespace);
+    if (process !== undefined) return `process ${process.pid}`;
+  }
+  if (existsSync(`/sys/class/net/${network.cable}`)) return `the network link ${network.cable}`;
+  return removeCgroup() ? undefined : "a control group";
 }

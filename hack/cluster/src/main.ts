@@ -1,88 +1,16 @@
 /** The commands behind the Makefile's cluster targets. */
-import { existsSync } from "node:fs";
-
-import { buildImages } from "./images.ts";
-import { layout } from "./layout.ts";
-import { runningSupervisor, startCluster, stopCluster } from "./lifecycle.ts";
-import { stateRoot } from "./paths.ts";
-import { findProblems, inspectMachine, installPackages } from "./prerequisites.ts";
-import { attempt } from "./shell.ts";
+import { clusterDown, clusterKubeconfig, clusterUp, UserError } from "./cluster.ts";
 import { superviseCluster } from "./supervisor.ts";
-import { buildTools, toolNames, toolPath } from "./tools.ts";
+import { buildTools } from "./tools.ts";
 
 const commands: Record<string, (args: string[]) => Promise<void>> = {
-  up,
-  down,
-  tools: ensureTools,
-  kubeconfig: async () => console.log(kubeconfigPath()),
+  up: clusterUp,
+  down: clusterDown,
+  kubeconfig: async () => console.log(clusterKubeconfig()),
+  /** What integration tests need: programs, but no cluster. */
+  tools: async () => await buildTools(["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"]),
   supervise: async ([root = "", ...archives]) => await superviseCluster(root, archives),
 };
-
-/** A cluster that the user names is theirs: it is used, never started or ended. */
-const givenKubeconfig = process.env["CLUSTER_KUBECONFIG"];
-
-function kubeconfigPath(): string {
-  return givenKubeconfig ?? layout(stateRoot).kubeconfig;
-}
-
-async function up(): Promise<void> {
-  if (givenKubeconfig !== undefined) return await checkGivenCluster(givenKubeconfig);
-  if ((await runningSupervisor(stateRoot)) !== undefined) return announce("is running already");
-  const started = performance.now();
-  await checkMachine();
-  // Remains of a killed run end here, before anything new is laid over them.
-  await stopCluster(stateRoot);
-  await buildTools(toolNames);
-  await startCluster(stateRoot, [await buildImages()]);
-  announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
-}
-
-async function checkMachine(): Promise<void> {
-  const machine = await inspectMachine(toolNames.every((name) => existsSync(toolPath(name))));
-  const problems = findProblems(machine);
-  if (problems.length > 0) throw new UserError(problems);
-  await installPackages(machine.missingPackages);
-}
-
-async function ensureTools(): Promise<void> {
-  await buildTools(toolNames);
-}
-
-async function down(): Promise<void> {
-  if (givenKubeconfig !== undefined) return console.error("CLUSTER_KUBECONFIG names a cluster that is not ours to end");
-  await stopCluster(stateRoot);
-  console.error("the cluster has ended; nothing of it runs");
-}
-
-async function checkGivenCluster(path: string): Promise<void> {
-  if (!existsSync(path)) throw new UserError([`CLUSTER_KUBECONFIG names ${path}, which does not exist`]);
-  await buildTools(["kube"]);
-  const { code, stderr } = await attempt([
-    toolPath("kube"),
-    "kubectl",
-    `--kubeconfig=${path}`,
-    "get",
-    "--raw",
-    "/readyz",
-  ]);
-  if (code !== 0) throw new UserError([`the cluster of CLUSTER_KUBECONFIG does not answer: ${stderr.trim()}`]);
-  console.error("using the cluster that CLUSTER_KUBECONFIG names; none is started");
-}
-
-function announce(state: string): void {
-  console.error(
-    `the cluster ${state}; try:\n  export KUBECONFIG=$(make -s kubeconfig)\n  ${toolPath("kube")} kubectl get nodes`,
-  );
-}
-
-class UserError extends Error {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join("\n"));
-    this.problems = problems;
-  }
-}
 
 const [name = "", ...args] = process.argv.slice(2);
 const command = commands[name];

@@ -1,6 +1,7 @@
 /** What the machine has to offer, checked before anything is changed: each lack is one line that says what to do. */
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, statfs } from "node:fs/promises";
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 
 import { cacheRoot, stateRoot } from "./paths.ts";
 import { network } from "./network.ts";
@@ -122,7 +123,8 @@ function missingPackages(): string[] {
 }
 
 async function freeBytes(folder: string): Promise<number> {
-  await mkdir(folder, { recursive: true });
-  const { bavail, bsize } = await statfs(folder);
+  let existing = folder;
+  while (!existsSync(existing)) existing = dirname(existing);
+  const { bavail, bsize } = await statfs(existing);
   return bavail * bsize;
 }

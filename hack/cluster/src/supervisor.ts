@@ -2,16 +2,17 @@
  * The one program that is the cluster. It runs as the child of an init in a PID and mount namespace of its own, so
  * the kernel ends every process, mount and network link of the cluster the moment it dies, however it dies.
  */
-import { existsSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 
 import { createCgroup } from "./cgroup.ts";
 import { components, ctr, storeCommand, type Component } from "./components.ts";
-import { writeConfigFiles } from "./config-files.ts";
+import { registriesFolder, writeConfigFiles } from "./config-files.ts";
 import { nodeName, writeCredentials } from "./credentials.ts";
 import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
 import { inClusterNetwork, layNetwork, network } from "./network.ts";
+import { ownPidNamespace } from "./processes.ts";
+import { imageNames, serveRegistry } from "./registry.ts";
 import { attempt, run } from "./shell.ts";
 import { writeStatus } from "./status.ts";
 import { keepRunning } from "./supervise.ts";
@@ -19,11 +20,12 @@ import { toolPath } from "./tools.ts";
 
 const startDeadlineMs = 120_000;
 
-export async function superviseCluster(root: string, archives: readonly string[]): Promise<never> {
+export async function superviseCluster(root: string, layouts: readonly string[]): Promise<never> {
   const layout = layoutOf(root);
   try {
     await prepare(layout);
-    await start(layout, archives);
+    serveRegistry(layouts);
+    await start(layout, layouts.flatMap(imageNames));
     await writeStatus(layout, { phase: "ready", ready: true });
   } catch (error) {
     await writeStatus(layout, { phase: "failed", ready: false, error: String(error) });
@@ -35,6 +37,7 @@ export async function superviseCluster(root: string, archives: readonly string[]
 async function prepare(layout: Layout): Promise<void> {
   await say(layout, "laying out the state folder");
   await clearState(layout);
+  await writeFile(layout.pidNamespace, ownPidNamespace());
   for (const folder of [layout.logs, layout.etcd, layout.volumes, layout.containerd])
     await mkdir(folder, { recursive: true });
   await hideMachineFolders(layout);
@@ -46,7 +49,9 @@ async function prepare(layout: Layout): Promise<void> {
 
 /** Everything of an earlier run but its images and what this run has already written. */
 async function clearState(layout: Layout): Promise<void> {
-  const kept = new Set([layout.containerd, layout.supervisorPid, layout.status].map((path) => basename(path)));
+  const kept = new Set(
+    [layout.containerd, layout.supervisorPid, layout.supervisorLog, layout.status].map((path) => basename(path)),
+  );
   for (const entry of await readdir(layout.root)) {
     if (!kept.has(entry)) await rm(join(layout.root, entry), { recursive: true, force: true });
   }
@@ -63,9 +68,9 @@ async function hideMachineFolders(layout: Layout): Promise<void> {
   }
 }
 
-async function start(layout: Layout, archives: readonly string[]): Promise<void> {
+async function start(layout: Layout, images: readonly string[]): Promise<void> {
   await say(layout, "loading images");
-  await loadImages(layout, archives);
+  await loadImages(layout, images);
   const all = components(layout);
   const startOne = (component: Component): void => keepRunning(component, layout.logs);
   // The others would only fail and back off until the API server answers.
@@ -92,28 +97,21 @@ async function start(layout: Layout, archives: readonly string[]): Promise<void>
 }
 
 /** Brings missing images into the store, and clears what a killed run left in it, before any pod could start. */
-async function loadImages(layout: Layout, archives: readonly string[]): Promise<void> {
-  const store = Bun.spawn(inClusterNetwork(storeCommand(layout)), {
-    stdout: Bun.file(join(layout.logs, "image-store.log")),
-    stderr: "inherit",
-  });
+async function loadImages(layout: Layout, images: readonly string[]): Promise<void> {
+  const log = Bun.file(join(layout.logs, "image-store.log"));
+  const store = Bun.spawn(inClusterNetwork(storeCommand(layout)), { stdout: log, stderr: log });
   try {
     await until("the image store to answer", async () => (await attempt(ctr("version"))).code === 0);
     const stale = (await run(ctr("containers", "list", "-q"))).split("\n").filter(Boolean);
     if (stale.length > 0) await run(ctr("containers", "rm", ...stale));
-    for (const archive of archives) await loadImage(layout, archive);
+    for (const image of images) {
+      await say(layout, `loading ${image}`);
+      await run(ctr("images", "pull", "--hosts-dir", registriesFolder(layout), image));
+    }
   } finally {
     store.kill();
     await store.exited;
   }
-}
-
-async function loadImage(layout: Layout, archive: string): Promise<void> {
-  const mark = join(layout.containerd, `loaded-${basename(archive)}`);
-  if (existsSync(mark)) return;
-  await say(layout, `loading ${basename(archive)}`);
-  await run(ctr("images", "import", archive));
-  await writeFile(mark, "");
 }
 
 async function kubectl(layout: Layout, ...args: string[]): Promise<number> {

@@ -1,0 +1,47 @@
+# Every target does its own set-up, can be run again at any time and picks up where a broken run left off.
+BUN := node_modules/.bin/bun
+CLUSTER := $(BUN) hack/cluster/src/main.ts
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test verify format generate cluster cluster-down kubeconfig soak
+
+help: ## What there is to run
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: setup ## Every test: unit, integration on a real API server, end to end on the local cluster
+	@$(BUN) test/run.ts $(SUITE)
+
+verify: setup ## Formats, lint, types, generated files
+	@node_modules/.bin/prettier --check --log-level warn .
+	@test -z "$$(gofmt -l hack/cluster/go)" || { echo "error: not formatted (gofmt -w): $$(gofmt -l hack/cluster/go)"; exit 1; }
+	@node_modules/.bin/oxlint --quiet
+	@node_modules/.bin/tsc -b
+	@$(BUN) packages/api/src/generate.ts --check
+	@echo "verify: clean"
+
+format: setup ## Rewrites files the way verify wants them
+	@node_modules/.bin/prettier --write --log-level warn .
+	@gofmt -w hack/cluster/go
+
+generate: setup ## Writes the files that are made from the API's schemas
+	@$(BUN) packages/api/src/generate.ts
+
+cluster: setup ## A real Kubernetes cluster on this machine (or the one that CLUSTER_KUBECONFIG names)
+	@$(CLUSTER) up
+
+cluster-down: setup ## Ends the local cluster; nothing of it is left running
+	@$(CLUSTER) down
+
+kubeconfig: setup ## Prints the path of the cluster's kubeconfig (use make -s)
+	@$(CLUSTER) kubeconfig
+
+soak: setup ## 30 minutes of what we ask of the runtime; prints memory first and last (docs/adr/0001)
+	@$(BUN) bench/soak/main.ts
+
+setup: node_modules/.package-lock.json
+
+node_modules/.package-lock.json: package.json package-lock.json $(wildcard packages/*/package.json hack/*/package.json test/package.json)
+	@command -v npm >/dev/null || { echo "error: Node.js is missing: install Node.js 20.19 or newer, with npm"; exit 1; }
+	@echo "installing npm packages"
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

@@ -1,0 +1,50 @@
+/**
+ * What we ask of the runtime, all at once and for long: a watch held and reconnected under events, an mTLS server with
+ * 200 long streams, child processes in groups of their own that are killed and reaped. Memory has to stay flat.
+ *
+ *   bun bench/soak/main.ts [minutes]
+ */
+import { startApiServer } from "@pko/testkit";
+
+import { processChurn } from "./processes.ts";
+import { streamServer } from "./streams.ts";
+import { watchUnderEvents } from "./watch.ts";
+
+const minutes = Number(process.argv[2] ?? 30);
+const streams = 200;
+/** The runtime's own caches fill in the first minute; growth is counted from there. */
+const warmUpMs = 60_000;
+
+const server = await startApiServer();
+const end = AbortSignal.timeout(minutes * 60_000);
+const started = Date.now();
+let first: number | undefined;
+
+const watch = watchUnderEvents(server, end);
+const streaming = await streamServer(streams, end);
+const processes = processChurn(end);
+const report = setInterval(() => {
+  if (first === undefined && Date.now() - started >= warmUpMs) first = residentMegabytes();
+  console.log(line());
+}, 30_000);
+
+await Promise.all([watch.done, streaming.done, processes.done]);
+clearInterval(report);
+await server.stop();
+
+console.log(line());
+const faults = [...watch.faults(), ...streaming.faults(), ...processes.faults()];
+const last = residentMegabytes();
+console.log(`resident memory: first ${first?.toFixed(1) ?? "?"} MB, last ${last.toFixed(1)} MB`);
+for (const fault of faults) console.log(`fault: ${fault}`);
+console.log(faults.length === 0 ? "no faults" : `${faults.length} faults`);
+process.exit(faults.length === 0 ? 0 : 1);
+
+function line(): string {
+  const seconds = Math.round((Date.now() - started) / 1000);
+  return `${String(seconds).padStart(5)} s  ${residentMegabytes().toFixed(1)} MB  ${watch.summary()}  ${streaming.summary()}  ${processes.summary()}`;
+}
+
+function residentMegabytes(): number {
+  return process.memoryUsage().rss / 1e6;
+}

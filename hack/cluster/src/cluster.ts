@@ -1,0 +1,73 @@
+/** The cluster that everything here runs on: the local one, or the one that the user names. */
+import { existsSync } from "node:fs";
+
+import { buildImages } from "./images.ts";
+import { layout } from "./layout.ts";
+import { runningSupervisor, startCluster, stopCluster } from "./lifecycle.ts";
+import { stateRoot } from "./paths.ts";
+import { findProblems, inspectMachine, installPackages } from "./prerequisites.ts";
+import { attempt } from "./shell.ts";
+import { buildTools, toolNames, toolPath } from "./tools.ts";
+
+/** A cluster that the user names is theirs: it is used, never started or ended. The ambient KUBECONFIG is never read. */
+export const givenKubeconfig = process.env["CLUSTER_KUBECONFIG"];
+
+export function clusterKubeconfig(): string {
+  return givenKubeconfig ?? layout(stateRoot).kubeconfig;
+}
+
+export async function clusterUp(): Promise<void> {
+  if (givenKubeconfig !== undefined) return await checkGivenCluster(givenKubeconfig);
+  if ((await runningSupervisor(stateRoot)) !== undefined) return announce("is running already");
+  const started = performance.now();
+  await checkMachine();
+  // Remains of a killed run end here, before anything new is laid over them.
+  await stopCluster(stateRoot);
+  await buildTools(toolNames);
+  await startCluster(stateRoot, [await buildImages()]);
+  announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
+}
+
+export async function clusterDown(): Promise<void> {
+  if (givenKubeconfig !== undefined) return console.error("CLUSTER_KUBECONFIG names a cluster that is not ours to end");
+  await stopCluster(stateRoot);
+  console.error("the cluster has ended; nothing of it runs");
+}
+
+async function checkMachine(): Promise<void> {
+  const machine = await inspectMachine(toolNames.every((name) => existsSync(toolPath(name))));
+  const problems = findProblems(machine);
+  if (problems.length > 0) throw new UserError(problems);
+  await installPackages(machine.missingPackages);
+}
+
+async function checkGivenCluster(path: string): Promise<void> {
+  if (!existsSync(path)) throw new UserError([`CLUSTER_KUBECONFIG names ${path}, which does not exist`]);
+  await buildTools(["kube"]);
+  const { code, stderr } = await attempt([
+    toolPath("kube"),
+    "kubectl",
+    `--kubeconfig=${path}`,
+    "get",
+    "--raw",
+    "/readyz",
+  ]);
+  if (code !== 0) throw new UserError([`the cluster of CLUSTER_KUBECONFIG does not answer: ${stderr.trim()}`]);
+  console.error("using the cluster that CLUSTER_KUBECONFIG names; none is started");
+}
+
+function announce(state: string): void {
+  console.error(`the cluster ${state}; to look at it:`);
+  console.error(`  alias kubectl="${toolPath("kube")} kubectl --kubeconfig=${clusterKubeconfig()}"`);
+}
+
+/** Something that the user can mend, a line for each. */
+export class UserError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join("\n"));
+    this.name = "UserError";
+    this.problems = problems;
+  }
+}

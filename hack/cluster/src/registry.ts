@@ -1,0 +1,64 @@
+/**
+ * A read-only image registry over OCI layouts on disk. The cluster takes it for every public registry, so manifests
+ * that name a tag like `latest`, which is looked up at each start of a pod, work where no registry can be reached.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { network } from "./network.ts";
+
+export const registryUrl = `http://${network.machine}:5000`;
+
+interface Descriptor {
+  readonly digest: string;
+  readonly mediaType: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Image names of a layout are in this annotation of its index. */
+const nameAnnotation = "org.opencontainers.image.ref.name";
+
+export function serveRegistry(layouts: readonly string[]): void {
+  Bun.serve({ hostname: network.machine, port: 5000, fetch: (request) => answer(request, layouts) });
+}
+
+export function answer(request: Request, layouts: readonly string[]): Response {
+  const { pathname, searchParams } = new URL(request.url);
+  if (pathname === "/v2/" || pathname === "/v2") return new Response("{}");
+  const [, repository = "", kind, reference = ""] = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(pathname) ?? [];
+  const digest = reference.startsWith("sha256:")
+    ? reference
+    : digestOf(`${searchParams.get("ns") ?? "docker.io"}/${repository}:${reference}`, layouts);
+  const file = digest && layouts.map((layout) => blobPath(layout, digest)).find((path) => existsSync(path));
+  if (kind === undefined || !digest || file === undefined) return unknown;
+  const headers = {
+    "content-type": kind === "manifests" ? mediaTypeOf(file) : "application/octet-stream",
+    "docker-content-digest": digest,
+    "content-length": String(Bun.file(file).size),
+  };
+  return new Response(request.method === "HEAD" ? null : Bun.file(file), { headers });
+}
+
+const unknown = Response.json({ errors: [{ code: "MANIFEST_UNKNOWN" }] }, { status: 404 });
+
+export function imageNames(layout: string): string[] {
+  return descriptors(layout).flatMap((descriptor) => descriptor.annotations?.[nameAnnotation] ?? []);
+}
+
+function digestOf(name: string, layouts: readonly string[]): string | undefined {
+  return layouts.flatMap(descriptors).find((descriptor) => descriptor.annotations?.[nameAnnotation] === name)?.digest;
+}
+
+function descriptors(layout: string): readonly Descriptor[] {
+  const index = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as { manifests: Descriptor[] };
+  return index.manifests;
+}
+
+function blobPath(layout: string, digest: string): string {
+  return join(layout, "blobs", digest.replace(":", "/"));
+}
+
+function mediaTypeOf(manifest: string): string {
+  const { mediaType } = JSON.parse(readFileSync(manifest, "utf8")) as Partial<Descriptor>;
+  return mediaType ?? "application/vnd.oci.image.manifest.v1+json";
+}

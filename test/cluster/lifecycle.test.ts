@@ -1,0 +1,126 @@
+/** The local cluster survives the death of any of its programs, and leaves nothing behind when it dies itself. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import {
+  clusterKubeconfig,
+  clusterNamespace,
+  givenKubeconfig,
+  processesIn,
+  runningSupervisor,
+  stateRoot,
+} from "@pko/cluster";
+import { kubectlFor, waitFor } from "@pko/testkit";
+
+import { nothing, remains } from "./machine.ts";
+import { cluster } from "./make.ts";
+
+const startTimeoutMs = 180_000;
+const kubectl = kubectlFor({
+  kubeconfig: clusterKubeconfig(),
+  cacheFolder: mkdtempSync(join(tmpdir(), "pko-kubectl-")),
+});
+
+const components = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubelet",
+  "kube-proxy",
+  "containerd",
+  "coredns",
+  "slirp4netns",
+  "host-path-provisioner",
+];
+
+// A cluster that the user names is not ours to kill.
+describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
+  let namespace = "";
+
+  beforeAll(async () => {
+    await cluster("down");
+    const { code, output } = await cluster("up");
+    if (code !== 0) throw new Error(output);
+    namespace = (await clusterNamespace(stateRoot)) ?? "";
+  }, startTimeoutMs);
+
+  afterAll(async () => {
+    await cluster("down");
+  });
+
+  test("says that it runs already when it is started twice", async () => {
+    const { code, output } = await cluster("up");
+    expect(code).toBe(0);
+    expect(output).toContain("running already");
+  });
+
+  test.each(components)("brings back %s after it was killed", async (name) => {
+    const before = findComponent(namespace, name);
+    process.kill(before, "SIGKILL");
+    const after = await waitFor(() => findOther(namespace, name, before), {
+      timeoutMs: 30_000,
+      what: `${name} to run again`,
+    });
+    expect(after).not.toBe(before);
+  });
+
+  test("runs pods once all its programs are back", async () => {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "after-the-kills" }, spec: podSpec };
+    await waitFor(async () => (await kubectl(["get", "--raw", "/readyz"])) === "ok", {
+      timeoutMs: 30_000,
+      what: "the API server to be ready",
+    });
+    await kubectl(["apply", "-f", "-"], { input: JSON.stringify(pod) });
+    const finished = ["wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/after-the-kills", "--timeout=50s"];
+    expect(await kubectl(finished)).toContain("condition met");
+  });
+
+  test(
+    "leaves nothing running when its supervisor is killed, and starts again over the remains",
+    async () => {
+      const running = ["create", "deployment", "left-behind", "--image=busybox", "--replicas=3", "--", "sleep", "1000"];
+      await kubectl(running);
+      await kubectl(["wait", "--for=condition=Available", "deployment/left-behind", "--timeout=50s"]);
+      const supervisor = processesIn(namespace).find(
+        ({ command }) => command.includes("supervise") && command[0] !== "tini",
+      );
+      process.kill(supervisor?.pid ?? 0, "SIGKILL");
+      await waitFor(() => processesIn(namespace).length === 0, { what: "every process to end" });
+      expect(await runningSupervisor(stateRoot)).toBeUndefined();
+
+      expect(await cluster("up")).toMatchObject({ code: 0 });
+      expect(await kubectl(["get", "pods", "--all-namespaces", "--output=name"])).toBe("");
+      namespace = (await clusterNamespace(stateRoot)) ?? "";
+    },
+    startTimeoutMs,
+  );
+
+  test("ends without a process, mount, link, route, rule or control group left, and can be ended twice", async () => {
+    expect(await cluster("down")).toMatchObject({ code: 0 });
+    expect(remains(namespace)).toEqual(nothing);
+    expect(await cluster("down")).toMatchObject({ code: 0 });
+  });
+});
+
+const podSpec = {
+  restartPolicy: "Never",
+  containers: [{ name: "true", image: "busybox", command: ["true"] }],
+};
+
+function findComponent(namespace: string, name: string): number {
+  const pid = findOther(namespace, name, -1);
+  if (pid === undefined) throw new Error(`${name} does not run`);
+  return pid;
+}
+
+/** `nsenter` becomes the program it starts, so the program's own name is all that is left on its command line. */
+function findOther(namespace: string, name: string, other: number): number | undefined {
+  const isIt = (command: readonly string[]): boolean =>
+    command[0]?.endsWith(`/${name}`) === true ||
+    command[0] === name ||
+    (command[0]?.endsWith("/kube") === true && command[1] === name);
+  return processesIn(namespace).find(({ pid, command }) => pid !== other && isIt(command))?.pid;
+}
