@@ -1,6 +1,7 @@
 /** A kind's reference page, in Markdown. */
 import { rootSchema, type KindDefinition } from "../crd/definition.ts";
 import type { StructuralSchema } from "../crd/structural.ts";
+import { unused } from "../shared/template-metadata.ts";
 
 export function referencePage(definition: KindDefinition): string {
   const root = rootSchema(definition);
@@ -28,23 +29,32 @@ function fieldsSection(name: string, schema: StructuralSchema): string {
   return [`## ${name}`, escaped(schema.description ?? ""), lines.join("\n")].join("\n\n");
 }
 
-/** Fields that were told already, with the path where. */
+/** Objects that were told already: their fields, with the path where. */
 type Told = Map<string, string>;
 
-/** One line for every field below `path`. In a path, `*` stands for any key and `[]` for any entry. */
+/** A line for every field below `path`. In a path, `*` stands for any key and `[]` for any entry. */
 function* fieldLines(path: string, schema: StructuralSchema, told: Told): Iterable<string> {
   if (schema.items) yield* fieldLines(`${path}[]`, schema.items, told);
   if (schema.additionalProperties) yield* fieldLines(`${path}.*`, schema.additionalProperties, told);
-  if (!schema.properties) return;
-  const fields = JSON.stringify(schema.properties);
-  const before = told.get(fields);
-  if (before) yield `- \`${path}\` has the fields of \`${before}\`.`;
-  if (before) return;
-  told.set(fields, path);
-  for (const [name, child] of Object.entries(schema.properties)) {
-    yield fieldLine(`${path}.${name}`, child, schema.required?.includes(name) ?? false);
-    yield* fieldLines(`${path}.${name}`, child, told);
+  const fields = Object.entries(schema.properties ?? {});
+  for (const [name, child] of fields.filter(([, { description }]) => description !== unused)) {
+    const before = toldBefore(`${path}.${name}`, child, told);
+    const like = before ? ` Its fields are those of \`${before}\`.` : "";
+    yield fieldLine(`${path}.${name}`, child, schema.required?.includes(name) ?? false) + like;
+    if (!before) yield* fieldLines(`${path}.${name}`, child, told);
   }
+  const without = fields.filter(([, { description }]) => description === unused).map(([name]) => `\`${path}.${name}\``);
+  if (without.length > 0) yield `- ${without.join(", ")}: ${unused}`;
+}
+
+/** Where an object with the same fields was told, if it was. */
+function toldBefore(path: string, schema: StructuralSchema, told: Told): string | undefined {
+  const content = schema.items ?? schema.additionalProperties ?? schema;
+  if (!content.properties) return undefined;
+  const fields = JSON.stringify(content.properties);
+  const before = told.get(fields);
+  if (!before) told.set(fields, path);
+  return before;
 }
 
 function fieldLine(path: string, schema: StructuralSchema, required: boolean): string {

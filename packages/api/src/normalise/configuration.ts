@@ -22,7 +22,7 @@ type FieldItem = ConfigItem & { readonly field: string };
 
 export function configOf(spec: Fields, scope: Scope): ConfigItem[] {
   const found = new Map<string, FieldItem>();
-  for (const item of [...inline(spec, scope), ...fromConfigMaps(spec, scope), ...secret(spec, scope)]) {
+  for (const item of [...inlineItems(spec, scope), ...configMapItems(spec, scope), ...secretItems(spec, scope)]) {
     checkOnce(item, found.get(item.key), scope);
     found.set(item.key, item);
   }
@@ -33,11 +33,14 @@ export function configOf(spec: Fields, scope: Scope): ConfigItem[] {
 function checkOnce(item: FieldItem, earlier: FieldItem | undefined, { findings }: Scope): void {
   if (item.key === "") findings.problem(item.field, { message: "has an empty key", remedy: "name the key" });
   // The two spellings of configRef may say the same.
-  if (!earlier || JSON.stringify(earlier.from) === JSON.stringify(item.from)) return;
+  if (!earlier || isSame(earlier, item)) return;
   findings.problem(item.field, { message: `sets ${item.key}, which ${earlier.field} sets too`, remedy: "keep one" });
 }
 
-function* inline({ config }: Fields, { findings }: Scope): Iterable<FieldItem> {
+const isSame = (one: ConfigItem, other: ConfigItem): boolean =>
+  one.secret === other.secret && JSON.stringify(one.from) === JSON.stringify(other.from);
+
+function* inlineItems({ config }: Fields, { findings }: Scope): Iterable<FieldItem> {
   for (const [key, value] of Object.entries(config ?? {})) {
     const field = `spec.config.${key}`;
     if (value === null) findings.problem(field, { message: "has no value", remedy: "give it one, or remove the key" });
@@ -45,7 +48,7 @@ function* inline({ config }: Fields, { findings }: Scope): Iterable<FieldItem> {
   }
 }
 
-function* fromConfigMaps(spec: Fields, scope: Scope): Iterable<FieldItem> {
+function* configMapItems(spec: Fields, scope: Scope): Iterable<FieldItem> {
   for (const spelling of ["configRef", "configRefs"] as const) {
     for (const [key, { name, key: dataKey, json = false }] of Object.entries(spec[spelling] ?? {})) {
       const field = `spec.${spelling}.${key}`;
@@ -55,7 +58,7 @@ function* fromConfigMaps(spec: Fields, scope: Scope): Iterable<FieldItem> {
   }
 }
 
-function* secret({ secrets, secretsRef }: Fields, scope: Scope): Iterable<FieldItem> {
+function* secretItems({ secrets, secretsRef }: Fields, scope: Scope): Iterable<FieldItem> {
   if (secrets && Object.keys(secrets).length > 0) {
     scope.findings.advise("spec.secrets", { message: "holds secrets in plain text", remedy: "use secretsRef" });
   }

@@ -48,7 +48,14 @@ const incomprehensible: Problem = {
   remedy: "compare it with the docs",
 };
 
-/** For a condition or an event: one line for each problem. */
+const mostTold = 20;
+/** A condition's message holds 32,768 characters, and users' own keys may be long. */
+const longestTold = 8000;
+
+/** For a condition or an event: one line for each problem, within bounds. */
 export function describeProblems(problems: readonly Problem[]): string {
-  return problems.map((problem) => `${problem.field}: ${sentence(problem)}`).join("\n");
+  const lines = problems.slice(0, mostTold).map((problem) => `${problem.field}: ${sentence(problem)}`);
+  if (problems.length > mostTold) lines.push(`and ${problems.length - mostTold} more`);
+  const told = lines.join("\n");
+  return told.length > longestTold ? `${told.slice(0, longestTold)}…` : told;
 }

@@ -323,6 +323,53 @@ describe("advice", () => {
   }
 });
 
+describe("problems", () => {
+  const outcomeOf = (spec: Record<string, unknown>) => {
+    const outcome = normaliseStack(stack(spec));
+    return outcome.ok ? [] : outcome.problems;
+  };
+
+  test("are told all at once", () => {
+    const spec = {
+      projectRepo: "http://host/repo",
+      branch: "a b",
+      config: { a: null },
+      envRefs: { A: { type: "FS", filesystem: { path: "/" } } },
+      prerequisites: [{ name: "web" }],
+      resyncFrequencySeconds: -1,
+      updateTemplate: { spec: { type: "up" } },
+    };
+    expect(outcomeOf(spec).map(({ field }) => field)).toEqual([
+      "spec.projectRepo",
+      "spec.branch",
+      "spec.envRefs.A.type",
+      "spec.config.a",
+      "spec.prerequisites[0].name",
+      "spec.resyncFrequencySeconds",
+      "spec.updateTemplate.spec.type",
+    ]);
+  });
+
+  test("fit into a condition's message, however many there are", () => {
+    const refs = Array.from({ length: 2000 }, (_, index) => [`A${index}${"x".repeat(900)}`, { type: "Env" }] as const);
+    const message = describeProblems(outcomeOf({ envRefs: Object.fromEntries(refs) }));
+    expect(message.length).toBeLessThan(32_768);
+    expect(describeProblems(outcomeOf({ envs: Array.from({ length: 30 }, () => "_") }))).toEndWith("and 10 more");
+  });
+
+  test("never hold a secret that was written in the wrong place", () => {
+    const spec = {
+      projectRepo: "http://user:hunter2@host/repo",
+      branch: "main",
+      secrets: { a: "hunter2" },
+      config: { a: "hunter2" },
+      gitAuth: { accessToken: { type: "Literal", literal: { value: "hunter2" } } },
+    };
+    expect(outcomeOf(spec).length).toBeGreaterThan(2);
+    expect(JSON.stringify(normaliseStack(stack(spec)))).not.toContain("hunter2");
+  });
+});
+
 describe("what is no Stack at all", () => {
   const garbage: unknown[] = [undefined, null, 0, "", [], {}, { spec: null }, { metadata: {}, spec: [] }, () => 1, 1n];
   for (const [index, value] of garbage.entries()) {

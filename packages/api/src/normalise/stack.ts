@@ -62,24 +62,21 @@ export function normaliseStack(stack: unknown): Normalised<NormalStack> {
   return findings.outcome(shape && normalForm(shape, findings));
 }
 
+/** Every part is looked at, though one has problems: all of them are told at once. */
 function normalForm({ metadata, spec }: Static<typeof StackShape>, findings: Findings): NormalStack | undefined {
   const scope: Scope = { name: metadata.name, namespace: metadata.namespace ?? "", findings };
   checkNames(spec, scope);
   adviseOnFields(spec, scope);
-  const inputs = inputsOf(spec, scope);
   const source = sourceOf(spec, scope);
-  if (!source) return undefined;
-  return {
-    name: scope.name,
-    namespace: scope.namespace,
-    stackName: spec.stack,
-    source,
-    ...inputs,
+  const parts = {
+    ...inputsOf(spec, scope),
     ...conductOf(spec),
     resync: resyncOf(spec, scope),
     workspace: workspaceOf(spec, scope),
     update: updateSettingsOf(spec, scope),
   };
+  if (!source) return undefined;
+  return { name: scope.name, namespace: scope.namespace, stackName: spec.stack, source, ...parts };
 }
 
 function checkNames({ stack }: StackSpec, { name, findings }: Scope): void {

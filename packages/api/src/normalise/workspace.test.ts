@@ -19,6 +19,8 @@ describe("a Workspace", () => {
     });
   });
 
+  test("needs no spec", () => expect(normaliseWorkspace({ metadata: { name: "web" } }).ok).toBe(true));
+
   test("takes root's image with the baseline profile", () => {
     expect(normaliseWorkspace(workspace({ securityProfile: "baseline" }))).toMatchObject({
       value: { image: "pulumi/pulumi:latest" },

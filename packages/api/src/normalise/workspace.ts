@@ -1,7 +1,7 @@
 /** A Workspace in one form, with its defaults, for its controller. Pure; never throws, whatever it is given. */
 import { Type, type Static } from "typebox";
 
-import type { JsonValue } from "../schema/field.ts";
+import { optional, type JsonValue } from "../schema/field.ts";
 import { defaultImages, defaultRequests, securityProfiles, type SecurityProfile } from "../workspace/pod-facts.ts";
 import { WorkspaceSpec } from "../workspace/spec.ts";
 import { Findings, type Normalised } from "./findings.ts";
@@ -67,7 +67,7 @@ export interface NormalWorkspace {
   readonly stacks: readonly NormalWorkspaceStack[];
 }
 
-const WorkspaceShape = Type.Object({ metadata: NamedMetadata, spec: WorkspaceSpec });
+const WorkspaceShape = Type.Object({ metadata: NamedMetadata, spec: optional(WorkspaceSpec) });
 
 export function normaliseWorkspace(workspace: unknown): Normalised<NormalWorkspace> {
   const findings = new Findings("workspace");
@@ -76,7 +76,7 @@ export function normaliseWorkspace(workspace: unknown): Normalised<NormalWorkspa
 }
 
 function normalForm(
-  { metadata, spec }: Static<typeof WorkspaceShape>,
+  { metadata, spec = {} }: Static<typeof WorkspaceShape>,
   findings: Findings,
 ): NormalWorkspace | undefined {
   if (!isServicePrefix(metadata.name)) {

@@ -3,7 +3,7 @@ import { Type, type Static } from "typebox";
 
 import { flag, int64, labels, listOf, optional, text, texts, time } from "../schema/field.ts";
 
-const unused = "Accepted for compatibility; has no effect.";
+export const unused = "Accepted for compatibility; has no effect.";
 
 const OwnerReference = Type.Object(
   {
