@@ -172,10 +172,11 @@ describe("which calls are sent again after their connection was cut", () => {
     });
   }
 
-  test("a second attempt uses a connection of its own", async () => {
+  test("a second attempt uses a connection of its own, and so does what is sent but once", async () => {
     const { client, clock, sent } = rig([cut(), ok]);
     await outcome(clock, client.get(builtin.configMaps, ref));
-    expect(sent.map(({ freshConnection }) => freshConnection)).toEqual([false, true]);
+    await outcome(clock, client.create(builtin.configMaps, configMap));
+    expect(sent.map(({ freshConnection }) => freshConnection)).toEqual([false, true, true]);
   });
 
   for (const [name, answer] of [
@@ -256,6 +257,12 @@ describe("refused credentials", () => {
     expect(await outcome(clock, client.create(builtin.configMaps, configMap))).toEqual(configMap);
     expect(refreshes).toEqual([false, true]);
     expect(sent[1]?.headers["authorization"]).toBe("Bearer new-token");
+  });
+
+  test("and the new ones are kept for the attempts that follow", async () => {
+    const { client, clock, refreshes } = rig([failure(401), failure(500), ok]);
+    expect(await outcome(clock, client.get(builtin.configMaps, ref))).toEqual(configMap);
+    expect(refreshes).toEqual([false, true, false]);
   });
 
   test("and not for ever", async () => {

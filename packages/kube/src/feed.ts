@@ -26,7 +26,7 @@ export interface FeedTiming {
   readonly graceMs: number;
   /** How soon a watch must begin, and a page of a list must be there. */
   readonly answerMs: number;
-  /** The part of its time that a feed may spend comparing: with very many objects, it does so more rarely. */
+  /** The part of its time that a feed may spend comparing: it does so more rarely once that takes half a second. */
   readonly comparingShare: number;
   readonly restartMinMs: number;
   readonly restartMaxMs: number;
@@ -37,7 +37,7 @@ export const productionTiming: FeedTiming = {
   watchMaxMs: 30_000,
   graceMs: 5000,
   answerMs: 10_000,
-  comparingShare: 0.01,
+  comparingShare: 0.02,
   restartMinMs: 200,
   restartMaxMs: 10_000,
 };
@@ -109,7 +109,10 @@ export class Feed<T extends KubeObject> {
     this.#failures++;
     const isStuck = this.#failures >= failuresBeforeList && !isTooManyRequests(error);
     if (isExpired(error) || isStuck) this.#position = undefined;
-    this.#options.onError(error, isExpired(error) ? "the watch is too far behind" : "the watch broke");
+    this.#options.onError(
+      error,
+      isExpired(error) ? "too far behind the API server" : "out of touch with the API server",
+    );
   }
 
   /** The store is in use and the watch works: a comparison that fails now is only due again after the next watch. */

@@ -23,3 +23,4 @@ export * from "./queue.ts";
 export * from "./reflector.ts";
 export * from "./resource.ts";
 export * from "./store.ts";
+export { productionTiming, type FeedTiming } from "./feed.ts";

@@ -93,21 +93,24 @@ async function withRetries<T>(
   run: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
   const { clock } = settings;
-  const endsAt = clock.now() + (call.options?.timeoutMs ?? settings.timeoutMs);
+  const { signal, timeoutMs: allowedMs = settings.timeoutMs, freshConnection: asked = false } = call.options ?? {};
+  const endsAt = clock.now() + allowedMs;
+  let wasRefused = false;
   let refresh = false;
   for (let count = 1; ; count++) {
     const timeoutMs = Math.min(settings.attemptTimeoutMs, endsAt - clock.now());
-    const freshConnection = count > 1 || (call.options?.freshConnection ?? false);
+    // The server may just be closing a pooled connection: what is sent once only does not take the risk.
+    const freshConnection = count > 1 || !call.repeatable || asked;
     try {
       return await run({ timeoutMs, refresh, freshConnection });
     } catch (cause) {
       const error = explain(call, cause);
-      const expired: boolean = isUnauthorized(error) && !refresh;
-      refresh ||= expired;
-      const delay = expired ? 0 : retryDelay({ error, attempt: count, repeatable: call.repeatable }, settings.retry);
+      refresh = isUnauthorized(error) && !wasRefused;
+      wasRefused ||= refresh;
+      const delay = refresh ? 0 : retryDelay({ error, attempt: count, repeatable: call.repeatable }, settings.retry);
       if (delay === undefined || clock.now() + delay >= endsAt) throw error;
-      await sleep(clock, delay, call.options?.signal);
-      call.options?.signal?.throwIfAborted();
+      await sleep(clock, delay, signal);
+      signal?.throwIfAborted();
     }
   }
 }

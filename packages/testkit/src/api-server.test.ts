@@ -1,6 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { sharedApiServer } from "./shared-api-server.ts";
+
+// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 test("the shared API server is one and the same for every test", async () => {
   const server = await sharedApiServer();

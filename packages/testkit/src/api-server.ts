@@ -9,6 +9,7 @@ import { connect, staticCredentials, type Client, type ConnectOptions, type Cred
 
 import { spawnChild, type ChildProcess } from "./child-process.ts";
 import { freePort } from "./free-port.ts";
+import { kubeconfigText } from "./kubeconfig-text.ts";
 import { kubectlFor, type Kubectl } from "./kubectl.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -45,7 +46,17 @@ const folderPrefix = "pko-apiserver-";
 export async function startApiServer(): Promise<ApiServer> {
   if (!existsSync(toolPath("kube"))) throw new Error("the tests' API server is not built yet: `make test` builds it");
   await removeLeftovers();
-  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`));
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start(await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`)));
+    } catch (error) {
+      // Between our finding a port free and its use, another test run may have taken it.
+      if (attempt === 3 || !String(error).includes("address already in use")) throw error;
+    }
+  }
+}
+
+async function start(folder: string): Promise<ApiServer> {
   const layout = await prepare(folder);
   const etcd = spawnChild({ command: etcdCommand(layout), logFile: join(folder, "etcd.log") });
   let apiServer = spawnApiServer(layout);
@@ -102,8 +113,8 @@ async function removeLeftovers(): Promise<void> {
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
-  } catch {
-    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
@@ -139,17 +150,11 @@ async function prepare(folder: string): Promise<Layout> {
   return { folder, url, port, etcdPort, etcdPeerPort, authority, admin, kubeconfig };
 }
 
-/** JSON is YAML. Paths are relative: to the file's folder. */
+/** Its paths are relative to the file's folder. */
 function adminKubeconfig(server: string): string {
-  const cluster = { server, "certificate-authority": "authority.crt" };
-  const user = { "client-certificate": "admin.crt", "client-key": "admin.key" };
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "testkit", cluster }],
-    users: [{ name: "admin", user }],
-    contexts: [{ name: "testkit", context: { cluster: "testkit", user: "admin" } }],
-    "current-context": "testkit",
+  return kubeconfigText({
+    cluster: { server, "certificate-authority": "authority.crt" },
+    user: { "client-certificate": "admin.crt", "client-key": "admin.key" },
   });
 }
 

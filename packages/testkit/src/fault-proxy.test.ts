@@ -1,10 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { builtin, connect, isNotFound, type Client } from "@pko/kube";
 
 import { faultProxy, type FaultProxy } from "./fault-proxy.ts";
 import { testNamespace, type TestNamespace } from "./namespace.ts";
 import { waitFor } from "./wait-for.ts";
+
+// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 let namespace: TestNamespace;
 let proxy: FaultProxy;

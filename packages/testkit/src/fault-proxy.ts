@@ -10,6 +10,7 @@ import { staticCredentials, type Credentials } from "@pko/kube";
 
 import { filterEvents, type EventRule } from "./event-filter.ts";
 import { freePort } from "./free-port.ts";
+import { kubeconfigText } from "./kubeconfig-text.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
 import { statusBody } from "./status-body.ts";
 import { streamingServer } from "./streaming-server.ts";
@@ -51,6 +52,8 @@ export interface FaultProxy
   readonly ca: string;
   /** Credentials for the API server by way of the proxy. Requests without a token of their own act as the target's. */
   readonly credentials: Credentials;
+  /** The text of a kubeconfig with these, for a process of its own. */
+  readonly kubeconfig: string;
   /** All requests so far, in the order of their arrival. */
   readonly requests: readonly ProxiedRequest[];
   readonly writes: readonly ProxiedRequest[];
@@ -83,6 +86,10 @@ export async function faultProxy(target: Credentials): Promise<FaultProxy> {
     url,
     ca: authority.cert,
     credentials: staticCredentials({ server: url, tls: { ca: authority.cert } }),
+    kubeconfig: kubeconfigText({
+      cluster: { server: url, "certificate-authority-data": Buffer.from(authority.cert).toString("base64") },
+      user: {},
+    }),
     requests: journal.requests,
     get writes() {
       return journal.requests.filter(({ isWrite }) => isWrite);

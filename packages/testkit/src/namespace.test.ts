@@ -1,8 +1,11 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { builtin } from "@pko/kube";
 
 import { testNamespace } from "./namespace.ts";
+
+// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 test("a test's namespace goes with all it holds, finalizers or not", async () => {
   const namespace = await testNamespace();

@@ -1,5 +1,5 @@
 /** The client against a real API server. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect as dial, type AddressInfo, type Socket } from "node:net";
@@ -21,6 +21,9 @@ import {
 } from "@pko/kube";
 import { aManifest, faultProxy, having, inNamespace, labelled, sharedApiServer, testNamespace } from "@pko/testkit";
 import type { TestNamespace } from "@pko/testkit";
+
+// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 let space: TestNamespace;
 let client: Client;

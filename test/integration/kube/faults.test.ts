@@ -1,5 +1,5 @@
 /** Whatever happens between a reflector and a real API server, the store equals it soon again, and the change is told. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,9 @@ import { startApiServer, waitFor } from "@pko/testkit";
 
 import { robotOf } from "./robot.ts";
 import { setStage } from "./reflected.ts";
+
+// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 const isWatch = ({ verb }: { verb: string }): boolean => verb === "watch";
 
