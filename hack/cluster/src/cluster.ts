@@ -20,9 +20,9 @@ export async function clusterUp(): Promise<void> {
   if (givenKubeconfig !== undefined) return await checkGivenCluster(givenKubeconfig);
   if ((await runningSupervisor(stateRoot)) !== undefined) return announce("is running already");
   const started = performance.now();
-  await checkMachine();
-  // Remains of a killed run end here, before anything new is laid over them.
+  // What the kernel still takes apart of a killed run would pass for another cluster.
   await stopCluster(stateRoot);
+  await checkMachine();
   await buildTools(toolNames);
   await startCluster(stateRoot, [await buildImages()]);
   announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);

@@ -68,8 +68,11 @@ async function explainFailure(layout: Layout): Promise<string> {
 export async function stopCluster(root: string): Promise<void> {
   const pid = await runningSupervisor(root);
   if (pid !== undefined) process.kill(pid, "SIGKILL");
-  await waitUntilGone(await clusterNamespace(root));
-  await rm(layoutOf(root).supervisorPid, { force: true });
+  const namespace = await clusterNamespace(root);
+  // Without one, nothing was ever started from this folder: what else the machine has is someone else's.
+  if (namespace !== undefined) await waitUntilGone(namespace);
+  const { supervisorPid, pidNamespace } = layoutOf(root);
+  for (const file of [supervisorPid, pidNamespace]) await rm(file, { force: true });
 }
 
 /** By which each process of the cluster is known, also after the supervisor's death. */
@@ -78,7 +81,7 @@ export async function clusterNamespace(root: string): Promise<string | undefined
 }
 
 /** The kernel takes namespaces apart in its own time; a start right after would stumble over what is left. */
-async function waitUntilGone(namespace: string | undefined): Promise<void> {
+async function waitUntilGone(namespace: string): Promise<void> {
   const deadline = Date.now() + endDeadlineMs;
   for (let left = remains(namespace); left !== undefined; left = remains(namespace)) {
     if (Date.now() > deadline)
@@ -87,11 +90,9 @@ async function waitUntilGone(namespace: string | undefined): Promise<void> {
   }
 }
 
-function remains(namespace: string | undefined): string | undefined {
-  if (namespace !== undefined) {
-    const [process] = processesIn(namespace);
-    if (process !== undefined) return `process ${process.pid}`;
-  }
+function remains(namespace: string): string | undefined {
+  const [process] = processesIn(namespace);
+  if (process !== undefined) return `process ${process.pid}`;
   if (existsSync(`/sys/class/net/${network.cable}`)) return `the network link ${network.cable}`;
   return removeCgroup() ? undefined : "a control group";
 }
