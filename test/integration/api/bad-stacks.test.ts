@@ -3,17 +3,19 @@ import { describeProblems, normaliseStack } from "@pko/api";
 import type { Stack } from "@pko/api";
 import { isInvalid, type ApiError } from "@pko/kube";
 import type { ApiServer } from "@pko/testkit";
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { misshapenStacks, misspeltStacks, refusedStacks } from "./bad-stacks.ts";
-import { apiServerWithApi, stacks } from "./install.ts";
+import { apiServerWithApi, patience, stacks } from "./install.ts";
 import { stalledStacks } from "./stalled-stacks.ts";
+
+setDefaultTimeout(patience);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-});
+}, patience);
 
 /** What the API server says against it, or undefined. */
 async function refusalOf(object: object): Promise<string | undefined> {

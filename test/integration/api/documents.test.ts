@@ -2,11 +2,13 @@
 import { describeProblems, normaliseStack } from "@pko/api";
 import type { Program, Stack } from "@pko/api";
 import { testNamespace, type ApiServer } from "@pko/testkit";
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { documentMeanings } from "./document-meanings.ts";
 import { documentFiles, documentNamespaces, type DocumentObject } from "./documents.ts";
-import { apiServerWithApi, programs, stacks } from "./install.ts";
+import { apiServerWithApi, patience, programs, stacks } from "./install.ts";
+
+setDefaultTimeout(patience);
 
 let server: ApiServer;
 
@@ -15,7 +17,7 @@ beforeAll(async () => {
   const namespaces = documentNamespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
   const list = { apiVersion: "v1", kind: "List", items: namespaces };
   await server.kubectl(["apply", "--filename", "-"], { input: JSON.stringify(list) });
-});
+}, patience);
 
 test("there are 24 files", () => expect(documentFiles).toHaveLength(24));
 

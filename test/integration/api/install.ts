@@ -14,6 +14,9 @@ export const pathTo = (path: string): string => fileURLToPath(new URL(path, impo
 
 export const quickstart = pathTo("../../../deploy/quickstart/install.yaml");
 
+/** How long a test or the start of the API server may take on a machine that is busy, in milliseconds. */
+export const patience = 120_000;
+
 /** Of Flux and Argo CD. */
 const otherKinds = ["gitrepositories.source.toolkit.fluxcd.io", "applications.argoproj.io"];
 
@@ -31,8 +34,11 @@ async function install(): Promise<ApiServer> {
   await server.kubectl(["wait", "crd", ...kinds, "--for=condition=Established", "--timeout=30s"]);
   // Established kinds are served a moment before their storage is.
   const list = ["get", kinds.join(","), "--all-namespaces"];
-  await waitFor(async () => (await server.kubectl(list)) !== undefined, { what: "the kinds to be served" });
-  await waitFor(async () => policyIsInForce(server), { what: "the admission policy to be in force" });
+  await waitFor(async () => (await server.kubectl(list)) !== undefined, {
+    timeoutMs: patience / 4,
+    what: "the kinds to be served",
+  });
+  await waitFor(async () => policyIsInForce(server), { timeoutMs: patience / 4, what: "the policy to be in force" });
   return server;
 }
 

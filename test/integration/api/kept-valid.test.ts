@@ -3,15 +3,17 @@ import { normaliseStack } from "@pko/api";
 import type { Stack, StackSpec } from "@pko/api";
 import { resource } from "@pko/kube";
 import { startApiServer, testNamespace, waitFor, type ApiServer } from "@pko/testkit";
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { apiServerWithApi, quickstart, stacks } from "./install.ts";
+import { apiServerWithApi, patience, quickstart, stacks } from "./install.ts";
+
+setDefaultTimeout(patience);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-});
+}, patience);
 
 const secret = (fields: object = {}) => ({ type: "Secret", secret: { name: "s", key: "k", ...fields } });
 const git = { stack: "dev", projectRepo: "https://host/repo", branch: "main" };
@@ -135,10 +137,10 @@ test("a Stack that was let in before can still be reported on and deleted", asyn
       ...stackOf({ stack: "dev", branch: "main", envRefs: { A: { type: "Env", env: { name: "HOME" } } } }, "default"),
       metadata: { name, namespace: "default", finalizers: ["finalizer.stack.pulumi.com"] },
     };
-    await waitFor(async () => own.client.create(stacks, old), { what: "Stacks to be served" });
+    await waitFor(async () => own.client.create(stacks, old), { timeoutMs: patience / 4, what: "Stacks to be served" });
     await own.kubectl(["apply", "--filename", quickstart]);
     const ref = { name, namespace: "default" };
-    await waitFor(async () => isRefused(own, old), { what: "the new rules to be in force" });
+    await waitFor(async () => isRefused(own, old), { timeoutMs: patience / 4, what: "the rules to be in force" });
 
     const status = { observedGeneration: 1 };
     await own.client.patch(stacks, ref, { patch: { type: "merge", body: { status } }, subresource: "status" });
@@ -150,7 +152,7 @@ test("a Stack that was let in before can still be reported on and deleted", asyn
   } finally {
     await own.stop();
   }
-}, 60_000);
+});
 
 async function isRefused(own: ApiServer, stack: Stack): Promise<boolean> {
   const copy = { ...stack, metadata: { name: "copy", namespace: "default" } };

@@ -3,17 +3,19 @@ import { normaliseStack } from "@pko/api";
 import type { Stack } from "@pko/api";
 import { isInvalid } from "@pko/kube";
 import type { ApiServer } from "@pko/testkit";
-import { beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { documentFiles } from "./documents.ts";
-import { apiServerWithApi, stacks } from "./install.ts";
+import { apiServerWithApi, patience, stacks } from "./install.ts";
 import { mutated, numbersFrom } from "./mutations.ts";
+
+setDefaultTimeout(patience);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-});
+}, patience);
 
 const secret = { type: "Secret", secret: { name: "s", key: "k", namespace: "default" } };
 
@@ -89,7 +91,7 @@ test("what the API server refuses, the normaliser refuses too", async () => {
   }
   expect(refused).toBeGreaterThan(amount / 4);
   expect(disagreements).toEqual([]);
-}, 60_000);
+});
 
 async function isRefused(stack: Stack): Promise<boolean> {
   try {

@@ -2,9 +2,11 @@
 import type { Program, Update, UpdateSpec, Workspace } from "@pko/api";
 import { isInvalid } from "@pko/kube";
 import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { apiServerWithApi, programs, updates, workspaces } from "./install.ts";
+import { apiServerWithApi, patience, programs, updates, workspaces } from "./install.ts";
+
+setDefaultTimeout(patience);
 
 let server: ApiServer;
 let namespace: TestNamespace;
@@ -12,9 +14,9 @@ let namespace: TestNamespace;
 beforeAll(async () => {
   server = await apiServerWithApi();
   namespace = await testNamespace();
-});
+}, patience);
 
-afterAll(async () => namespace.remove());
+afterAll(async () => namespace.remove(), patience);
 
 async function refusal(attempt: Promise<unknown>): Promise<string> {
   try {
@@ -42,7 +44,7 @@ describe("an Update", () => {
   beforeAll(async () => {
     const update: Update = { apiVersion: updates.apiVersion, kind: updates.kind, metadata: ref(), spec };
     await server.client.create(updates, update, { fieldValidation: "Strict" });
-  });
+  }, patience);
 
   const changes: [string, object][] = [
     ["type", { type: "destroy" }],

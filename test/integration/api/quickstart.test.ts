@@ -1,16 +1,18 @@
 /** What users type first: install, explain, list. */
 import { customResourceDefinitions } from "@pko/api";
 import { testNamespace, type ApiServer } from "@pko/testkit";
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 
-import { apiServerWithApi, pathTo, quickstart, stacks } from "./install.ts";
+import { apiServerWithApi, pathTo, patience, quickstart, stacks } from "./install.ts";
+
+setDefaultTimeout(patience);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-});
+}, patience);
 
 test("the quickstart manifest goes in by plain kubectl apply, again and again", async () => {
   await server.kubectl(["apply", "--filename", quickstart]);
