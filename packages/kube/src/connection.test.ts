@@ -248,6 +248,8 @@ describe("deadlines", () => {
     const clock = manualClock();
     const client = connect({ server: "https://api", access: () => new Promise(() => {}) }, { clock });
     expect(await outcome(clock, client.get(builtin.configMaps, ref))).toBeInstanceOf(ConnectionError);
+    const watching = Array.fromAsync(client.watch(builtin.configMaps, { resourceVersion: "7" }));
+    expect(await outcome(clock, watching)).toBeInstanceOf(ConnectionError);
   });
 });
 

@@ -1,4 +1,5 @@
 /** Work that ends in time: when the clock or the caller says so, whatever it waits for. */
+import { onAbort } from "./abort.ts";
 import type { Clock } from "./clock.ts";
 
 export interface Limits {
@@ -26,18 +27,15 @@ export interface Deadline {
 
 export function startDeadline(limits: Limits): Deadline {
   const controller = new AbortController();
-  const parent = limits.signal;
-  const follow = (): void => controller.abort(parent?.reason);
   const stopClock = limits.clock.after(limits.ms, () => controller.abort(new DeadlineError(limits.ms)));
-  if (parent?.aborted) follow();
-  else parent?.addEventListener("abort", follow, { once: true });
+  const unlink = onAbort(limits.signal, (reason) => controller.abort(reason));
   return {
     signal: controller.signal,
     stopClock,
     abort: (reason) => controller.abort(reason),
     release() {
       stopClock();
-      parent?.removeEventListener("abort", follow);
+      unlink();
     },
   };
 }
@@ -45,19 +43,21 @@ export function startDeadline(limits: Limits): Deadline {
 export async function withDeadline<T>(limits: Limits, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const deadline = startDeadline(limits);
   try {
-    return await Promise.race([work(deadline.signal), aborted(deadline.signal)]);
+    return await orAborted(work(deadline.signal), deadline.signal);
   } finally {
     deadline.release();
   }
 }
 
-/** Never resolves. Lets us go on though the work ignores its signal. */
-async function aborted(signal: AbortSignal): Promise<never> {
-  return await new Promise((_, reject) => {
-    const fail = (): void => reject(asError(signal.reason));
-    if (signal.aborted) fail();
-    else signal.addEventListener("abort", fail, { once: true });
-  });
+/** The work's outcome, or the signal's reason as soon as that aborts: also when the work itself ignores it. */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const unlink = onAbort(signal, (reason) => aborted.reject(asError(reason)));
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    unlink();
+  }
 }
 
 export function asError(reason: unknown): Error {

@@ -1,7 +1,7 @@
 /** A reflector: a store of one kind's objects that stays equal to the API server whatever happens between them. */
 import type { Client } from "./client.ts";
 import { systemClock, type Clock } from "./clock.ts";
-import { asError } from "./deadline.ts";
+import { orAborted } from "./deadline.ts";
 import { Feed, productionTiming, type FeedOptions, type FeedTiming } from "./feed.ts";
 import { IndexedStore, type Indexers } from "./indexed-store.ts";
 import type { KubeObject, Resource } from "./resource.ts";
@@ -62,7 +62,9 @@ export function reflector<T extends KubeObject>(
     async run(signal) {
       await Promise.all(feeds.map((feed) => feed.run(signal)));
     },
-    waitForSync: (signal) => orAborted(synced.promise, signal),
+    async waitForSync(signal) {
+      await (signal ? orAborted(synced.promise, signal) : synced.promise);
+    },
     get healthy() {
       return feeds.every((feed) => feed.healthy);
     },
@@ -80,19 +82,6 @@ function scopesOf(
   // Nothing would ever sync, and whoever meant "all" would wait for it.
   if (namespaces.length === 0) throw new TypeError("namespaces: name at least one, or leave it out for all");
   return [...new Set(namespaces)];
-}
-
-async function orAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (!signal) return await promise;
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(asError(signal.reason));
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 function sum(all: readonly ReflectorCounts[]): ReflectorCounts {

@@ -2,7 +2,7 @@
 import type { CallOptions } from "./client.ts";
 import { sleep, type Clock } from "./clock.ts";
 import type { Credentials } from "./credentials.ts";
-import { asError, DeadlineError, startDeadline, withDeadline, type Deadline } from "./deadline.ts";
+import { asError, DeadlineError, orAborted, startDeadline, withDeadline, type Deadline } from "./deadline.ts";
 import { ConnectionError, isUnauthorized } from "./errors.ts";
 import type { HttpRequest, Transport } from "./http.ts";
 import { queryString, type Query } from "./paths.ts";
@@ -56,7 +56,8 @@ export async function open(settings: RequestSettings, call: Call): Promise<OpenS
   return await withRetries(settings, call, async (attempt) => {
     const deadline = startDeadline({ clock: settings.clock, ms: attempt.timeoutMs, signal: call.options?.signal });
     try {
-      const response = await exchange(settings, call, { ...attempt, signal: deadline.signal });
+      const { signal } = deadline;
+      const response = await orAborted(exchange(settings, call, { ...attempt, signal }), signal);
       deadline.stopClock();
       return openStream(response, deadline);
     } catch (error) {

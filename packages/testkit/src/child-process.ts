@@ -1,5 +1,5 @@
 /** Children that never outlive this process: the kernel kills them when it dies, however it dies. */
-import { openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 
 export interface ChildProcess {
   readonly pid: number;
@@ -26,6 +26,7 @@ export function spawnChild(options: ChildOptions): ChildProcess {
     stderr: log,
     env: { PATH: process.env["PATH"] ?? "" },
   });
+  closeSync(log);
   return {
     pid: child.pid,
     log: async () => tail(await Bun.file(options.logFile).text()),
