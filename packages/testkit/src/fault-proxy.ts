@@ -3,7 +3,8 @@
  *
  * Requests: `on` adds a rule that sees each request before the server does, and may pass it, answer it, cut or freeze
  * its connection before the server gets it or after the server has done it. A rule may be asynchronous: what it awaits (a
- * process that it kills, say) happens before the request goes on. Watch events: `onEvent`. Connections: `freeze`, `cut`, …
+ * delay, or the end of a process that it kills) happens before the request goes on. Watch events: `onEvent`.
+ * Connections: `freeze`, `cut`, …
  */
 import { createAuthority } from "@pko/cluster";
 import { staticCredentials, type Credentials } from "@pko/kube";
@@ -113,7 +114,10 @@ class Journal {
 
   add<R>(rules: R[], rule: R): () => void {
     rules.unshift(rule);
-    return () => void rules.splice(rules.indexOf(rule), 1);
+    return () => {
+      const index = rules.indexOf(rule);
+      if (index >= 0) rules.splice(index, 1);
+    };
   }
 
   async next(matches: (request: ProxiedRequest) => boolean): Promise<ProxiedRequest> {

@@ -1,7 +1,12 @@
-/** A reflector that sees a namespace through a proxy, beside an admin who does not: the stage of the fault tests. */
+/** A controller that sees a namespace through a proxy, beside an admin who does not: the stage of the fault tests. */
+import { expect } from "bun:test";
+
 import {
   builtin,
   connect,
+  controller,
+  done,
+  parseKey,
   reflector,
   type Client,
   type Credentials,
@@ -46,15 +51,12 @@ export interface Stage extends AsyncDisposable {
   readonly server: ApiServer;
   readonly proxy: FaultProxy;
   readonly reflected: Reflector<ConfigMap>;
-  /** The names of the objects of which the store told, with `-` before those that went. */
-  readonly told: string[];
   readonly troubles: string[];
   /** By the admin, past the proxy. */
   put(name: string): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Until the store equals the API server. */
-  equal(): Promise<void>;
-  isEqual(): Promise<boolean>;
+  /** Waits until the store equals the API server and these objects were reconciled: `-` is before those that went. */
+  recovers(...reconciled: readonly string[]): Promise<void>;
 }
 
 export interface StageOptions extends ReflectorOptions<ConfigMap> {
@@ -69,7 +71,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const space = await testNamespace(ownServer ? { server: ownServer } : {});
   const { name: namespace, client: admin, server } = space;
   const proxy = await faultProxy(server.credentials);
-  const told: string[] = [];
+  const reconciled: string[] = [];
   const troubles: string[] = [];
   const access = (await credentials?.({ proxy, namespace, admin })) ?? proxy.credentials;
   const reflected = reflector<ConfigMap>(connect(access), builtin.configMaps, {
@@ -78,9 +80,14 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
     onError: (error, what) => troubles.push(`${what}: ${String(error)}`),
     ...reflectorOptions,
   });
-  reflected.store.subscribe(({ after, before }) =>
-    told.push(after ? (after.metadata.name ?? "") : `-${before?.metadata.name ?? ""}`),
-  );
+  const controlling = controller({
+    name: "watchful",
+    reflector: reflected,
+    async reconcile(key) {
+      reconciled.push(reflected.store.get(key) ? parseKey(key).name : `-${parseKey(key).name}`);
+      return done;
+    },
+  });
   const put = async (name: string): Promise<void> => {
     const data = { written: String(performance.now()) };
     const body = aManifest<ConfigMap>(builtin.configMaps, name, inNamespace(namespace), having({ data }));
@@ -91,30 +98,39 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
     return Bun.deepEquals(versions(items), versions(reflected.store.list()));
   };
   await Promise.all([put("kept"), put("changing")]);
-  const stop = new AbortController();
-  const running = reflected.run(stop.signal);
-  await reflected.waitForSync(AbortSignal.timeout(patienceMs));
-  told.length = 0;
+  const { signal, abort } = aborter();
+  const running = Promise.all([reflected.run(signal), controlling.run({ stop: signal, kill: signal })]);
+  const recovers = async (...expected: readonly string[]): Promise<void> => {
+    await waitFor(isEqual, { timeoutMs: patienceMs, what: "the store to equal the API server" });
+    const areReconciled = (): boolean => {
+      expect(reconciled.toSorted()).toEqual(expected.toSorted());
+      return true;
+    };
+    await waitFor(areReconciled, { timeoutMs: patienceMs, what: "the reconciles" });
+  };
+  await recovers("changing", "kept");
+  reconciled.length = 0;
   return {
     namespace,
     server,
     proxy,
     reflected,
-    told,
     troubles,
     put,
     remove: (name) => admin.delete(builtin.configMaps, { name, namespace }),
-    isEqual,
-    async equal() {
-      await waitFor(isEqual, { timeoutMs: patienceMs, what: "the store to equal the API server" });
-    },
+    recovers,
     async [Symbol.asyncDispose]() {
-      stop.abort();
+      abort();
       await running;
       await proxy.close();
       await space.remove();
     },
   };
+}
+
+function aborter(): { signal: AbortSignal; abort: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
 }
 
 function versions(objects: readonly ConfigMap[]): string[] {
