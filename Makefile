@@ -16,7 +16,7 @@ verify: setup ## Formats, lint, types, generated files
 	@test -z "$$(gofmt -l hack/cluster/go)" || { echo "error: not formatted (gofmt -w): $$(gofmt -l hack/cluster/go)"; exit 1; }
 	@node_modules/.bin/oxlint --quiet
 	@node_modules/.bin/tsc -b
-	@$(BUN) packages/api/src/generate.ts --check
+	@$(BUN) packages/api/generate.ts --check
 	@echo "verify: clean"
 
 format: setup ## Rewrites files the way verify wants them
@@ -24,7 +24,7 @@ format: setup ## Rewrites files the way verify wants them
 	@gofmt -w hack/cluster/go
 
 generate: setup ## Writes the files that are made from the API's schemas
-	@$(BUN) packages/api/src/generate.ts
+	@$(BUN) packages/api/generate.ts
 
 cluster: setup ## A real Kubernetes cluster on this machine (or the one that CLUSTER_KUBECONFIG names)
 	@$(CLUSTER) up

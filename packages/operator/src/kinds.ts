@@ -1,0 +1,17 @@
+/** The Pulumi kinds as the runtime addresses them. */
+import {
+  programKind,
+  stackKind,
+  updateKind,
+  workspaceKind,
+  type Program,
+  type Stack,
+  type Update,
+  type Workspace,
+} from "@pko/api";
+import { resource } from "@pko/kube";
+
+export const stacks = resource<Stack>(stackKind);
+export const programs = resource<Program>(programKind);
+export const workspaces = resource<Workspace>(workspaceKind);
+export const updates = resource<Update>(updateKind);
