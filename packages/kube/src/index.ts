@@ -10,6 +10,7 @@ export * from "./events.ts";
 export * from "./fence.ts";
 export * from "./http.ts";
 export * from "./in-cluster.ts";
+export * from "./kernel-alarm.ts";
 export * from "./kubeconfig.ts";
 export * from "./leader.ts";
 export * from "./leadership.ts";

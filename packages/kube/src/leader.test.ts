@@ -461,6 +461,61 @@ describe("losing it", () => {
   });
 });
 
+describe("the alarm", () => {
+  class TestAlarm {
+    /** The time at which it would end the process. */
+    due: number | undefined;
+    readonly #clock: ManualClock;
+
+    constructor(clock: ManualClock) {
+      this.#clock = clock;
+    }
+
+    set(ms: number): void {
+      this.due = this.#clock.now() + ms;
+    }
+
+    clear(): void {
+      this.due = undefined;
+    }
+  }
+
+  test("is set between the end of our time and the beginning of another's, anew with each renewal", async () => {
+    const { clock, server } = world();
+    const alarm = new TestAlarm(clock);
+    const a = new Replica({ clock, server }, "a", { alarm });
+    await clock.advance(100);
+    expect(alarm.due).toBe(12_500);
+    await clock.advance(2000);
+    expect(alarm.due).toBe(14_500);
+    await a.stop();
+    expect(alarm.due).toBeUndefined();
+  });
+
+  test("is not set for a term that ended by itself", async () => {
+    const { clock, server } = world();
+    const alarm = new TestAlarm(clock);
+    const a = new Replica({ clock, server }, "a", { alarm });
+    await clock.advance(100);
+    server.mood = "down";
+    await clock.advance(10_100);
+    expect([a.terms.length, a.elector.term, alarm.due]).toEqual([1, undefined, undefined]);
+    await a.stop();
+  });
+
+  test("stays set while a write goes on that cannot be called back", async () => {
+    const { clock, server } = world();
+    const alarm = new TestAlarm(clock);
+    const a = new Replica({ clock, server }, "a", { alarm });
+    await clock.advance(100);
+    void a.elector.guard("apply", async () => await new Promise<never>(() => undefined));
+    server.set({ holderIdentity: "thief", leaseDurationSeconds: 15, leaseTransitions: 4 });
+    await clock.advance(10_000);
+    expect(alarm.due).toBe(12_500);
+    await a.stop();
+  });
+});
+
 test("timings that cannot work are refused", () => {
   const { clock, server } = world();
   const make = (options: Partial<LeaseElectorOptions>) => () => new Replica({ clock, server }, "a", options);

@@ -10,6 +10,7 @@ import { builtin } from "./builtin.ts";
 import type { CallOptions, Client } from "./client.ts";
 import { sleep, systemClock, type Clock } from "./clock.ts";
 import { isForbidden } from "./errors.ts";
+import type { Alarm } from "./kernel-alarm.ts";
 import {
   HeldTerm,
   NotLeaderError,
@@ -34,6 +35,8 @@ export interface LeaseElectorOptions {
   readonly retryPeriodMs?: number;
   /** No write begins within this time before `renewDeadline`. */
   readonly inFlightMs?: number;
+  /** Ends the process if it is frozen for longer than its term may last; `kernelAlarm()` gives one. */
+  readonly alarm?: Alarm | undefined;
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
@@ -161,9 +164,12 @@ class LeaseElector implements Elector {
   }
 
   async #renewUntilEnd(term: HeldTerm): Promise<void> {
+    const { leaseDurationMs, renewDeadlineMs } = this.#timing;
     let cancelExpiry = (): void => undefined;
     const armExpiry = (): void => {
       cancelExpiry();
+      // Half-way between the moment we stop by ourselves and the moment another may begin.
+      this.#options.alarm?.set(term.remainingMs() + (leaseDurationMs - renewDeadlineMs) / 2);
       if (term.remainingMs() <= 0) this.#lose(term, "not renewed in time");
       else cancelExpiry = this.#clock.after(term.remainingMs(), armExpiry);
     };
@@ -172,9 +178,21 @@ class LeaseElector implements Elector {
       await this.#pause(term.signal, this.#trouble ? this.#timing.retryPeriodMs / 2 : this.#timing.retryPeriodMs);
       if (term.signal.aborted) break;
       await this.#attempt("could not renew the lease", () => this.#renew(term));
-      armExpiry();
+      if (!term.signal.aborted) armExpiry();
     }
     cancelExpiry();
+    // The alarm stays set for a write that cannot be called back.
+    if (await this.#writesEnd(term)) this.#options.alarm?.clear();
+  }
+
+  /** Whether every write of an ended term has its answer, or had time enough to be done without one. */
+  async #writesEnd(term: HeldTerm): Promise<boolean> {
+    const started = this.#watch.mark();
+    while (term.inFlight > 0 || term.settlingMs() > 0) {
+      if (this.#watch.atLeastMs(started) > 2 * this.#timing.inFlightMs) return false;
+      await sleep(this.#clock, 10);
+    }
+    return true;
   }
 
   async #renew(term: HeldTerm): Promise<void> {
@@ -204,13 +222,9 @@ class LeaseElector implements Elector {
 
   /** Only with no write of ours under way: the next leader begins within milliseconds. */
   async #release(term: HeldTerm): Promise<void> {
-    const started = this.#watch.mark();
-    while (term.inFlight > 0 || term.settlingMs() > 0) {
-      if (this.#watch.atLeastMs(started) > 2 * this.#timing.inFlightMs) {
-        this.#log.warn("lease left to expire: writes are still under way", { writes: term.inFlight });
-        return;
-      }
-      await sleep(this.#clock, 10);
+    if (term.inFlight > 0) {
+      this.#log.warn("lease left to expire: writes are still under way", { writes: term.inFlight });
+      return;
     }
     const change = { holder: "", durationMs: 1000, transitions: term.epoch, renewedAt: this.#clock.now() };
     const released = await this.#attempt("could not release the lease", async () => {

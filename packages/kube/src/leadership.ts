@@ -9,9 +9,9 @@
  * check and the send. A longer pause ends in a check, and clocks may lie: a wall clock can be set, a steady one stands still
  * while the machine sleeps. So the holder believes whichever says more time has passed, and a rival only the steady one.
  *
- * What no client can rule out: a request handed to the kernel just before a pause longer than that, and delivered after.
- * Deterministic names and server-side apply keep its harm small; a write that must never be stale names the version it
- * was decided on, and the API server refuses it.
+ * What a check cannot rule out: a write that has passed it and has not left when a longer pause begins. The kernel's alarm
+ * (kernel-alarm.ts) ends such a process before it goes on. Where there is none, deterministic names and server-side apply keep
+ * the harm small, and a write that must never be stale names the version it was decided on.
  */
 import type { Clock } from "./clock.ts";
 import { ApiError } from "./errors.ts";

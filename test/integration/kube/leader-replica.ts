@@ -8,6 +8,7 @@ import {
   connect,
   connectFenced,
   controller,
+  kernelAlarm,
   kubeconfigCredentials,
   leaseElector,
   logger,
@@ -37,7 +38,8 @@ async function run(settings: ReplicaSettings): Promise<never> {
   const credentials = await kubeconfigCredentials(settings.kubeconfig);
   const client = connect(credentials);
   const lease = { namespace, name: leaseName };
-  const elector = leaseElector({ client, lease, identity: uniqueIdentity(name), log, ...timing });
+  const alarm = settings.fenced ? kernelAlarm() : undefined;
+  const elector = leaseElector({ client, lease, identity: uniqueIdentity(name), log, alarm, ...timing });
   const writer = settings.fenced ? connectFenced({ credentials, leadership: elector }) : client;
   const seeds = reflector(client, builtin.configMaps, { namespaces: [namespace], fieldSelector: "metadata.name=seed" });
 

@@ -1,0 +1,13 @@
+/** A process with an alarm, for kernel-alarm.test.ts. Says what it does, so that the test knows when to freeze it. */
+import { kernelAlarm } from "../src/kernel-alarm.ts";
+
+const alarm = kernelAlarm();
+if (!alarm) throw new Error("no alarm here");
+const [, , mode] = Bun.argv;
+alarm.set(1000);
+if (mode === "clear") alarm.clear();
+if (mode === "renew") setInterval(() => alarm.set(1000), 50);
+console.log("set");
+// What a frozen process would go on with.
+setTimeout(() => console.log("went on"), 2500);
+setTimeout(() => process.exit(0), 2600);
