@@ -118,6 +118,21 @@ async function buildahBuild({ name, file, context, target }: BuildahBuild): Prom
   await run(buildah("bud", ...options, ...(target ? ["--target", target] : []), context));
 }
 
+export interface PublishedImage {
+  /** Full, such as `docker.io/pulumi/pulumi-kubernetes-operator:dev`. */
+  readonly name: string;
+  readonly containerfile: string;
+  readonly context: string;
+}
+
+/** Builds an image and offers it to the running cluster, which pulls it like any other. */
+export async function publishImage({ name, containerfile, context }: PublishedImage, images: string): Promise<void> {
+  await buildahBuild({ name, file: containerfile, context });
+  const layout = join(images, name.replaceAll(/[^a-z0-9.-]/gi, "_"));
+  await rm(layout, { recursive: true, force: true });
+  await exportImages([name], layout);
+}
+
 /** One layout holds them all, so that shared layers are stored, pulled and unpacked once. */
 async function exportImages(names: readonly string[], layout: string): Promise<void> {
   const draft = `${layout}.${process.pid}`;

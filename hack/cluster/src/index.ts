@@ -1,5 +1,6 @@
 export { clusterKubeconfig, givenKubeconfig } from "./cluster.ts";
 export { layout } from "./layout.ts";
+export { publishOperatorImage } from "./operator-image.ts";
 export { clusterNamespace, runningSupervisor } from "./lifecycle.ts";
 export { network } from "./network.ts";
 export { stateRoot } from "./paths.ts";

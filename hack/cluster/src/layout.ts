@@ -15,6 +15,8 @@ export interface Layout {
   readonly volatile: string;
   /** Images stay between starts: unpacking them again would take most of a start. */
   readonly containerd: string;
+  /** OCI layouts published to the running cluster. */
+  readonly images: string;
   readonly status: string;
   readonly supervisorPid: string;
   readonly supervisorLog: string;
@@ -35,6 +37,7 @@ export function layout(root: string): Layout {
     volumes: at("volumes"),
     volatile: at("volatile"),
     containerd: at("containerd"),
+    images: at("images"),
     status: at("status.json"),
     supervisorPid: at("supervisor.pid"),
     supervisorLog: at("supervisor.log"),

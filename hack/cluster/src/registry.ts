@@ -2,7 +2,7 @@
  * A read-only image registry over OCI layouts on disk. The cluster takes it for every public registry, so manifests
  * that name a tag like `latest`, which is looked up at each start of a pod, work where no registry can be reached.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { network } from "./network.ts";
@@ -18,8 +18,17 @@ interface Descriptor {
 /** Image names of a layout are in this annotation of its index. */
 const nameAnnotation = "org.opencontainers.image.ref.name";
 
-export function serveRegistry(layouts: readonly string[]): void {
-  Bun.serve({ hostname: network.machine, port: 5000, fetch: (request) => answer(request, layouts) });
+/** `layouts` is asked at each request: images are published while the cluster runs. */
+export function serveRegistry(layouts: () => readonly string[]): void {
+  Bun.serve({ hostname: network.machine, port: 5000, fetch: (request) => answer(request, layouts()) });
+}
+
+/** The layouts in a folder that may not exist yet. */
+export function layoutsIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .map((name) => join(folder, name))
+    .filter((layout) => existsSync(join(layout, "index.json")));
 }
 
 export function answer(request: Request, layouts: readonly string[]): Response {

@@ -12,7 +12,7 @@ import { nodeName, writeCredentials } from "./credentials.ts";
 import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
 import { inClusterNetwork, layNetwork, network } from "./network.ts";
 import { ownPidNamespace } from "./processes.ts";
-import { imageNames, serveRegistry } from "./registry.ts";
+import { imageNames, layoutsIn, serveRegistry } from "./registry.ts";
 import { attempt, run } from "./shell.ts";
 import { writeStatus } from "./status.ts";
 import { keepRunning } from "./supervise.ts";
@@ -24,7 +24,7 @@ export async function superviseCluster(root: string, layouts: readonly string[])
   const layout = layoutOf(root);
   try {
     await prepare(layout);
-    serveRegistry(layouts);
+    serveRegistry(() => [...layoutsIn(layout.images), ...layouts]);
     await start(layout, layouts.flatMap(imageNames));
     await writeStatus(layout, { phase: "ready", ready: true });
   } catch (error) {

@@ -1,0 +1,31 @@
+/** The image of the operator and its agent, made from this clone's sources and offered to the running cluster. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { publishImage } from "./images.ts";
+import { layout } from "./layout.ts";
+import { repositoryRoot, stateRoot } from "./paths.ts";
+import { step } from "./progress.ts";
+import { run } from "./shell.ts";
+
+const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
+const executables = { operator: "packages/operator/src/main.ts", agent: "packages/agent/src/main.ts" } as const;
+
+/** Returns the image's name. Its tag is the hash of what is in it, so a changed program is never an old image. */
+export async function publishOperatorImage(): Promise<string> {
+  const context = join(repositoryRoot, ".build/image");
+  const hash = createHash("sha256");
+  for (const [name, entry] of Object.entries(executables)) {
+    const output = join(context, "bin", name);
+    await mkdir(join(context, "bin"), { recursive: true });
+    await run([process.execPath, "build", "--compile", "--minify", join(repositoryRoot, entry), "--outfile", output]);
+    for await (const chunk of createReadStream(output)) hash.update(chunk as Buffer);
+  }
+  const image = `${repository}:${hash.digest("hex").slice(0, 12)}`;
+  const { images } = layout(stateRoot);
+  const containerfile = join(repositoryRoot, "deploy/images/operator.Containerfile");
+  await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context }, images));
+  return image;
+}
