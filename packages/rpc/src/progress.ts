@@ -44,7 +44,8 @@ function addResource(progress: Progress, event: ResourceEvent): Progress {
   const { current, ...rest } = progress;
   const still = current && current.urn !== event.urn ? { ...rest, current } : rest;
   if (event.phase === "failed") return { ...still, failed: still.failed + 1 };
-  const counter = counterOf(event.op);
+  // Providers are resources of the engine's own making: its summary leaves them out too.
+  const counter = event.resourceType.startsWith("pulumi:providers:") ? undefined : counterOf(event.op);
   return counter ? { ...still, [counter]: still[counter] + 1 } : still;
 }
 

@@ -44,6 +44,10 @@ export async function readTail(path: string, maxBytes: number): Promise<{ text: 
   }
 }
 
+export async function removeFolder(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+}
+
 export async function isDirectory(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();

@@ -1,0 +1,86 @@
+/** What a failed command of the CLI means: its words and exit code, put into the classes callers act on. */
+import { type ErrorClass, type PrepareReason } from "@pko/rpc";
+import { failed, type Outcome } from "../outcome.ts";
+import { lastLines, type CommandEnd } from "../system/command.ts";
+import type { Redactor } from "../system/redact.ts";
+
+interface Pattern {
+  readonly class: ErrorClass;
+  readonly pattern: RegExp;
+  readonly message: string;
+}
+
+/** First match wins. The CLI's own exit codes tell less, and only since 3.2xx. */
+const patterns: readonly Pattern[] = [
+  {
+    class: "conflict",
+    pattern: /\[409\] Conflict: Another update is currently in progress|the stack is currently locked by/,
+    message: "another update of the stack is in progress",
+  },
+  {
+    class: "invalidToken",
+    pattern:
+      /invalid access token|\[401\] Unauthorized|requires logging in|PULUMI_ACCESS_TOKEN must be set|problem logging in/i,
+    message: "Pulumi refuses the access token, or there is none",
+  },
+  {
+    class: "versionTooLow",
+    pattern:
+      /unknown (shorthand )?flag: |does not satisfy the version range|requires a newer version of the pulumi cli/i,
+    message: "the workspace's Pulumi CLI is too old: use a later pulumi/pulumi image",
+  },
+  {
+    class: "stackNotFound",
+    pattern: /no stack named '|failed to find the stack snapshot|\[404\] Not Found: Stack/,
+    message: "the stack does not exist",
+  },
+  {
+    class: "unexpectedChanges",
+    pattern: /no changes were expected/,
+    message: "changes were not expected, and there were some",
+  },
+  {
+    class: "pendingOperations",
+    pattern: /resource\(s\) with pending operations|pending operations from previous deployment/i,
+    message: "an earlier update was interrupted: the state of some resources is unknown",
+  },
+  {
+    class: "pluginMissing",
+    pattern:
+      /no (resource|language|analyzer|converter|tool) plugin '|could not find latest version for provider|error downloading (provider|plugin)|failed to load (plugin|provider|language plugin)|could not install plugin/i,
+    message: "a plugin that the program needs cannot be had",
+  },
+  {
+    class: "policyViolation",
+    pattern: /\[mandatory\]|policy violations?:|mandatory policy/i,
+    message: "a mandatory policy is violated",
+  },
+];
+
+export function classify(text: string): { readonly class: ErrorClass; readonly message: string } | undefined {
+  return patterns.find(({ pattern }) => pattern.test(text));
+}
+
+/** A command of `Prepare` that failed. `what` begins the sentence: "the stack cannot be selected". */
+export function explainEnd(end: CommandEnd, what: string, redactor: Redactor): Outcome<never> {
+  if (end.kind === "missing") return failed("toolMissing", "the workspace's image has no `pulumi`");
+  if (end.kind === "aborted") return failed("superseded", "a newer request took over");
+  const text = redactor.clean(end.kind === "exited" ? `${end.stdout}\n${end.stderr}` : end.stderr);
+  const lines = lastLines(text, 30);
+  if (end.kind === "timedOut") return failed("other", `${what}: the CLI did not finish in time`, lines);
+  const known = classify(text);
+  const detail = known?.message ?? firstError(lines);
+  return failed(reasonOf(known?.class), detail ? `${what}: ${detail}` : what, lines);
+}
+
+function firstError(lines: readonly string[]): string | undefined {
+  const line = lines.find((candidate) => candidate.startsWith("error: ")) ?? lines.at(-1);
+  return line?.replace(/^error: /, "").slice(0, 500);
+}
+
+function reasonOf(errorClass: ErrorClass | undefined): PrepareReason {
+  if (errorClass === "invalidToken" || errorClass === "stackNotFound" || errorClass === "versionTooLow") {
+    return errorClass;
+  }
+  return "other";
+}

@@ -1,0 +1,52 @@
+/**
+ * The lock of a DIY backend, as the CLI tells of it when it is in the way. A lock is released only when its holder was
+ * of this pod and is dead; Pulumi Cloud's updates end by themselves and are never cancelled from here.
+ */
+
+export interface LockHolder {
+  readonly username: string;
+  readonly hostname: string;
+  readonly pid: number;
+  readonly time: Date;
+}
+
+export interface LockReport {
+  readonly count: number;
+  readonly holders: readonly LockHolder[];
+}
+
+/** From "the stack is currently locked by 1 lock(s) … created by root@host (pid 7) at 2026-01-01T00:00:00Z". */
+export function parseLockReport(text: string): LockReport | undefined {
+  const count = /the stack is currently locked by (\d+) lock\(s\)/.exec(text);
+  if (!count) return undefined;
+  const lines = text.matchAll(/: created by (\S*)@(\S+) \(pid (\d+)\) at (\S+)/g);
+  const holders = [...lines].map(([, username = "", hostname = "", pid, time = ""]) => ({
+    username,
+    hostname,
+    pid: Number(pid),
+    time: new Date(time),
+  }));
+  return { count: Number(count[1]), holders };
+}
+
+export interface LockJudge {
+  readonly hostname: string;
+  readonly agentStartedAt: Date;
+  /** CLI processes of this agent's own runs. */
+  readonly ownPids: ReadonlySet<number>;
+  /** When the process of that number began, if one is alive. */
+  readonly startOf: (pid: number) => Date | undefined;
+}
+
+/** Whether every lock was left behind by a dead process of this pod: `pulumi cancel` takes them all away. */
+export function isAllStale(report: LockReport, judge: LockJudge): boolean {
+  return report.count > 0 && report.holders.length === report.count && report.holders.every((h) => isStale(h, judge));
+}
+
+function isStale(holder: LockHolder, judge: LockJudge): boolean {
+  if (holder.hostname !== judge.hostname || Number.isNaN(holder.time.getTime())) return false;
+  const start = judge.startOf(holder.pid);
+  // The process that took the lock was there when it did; the report has whole seconds.
+  if (start && start.getTime() <= holder.time.getTime() + 1_000) return false;
+  return holder.time < judge.agentStartedAt || judge.ownPids.has(holder.pid);
+}

@@ -1,0 +1,257 @@
+/**
+ * A run from its first command to its result.
+ *
+ *   launch → follow its events → exit ─ succeeded ─→ next command, or the result
+ *                                     ├ locked by a dead process of this pod → lock released → launched again, once
+ *                                     └ failed, cancelled, interrupted ─→ the result
+ */
+import { errorMessage, maxOutputTailChars, type RunError, type RunEvent, type RunResult } from "@pko/rpc";
+import type { PulumiCli } from "../pulumi/cli.ts";
+import { bounded } from "../pulumi/engine-events.ts";
+import { isAllStale, parseLockReport } from "../pulumi/locks.ts";
+import { stepsOf, type RunStep } from "../pulumi/operation.ts";
+import { explainRun } from "../pulumi/run-error.ts";
+import { checkVersion } from "../pulumi/version.ts";
+import { readTail } from "../system/files.ts";
+import type { Log } from "../system/log.ts";
+import { startOf } from "../system/processes.ts";
+import type { EventLog } from "./event-log.ts";
+import { followLaunch, isSuccess, type Followed } from "./follow.ts";
+import { adopt, launch, type Launched } from "./launcher.ts";
+import type { RunFolder, RunRecord } from "./run-folder.ts";
+
+export interface RunContext {
+  readonly cli: PulumiCli;
+  readonly log: Log;
+  readonly hostname: string;
+  readonly agentStartedAt: Date;
+  /** Processes of runs before this one. */
+  readonly earlierPids: ReadonlySet<number>;
+  readonly graceSeconds: number;
+}
+
+const pollMs = 100;
+const tailBytes = 256 * 1024;
+
+export class ActiveRun {
+  readonly folder: RunFolder;
+  readonly events: EventLog;
+  #record: RunRecord;
+  readonly #context: RunContext;
+  #launched: Launched | undefined;
+  #killTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(folder: RunFolder, record: RunRecord, parts: { events: EventLog; context: RunContext }) {
+    this.folder = folder;
+    this.#record = record;
+    this.events = parts.events;
+    this.#context = parts.context;
+  }
+
+  /** To the end, whatever it is; the result is on disk when this resolves. `onResult` is told before it is. */
+  async run(onResult: (result: RunResult) => Promise<void>): Promise<RunResult> {
+    let result: RunResult;
+    try {
+      result = await this.#runSteps();
+    } catch (error) {
+      this.#launched?.kill();
+      const message = this.#clean(errorMessage(error));
+      this.#context.log.error("run broke", { run: this.folder.runId, error: message });
+      result = await this.#failed({ class: "other", message: bounded(message), lines: [] });
+    }
+    clearTimeout(this.#killTimer);
+    await onResult(result);
+    await this.folder.removeEngineLogs();
+    await this.events.close();
+    // Last: whoever sees it may start the next run.
+    await this.folder.writeResult(result);
+    return result;
+  }
+
+  /** SIGINT now, SIGKILL to all that is left once the time is over. A second call may shorten the time. */
+  async cancel(reason: "asked" | "stopping", graceSeconds = this.#context.graceSeconds): Promise<void> {
+    if (!this.#record.cancelled) {
+      this.#record = { ...this.#record, cancelled: reason };
+      await this.folder.writeRecord(this.#record);
+      await this.#tell({ kind: "notice", message: reason === "asked" ? "cancelling" : "the workspace is stopping" });
+      this.#launched?.interrupt();
+    }
+    clearTimeout(this.#killTimer);
+    this.#killTimer = setTimeout(() => this.#launched?.kill(), graceSeconds * 1000);
+  }
+
+  async #runSteps(): Promise<RunResult> {
+    const target = { stack: this.#record.ready.stack, settings: this.#record.ready.settings };
+    const tooLow = await this.#versionProblem();
+    if (tooLow) return await this.#failed(tooLow);
+    const stepCount = stepsOf(this.#record.operation, { ...target, eventLog: "" }).length;
+    let followed: Followed | undefined;
+    for (let index = Math.max(0, this.#lastStep()); index < stepCount; index += 1) {
+      const make = (launchIndex: number): RunStep | undefined =>
+        stepsOf(this.#record.operation, { ...target, eventLog: this.folder.engineLog(launchIndex) })[index];
+      const outcome = await this.#runStep(index, make);
+      if (outcome === "not started") return await this.#failed(await this.#explain(undefined));
+      followed = outcome;
+      if (!isSuccess(followed)) return await this.#failed(await this.#explain(followed), followed);
+    }
+    return await this.#result({ outcome: "succeeded" }, followed);
+  }
+
+  async #runStep(index: number, make: (launch: number) => RunStep | undefined): Promise<Followed | "not started"> {
+    // An earlier agent may have started it.
+    let followed = index === this.#lastStep() ? await this.#follow(this.#adopted()) : await this.#start(index, make);
+    if (followed !== "not started" && !isSuccess(followed) && (await this.#releaseOwnLock())) {
+      followed = await this.#start(index, make);
+    }
+    return followed;
+  }
+
+  async #start(index: number, make: (launch: number) => RunStep | undefined): Promise<Followed | "not started"> {
+    const launchIndex = this.#record.launches.length;
+    const step = make(launchIndex);
+    if (!step || this.#record.cancelled) return "not started";
+    await this.#tell({ kind: "step", name: step.name });
+    const { cli } = this.#context;
+    const cwd = this.#record.ready.projectFolder;
+    const launching = await launch({ cli, args: step.args, cwd, folder: this.folder, launch: launchIndex });
+    if (!launching.ok) throw new Error(`the CLI could not be started: ${launching.problem}`);
+    this.#launched = launching.launched;
+    const { identity } = launching.launched;
+    this.#record = { ...this.#record, launches: [...this.#record.launches, { step: index, ...identity }] };
+    await this.folder.writeRecord(this.#record);
+    // Cancelled between the look above and now.
+    if (this.#isCancelled()) launching.launched.interrupt();
+    return await this.#follow(launching.launched);
+  }
+
+  #adopted(): Launched {
+    const last = this.#record.launches.at(-1);
+    if (!last) throw new Error("there is no process to take over");
+    this.#launched = adopt(last, pollMs);
+    if (this.#record.cancelled) void this.cancel(this.#record.cancelled);
+    return this.#launched;
+  }
+
+  async #follow(launched: Launched): Promise<Followed> {
+    const followed = await followLaunch(launched, {
+      folder: this.folder,
+      launch: this.#record.launches.length - 1,
+      events: this.events,
+      isPreview: this.#record.operation.kind === "preview",
+      pollMs,
+      clean: (text) => this.#clean(text),
+    });
+    this.#launched = undefined;
+    return followed;
+  }
+
+  async #tell(event: RunEvent): Promise<void> {
+    await this.events.append(event);
+  }
+
+  /** True when a lock that a dead process of this pod left was in the way, and is gone. */
+  async #releaseOwnLock(): Promise<boolean> {
+    const { cli, log, hostname, agentStartedAt, earlierPids } = this.#context;
+    if (this.#record.cancelled) return false;
+    const report = parseLockReport(await this.#printed(this.#record.launches.length - 1));
+    const ownPids = new Set([...earlierPids, ...this.#record.launches.map(({ pid }) => pid)]);
+    if (!report || !isAllStale(report, { hostname, agentStartedAt, ownPids, startOf })) return false;
+    const { stack, projectFolder } = this.#record.ready;
+    const end = await cli.run({ args: ["cancel", "--yes", `--stack=${stack}`], cwd: projectFolder });
+    if (end.kind !== "exited" || end.code !== 0) return false;
+    const [holder] = report.holders;
+    log.info("stale lock released", { run: this.folder.runId, stack, pid: holder?.pid });
+    await this.#tell({
+      kind: "notice",
+      message: `released the lock that an interrupted run left (pid ${holder?.pid})`,
+    });
+    return true;
+  }
+
+  async #versionProblem(): Promise<RunError | undefined> {
+    const version = await this.#context.cli.version();
+    const usable = version.ok ? checkVersion(version.value, this.#record.operation) : version;
+    if (usable.ok) return undefined;
+    const errorClass = usable.failure.reason === "versionTooLow" ? "versionTooLow" : "other";
+    return { class: errorClass, message: usable.failure.message, lines: [...usable.failure.lines] };
+  }
+
+  async #explain(followed: Followed | undefined): Promise<RunError> {
+    const end = followed?.end;
+    return explainRun({
+      exitCode: end?.kind === "exited" ? end.code : undefined,
+      signal: end?.kind === "signalled" ? end.signal : undefined,
+      cancelled: this.#record.cancelled,
+      lost: end?.kind === "unseen" && followed?.summary === undefined,
+      errorLines: followed?.errorLines ?? [],
+      isPolicyViolated: followed?.isPolicyViolated ?? false,
+      printed: followed ? await this.#printed(this.#record.launches.length - 1) : "",
+    });
+  }
+
+  async #failed(error: RunError, followed?: Followed): Promise<RunResult> {
+    const { class: errorClass } = error;
+    const outcome = errorClass === "cancelled" || errorClass === "interrupted" ? errorClass : "failed";
+    return await this.#result({ outcome, error }, followed);
+  }
+
+  async #result(end: Pick<RunResult, "outcome" | "error">, followed: Followed | undefined): Promise<RunResult> {
+    const { operation, ready, startedAt } = this.#record;
+    const names = await this.#keepOutputs(end.outcome, followed);
+    return {
+      ...end,
+      operation: operation.kind,
+      stack: ready.stack,
+      revision: ready.revision,
+      startedAt,
+      finishedAt: new Date().toISOString(),
+      ...(followed?.end.kind === "exited" && { exitCode: followed.end.code }),
+      progress: this.events.progress,
+      changes: followed?.changes ?? {},
+      output: await this.#output(),
+      ...(names && { outputs: names }),
+    };
+  }
+
+  async #keepOutputs(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<RunResult["outputs"]> {
+    if (outcome !== "succeeded" || !followed?.outputs || this.#record.operation.kind === "destroy") return undefined;
+    const { complete, outputs } = followed.outputs;
+    await this.folder.writeOutputs({ complete, outputs: [...outputs] });
+    return {
+      names: outputs.map(({ name }) => name.slice(0, 1024)).slice(0, 4096),
+      secretNames: outputs.flatMap(({ name, secret }) => (secret ? [name.slice(0, 1024)] : [])).slice(0, 4096),
+    };
+  }
+
+  /** What the CLI printed, in all its launches. */
+  async #output(): Promise<RunResult["output"]> {
+    const parts = await Promise.all(
+      this.#record.launches.map((_, index) => readTail(this.folder.stdout(index), tailBytes)),
+    );
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+    const text = this.#clean(parts.map((part) => part.text).join(""));
+    const tail = text.slice(-maxOutputTailChars);
+    return { tail, bytes, truncated: tail.length < text.length || parts.some((part) => part.bytes > tailBytes) };
+  }
+
+  async #printed(launchIndex: number): Promise<string> {
+    if (launchIndex < 0) return "";
+    const stdout = await readTail(this.folder.stdout(launchIndex), tailBytes);
+    const stderr = await readTail(this.folder.stderr(launchIndex), tailBytes);
+    return this.#clean(`${stdout.text}\n${stderr.text}`);
+  }
+
+  #lastStep(): number {
+    return this.#record.launches.at(-1)?.step ?? -1;
+  }
+
+  #isCancelled(): boolean {
+    return this.#record.cancelled !== undefined;
+  }
+
+  #clean(text: string): string {
+    // Colours of programs that ask nobody.
+    // oxlint-disable-next-line no-control-regex -- escape sequences are what this removes
+    return this.#context.cli.redactor.clean(text).replaceAll(/\u001B\[[0-9;]*[A-Za-z]/g, "");
+  }
+}
