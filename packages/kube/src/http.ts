@@ -28,7 +28,7 @@ export type Transport = (request: HttpRequest) => Promise<Response>;
 
 export const fetchTransport: Transport = async (request) => {
   const { insecure, ...tls } = request.tls;
-  return await fetch(request.url, {
+  const init: BunFetchRequestInit & { timeout: false } = {
     method: request.method,
     headers: request.headers,
     signal: request.signal,
@@ -38,5 +38,8 @@ export const fetchTransport: Transport = async (request) => {
     ...(request.body !== undefined && { body: request.body }),
     ...(request.proxy !== undefined && { proxy: request.proxy }),
     ...(request.freshConnection && { keepalive: false }),
-  });
+    // Bun's own limit ends what was silent for five minutes: the log of a quiet pod, say. Ours are in request.ts.
+    timeout: false,
+  };
+  return await fetch(request.url, init);
 };
