@@ -25,3 +25,4 @@ export * from "./reflector.ts";
 export * from "./resource.ts";
 export * from "./store.ts";
 export { productionTiming, type FeedTiming } from "./feed.ts";
+export type { Listen } from "./http-server.ts";

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "bun:test";
+
+import { OptionsError, parseOptions } from "./options.ts";
+
+const image = ["--agent-image", "example/operator:1"];
+
+describe("settings", () => {
+  test("suit a cluster when only the image is given", () => {
+    expect(parseOptions(image, {})).toMatchObject({
+      namespace: "pulumi-kubernetes-operator",
+      watchNamespaces: [],
+      idleTimeoutSeconds: 600,
+      log: { level: "info", format: "json" },
+      probes: { hostname: "0.0.0.0", port: 8081 },
+      allowHttp: false,
+    });
+    expect(parseOptions(image, {}).leaderElection).toBeUndefined();
+  });
+
+  test("come from the environment", () => {
+    const env = { OPERATOR_AGENT_IMAGE: "a", OPERATOR_WATCH_NAMESPACES: "one,two", OPERATOR_LEADER_ELECT: "true" };
+    const options = parseOptions([], env);
+    expect(options).toMatchObject({ agentImage: "a", watchNamespaces: ["one", "two"] });
+    expect(options.leaderElection).toEqual({ leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 });
+  });
+
+  test("of the command line win over the environment", () => {
+    expect(parseOptions(["--agent-image=b"], { OPERATOR_AGENT_IMAGE: "a" }).agentImage).toBe("b");
+  });
+
+  test.each<[string, string[], string]>([
+    ["no image", [], "--agent-image (or OPERATOR_AGENT_IMAGE) is missing"],
+    ["a number that is none", [...image, "--idle-timeout-seconds=soon"], "is not a whole number"],
+    ["a level that is none", [...image, "--log-level=loud"], "is not a level"],
+    ["a format that is none", [...image, "--log-format=poem"], "is not a format"],
+    ["an address that is none", [...image, "--metrics-address=here"], "is not HOST:PORT"],
+  ])("are refused with %s", (_, args, message) => {
+    expect(() => parseOptions(args, {})).toThrow(OptionsError);
+    expect(() => parseOptions(args, {})).toThrow(message);
+  });
+
+  test("that nobody knows are refused", () => {
+    expect(() => parseOptions([...image, "--colour=blue"], {})).toThrow("--colour");
+  });
+});

@@ -1,0 +1,137 @@
+/** The operator's settings: flags, each with an environment variable, each with a default that suits a cluster. */
+import { hostname } from "node:os";
+import { parseArgs } from "node:util";
+
+import { parseLogFormat, parseLogLevel, type Listen, type LogFormat, type LogLevel } from "@pko/kube";
+
+export interface Options {
+  /** Path of a kubeconfig; the pod's own credentials when absent. The ambient KUBECONFIG is never read. */
+  readonly kubeconfig?: string;
+  /** Where the operator keeps what is its own: the authority's Secret and the Lease. */
+  readonly namespace: string;
+  /** The namespaces to serve; all of them when empty. */
+  readonly watchNamespaces: readonly string[];
+  readonly podName: string;
+  /** The image with the agent's executable. */
+  readonly agentImage: string;
+  /** How long a workspace stays up after its last work; for ever when 0. */
+  readonly idleTimeoutSeconds: number;
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly probes: Listen;
+  readonly metrics: Listen;
+  readonly leaderElection?: {
+    readonly leaseDurationMs: number;
+    readonly renewDeadlineMs: number;
+    readonly retryPeriodMs: number;
+  };
+  /** The most bytes that a Flux artifact may unpack to. */
+  readonly maxUnpackedBytes: number;
+  /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
+  readonly allowHttp: boolean;
+  readonly allowedAddresses: readonly string[];
+}
+
+const flags = {
+  kubeconfig: { type: "string" },
+  namespace: { type: "string", default: "pulumi-kubernetes-operator" },
+  "watch-namespaces": { type: "string", default: "" },
+  "pod-name": { type: "string" },
+  "agent-image": { type: "string" },
+  "idle-timeout-seconds": { type: "string", default: "600" },
+  "log-level": { type: "string", default: "info" },
+  "log-format": { type: "string", default: "json" },
+  "probe-address": { type: "string", default: "0.0.0.0:8081" },
+  "metrics-address": { type: "string", default: "0.0.0.0:8383" },
+  "leader-elect": { type: "boolean", default: false },
+  "lease-duration-seconds": { type: "string", default: "15" },
+  "renew-deadline-seconds": { type: "string", default: "10" },
+  "retry-period-seconds": { type: "string", default: "2" },
+  "flux-max-unpacked-bytes": { type: "string", default: "104857600" },
+  "allow-http": { type: "boolean", default: false },
+  "allow-addresses": { type: "string", default: "" },
+} as const;
+
+type Flag = keyof typeof flags;
+
+/** Prefix of the variables that stand for flags: `OPERATOR_AGENT_IMAGE` for `--agent-image`. */
+export const variablePrefix = "OPERATOR_";
+
+/** Something in the settings that the user has to mend. */
+export class OptionsError extends Error {
+  constructor(flag: Flag, problem: string) {
+    super(`--${flag} (or ${variableOf(flag)}) ${problem}`);
+    this.name = "OptionsError";
+  }
+}
+
+export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
+  const values = readValues(args, env);
+  const kubeconfig = values.text("kubeconfig");
+  return {
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    namespace: values.required("namespace"),
+    watchNamespaces: values.list("watch-namespaces"),
+    podName: values.text("pod-name") ?? hostname(),
+    agentImage: values.required("agent-image"),
+    idleTimeoutSeconds: values.number("idle-timeout-seconds"),
+    log: {
+      level: values.parsed("log-level", parseLogLevel, "is not a level: use debug, info, warn or error"),
+      format: values.parsed("log-format", parseLogFormat, "is not a format: use json or console"),
+    },
+    probes: values.parsed("probe-address", parseListen, "is not HOST:PORT"),
+    metrics: values.parsed("metrics-address", parseListen, "is not HOST:PORT"),
+    ...(values.flag("leader-elect") && {
+      leaderElection: {
+        leaseDurationMs: values.number("lease-duration-seconds") * 1000,
+        renewDeadlineMs: values.number("renew-deadline-seconds") * 1000,
+        retryPeriodMs: values.number("retry-period-seconds") * 1000,
+      },
+    }),
+    maxUnpackedBytes: values.number("flux-max-unpacked-bytes"),
+    allowHttp: values.flag("allow-http"),
+    allowedAddresses: values.list("allow-addresses"),
+  };
+}
+
+function readValues(args: readonly string[], env: NodeJS.ProcessEnv) {
+  const { values } = parseArgs({ args: [...args], options: flags, strict: true, allowPositionals: false });
+  const given = (name: Flag): string | boolean | undefined => {
+    const isDefault = !args.some((argument) => argument === `--${name}` || argument.startsWith(`--${name}=`));
+    return (isDefault ? env[variableOf(name)] : undefined) ?? values[name];
+  };
+  const text = (name: Flag): string | undefined => {
+    const value = given(name);
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  const required = (name: Flag): string => {
+    const value = text(name);
+    if (value === undefined) throw new OptionsError(name, "is missing");
+    return value;
+  };
+  const parsed = <T>(name: Flag, parse: (text: string) => T | undefined, problem: string): T => {
+    const value = parse(required(name));
+    if (value === undefined) throw new OptionsError(name, problem);
+    return value;
+  };
+  return {
+    text,
+    required,
+    parsed,
+    flag: (name: Flag): boolean => [true, "true"].includes(given(name) ?? false),
+    list: (name: Flag): string[] => (text(name) ?? "").split(",").filter((item) => item !== ""),
+    number: (name: Flag): number => parsed(name, parseNumber, "is not a whole number of 0 or more"),
+  };
+}
+
+function variableOf(flag: Flag): string {
+  return variablePrefix + flag.toUpperCase().replaceAll("-", "_");
+}
+
+function parseNumber(text: string): number | undefined {
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function parseListen(text: string): Listen | undefined {
+  const [, host, port] = /^(.*):(\d+)$/.exec(text) ?? [];
+  return host !== undefined && Number(port) <= 65_535 ? { hostname: host, port: Number(port) } : undefined;
+}
