@@ -1,21 +1,55 @@
 /**
  * The operator's side of the agents: the long work that they do, seen as state. Nothing here waits: a controller asks
  * for the state at each pass, and its key is queued again whenever that state changes.
+ *
+ * authority.ts makes `authority()`, preparations.ts `preparations()`, runs.ts `runs()`.
  */
-import type { Output, PreparePhase, PrepareRequest, PrepareResult, Progress, RunResult, StartRequest } from "@pko/rpc";
+import type {
+  Credentials,
+  Output,
+  PreparePhase,
+  PrepareRequest,
+  PrepareResult,
+  Progress,
+  ProjectInfo,
+  RunResult,
+  StartRequest,
+  WorkspaceRef,
+} from "@pko/rpc";
+import type { Certificate } from "@pko/rpc/pki";
+
+/** Where an agent listens, unless the workspace's address says otherwise. */
+export const agentPort = 50_051;
 
 /** The pod of a workspace, as it is now. A replaced pod has another uid. */
 export interface AgentPod {
-  readonly workspace: { readonly namespace: string; readonly name: string };
+  readonly workspace: WorkspaceRef;
   readonly uid: string;
   /** Counts restarts of the agent's container: a restarted agent is prepared anew, though its folder is kept. */
   readonly restarts: number;
   readonly ip: string;
+  /** `agentPort` unless given. */
+  readonly port?: number;
+}
+
+/** Who vouches for whom: the operator's own certificate, and those of the workspaces. */
+export interface Authority {
+  /** Reads or makes the certificate authority. To be awaited once, before anything else is asked. */
+  load(): Promise<void>;
+  /** What the operator shows to agents, as of now. */
+  operatorCredentials(): Credentials;
+  /**
+   * What belongs into the workspace's Secret (keys `ca.crt`, `tls.crt`, `tls.key`): the very object `existing` where
+   * that still serves, otherwise a new one.
+   */
+  workspaceCertificate(workspace: WorkspaceRef, existing?: Certificate): Promise<Certificate>;
 }
 
 export type Preparation =
   | { readonly state: "running"; readonly phase?: PreparePhase }
   | { readonly state: "done"; readonly result: PrepareResult }
+  /** A run is active: what is prepared stays as it is until it ends. Tried again by itself. */
+  | { readonly state: "busy"; readonly message: string; readonly activeRun?: string }
   /** Tried again by itself, at growing intervals. */
   | { readonly state: "unreachable"; readonly message: string; readonly sinceMs: number };
 
@@ -25,14 +59,25 @@ export interface Preparations {
   /** Asks again for what is done: after a failure that may pass. */
   retry(pod: AgentPod): void;
   /** Drops what is known of a workspace that is gone or asleep. */
-  forget(workspace: AgentPod["workspace"]): void;
+  forget(workspace: WorkspaceRef): void;
+}
+
+/** What preparing tells of the projects: runs do not repeat it. */
+export interface Projects {
+  projectOf(workspace: WorkspaceRef): ProjectInfo | undefined;
 }
 
 export type Run =
   | { readonly state: "starting" }
   | { readonly state: "running"; readonly progress: Progress }
-  | { readonly state: "finished"; readonly result: RunResult; readonly outputs: readonly Output[] }
-  /** The agent knows no such run, or will not begin it: its own word. */
+  | {
+      readonly state: "finished";
+      readonly result: RunResult;
+      readonly outputs: readonly Output[];
+      /** Why there are none, where there should be some. */
+      readonly outputsProblem?: string;
+    }
+  /** The agent knows no such run, or will not begin it: its own word. "unprepared" and "busy" are asked again. */
   | { readonly state: "refused"; readonly code: "unprepared" | "busy" | "notFound" | "other"; readonly message: string }
   | { readonly state: "unreachable"; readonly message: string; readonly sinceMs: number };
 
@@ -44,4 +89,9 @@ export interface Runs {
   /** Asks the agent to end a run; its result tells when it has. */
   cancel(pod: AgentPod, runId: string): void;
   forget(runId: string): void;
+}
+
+/** For shutdown and the loss of leadership: ends every stream. What the agents do goes on; a later `ensure` finds it. */
+export interface Stoppable {
+  stop(): Promise<void>;
 }
