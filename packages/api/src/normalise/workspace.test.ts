@@ -53,6 +53,7 @@ describe("a Workspace", () => {
       { kind: "flux", url: "http://source/a.tgz", digest: "sha256:ab", dir: "x" },
     ],
     ["a folder in the image", { local: { dir: "/app" } }, { kind: "local", dir: "/app" }],
+    ["a Program", { program: { name: "web", generation: 3 } }, { kind: "program", name: "web", generation: 3 }],
     [
       "an empty project",
       { projectInfo: { name: "a", runtime: "yaml" } },
@@ -64,6 +65,14 @@ describe("a Workspace", () => {
       expect(normaliseWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { source } });
     });
   }
+
+  test("keeps its pod for as long as it says", () => {
+    expect(normaliseWorkspace(workspace({}))).not.toHaveProperty("value.idleTimeoutMs");
+    expect(normaliseWorkspace(workspace({ idleTimeoutSeconds: 0 }))).toMatchObject({ value: { idleTimeoutMs: 0 } });
+    expect(normaliseWorkspace(workspace({ idleTimeoutSeconds: 90 }))).toMatchObject({
+      value: { idleTimeoutMs: 90_000 },
+    });
+  });
 
   test("takes configuration from values, variables and files", () => {
     const config = [
@@ -94,6 +103,8 @@ describe("a Workspace", () => {
     ["no revision", { git: { url: "https://h/r" } }, "spec.git.ref"],
     ["a folder outside", { git: { url: "https://h/r", ref: "a", dir: "../.." } }, "spec.git.dir"],
     ["an artifact without a digest", { flux: { url: "http://h/r" } }, "spec.flux.digest"],
+    ["a Program with no proper name", { program: { name: "../web" } }, "spec.program.name"],
+    ["two sources, one a Program", { local: { dir: "/a" }, program: { name: "web" } }, "spec"],
     ["an unknown profile", { securityProfile: "privileged" }, "spec.securityProfile"],
     ["configuration without a value", { stacks: [{ name: "a", config: [{ key: "b" }] }] }, "spec.stacks[0].config[0]"],
     ["a stack that looks like an option", { stacks: [{ name: "-x" }] }, "spec.stacks[0].name"],

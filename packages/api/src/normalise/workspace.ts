@@ -6,7 +6,7 @@ import { defaultImages, defaultRequests, securityProfiles, type SecurityProfile 
 import { WorkspaceSpec } from "../workspace/spec.ts";
 import { Findings, type Normalised } from "./findings.ts";
 import { gitRepositoryOf, type GitRepository } from "./git.ts";
-import { folderBelowRoot, isArgument, isServicePrefix } from "./rules.ts";
+import { folderBelowRoot, isArgument, isObjectName, isServicePrefix } from "./rules.ts";
 import { NamedMetadata, shaped } from "./shape.ts";
 
 type GivenGit = NonNullable<WorkspaceSpec["git"]>;
@@ -25,6 +25,8 @@ export type WorkspaceSource =
     }
   | { readonly kind: "flux"; readonly url: string; readonly digest: string; readonly dir: string }
   | { readonly kind: "local"; readonly dir: string }
+  /** A Program object, at this generation or a later one. */
+  | { readonly kind: "program"; readonly name: string; readonly generation: number }
   | { readonly kind: "projectInfo"; readonly name: string; readonly runtime: string }
   /** The operator or an init container brings the program. */
   | { readonly kind: "none" };
@@ -64,6 +66,8 @@ export interface NormalWorkspace {
   readonly serviceTemplate: NonNullable<WorkspaceSpec["serviceTemplate"]>;
   /** Nothing extra is logged when undefined. */
   readonly logLevel?: number;
+  /** The operator decides when undefined; never when 0. */
+  readonly idleTimeoutMs?: number;
   readonly stacks: readonly NormalWorkspaceStack[];
 }
 
@@ -104,7 +108,7 @@ function profileOf({ securityProfile }: WorkspaceSpec, findings: Findings): Secu
 }
 
 function podOf(spec: WorkspaceSpec, securityProfile: SecurityProfile) {
-  const { imagePullPolicy, pulumiLogLevel, resources } = spec;
+  const { imagePullPolicy, pulumiLogLevel, resources, idleTimeoutSeconds } = spec;
   return {
     serviceAccountName: spec.serviceAccountName || "default",
     securityProfile,
@@ -116,20 +120,22 @@ function podOf(spec: WorkspaceSpec, securityProfile: SecurityProfile) {
     podTemplate: spec.podTemplate ?? {},
     serviceTemplate: spec.serviceTemplate ?? {},
     ...(pulumiLogLevel && { logLevel: pulumiLogLevel }),
+    ...(idleTimeoutSeconds !== undefined && { idleTimeoutMs: Math.max(0, idleTimeoutSeconds) * 1000 }),
   };
 }
 
 function sourceOf(spec: WorkspaceSpec, findings: Findings): WorkspaceSource | undefined {
-  const { git, flux, local, projectInfo } = spec;
-  const given = [git, flux, local, projectInfo].filter(Boolean);
+  const { git, flux, local, program, projectInfo } = spec;
+  const given = [git, flux, local, program, projectInfo].filter(Boolean);
   if (given.length > 1) {
-    const remedy = "keep one of git, flux, local and projectInfo";
+    const remedy = "keep one of git, flux, local, program and projectInfo";
     findings.problem("spec", { message: "more than one source for the program", remedy });
     return undefined;
   }
   if (git) return gitSource(git, findings);
   if (flux) return fluxSource(flux, findings);
   if (local) return localSource(local.dir, findings);
+  if (program) return programSource(program, findings);
   return projectInfo ? { kind: "projectInfo", ...projectInfo } : { kind: "none" };
 }
 
@@ -168,6 +174,16 @@ function localSource(dir: string | undefined, findings: Findings): WorkspaceSour
   if (dir) return { kind: "local", dir };
   findings.problem("spec.local.dir", { message: "is missing", remedy: "set it to the program's folder in the image" });
   return undefined;
+}
+
+function programSource(
+  { name, generation = 0 }: NonNullable<WorkspaceSpec["program"]>,
+  findings: Findings,
+): WorkspaceSource {
+  if (!isObjectName(name)) {
+    findings.problem("spec.program.name", { message: "is not the name of a Program", remedy: "name a Program" });
+  }
+  return { kind: "program", name, generation };
 }
 
 function folder(path: string | undefined, field: string, findings: Findings): string | undefined {

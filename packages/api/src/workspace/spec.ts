@@ -1,7 +1,7 @@
 /** What a Workspace asks for: a pod with a program in it, and the Pulumi stacks to prepare there. */
 import { Type, type Static } from "typebox";
 
-import { anything, atomicList, flag, int32, keyedBy, listOf, optional, text, texts } from "../schema/field.ts";
+import { anything, atomicList, flag, int32, int64, keyedBy, listOf, optional, text, texts } from "../schema/field.ts";
 import { projectInfo } from "../shared/project-info.ts";
 import { EnvFrom, EnvVar, PodTemplate, Resources, ServiceTemplate, secretKey } from "./pod.ts";
 
@@ -50,6 +50,16 @@ const LocalSource = Type.Object(
   { description: "Takes the program from a folder in the workspace's image." },
 );
 
+const ProgramSource = Type.Object(
+  {
+    name: text("The name of the Program, in the namespace of the workspace."),
+    generation: optional(
+      int64("The generation of the Program that is meant: a new one is a new revision.", { minimum: 0 }),
+    ),
+  },
+  { description: "Takes the program from a Program object." },
+);
+
 const ConfigValueFrom = Type.Object(
   {
     env: optional(text("The environment variable that holds the value.")),
@@ -92,6 +102,7 @@ export const WorkspaceSpec = Type.Object(
     git: optional(GitSource),
     flux: optional(FluxSource),
     local: optional(LocalSource),
+    program: optional(ProgramSource),
     projectInfo: optional(projectInfo("Starts with an empty project of this name and runtime, to destroy from state.")),
     envFrom: optional(listOf(EnvFrom, "Sources of many environment variables.", atomicList)),
     env: optional(listOf(EnvVar, "Environment variables, which win over envFrom.", keyedBy("name"))),
@@ -99,6 +110,11 @@ export const WorkspaceSpec = Type.Object(
     podTemplate: optional(PodTemplate),
     serviceTemplate: optional(ServiceTemplate),
     pulumiLogLevel: optional(int32("How much the Pulumi CLI logs; nothing extra when left out.")),
+    idleTimeoutSeconds: optional(
+      int32("How long the pod is kept after its last Update; the operator's setting when left out, for ever when 0.", {
+        minimum: 0,
+      }),
+    ),
     stacks: optional(listOf(WorkspaceStack, "The Pulumi stacks to prepare in the workspace.", keyedBy("name"))),
   },
   { description: "What the workspace is made of." },
