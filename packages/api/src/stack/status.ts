@@ -24,6 +24,8 @@ const LastUpdate = Type.Object(
     permalink: optional(text("The operation's page in Pulumi Cloud.")),
     lastResyncTime: optional(time("When it ended.")),
     failures: optional(int64("How many updates in a row have failed.")),
+    failure: optional(text("What kind of failure it was, such as conflict, programError or interrupted.")),
+    inputs: optional(text("The outputs of other Stacks that it was given, with the Updates that set them.")),
     ...runReportFields,
   },
   { description: "The last update that ended." },
@@ -36,6 +38,24 @@ const CurrentUpdate = Type.Object(
 );
 export type CurrentUpdate = Static<typeof CurrentUpdate>;
 
+const Waiting = Type.Object(
+  {
+    for: text("What is waited for."),
+    since: time("Since when."),
+  },
+  { description: "What the Stack waits for, if anything." },
+);
+export type Waiting = Static<typeof Waiting>;
+
+const Next = Type.Object(
+  {
+    what: text("What will be done."),
+    time: time("When, at the earliest."),
+  },
+  { description: "What happens next by itself, if anything." },
+);
+export type Next = Static<typeof Next>;
+
 export const StackStatus = Type.Object(
   {
     observedGeneration: optional(int64("The generation that the status speaks of.")),
@@ -45,6 +65,8 @@ export const StackStatus = Type.Object(
     conditions: optional(conditionsOf(conditionTypes(stackConditions))),
     currentUpdate: optional(CurrentUpdate),
     lastUpdate: optional(LastUpdate),
+    waiting: optional(Waiting),
+    next: optional(Next),
     outputs: optional(
       mapOf(anything("The output's value."), "The stack's outputs by name; a secret shows as [secret]."),
     ),
