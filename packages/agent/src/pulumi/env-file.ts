@@ -4,7 +4,7 @@
  */
 import { readIfThere } from "../system/files.ts";
 
-const assignment = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*[=:][ \t]*/;
+const assignment = /^\s*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*[=:][ \t]*/;
 
 export async function readEnvFile(path: string | undefined): Promise<Record<string, string>> {
   const text = path ? await readIfThere(path) : undefined;

@@ -30,7 +30,7 @@ export async function loadProject(folder: string, root: string): Promise<Outcome
   const text = (await readIfThere(file)) ?? "";
   let content: unknown;
   try {
-    content = parse(text, { logLevel: "silent" });
+    content = parse(text, { logLevel: "error" });
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "";
     return failed("projectInvalid", `Pulumi.yaml cannot be read: ${reason}`);

@@ -181,9 +181,11 @@ function checkSegment(container: Container, segment: string | number, leaf: Node
 }
 
 function nodeOf(value: unknown, isPathValue: boolean): Node {
-  // Within an object the CLI takes "true" for true and "12" for 12.
-  if (isPathValue && typeof value === "string" && isCoerced(value)) return plain(value);
-  if (typeof value === "string") return quoted(value);
+  if (typeof value === "string") {
+    // Within an object the CLI takes "true" for true and "12" for 12.
+    const scalar = isPathValue ? coerced(value) : undefined;
+    return scalar === undefined ? quoted(value) : plain(scalar);
+  }
   if (Array.isArray(value)) {
     const list = new YAMLSeq();
     for (const item of value) list.add(nodeOf(item, false));
@@ -197,9 +199,15 @@ function nodeOf(value: unknown, isPathValue: boolean): Node {
   return plain(JSON.stringify(value));
 }
 
-function isCoerced(text: string): boolean {
-  if (text === "true" || text === "false") return true;
-  return /^(?:0|-?[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text));
+const smallest = -(2n ** 63n);
+const largest = 2n ** 64n - 1n;
+
+/** By the CLI's rules: booleans, and whole numbers of 64 bits that do not begin with a zero. */
+function coerced(text: string): string | undefined {
+  if (text === "true" || text === "false") return text;
+  if (!/^[+-]?\d{1,20}$/.test(text) || (text.length > 1 && text.startsWith("0"))) return undefined;
+  const number = BigInt(text.replace("+", ""));
+  return number >= smallest && number <= largest ? String(number) : undefined;
 }
 
 function hasReservedMap(value: unknown, depth: number): boolean {

@@ -33,7 +33,8 @@ export interface StackPlace {
   readonly key: string;
 }
 
-const stackName = /^(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\/){0,2}[A-Za-z0-9_.-]{1,100}$/;
+/** `stack`, `org/stack` or `org/project/stack`; none of them can be taken for an option or a path. */
+const stackName = /^(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\/){0,2}[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/;
 
 export function placeOf(project: Project, stack: StackSettings, context: StackContext): Outcome<StackPlace> {
   if (!stackName.test(stack.name)) {

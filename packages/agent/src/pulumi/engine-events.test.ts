@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import { checkValue, RunEvent } from "@pko/rpc";
+import { parseEngineEvent } from "./engine-events.ts";
+import { outputsFromEvent } from "./outputs.ts";
+
+const event = (payload: object) => parseEngineEvent(JSON.stringify({ sequence: 7, timestamp: 1, ...payload }));
+const metadata = { op: "create", urn: "urn:pulumi:dev::demo::t::n", type: "t" };
+
+describe("engine events", () => {
+  test("of resources", () => {
+    expect(event({ resourcePreEvent: { metadata } })?.event).toMatchObject({ phase: "started", op: "create" });
+    expect(event({ resOutputsEvent: { metadata } })?.event).toMatchObject({ phase: "finished" });
+    expect(event({ resOpFailedEvent: { metadata } })?.event).toMatchObject({ phase: "failed" });
+  });
+
+  test("of what programs print", () => {
+    const told = event({ diagnosticEvent: { severity: "info#err", message: "Error: x\n  at y\n" } });
+    expect(told?.errorLines).toEqual(["Error: x", "  at y"]);
+    expect(told?.event).toEqual({ kind: "diagnostic", severity: "info", message: "Error: x\n  at y" });
+    expect(event({ diagnosticEvent: { severity: "debug", message: "noise" } })?.event).toBeUndefined();
+    expect(event({ diagnosticEvent: { severity: "info", message: "50 %", ephemeral: true } })?.event).toBeUndefined();
+  });
+
+  test("of policies", () => {
+    const violation = { policyName: "p", policyPackName: "pack", message: "no", enforcementLevel: "mandatory" };
+    expect(event({ policyEvent: violation })).toMatchObject({ isMandatoryPolicy: true, errorLines: ["pack/p: no"] });
+    expect(event({ policyEvent: { ...violation, enforcementLevel: "advisory" } })?.isMandatoryPolicy).toBe(false);
+  });
+
+  test("of the end", () => {
+    const summary = { resourceChanges: { create: 2, odd: -1, wrong: "x" }, durationSeconds: 3, result: "succeeded" };
+    expect(event({ summaryEvent: summary })?.event).toEqual({
+      kind: "summary",
+      changes: { create: 2 },
+      durationSeconds: 3,
+      result: "succeeded",
+    });
+  });
+
+  for (const [name, line] of Object.entries({
+    "no JSON": "{",
+    "not an object": "7",
+    null: "null",
+    "no number": `{"sequence":"x"}`,
+    "an array": "[]",
+  })) {
+    test(`${name} is passed over`, () => expect(parseEngineEvent(line)).toBeUndefined());
+  }
+
+  for (const [name, payload] of Object.entries({
+    "fields of other types": { resourcePreEvent: { metadata: { op: 1, urn: null, type: [] } } },
+    "no metadata": { resOutputsEvent: 5 },
+    "a message of a million characters": { diagnosticEvent: { severity: "error", message: "x".repeat(1_000_000) } },
+    binary: { diagnosticEvent: { severity: "error", message: "\u0000\u0007\uFFFD" } },
+    "a summary of nothing": { summaryEvent: null },
+    "an enormous name": { resourcePreEvent: { metadata: { ...metadata, urn: "u".repeat(100_000) } } },
+  })) {
+    test(`${name} makes an event that fits the contract, or none`, () => {
+      const told = event(payload);
+      if (told?.event) expect(checkValue(RunEvent, told.event)).toMatchObject({ ok: true });
+    });
+  }
+});
+
+describe("outputs in events", () => {
+  const secret = { "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", ciphertext: "[secret]" };
+  const asset = { "4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", text: "x" };
+
+  test("that are all known need no CLI", () => {
+    const { complete, outputs } = outputsFromEvent({ a: 1, b: { c: ["x", null] } }, false);
+    expect(complete).toBe(true);
+    expect(outputs).toEqual([
+      { name: "a", secret: false, known: true, value: 1 },
+      { name: "b", secret: false, known: true, value: { c: ["x", null] } },
+    ]);
+  });
+
+  test("with a secret anywhere are secret, and asked for", () => {
+    const { complete, outputs } = outputsFromEvent({ a: { deep: [secret] }, b: 1 }, false);
+    expect(complete).toBe(false);
+    expect(outputs[0]).toEqual({ name: "a", secret: true, known: false });
+  });
+
+  test("that are more than JSON are asked for", () => {
+    expect(outputsFromEvent({ a: asset }, false)).toEqual({
+      complete: false,
+      outputs: [{ name: "a", secret: false, known: false }],
+    });
+  });
+
+  test("of a preview stay unknown where they are", () => {
+    const { complete, outputs } = outputsFromEvent({ a: "04da6b54-80e4-46f7-96ec-b56ff0331ba9", s: secret }, true);
+    expect(complete).toBe(true);
+    expect(outputs.map(({ known }) => known)).toEqual([false, false]);
+  });
+});

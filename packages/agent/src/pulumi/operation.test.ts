@@ -1,0 +1,74 @@
+import { describe, expect, test } from "bun:test";
+import type { Operation } from "@pko/rpc";
+import { stepsOf } from "./operation.ts";
+import { checkVersion, isAtLeast, parseVersion } from "./version.ts";
+
+const target = { stack: "org/app/dev", settings: "/s.yaml", eventLog: "/e.log" };
+const flagsOf = (operation: Operation) => stepsOf(operation, target).map(({ args }) => args.slice(2).join(" "));
+const common =
+  "--stack=org/app/dev --config-file=/s.yaml --event-log=/e.log --suppress-progress --exec-agent=pulumi-kubernetes-operator";
+
+describe("operations", () => {
+  const cases: Record<string, { operation: Operation; commands: string[] }> = {
+    "a preview": { operation: { kind: "preview" }, commands: [`preview ${common}`] },
+    "an update of targets": {
+      operation: {
+        kind: "up",
+        targets: ["urn:a", "-x"],
+        targetDependents: true,
+        message: "--yes; rm -rf /",
+        parallel: 4,
+      },
+      commands: [
+        `up --yes --skip-preview ${common} --message=--yes; rm -rf / --parallel=4 --target=urn:a --target=-x --target-dependents`,
+      ],
+    },
+    "an update that refreshes": {
+      operation: { kind: "up", refresh: true, expectNoChanges: true, replace: ["urn:b"], continueOnError: true },
+      commands: [`up --yes --skip-preview ${common} --replace=urn:b --expect-no-changes --continue-on-error --refresh`],
+    },
+    "an update whose refresh must change nothing": {
+      operation: { kind: "up", refresh: true, expectNoRefreshChanges: true },
+      commands: [`refresh --yes --skip-preview ${common} --expect-no-changes`, `up --yes --skip-preview ${common}`],
+    },
+    "a refresh with the program": {
+      operation: { kind: "refresh", runProgram: true, expectNoChanges: true },
+      commands: [`refresh --yes --skip-preview ${common} --run-program --expect-no-changes`],
+    },
+    "a destroy that removes": {
+      operation: { kind: "destroy", remove: true, continueOnError: true, refresh: true },
+      commands: [`destroy --yes --skip-preview ${common} --refresh --continue-on-error --remove`],
+    },
+    "more words": {
+      operation: { kind: "preview", logLevel: 9 },
+      commands: [`preview ${common} --logtostderr --verbose=9`],
+    },
+  };
+  for (const [name, { operation, commands }] of Object.entries(cases)) {
+    test(name, () => expect(flagsOf(operation)).toEqual(commands));
+  }
+});
+
+describe("versions", () => {
+  const version = (text: string) => {
+    const parsed = parseVersion(text);
+    if (!parsed) throw new Error(`${text} is no version`);
+    return parsed;
+  };
+
+  test("are compared by number", () => {
+    expect(isAtLeast(version("v3.202.0"), "3.202.0")).toBe(true);
+    expect(isAtLeast(version("v3.99.9"), "3.202.0")).toBe(false);
+    expect(isAtLeast(version("4.0.0"), "3.202.0")).toBe(true);
+    expect(isAtLeast(version("v3.203.0-alpha.1+dirty"), "3.202.0")).toBe(true);
+    expect(parseVersion("warning: x\n")).toBeUndefined();
+  });
+
+  test("one that is too low says which is needed, and how to get it", () => {
+    const check = checkVersion(version("v3.150.0"), { kind: "refresh", runProgram: true });
+    expect(check.ok || check.failure.reason).toBe("versionTooLow");
+    expect(check.ok || check.failure.message).toMatch(/3\.150\.0.*3\.160\.0.*pulumi\/pulumi:3\.160\.0-nonroot/);
+    expect(checkVersion(version("v3.150.0"), { kind: "refresh" }).ok).toBe(true);
+    expect(checkVersion(version("v3.100.0")).ok).toBe(false);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import type { ErrorClass } from "@pko/rpc";
+import { explainRun, type RunRemains } from "./run-error.ts";
+
+const remains: RunRemains = {
+  exitCode: 1,
+  signal: undefined,
+  cancelled: undefined,
+  lost: false,
+  errorLines: [],
+  isPolicyViolated: false,
+  printed: "",
+};
+
+const cases: Record<string, { remains: Partial<RunRemains>; class: ErrorClass; says: RegExp }> = {
+  "another update in Pulumi Cloud": {
+    remains: { printed: "error: [409] Conflict: Another update is currently in progress.\nTo learn more…" },
+    class: "conflict",
+    says: /Another update is currently/,
+  },
+  "the lock of a DIY backend": {
+    remains: { printed: "error: the stack is currently locked by 1 lock(s). Either wait" },
+    class: "conflict",
+    says: /locked by/,
+  },
+  "a bad token": { remains: { printed: "error: invalid access token" }, class: "invalidToken", says: /token/ },
+  "no token": {
+    remains: { printed: "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions" },
+    class: "invalidToken",
+    says: /token/,
+  },
+  "a flag the CLI does not know": {
+    remains: { printed: "error: unknown flag: --run-program" },
+    class: "versionTooLow",
+    says: /too old.*--run-program/,
+  },
+  "a version the project asks for": {
+    remains: { printed: 'error: Pulumi CLI version 3.1.0 does not satisfy the version range ">=3.2.0"' },
+    class: "versionTooLow",
+    says: /version range/,
+  },
+  "a missing plugin": {
+    remains: {
+      errorLines: ["error: no resource plugin 'pulumi-resource-random' found in the workspace or on your $PATH"],
+    },
+    class: "pluginMissing",
+    says: /pulumi-resource-random/,
+  },
+  "pending operations": {
+    remains: { errorLines: ["error: the current deployment has 1 resource(s) with pending operations:"] },
+    class: "pendingOperations",
+    says: /interrupted/,
+  },
+  "changes that were not expected": {
+    remains: { printed: "error: no changes were expected but changes were proposed" },
+    class: "unexpectedChanges",
+    says: /not expected/,
+  },
+  "a stack that is gone": {
+    remains: { printed: "error: no stack named 'dev' found" },
+    class: "stackNotFound",
+    says: /dev/,
+  },
+  "a policy": {
+    remains: { isPolicyViolated: true, errorLines: ["pack/no-public: error: bucket is public"] },
+    class: "policyViolation",
+    says: /no-public/,
+  },
+  "the program's own error": {
+    remains: { errorLines: ["Traceback:", "  File x", "ValueError: boom"] },
+    class: "programError",
+    says: /ValueError: boom/,
+  },
+  "words of no known kind": {
+    remains: { printed: "hm\nerror: something else" },
+    class: "other",
+    says: /something else/,
+  },
+  "no words at all": { remains: { exitCode: 255 }, class: "other", says: /exit code 255/ },
+  "cancelled, whatever it said": {
+    remains: { cancelled: "asked", errorLines: ["error: update canceled"] },
+    class: "cancelled",
+    says: /cancelled/,
+  },
+  "a stopping workspace": { remains: { cancelled: "stopping" }, class: "interrupted", says: /stopping/ },
+  "killed from outside": { remains: { signal: "SIGKILL" }, class: "interrupted", says: /out of memory/ },
+  lost: { remains: { lost: true }, class: "interrupted", says: /died without a result/ },
+};
+
+describe("a failed run", () => {
+  for (const [name, { remains: some, class: errorClass, says }] of Object.entries(cases)) {
+    test(name, () => {
+      const error = explainRun({ ...remains, ...some });
+      expect(error.class).toBe(errorClass);
+      expect(error.message).toMatch(says);
+    });
+  }
+
+  test("its words are bounded", () => {
+    const error = explainRun({ ...remains, errorLines: Array.from({ length: 500 }, () => "e".repeat(50_000)) });
+    expect(error.lines).toHaveLength(40);
+    expect(JSON.stringify(error).length).toBeLessThan(700_000);
+    expect(error.message.length).toBeLessThanOrEqual(1_000);
+  });
+});

@@ -1,0 +1,182 @@
+import { describe, expect, test } from "bun:test";
+import { parse } from "yaml";
+import { parseConfigKey } from "./config-key.ts";
+import {
+  chooseKeys,
+  readCiphertext,
+  readStackKeys,
+  renderSettings,
+  type SettingsLayer,
+  type SettingValue,
+} from "./settings.ts";
+
+const empty: SettingsLayer = { project: "demo", keys: {}, settings: [], environments: [] };
+
+function setting(key: string, value: unknown, path = false) {
+  const parsed = parseConfigKey(key, "demo", path);
+  if (!parsed.ok) throw new Error(parsed.failure.message);
+  const settingValue: SettingValue = { kind: "plain", value };
+  return { key: parsed.value, value: settingValue };
+}
+
+function render(base: string | undefined, layer: Partial<SettingsLayer>): unknown {
+  const text = renderSettings(base, { ...empty, ...layer });
+  return text.ok ? parse(text.value) : text.failure.message;
+}
+
+describe("configuration", () => {
+  test("every kind of value", () => {
+    const settings = [
+      setting("s", "text"),
+      setting("aws:region", "eu-west-1"),
+      setting("legacy:config:x", "1"),
+      setting("n", 5),
+      setting("f", 1.5),
+      setting("b", true),
+      setting("digits", "007"),
+      setting("yes", "yes"),
+      setting("o", { a: [1, null, { b: "c" }], "key: odd": "x: y" }),
+      setting("lines", "a\nb\n"),
+      setting("long", "x ".repeat(300)),
+      setting("empty", ""),
+    ];
+    expect(render(undefined, { settings })).toEqual({
+      config: {
+        "demo:s": "text",
+        "aws:region": "eu-west-1",
+        "legacy:x": "1",
+        "demo:n": 5,
+        "demo:f": 1.5,
+        "demo:b": true,
+        "demo:digits": "007",
+        "demo:yes": "yes",
+        "demo:o": { a: [1, null, { b: "c" }], "key: odd": "x: y" },
+        "demo:lines": "a\nb\n",
+        "demo:long": "x ".repeat(300),
+        "demo:empty": "",
+      },
+    });
+  });
+
+  test("paths, as the CLI sets them", () => {
+    const settings = [
+      setting("parent.nested", "value", true),
+      setting("parent.other", "true", true),
+      setting("parent.count", "12", true),
+      setting("parent.code", "012", true),
+      setting("names[0]", "a", true),
+      setting("names[1]", "b", true),
+      setting('["root.name"]["nested.name"]', "x", true),
+      setting("aws:tags.team", "web", true),
+      setting("top", "12", true),
+    ];
+    expect(render(undefined, { settings })).toEqual({
+      config: {
+        "demo:parent": { nested: "value", other: true, count: 12, code: "012" },
+        "demo:names": ["a", "b"],
+        "demo:root.name": { "nested.name": "x" },
+        "aws:tags": { team: "web" },
+        "demo:top": "12",
+      },
+    });
+  });
+
+  test("lies over the repository's own, which stays as it was spelled", () => {
+    const base =
+      "# ours\nencryptionsalt: v1:abc\nconfig:\n  demo:a: old # why\n  demo:keep: 0x10\n  demo:secret:\n    secure: v1:cipher\n  other:on: yes\n";
+    const text = renderSettings(base, { ...empty, settings: [setting("a", "new"), setting("z", 1)] });
+    expect(text.ok && text.value).toBe(
+      '# ours\nencryptionsalt: v1:abc\nconfig:\n  demo:a: "new"\n  demo:keep: 0x10\n  demo:secret:\n    secure: v1:cipher\n  other:on: yes\n  demo:z: 1\n',
+    );
+  });
+
+  test("replaces a key in its old spelling", () => {
+    expect(render("config:\n  demo:config:a: old\n", { settings: [setting("a", "new")] })).toEqual({
+      config: { "demo:config:a": "new" },
+    });
+  });
+
+  test("secrets are ciphertext", () => {
+    const value: SettingValue = { kind: "secure", ciphertext: "v1:x" };
+    const settings = [
+      { ...setting("token", ""), value },
+      { ...setting("db.password", "", true), value },
+    ];
+    expect(render(undefined, { settings })).toEqual({
+      config: { "demo:token": { secure: "v1:x" }, "demo:db": { password: { secure: "v1:x" } } },
+    });
+  });
+});
+
+describe("configuration that cannot be", () => {
+  const hostile: Record<string, { base?: string; settings: ReturnType<typeof setting>[]; says: RegExp }> = {
+    "a map that would be taken for a secret": { settings: [setting("a", { secure: "x" })], says: /reserved/ },
+    "the same, deep inside": { settings: [setting("a", [{ b: { secure: "x" } }])], says: /reserved/ },
+    "the same, by a path": { settings: [setting("a.secure", "x", true)], says: /reserved/ },
+    "a list with a name": { settings: [setting("a", [1]), setting("a.b", "x", true)], says: /must be a number/ },
+    "a map with a number": { settings: [setting("a", { b: 1 }), setting("a[0]", "x", true)], says: /must be a name/ },
+    "a list with a hole": { settings: [setting("a", [1]), setting("a[5]", "x", true)], says: /beyond the end/ },
+    "a path through a text": { settings: [setting("a", { b: "c" }), setting("a.b.d", "x", true)], says: /not a map/ },
+    "a settings file that is a list": { base: "- a\n", settings: [setting("a", 1)], says: /not a map/ },
+    "a settings file that is broken": { base: "a: [1\nb: 2", settings: [setting("a", 1)], says: /cannot be read/ },
+    "a config that is a text": { base: "config: hello\n", settings: [setting("a", 1)], says: /not a map/ },
+  };
+  for (const [name, { base, settings, says }] of Object.entries(hostile)) {
+    test(name, () => expect(String(render(base, { settings }))).toMatch(says));
+  }
+
+  test("values nested without end", () => {
+    let deep: unknown = 1;
+    for (let level = 0; level < 200; level += 1) deep = [deep];
+    expect(String(render(undefined, { settings: [setting("a", deep)] }))).toMatch(/too deep/);
+  });
+});
+
+describe("keys", () => {
+  for (const key of ["", ":", "a:", "a:b:c", "a:b:c:d", "a::b"]) {
+    test(`${JSON.stringify(key)} is no key`, () => expect(parseConfigKey(key, "demo", false).ok).toBe(false));
+  }
+  for (const path of ["", ".a", "a.", "a..b", "a[", "a[x]", 'a["b', "a.[0]", "[0]", 'a["b"]c']) {
+    test(`${JSON.stringify(path)} is no path`, () => expect(parseConfigKey(path, "demo", true).ok).toBe(false));
+  }
+});
+
+describe("environments", () => {
+  test("are added after those of the repository, once each", () => {
+    expect(render("environment:\n  - base\n", { environments: ["base", "prod", "prod"] })).toEqual({
+      environment: ["base", "prod"],
+    });
+    expect(render(undefined, { environments: ["prod"] })).toEqual({ environment: ["prod"] });
+  });
+
+  test("become imports of one that is spelled out", () => {
+    const base = "environment:\n  imports:\n    - base\n  values:\n    a: 1\n";
+    expect(render(base, { environments: ["prod"] })).toEqual({
+      environment: { imports: ["base", "prod"], values: { a: 1 } },
+    });
+    expect(render("environment:\n  values:\n    a: 1\n", { environments: ["prod"] })).toEqual({
+      environment: { values: { a: 1 }, imports: ["prod"] },
+    });
+  });
+});
+
+describe("the stack's keys", () => {
+  test("of the repository come first", () => {
+    expect(chooseKeys({ encryptionsalt: "repo" }, { encryptionsalt: "known" })).toEqual({ encryptionsalt: "repo" });
+    expect(chooseKeys({}, { encryptionsalt: "known" })).toEqual({ encryptionsalt: "known" });
+    const kms = { secretsprovider: "awskms://a" };
+    expect(chooseKeys(kms, { secretsprovider: "awskms://a", encryptedkey: "k" })).toEqual({
+      ...kms,
+      encryptedkey: "k",
+    });
+    expect(chooseKeys(kms, { encryptionsalt: "other" })).toEqual(kms);
+  });
+
+  test("are written and read", () => {
+    const keys = { secretsprovider: "passphrase", encryptionsalt: "v1:a=:b" };
+    const text = renderSettings(undefined, { ...empty, keys });
+    expect(text.ok && readStackKeys(text.value)).toEqual(keys);
+    expect(readStackKeys("not: [yaml")).toEqual({});
+    expect(readCiphertext('config:\n  agent:value:\n    secure: "v1:x"\n', "agent:value")).toBe("v1:x");
+  });
+});

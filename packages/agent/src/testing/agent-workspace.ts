@@ -1,0 +1,201 @@
+/** A real agent in a process of its own, with the real CLI, spoken to over mTLS as the operator does. For benchmarks too. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  workspaceServerName,
+  type Operation,
+  type Output,
+  type Prepared,
+  type PrepareFailure,
+  type PrepareRequest,
+  type RunResult,
+  type Source,
+  type StackSettings,
+} from "@pko/rpc";
+import { connectAgent, type AgentClient } from "@pko/rpc/client";
+import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate } from "@pko/rpc/pki";
+import type { WatchUpdate } from "@pko/rpc/watch";
+
+const workspace = { namespace: "test", name: "web" };
+const main = join(import.meta.dir, "../main.ts");
+
+export interface AgentOptions {
+  /** The CLI. */
+  readonly pulumi: string;
+  /** Folders of the CLI's language hosts, for a PATH. */
+  readonly path: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+  /** Runs before each command of the CLI, in a shell, with the CLI's arguments. */
+  readonly beforeCli?: string;
+}
+
+export interface StartOptions {
+  /** Instead of `bun main.ts`. */
+  readonly command?: readonly string[];
+  /** A folder with the CLI and its language hosts, instead of the cache. */
+  readonly path?: string;
+}
+
+/** A workspace: what outlives an agent. */
+export class AgentWorkspace {
+  readonly root = mkdtempSync(join(tmpdir(), "pko-agent-it-"));
+  readonly share = join(this.root, "share");
+  readonly backend = join(this.root, "backend");
+  readonly cliLog = join(this.root, "cli.log");
+  readonly #options: AgentOptions;
+  #agent: ChildProcess | undefined;
+  #client: AgentClient | undefined;
+  #operator: Certificate | undefined;
+  log = "";
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    for (const folder of [this.share, this.backend, join(this.root, "tls"), join(this.root, "home")]) mkdirSync(folder);
+  }
+
+  get agent(): AgentClient {
+    if (!this.#client) throw new Error("the agent is not started");
+    return this.#client;
+  }
+
+  get pid(): number {
+    return this.#agent?.pid ?? 0;
+  }
+
+  async start(how: StartOptions = {}): Promise<this> {
+    const now = new Date();
+    const authorities = await createAuthorities(now);
+    this.#operator = await issueOperatorCertificate(authorities, now);
+    const own = await issueWorkspaceCertificate(authorities, workspace, now);
+    for (const [name, text] of [
+      ["ca.crt", own.ca],
+      ["tls.crt", own.cert],
+      ["tls.key", own.key],
+    ] as const) {
+      writeFileSync(join(this.root, "tls", name), text);
+    }
+    const flags = ["--share", this.share, "--host", "127.0.0.1", "--port", "0", "--tls", join(this.root, "tls")];
+    const local = ["--allow-http", "--allow-addresses", "127.0.0.1"];
+    const [file = "", ...first] = how.command ?? [process.execPath, main];
+    const cli = how.path === undefined ? this.#cli() : join(how.path, "pulumi");
+    const args = [...first, ...flags, ...local, "--pulumi", cli, ...(this.#options.flags ?? [])];
+    const env = this.#environment(how.path);
+    this.#agent = spawn(file, args, { env, stdio: ["ignore", "ignore", "pipe"] });
+    const port = await this.#port();
+    const operator = this.#operator;
+    this.#client = connectAgent({
+      address: { host: "127.0.0.1", port, serverName: workspaceServerName(workspace) },
+      credentials: () => operator,
+    });
+    return this;
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    const agent = this.#agent;
+    if (!agent || agent.exitCode !== null || agent.signalCode !== null) return;
+    const exited = new Promise((resolve) => {
+      agent.once("exit", resolve);
+    });
+    agent.kill(signal);
+    await exited;
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill("SIGKILL");
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  /** Every command of the CLI so far, by its arguments. */
+  cliCalls(): string[] {
+    return existsSync(this.cliLog) ? readFileSync(this.cliLog, "utf8").trimEnd().split("\n") : [];
+  }
+
+  /** The CLI, noted in a file each time it is called. */
+  #cli(): string {
+    const path = join(this.root, "pulumi");
+    // One write a call: calls may come at the same time.
+    const note = `printf '%s\\n' "$(printf '%s' "$*" | tr '\\n' ' ')" >> '${this.cliLog}'`;
+    writeFileSync(path, `#!/bin/sh\n${note}\n${this.#options.beforeCli ?? ""}\nexec '${this.#options.pulumi}' "$@"\n`);
+    chmodSync(path, 0o755);
+    return path;
+  }
+
+  #environment(path = this.#options.path.join(":")): Record<string, string> {
+    return {
+      PATH: `${path}:${process.env["PATH"] ?? ""}`,
+      HOME: join(this.root, "home"),
+      PULUMI_HOME: join(this.root, "home", ".pulumi"),
+      PULUMI_BACKEND_URL: `file://${this.backend}`,
+      PULUMI_CONFIG_PASSPHRASE: "canary-passphrase",
+      // Nothing is fetched from anywhere.
+      HTTPS_PROXY: "http://127.0.0.1:9",
+      NO_PROXY: "127.0.0.1",
+      ...this.#options.env,
+    };
+  }
+
+  async #port(): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    let lines = "";
+    this.#agent?.stderr?.on("data", (data: Buffer) => {
+      lines += data.toString();
+      this.log += data.toString();
+      const ready = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(lines);
+      if (ready) resolve(Number(ready[1]));
+    });
+    this.#agent?.once("exit", (code) => reject(new Error(`the agent ended with ${code}: ${lines}`)));
+    return await promise;
+  }
+
+  async prepare(source: Source, stack: Partial<StackSettings> = {}): Promise<Prepared> {
+    const result = await this.tryPrepare(source, stack);
+    if ("reason" in result) throw new Error(`${result.reason}: ${result.message}\n${result.lines.join("\n")}`);
+    return result;
+  }
+
+  async tryPrepare(source: Source, stack: Partial<StackSettings> = {}): Promise<Prepared | PrepareFailure> {
+    const settings = { name: "dev", create: true, config: [], environments: [], ...stack };
+    const request: PrepareRequest = { source, stack: settings };
+    const reply = await this.agent.prepare(request);
+    if (!reply.ok) throw new Error(`prepare: ${reply.error.code} ${reply.error.message}`);
+    return reply.value.ok ? reply.value.prepared : reply.value.failure;
+  }
+
+  async begin(runId: string, operation: Operation): Promise<void> {
+    const reply = await this.agent.start({ runId, operation });
+    if (!reply.ok) throw new Error(`start: ${reply.error.code} ${reply.error.message}`);
+  }
+
+  /** Every update of the run, to its result. */
+  async updates(runId: string, fromSeq = 1): Promise<WatchUpdate[]> {
+    const all: WatchUpdate[] = [];
+    for await (const update of this.agent.watch({ runId, fromSeq }, { maxAttempts: 20 })) all.push(update);
+    return all;
+  }
+
+  async result(runId: string): Promise<RunResult> {
+    const last = (await this.updates(runId)).at(-1);
+    if (last?.type !== "result") throw new Error(`no result: ${JSON.stringify(last)}`);
+    return last.result;
+  }
+
+  async run(runId: string, operation: Operation): Promise<RunResult> {
+    await this.begin(runId, operation);
+    return await this.result(runId);
+  }
+
+  async outputs(runId: string): Promise<readonly Output[]> {
+    const reply = await this.agent.outputs({ runId });
+    if (!reply.ok) throw new Error(`outputs: ${reply.error.code} ${reply.error.message}`);
+    return reply.value;
+  }
+
+  /** Resolves at the run's first event that fits. */
+  async until(runId: string, fits: (update: WatchUpdate) => boolean): Promise<void> {
+    for await (const update of this.agent.watch({ runId, fromSeq: 1 })) if (fits(update)) return;
+    throw new Error("the run ended before");
+  }
+}

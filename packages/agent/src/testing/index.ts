@@ -1,0 +1,3 @@
+/** For the tests of other packages: an agent in a process of its own, and servers for it to fetch from. */
+export * from "./agent-workspace.ts";
+export * from "./git-server.ts";

@@ -1,0 +1,270 @@
+/** Runs that are slow, cancelled, cut off, orphaned: what survives, what is reported, what is released. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { RunResult } from "@pko/rpc";
+import { Gate, gatedProgram } from "./gate.ts";
+import { program, stash, TestWorkspace } from "./harness.ts";
+
+setDefaultTimeout(120_000);
+
+const isQuickDone = (update: { type: string; event?: unknown }): boolean =>
+  update.type === "event" &&
+  JSON.stringify(update.event).includes('"finished"') &&
+  JSON.stringify(update.event).includes("::first");
+
+/** An update that waits at the gate. */
+async function waiting(options: ConstructorParameters<typeof TestWorkspace>[0] = {}) {
+  const web = await new TestWorkspace(options).start();
+  await web.prepare(gatedProgram);
+  const gate = new Gate(web);
+  await web.begin("up-1", { kind: "up" });
+  return { web, gate };
+}
+
+function cliPid(web: TestWorkspace): number {
+  const record = readFileSync(join(web.share, "runs/up-1/run.json"), "utf8");
+  return Number(/"pid":(\d+)/.exec(record)?.[1]);
+}
+
+function sessionOf(pid: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && existsSync(`/proc/${name}/stat`))
+    .filter((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+        const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+        return Number(fields[3]) === pid && fields[0] !== "Z";
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+function locks(web: TestWorkspace): string[] {
+  const folder = join(web.backend, ".pulumi/locks/organization/demo/dev");
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
+}
+
+async function locked(web: TestWorkspace): Promise<void> {
+  for (let tries = 0; tries < 200 && locks(web).length === 0; tries += 1) await Bun.sleep(50);
+}
+
+describe("a slow run", () => {
+  test("is one at a time; everything else waits for it", async () => {
+    const { web, gate } = await waiting();
+    const other = await web.agent.start({ runId: "up-2", operation: { kind: "up" } });
+    expect(!other.ok && other.error).toMatchObject({ code: "busy", activeRun: "up-1" });
+    const prepare = await web.agent.prepare({
+      source: gatedProgram,
+      stack: { name: "dev", create: true, config: [], environments: [] },
+    });
+    expect(!prepare.ok && prepare.error).toMatchObject({ code: "busy", activeRun: "up-1" });
+    const again = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
+    expect(again.ok && again.value.state).toBe("running");
+    const early = await web.agent.outputs({ runId: "up-1" });
+    expect(early.ok || early.error.code).toBe("unprepared");
+    await gate.open("open");
+    expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded", progress: { created: 3 } });
+    expect(await web.outputs("up-1")).toMatchObject([{ name: "word", value: "open" }]);
+  });
+
+  test("is started once though it is asked for many times at once", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(gatedProgram);
+    const gate = new Gate(web);
+    const start = () => web.agent.start({ runId: "up-1", operation: { kind: "up" } });
+    const replies = await Promise.all(Array.from({ length: 10 }, start));
+    const states = replies.map((reply) => (reply.ok ? reply.value.state : reply.error.code)).toSorted();
+    expect(states.join(" ")).toBe(`${"running ".repeat(9)}started`);
+    await gate.open("once");
+    expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded" });
+    expect(web.cliCalls().filter((call) => call.includes(" up "))).toHaveLength(1);
+  });
+
+  test("is followed by several readers, each from where it likes, while it runs", async () => {
+    const { web, gate } = await waiting();
+    const readers = [1, 1, 3].map((fromSeq) => web.updates("up-1", fromSeq));
+    await gate.open("read");
+    const [first, second, third] = await Promise.all(readers);
+    const events = (updates: typeof first) => updates?.filter(({ type }) => type === "event");
+    expect(events(first)).toEqual(events(second));
+    expect(events(third)).toEqual(events(first)?.slice(2));
+  });
+});
+
+describe("cancelling", () => {
+  test("stops the CLI as a user would, and its lock is released", async () => {
+    const { web } = await waiting();
+    await web.until("up-1", isQuickDone);
+    const pid = cliPid(web);
+    expect(locks(web)).toHaveLength(1);
+    expect(await web.agent.cancel({ runId: "up-1" })).toEqual({ ok: true, value: { state: "cancelling" } });
+    const result = await web.result("up-1");
+    expect(result).toMatchObject({ outcome: "cancelled", error: { class: "cancelled" } });
+    expect(locks(web)).toEqual([]);
+    expect(sessionOf(pid)).toEqual([]);
+    // What was done is kept: the next update goes on from there.
+    await web.prepare(program({ resources: { first: stash("quick") } }));
+    expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded", progress: { unchanged: 2 } });
+  });
+
+  test("kills what does not stop in time, plugins included; the lock it leaves is its own to release", async () => {
+    // A CLI that does not heed SIGINT.
+    const web = await new TestWorkspace({ beforeCli: "trap '' INT" }).start();
+    await web.prepare(gatedProgram);
+    const gate = new Gate(web);
+    await web.begin("up-1", { kind: "up" });
+    await web.until("up-1", isQuickDone);
+    const pid = cliPid(web);
+    expect(sessionOf(pid).length).toBeGreaterThan(1);
+    const began = Date.now();
+    await web.agent.cancel({ runId: "up-1", graceSeconds: 1 });
+    expect(await web.result("up-1")).toMatchObject({ outcome: "cancelled" });
+    expect(Date.now() - began).toBeLessThan(8_000);
+    await Bun.sleep(200);
+    expect(sessionOf(pid)).toEqual([]);
+    if (locks(web).length > 0) {
+      await web.begin("up-2", { kind: "up" });
+      await gate.open("after");
+      expect(await web.result("up-2")).toMatchObject({ outcome: "succeeded" });
+      expect(locks(web)).toEqual([]);
+    }
+  });
+});
+
+describe("an agent that is killed", () => {
+  test("leaves its run alive, and the next agent follows it to its end", async () => {
+    const { web, gate } = await waiting();
+    await web.until("up-1", isQuickDone);
+    const pid = cliPid(web);
+    await web.kill("SIGKILL");
+    expect(sessionOf(pid).length).toBeGreaterThan(0);
+    await web.start();
+    const state = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
+    expect(state.ok && state.value.state).toBe("running");
+    const following = web.updates("up-1");
+    await gate.open("survived");
+    const updates = await following;
+    const seqs = updates.flatMap((update) => (update.type === "event" ? [update.seq] : []));
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    const finished = updates.flatMap((update) =>
+      update.type === "event" && update.event.kind === "resource" && update.event.phase === "finished"
+        ? [update.event.urn.split("::").at(-1)]
+        : [],
+    );
+    // Each once, those before the kill and those after.
+    expect(finished).toEqual([...new Set(finished)]);
+    expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded", progress: { created: 3 } });
+    expect(await web.outputs("up-1")).toMatchObject([{ name: "word", value: "survived" }]);
+    expect(web.cliCalls().filter((call) => call.includes(" up "))).toHaveLength(1);
+  });
+
+  test("whose run ended meanwhile tells how it ended", async () => {
+    const { web, gate } = await waiting();
+    await web.until("up-1", isQuickDone);
+    const pid = cliPid(web);
+    await web.kill("SIGKILL");
+    await gate.open("meanwhile");
+    for (let tries = 0; tries < 200 && sessionOf(pid).length > 0; tries += 1) await Bun.sleep(50);
+    await web.start();
+    expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded" });
+  });
+
+  test("with its run: the run is reported interrupted, its lock released by the next", async () => {
+    const { web, gate } = await waiting();
+    await web.until("up-1", isQuickDone);
+    const pid = cliPid(web);
+    await web.kill("SIGKILL");
+    for (const member of sessionOf(pid)) process.kill(member, "SIGKILL");
+    expect(locks(web)).toHaveLength(1);
+    await Bun.sleep(1_100);
+    await web.start();
+    const result = await web.result("up-1");
+    expect(result).toMatchObject({ outcome: "interrupted", error: { class: "interrupted" } });
+    const again = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
+    expect(again.ok && again.value.result?.outcome).toBe("interrupted");
+
+    await web.begin("up-2", { kind: "up" });
+    await gate.open("second");
+    const updates = await web.updates("up-2");
+    expect(JSON.stringify(updates)).toContain("released the lock that an interrupted run left");
+    expect(updates.at(-1)).toMatchObject({ type: "result", result: { outcome: "succeeded" } });
+    expect(locks(web)).toEqual([]);
+  });
+
+  test("in a pod that was replaced: the lock of its host's name is released, though its runs are forgotten", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({ resources: { a: stash("x") } }));
+    writeLock(web, { pid: 4_000_000, hostname: hostname(), timestamp: "2020-01-01T00:00:00Z" });
+    expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+    expect(locks(web)).toEqual([]);
+  });
+});
+
+function writeLock(web: TestWorkspace, holder: { pid: number; hostname: string; timestamp: string }): void {
+  const folder = join(web.backend, ".pulumi/locks/organization/demo/dev");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${crypto.randomUUID()}.json`), JSON.stringify({ username: "someone", ...holder }));
+}
+
+describe("locks of others", () => {
+  test("are conflicts, and stay", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({ resources: { a: stash("x") } }));
+    writeLock(web, { pid: 7, hostname: "laptop", timestamp: "2020-01-01T00:00:00Z" });
+    const result = await web.run("up-1", { kind: "up" });
+    expect(result).toMatchObject({ outcome: "failed", error: { class: "conflict" } });
+    expect(result.error?.lines.join("\n")).toContain("someone@laptop");
+    expect(locks(web)).toHaveLength(1);
+    expect(web.cliCalls().some((call) => call.includes("cancel"))).toBe(false);
+  });
+
+  test("are left alone though one of ours is beside them", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({ resources: { a: stash("x") } }));
+    writeLock(web, { pid: 7, hostname: "laptop", timestamp: "2020-01-01T00:00:00Z" });
+    writeLock(web, { pid: 4_000_000, hostname: hostname(), timestamp: "2020-01-01T00:00:00Z" });
+    expect(await web.run("up-1", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
+    expect(locks(web)).toHaveLength(2);
+  });
+
+  test("of a living process of this pod are left alone", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({ resources: { a: stash("x") } }));
+    // This test's own process, say someone's shell in the pod.
+    writeLock(web, { pid: process.pid, hostname: hostname(), timestamp: new Date().toISOString() });
+    expect(await web.run("up-1", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
+    expect(locks(web)).toHaveLength(1);
+  });
+});
+
+describe("a workspace that stops", () => {
+  test("interrupts its run, tells its last words, and leaves no lock", async () => {
+    const { web } = await waiting();
+    await web.until("up-1", isQuickDone);
+    const result: Promise<RunResult> = web.result("up-1");
+    const stopped = web.kill("SIGTERM");
+    expect(await result).toMatchObject({ outcome: "interrupted", error: { class: "interrupted" } });
+    await stopped;
+    expect(locks(web)).toEqual([]);
+    expect(web.log).toContain("agent stopped");
+    await web.start();
+    expect(await web.result("up-1")).toMatchObject({ outcome: "interrupted" });
+  });
+});
+
+describe("a CLI that is killed from outside", () => {
+  test("is an interrupted run", async () => {
+    const { web } = await waiting();
+    await locked(web);
+    process.kill(cliPid(web), "SIGKILL");
+    const result = await web.result("up-1");
+    expect(result).toMatchObject({ outcome: "interrupted", error: { class: "interrupted" } });
+    expect(result.error?.message).toContain("SIGKILL");
+    await Bun.sleep(200);
+    expect(sessionOf(cliPid(web))).toEqual([]);
+  });
+});

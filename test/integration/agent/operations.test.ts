@@ -1,0 +1,219 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { program, stash, TestWorkspace } from "./harness.ts";
+
+setDefaultTimeout(120_000);
+
+describe("operations on a stack", () => {
+  const web = new TestWorkspace();
+  const source = (input: string) =>
+    program({
+      resources: { a: stash(input) },
+      outputs: { plain: "${a.output}", list: [1, true, "x"], token: { "fn::secret": "canary-output" } },
+    });
+
+  test("preparing creates the stack, and nothing is done twice", async () => {
+    await web.start();
+    const first = await web.prepare(source("one"));
+    expect(first).toMatchObject({
+      project: { name: "demo", runtime: "yaml" },
+      stack: "dev",
+      pulumiVersion: "3.259.0",
+      changed: { source: true, dependencies: false, stack: true },
+    });
+    const calls = web.cliCalls().length;
+    const again = await web.prepare(source("one"));
+    expect(again.changed).toEqual({ source: false, dependencies: false, stack: false, config: false });
+    expect(again.revision).toBe(first.revision);
+    expect(web.cliCalls()).toHaveLength(calls);
+  });
+
+  test("a preview changes nothing and tells what would", async () => {
+    const result = await web.run("preview-1", { kind: "preview" });
+    expect(result).toMatchObject({ outcome: "succeeded", operation: "preview", changes: { create: 2 } });
+    expect(result.output.tail).toContain("Previewing update (dev)");
+    expect(result.outputs?.secretNames).toEqual(["token"]);
+    expect((await web.outputs("preview-1")).find(({ name }) => name === "token")).toEqual({
+      name: "token",
+      secret: true,
+      known: false,
+    });
+  });
+
+  test("an update tells of each resource as it comes, then its result", async () => {
+    const calls = web.cliCalls().length;
+    await web.begin("up-1", { kind: "up", message: "first update" });
+    const updates = await web.updates("up-1");
+    const seqs = updates.flatMap((update) => (update.type === "event" ? [update.seq] : []));
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    const resources = updates.flatMap((update) =>
+      update.type === "event" && update.event.kind === "resource" ? [`${update.event.phase} ${update.event.urn}`] : [],
+    );
+    expect(resources).toContain("started urn:pulumi:dev::demo::pulumi:index:Stash::a");
+    expect(resources).toContain("finished urn:pulumi:dev::demo::pulumi:index:Stash::a");
+    const last = updates.at(-1);
+    expect(last?.type === "result" && last.result).toMatchObject({
+      outcome: "succeeded",
+      exitCode: 0,
+      changes: { create: 2 },
+      progress: { created: 2, failed: 0 },
+    });
+    // The CLI was started once, for the update itself.
+    expect(web.cliCalls()).toHaveLength(calls + 1);
+  });
+
+  test("a replay from any event tells the same", async () => {
+    const whole = await web.updates("up-1");
+    const part = await web.updates("up-1", 4);
+    const seqs = (updates: typeof whole) => updates.flatMap((update) => (update.type === "event" ? [update.seq] : []));
+    expect(seqs(part)).toEqual(seqs(whole).filter((seq) => seq >= 4));
+    expect(part.at(-1)).toEqual(whole.at(-1));
+  });
+
+  test("starting a run again finds it, and does nothing", async () => {
+    const calls = web.cliCalls().length;
+    const again = await web.agent.start({ runId: "up-1", operation: { kind: "up", message: "first update" } });
+    expect(again.ok && again.value.state).toBe("finished");
+    const other = await web.agent.start({ runId: "up-1", operation: { kind: "destroy" } });
+    expect(other.ok || other.error.code).toBe("runMismatch");
+    expect(web.cliCalls()).toHaveLength(calls);
+  });
+
+  test("outputs arrive with their values, the secret ones marked", async () => {
+    expect(await web.outputs("up-1")).toEqual([
+      { name: "list", secret: false, known: true, value: [1, true, "x"] },
+      { name: "plain", secret: false, known: true, value: "one" },
+      { name: "token", secret: true, known: true, value: "canary-output" },
+    ]);
+  });
+
+  test("a new program runs in the same workspace, with no stack to select and no config to set", async () => {
+    const calls = web.cliCalls().length;
+    const prepared = await web.prepare(source("two"));
+    expect(prepared.changed).toEqual({ source: true, dependencies: false, stack: false, config: false });
+    const result = await web.run("up-2", { kind: "up" });
+    expect(result).toMatchObject({
+      outcome: "succeeded",
+      changes: { same: 1, update: 1 },
+      progress: { updated: 1, unchanged: 1 },
+    });
+    expect(web.cliCalls()).toHaveLength(calls + 1);
+  });
+
+  test("a refresh, and an update that expects no changes", async () => {
+    expect(await web.run("refresh-1", { kind: "refresh" })).toMatchObject({
+      outcome: "succeeded",
+      changes: { same: 2 },
+    });
+    const both = { kind: "up", refresh: true, expectNoRefreshChanges: true } as const;
+    await web.begin("up-3", both);
+    const steps = (await web.updates("up-3")).flatMap((update) =>
+      update.type === "event" && update.event.kind === "step" ? [update.event.name] : [],
+    );
+    expect(steps).toEqual(["refresh", "up"]);
+    await web.prepare(source("three"));
+    const failed = await web.run("up-4", { kind: "preview", expectNoChanges: true });
+    expect(failed).toMatchObject({ outcome: "failed", error: { class: "unexpectedChanges" } });
+  });
+
+  test("targets narrow an update", async () => {
+    const two = program({ resources: { a: stash("three"), b: stash("new") } });
+    await web.prepare(two);
+    const result = await web.run("up-5", { kind: "up", targets: ["urn:pulumi:dev::demo::pulumi:index:Stash::b"] });
+    expect(result).toMatchObject({ outcome: "succeeded" });
+    expect(result.progress.created).toBe(1);
+  });
+
+  test("a destroy removes the stack when asked, and the next preparation makes it anew", async () => {
+    const destroyed = await web.run("destroy-1", { kind: "destroy", remove: true });
+    expect(destroyed).toMatchObject({ outcome: "succeeded", operation: "destroy" });
+    expect(destroyed.progress.deleted).toBeGreaterThan(1);
+    expect(existsSync(join(web.backend, ".pulumi/stacks/demo/dev.json"))).toBe(false);
+    expect(await web.outputs("destroy-1")).toEqual([]);
+    const unprepared = await web.agent.start({ runId: "up-6", operation: { kind: "up" } });
+    expect(unprepared.ok || unprepared.error.code).toBe("unprepared");
+    expect((await web.prepare(source("four"))).changed).toMatchObject({ source: true, stack: true });
+    expect(await web.run("up-7", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+  });
+
+  test("a stack whose source is gone is destroyed by its project's name", async () => {
+    await web.prepare({ kind: "project", name: "demo", runtime: "yaml" });
+    const destroyed = await web.run("destroy-2", { kind: "destroy" });
+    expect(destroyed).toMatchObject({ outcome: "succeeded", changes: { delete: 2 } });
+  });
+
+  test("the agent tells of itself", async () => {
+    const info = await web.agent.info();
+    expect(info.ok && info.value).toMatchObject({
+      protocol: 1,
+      pulumiVersion: "3.259.0",
+      stopping: false,
+      prepared: { stack: "dev" },
+    });
+  });
+
+  test("what it does not know, it says", async () => {
+    for (const reply of [await web.agent.cancel({ runId: "nope" }), await web.agent.outputs({ runId: "nope" })]) {
+      expect(reply.ok || reply.error.code).toBe("notFound");
+    }
+    expect(await web.updates("nope")).toMatchObject([{ type: "lost", error: { code: "notFound" } }]);
+    expect(await web.agent.cancel({ runId: "up-7" })).toEqual({ ok: true, value: { state: "finished" } });
+    const failed = await web.agent.outputs({ runId: "up-4" });
+    expect(failed.ok || failed.error.code).toBe("unprepared");
+  });
+
+  test("no secret is in its log, or in what it keeps of runs", async () => {
+    expect(web.log).not.toContain("canary");
+    for (const run of readdirSync(join(web.share, "runs"))) {
+      for (const file of readdirSync(join(web.share, "runs", run))) {
+        expect(readFileSync(join(web.share, "runs", run, file), "utf8")).not.toContain("canary");
+      }
+    }
+  });
+});
+
+describe("stacks that must exist", () => {
+  test("are not created", async () => {
+    const web = await new TestWorkspace().start();
+    const failure = await web.tryPrepare(program({}), { create: false });
+    expect(failure).toMatchObject({ phase: "stack", reason: "stackNotFound" });
+    expect(readdirSync(web.backend)).not.toContain("demo");
+    const unprepared = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
+    expect(unprepared.ok || unprepared.error.code).toBe("unprepared");
+  });
+
+  test("a stack that was removed behind the agent's back is found missing, and made again", async () => {
+    const web = await new TestWorkspace().start();
+    const source = program({ resources: { a: stash("x") } });
+    await web.prepare(source);
+    const stacks = join(web.backend, ".pulumi/stacks/demo");
+    rmSync(stacks, { recursive: true });
+    mkdirSync(stacks);
+    expect(await web.run("up-1", { kind: "up" })).toMatchObject({
+      outcome: "failed",
+      error: { class: "stackNotFound" },
+    });
+    await web.prepare(source);
+    expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+  });
+});
+
+describe("the environment file", () => {
+  test("is read before every command", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "pko-env-")), "env");
+    const web = new TestWorkspace({ env: { PULUMI_ENV: file, PULUMI_CONFIG_PASSPHRASE: "wrong-canary" } });
+    writeFileSync(file, "export PULUMI_CONFIG_PASSPHRASE='from the file'\n");
+    await web.start();
+    const item = { key: "token", secret: true, value: { from: "value" as const, value: "canary-config" } };
+    await web.prepare(program({ resources: { a: stash("${token}") }, config: { token: { type: "string" } } }), {
+      config: [item],
+    });
+    expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+    writeFileSync(file, "PULUMI_CONFIG_PASSPHRASE=another\n");
+    const failed = await web.run("up-2", { kind: "up" });
+    expect(failed.outcome).toBe("failed");
+    expect(failed.error?.message).toMatch(/passphrase/);
+  });
+});

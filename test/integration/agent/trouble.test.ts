@@ -1,0 +1,206 @@
+/** What goes wrong with programs, plugins and CLIs: each told by its class, in words a user can act on. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { program, stash, TestWorkspace, toolFolders, tools } from "./harness.ts";
+
+setDefaultTimeout(120_000);
+
+describe("programs", () => {
+  test("an error of the program reaches the result with its line", async () => {
+    const web = await new TestWorkspace().start();
+    const source = {
+      kind: "files" as const,
+      files: {
+        "Pulumi.yaml":
+          "name: demo\nruntime: yaml\nresources:\n  a:\n    type: pulumi:index:Stash\n    properties:\n      input: ${nope.x}\n",
+      },
+    };
+    await web.prepare(source);
+    const result = await web.run("up-1", { kind: "up" });
+    expect(result).toMatchObject({ outcome: "failed", exitCode: 1, error: { class: "programError" } });
+    expect(result.error?.message).toContain('"nope" not found');
+    expect(result.error?.lines.join("\n")).toContain("on Pulumi.yaml line 7");
+    expect(JSON.stringify(result)).not.toContain(String.raw`\u001b`);
+  });
+
+  test("a plugin that cannot be had", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({ resources: { a: { type: "random:RandomString", properties: { length: 5 } } } }));
+    const result = await web.run("up-1", { kind: "up" });
+    expect(result).toMatchObject({ outcome: "failed", error: { class: "pluginMissing" } });
+    expect(result.error?.message).toContain("random");
+  });
+
+  test("a runtime that is not installed", async () => {
+    const web = await new TestWorkspace().start();
+    const failure = await web.tryPrepare({ kind: "files", files: { "Pulumi.yaml": "name: demo\nruntime: cobol\n" } });
+    expect(failure).toMatchObject({ phase: "install", reason: "installFailed" });
+    expect("lines" in failure && failure.lines.join("\n")).toContain("cobol");
+  });
+
+  test("a wrong passphrase", async () => {
+    const web = await new TestWorkspace().start();
+    const source = program({ resources: { a: stash("x") } });
+    await web.prepare(source);
+    await web.kill("SIGKILL");
+    const wrong = new TestWorkspace({
+      env: { PULUMI_BACKEND_URL: `file://${web.backend}`, PULUMI_CONFIG_PASSPHRASE: "nope" },
+    });
+    await wrong.start();
+    const config = [{ key: "a", secret: true, value: { from: "value" as const, value: "canary" } }];
+    const failure = await wrong.tryPrepare(source, { config });
+    expect(failure).toMatchObject({ phase: "config", reason: "other" });
+    expect("message" in failure && failure.message).toMatch(/passphrase/);
+  });
+
+  test("Pulumi Cloud without a token", async () => {
+    const web = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: "https://127.0.0.1:9" } }).start();
+    const failure = await web.tryPrepare(program({}));
+    expect(failure).toMatchObject({ phase: "stack", reason: "invalidToken" });
+  });
+});
+
+describe("CLIs", () => {
+  const pretend = (version: string) => `case "$*" in *" version") echo ${version}; exit 0;; esac`;
+
+  test("one that is too old for anything", async () => {
+    const web = await new TestWorkspace({ beforeCli: pretend("v3.100.0") }).start();
+    const failure = await web.tryPrepare(program({}));
+    expect(failure).toMatchObject({ reason: "versionTooLow" });
+    expect("message" in failure && failure.message).toMatch(/3\.100\.0.*3\.131\.0.*image/);
+  });
+
+  test("one that is too old for what is asked", async () => {
+    const web = await new TestWorkspace({ beforeCli: pretend("v3.150.0") }).start();
+    await web.prepare(program({}));
+    const result = await web.run("refresh-1", { kind: "refresh", runProgram: true });
+    expect(result).toMatchObject({ outcome: "failed", error: { class: "versionTooLow" } });
+    expect(result.error?.message).toContain("3.160.0");
+    expect(await web.run("refresh-2", { kind: "refresh" })).toMatchObject({ outcome: "succeeded" });
+  });
+
+  test("none", async () => {
+    const web = await new TestWorkspace({ flags: ["--pulumi", "/nonexistent/pulumi"] }).start();
+    const failure = await web.tryPrepare(program({}));
+    expect(failure).toMatchObject({ reason: "toolMissing" });
+    const info = await web.agent.info();
+    expect(info.ok && info.value.pulumiVersion).toBeUndefined();
+  });
+});
+
+describe("too much", () => {
+  test("an event larger than is read is left out; its output is asked of the CLI", async () => {
+    const web = await new TestWorkspace().start();
+    const source = program(
+      {
+        variables: { big: { "fn::readFile": "./big.txt" } },
+        resources: { a: stash("${big}") },
+        outputs: { size: "${big}", small: "kept" },
+      },
+      { "big.txt": "x".repeat(300_000) },
+    );
+    await web.prepare(source);
+    // The request is bounded, so the file grows where it is.
+    writeFileSync(join(web.share, "workspace/big.txt"), "x".repeat(5_000_000));
+    await web.begin("up-1", { kind: "up" });
+    const updates = await web.updates("up-1");
+    expect(JSON.stringify(updates)).toMatch(/an event of 50\d+ bytes is left out/);
+    expect(updates.at(-1)).toMatchObject({ type: "result", result: { outcome: "succeeded" } });
+    const outputs = await web.agent.outputs({ runId: "up-1" });
+    expect(outputs.ok || outputs.error).toMatchObject({ code: "tooLarge" });
+    const info = await web.agent.info();
+    expect(info.ok && info.value.residentBytes).toBeLessThan(200_000_000);
+  });
+
+  test("binary noise in a program's error", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({ resources: { a: stash({ "fn::readFile": "./noise" }) } }, { noise: "x" }));
+    const noise = Buffer.from(Array.from({ length: 4_096 }, (_, index) => index % 256));
+    writeFileSync(join(web.share, "workspace/noise"), noise);
+    const result = await web.run("up-1", { kind: "up" });
+    expect(["succeeded", "failed"]).toContain(result.outcome);
+    expect((await web.updates("up-1")).at(-1)?.type).toBe("result");
+  });
+
+  test("output without end is kept whole on disk, and told by its end", async () => {
+    const noisy = 'case "$*" in *" up "*) head -c 30000000 /dev/zero | tr "\\0" "\\n"; echo the end;; esac';
+    const web = await new TestWorkspace({ beforeCli: noisy }).start();
+    await web.prepare(program({ resources: { a: stash("x") } }));
+    const result = await web.run("up-1", { kind: "up" });
+    expect(result.outcome).toBe("succeeded");
+    expect(result.output.bytes).toBeGreaterThan(30_000_000);
+    expect(result.output).toMatchObject({ truncated: true });
+    expect(result.output.tail.length).toBeLessThanOrEqual(64 * 1024);
+    expect(result.output.tail).toContain("the end");
+    expect(statSync(join(web.share, "runs/up-1/stdout-0.log")).size).toBe(result.output.bytes);
+  });
+
+  test("runs without end are forgotten, the oldest first", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({}));
+    for (let index = 0; index < 22; index += 1) await web.run(`preview-${index}`, { kind: "preview" });
+    expect((await web.updates("preview-0")).at(-1)).toMatchObject({ type: "lost", error: { code: "notFound" } });
+    expect((await web.result("preview-21")).outcome).toBe("succeeded");
+  });
+});
+
+describe("state that a crash has torn", () => {
+  test("is taken for none, and made again", async () => {
+    const web = await new TestWorkspace().start();
+    const source = program({ resources: { a: stash("x") } });
+    await web.prepare(source);
+    await web.run("up-1", { kind: "up" });
+    await web.kill("SIGKILL");
+    writeFileSync(join(web.share, "agent/state.json"), '{"source":{"rev');
+    const events = join(web.share, "runs/up-1/events.ndjson");
+    writeFileSync(events, `${readFileSync(events, "utf8")}{"type":"event","se`);
+    mkdirSync(join(web.share, "runs/half"));
+    writeFileSync(join(web.share, "runs/half/run.json"), "{");
+    mkdirSync(join(web.share, "workspace.next"));
+    await web.start();
+    expect((await web.result("up-1")).outcome).toBe("succeeded");
+    expect((await web.prepare(source)).changed).toMatchObject({ source: true, stack: true });
+    expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded", progress: { unchanged: 2 } });
+  });
+});
+
+describe("a restricted workspace", () => {
+  test.if(process.getuid?.() === 0)("runs as another user, with no home to write to, as one executable", async () => {
+    const web = new TestWorkspace({ env: { HOME: "/nonexistent", PULUMI_HOME: "" } });
+    const bin = join(web.root, "bin");
+    mkdirSync(bin);
+    // The cache may be out of that user's reach.
+    for (const [index, name] of tools.entries()) {
+      const tool = join(toolFolders[index] ?? "", name);
+      try {
+        linkSync(tool, join(bin, name));
+      } catch {
+        copyFileSync(tool, join(bin, name));
+      }
+    }
+    const agent = join(bin, "agent");
+    const main = join(import.meta.dir, "../../../packages/agent/src/main.ts");
+    execFileSync(process.execPath, ["build", "--compile", "--minify", main, "--outfile", agent], { stdio: "pipe" });
+    for (const folder of [web.root, web.share, web.backend, bin]) chownSync(folder, 1000, 1000);
+    chmodSync(web.root, 0o755);
+    await web.start({ command: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", agent], path: bin });
+    expect(basename(agent)).toBe("agent");
+    const item = { key: "token", secret: true, value: { from: "value" as const, value: "canary-uid" } };
+    await web.prepare(program({ resources: { a: stash("x") } }), { config: [item] });
+    expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+    expect(statSync(join(web.share, "runs/up-1/result.json"))).toMatchObject({ uid: 1000 });
+    const info = await web.agent.info();
+    expect(info.ok && info.value.residentBytes).toBeLessThan(60_000_000);
+  });
+});
