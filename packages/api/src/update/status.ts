@@ -40,6 +40,9 @@ export const UpdateStatus = Type.Object(
     progress: optional(UpdateProgress),
     permalink: optional(text("The operation's page in Pulumi Cloud.")),
     message: optional(text("What went wrong, or what is worth knowing.")),
+    errorClass: optional(
+      text("The kind of failure, for machines: conflict, invalidToken, pendingOperations, programError and others."),
+    ),
     outputs: optional(text("The Secret that holds the stack's outputs.")),
     projectInfo: optional(projectInfo("The project that was run.")),
     ...runReportFields,

@@ -82,6 +82,8 @@ export type Run =
   | { readonly state: "unreachable"; readonly message: string; readonly sinceMs: number };
 
 export interface Runs {
+  /** What is known of a run in that pod; undefined when it is not followed. Changes nothing. */
+  look(podUid: string, runId: string): Run | undefined;
   /** Starts the run, or takes it up again where it is: `start` is idempotent by its runId. */
   ensure(pod: AgentPod, request: StartRequest): Run;
   /** Takes up a run that was started before; never starts one. */

@@ -71,6 +71,10 @@ export class FollowedRun {
     return this.#mayStart;
   }
 
+  get podUid(): string {
+    return this.#pod.uid;
+  }
+
   isAt(pod: AgentPod): boolean {
     return pod.uid === this.#pod.uid && pod.ip === this.#pod.ip && pod.port === this.#pod.port;
   }
@@ -117,7 +121,8 @@ export class FollowedRun {
   /** Undefined when there is nothing to follow. */
   async #start(): Promise<Pick<StartResult, "lastSeq" | "progress" | "result"> | undefined> {
     const { runId, operation } = this.#request;
-    while (this.#mayStart && operation && !this.#signal.aborted) {
+    if (!operation) return { lastSeq: 0, progress: noProgress };
+    while (this.#mayStart && !this.#signal.aborted) {
       const reply = await this.#agent.start({ runId, operation }, { signal: this.#signal });
       if (this.#signal.aborted) return undefined;
       if (reply.ok) return this.#begun(reply.value);
@@ -191,7 +196,7 @@ export class FollowedRun {
   async #outputs(result: RunResult): Promise<{ outputs: readonly Output[]; outputsProblem?: string } | undefined> {
     if (result.outcome !== "succeeded" || result.operation === "destroy") return { outputs: [] };
     const { runId } = this.#request;
-    for (let failures = 0; !this.#signal.aborted; ) {
+    for (let failures = 0; !this.#signal.aborted;) {
       const reply = await this.#agent.outputs({ runId }, { signal: this.#signal });
       if (reply.ok) return { outputs: reply.value };
       if (this.#signal.aborted) return undefined;

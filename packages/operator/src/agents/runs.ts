@@ -26,6 +26,11 @@ class RunBook implements Runs, Stoppable {
     this.#log = (options.log ?? silentLogger).child({ logger: "runs" });
   }
 
+  look(podUid: string, runId: string): Run | undefined {
+    const known = this.#entries.get(runId);
+    return known?.podUid === podUid ? known.state : undefined;
+  }
+
   ensure(pod: AgentPod, request: StartRequest): Run {
     return this.#entryFor(pod, request.runId, request).state;
   }

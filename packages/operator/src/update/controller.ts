@@ -1,0 +1,117 @@
+/** The Update controller's watches and wiring. */
+import type { Update, Workspace } from "@pko/api";
+import {
+  controller,
+  done,
+  keyOf,
+  watching,
+  type Clock,
+  type Controller,
+  type Key,
+  type Known,
+  type Logger,
+  type Reflector,
+  type Registry,
+} from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import type { Projects } from "../agents/agents.ts";
+import { isComplete } from "./conditions.ts";
+import {
+  observeUpdate,
+  uidIndex,
+  workspaceIndex,
+  workspaceKeyOf,
+  workspaceOfPod,
+  type UpdateSources,
+} from "./observe.ts";
+import { performUpdate, type UpdateTools } from "./perform.ts";
+import { planUpdate } from "./plan.ts";
+
+export interface UpdateControllerOptions extends UpdateTools {
+  /** With `updateIndexers`. */
+  readonly updates: Reflector<Update>;
+  readonly workspaces: Reflector<Workspace>;
+  /** Those of workspaces. */
+  readonly pods: Reflector<Known<Pod>>;
+  readonly projects: Projects;
+  readonly concurrency?: number;
+  readonly log?: Logger;
+  readonly metrics?: Registry;
+  readonly clock?: Clock;
+}
+
+export interface UpdateController extends Controller {
+  /** For `runs`: the state of this run has changed. */
+  wakeRun(runId: string): void;
+}
+
+export function updateController(options: UpdateControllerOptions): UpdateController {
+  const { updates, workspaces, pods, runs, projects, concurrency, log, metrics, clock } = options;
+  const sources: UpdateSources = {
+    updates: updates.store,
+    workspaces: workspaces.store,
+    pods: pods.store,
+    runs,
+    projects,
+  };
+  const inWorkspace = (key: Key | undefined): Key[] =>
+    key === undefined
+      ? []
+      : updates.store
+          .byIndex(workspaceIndex, key)
+          .filter((update) => !isComplete(update))
+          .map(keyOf);
+  const inner = controller<Update>({
+    name: "update",
+    reflector: updates,
+    watches: [
+      watching({ reflector: workspaces, map: ({ key }) => inWorkspace(key) }),
+      watching({ reflector: pods, map: ({ before, after }) => inWorkspace(podWorkspace(after ?? before)) }),
+      // Whoever waits for this one in the same workspace.
+      watching({ reflector: updates, map: ({ before, after }) => inWorkspace(endedIn(after, before)) }),
+    ],
+    async reconcile(key, context) {
+      const view = observeUpdate(sources, key, context.now);
+      if (!view) return done;
+      const plan = planUpdate(view);
+      context.log.debug("update planned", { action: plan.action });
+      return await performUpdate({ plan, view }, options, context);
+    },
+    ...(concurrency !== undefined && { concurrency }),
+    ...(log && { log }),
+    ...(metrics && { metrics }),
+    ...(clock && { clock }),
+  });
+  return {
+    name: inner.name,
+    reflectors: inner.reflectors,
+    run: async (lifetime) => {
+      const unsubscribe = updates.store.subscribe(({ before, after }) => {
+        const uid = before?.metadata.uid;
+        // Removed by force, with its run: nobody asks for it any more.
+        if (uid !== undefined && after?.metadata.uid !== uid) runs.forget(uid);
+      });
+      try {
+        await inner.run(lifetime);
+      } finally {
+        unsubscribe();
+      }
+    },
+    enqueue: (key) => inner.enqueue(key),
+    longestRunningMs: () => inner.longestRunningMs(),
+    wakeRun: (runId) => {
+      for (const update of updates.store.byIndex(uidIndex, runId)) inner.enqueue(keyOf(update));
+    },
+  };
+}
+
+function podWorkspace(pod: Known<Pod> | undefined): Key | undefined {
+  return pod && workspaceOfPod(pod);
+}
+
+/** The workspace in which an Update has just ended or gone, so that the next may begin. */
+function endedIn(after: Update | undefined, before: Update | undefined): Key | undefined {
+  if (!before || isComplete(before)) return undefined;
+  return !after || isComplete(after) ? workspaceKeyOf(before) : undefined;
+}

@@ -1,0 +1,159 @@
+/** All that an Update's plan needs to know, read from the stores and from the runs that are followed. */
+import {
+  normaliseUpdate,
+  parseDuration,
+  pulumiContainer,
+  statefulSetNameOf,
+  type Update,
+  type Workspace,
+} from "@pko/api";
+import { refKey, type Key, type Known, type Store } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { agentPort, type Projects, type Runs } from "../agents/agents.ts";
+import { isComplete } from "./conditions.ts";
+import type { Address, PodFacts, UpdateView, WorkspaceFacts } from "./view.ts";
+
+export interface UpdateSources {
+  /** With `updateIndexers`. */
+  readonly updates: Store<Update>;
+  readonly workspaces: Store<Workspace>;
+  readonly pods: Store<Known<Pod>>;
+  readonly runs: Pick<Runs, "look">;
+  readonly projects: Projects;
+}
+
+export const workspaceIndex = "update/workspace";
+export const uidIndex = "update/uid";
+
+export const updateIndexers = {
+  [workspaceIndex]: (update: Update): string[] => [workspaceKeyOf(update)],
+  [uidIndex]: ({ metadata }: Update): string[] => (metadata.uid === undefined ? [] : [metadata.uid]),
+};
+
+export function workspaceKeyOf({ metadata, spec }: Update): Key {
+  return refKey({ namespace: metadata.namespace ?? "", name: spec?.workspaceName ?? "" });
+}
+
+const podSuffix = "-0";
+
+export const podNameOf = (workspaceName: string): string => statefulSetNameOf(workspaceName) + podSuffix;
+
+/** The workspace of a pod, by the pod's name. */
+export function workspaceOfPod({ metadata }: Known<Pod>): Key | undefined {
+  const suffix = podNameOf("");
+  if (!metadata.name?.endsWith(suffix)) return undefined;
+  return refKey({ namespace: metadata.namespace ?? "", name: metadata.name.slice(0, -suffix.length) });
+}
+
+export function observeUpdate(sources: UpdateSources, key: Key, now: number): UpdateView | undefined {
+  const update = sources.updates.get(key);
+  if (!update) return undefined;
+  const { namespace = "" } = update.metadata;
+  const { workspaceName = "", ttlAfterCompleted } = update.spec ?? {};
+  const workspace = sources.workspaces.get(workspaceKeyOf(update));
+  const facts = workspaceFacts(workspace, update);
+  const pod = sources.pods.get(refKey({ namespace, name: podNameOf(workspaceName) }));
+  const run = sources.runs.look(update.status?.podUid ?? "", update.metadata.uid ?? "");
+  const project = sources.projects.projectOf({ namespace, name: workspaceName });
+  return {
+    now,
+    update,
+    spec: normaliseUpdate(update),
+    ...definedOnly({
+      ttlMs: ttlAfterCompleted === undefined ? undefined : parseDuration(ttlAfterCompleted),
+      pod: pod && podFacts(pod, { namespace, name: workspaceName }, addressOf(workspace)),
+      run,
+      project,
+      before: firstInLine(sources.updates, update),
+      expectedResources: expectedResources(sources.updates, update),
+      logLevel: workspace?.spec?.pulumiLogLevel,
+    }),
+    workspace: facts,
+  };
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function definedOnly<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}
+
+function workspaceFacts(workspace: Workspace | undefined, update: Update): WorkspaceFacts {
+  if (!workspace) return { state: "missing" };
+  if (workspace.metadata.deletionTimestamp !== undefined) return { state: "deleting" };
+  const stacks = workspace.spec?.stacks?.map(({ name }) => name) ?? [];
+  const stackName = update.spec?.stackName ?? "";
+  if (stacks.length > 0 && !stacks.includes(stackName)) return { state: "otherStack", stacks };
+  const problem = problemOf(workspace);
+  if (problem !== undefined) return { state: "notReady", message: problem };
+  const address = addressOf(workspace);
+  return address ? { state: "ready", address } : { state: "asleep" };
+}
+
+function problemOf({ metadata, status }: Workspace): string | undefined {
+  if (status?.observedGeneration !== metadata.generation) return "its latest spec has not been looked at yet";
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  return ready?.status === "True" ? undefined : ready?.message || "it is being prepared";
+}
+
+/** `<ip>:<port>`, the ip in brackets when it is of the sixth version. */
+export function addressOf(workspace: Workspace | undefined): Address | undefined {
+  const match = /^\[?([^\]]+)\]?:(\d+)$/.exec(workspace?.status?.address ?? "");
+  return match?.[1] === undefined ? undefined : { host: match[1], port: Number(match[2]) };
+}
+
+function podFacts(
+  { metadata, status }: Known<Pod>,
+  workspace: { readonly namespace: string; readonly name: string },
+  address: Address | undefined,
+): PodFacts | undefined {
+  // Evicted pods stay as objects; nothing runs in them any more.
+  if (status?.phase === "Failed" || status?.phase === "Succeeded") return undefined;
+  const ip = status?.podIP ?? "";
+  const container = status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
+  return {
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    agent: {
+      workspace,
+      uid: metadata.uid ?? "",
+      restarts: container?.restartCount ?? 0,
+      ip,
+      port: address?.host === ip ? address.port : agentPort,
+    },
+  };
+}
+
+/** There is one run at a time in a workspace: who runs, then who was made first. */
+function firstInLine(updates: Store<Update>, update: Update): string | undefined {
+  if (update.status?.podUid !== undefined) return undefined;
+  const rivals = updates
+    .byIndex(workspaceIndex, workspaceKeyOf(update))
+    .filter((other) => other.metadata.uid !== update.metadata.uid && !isComplete(other));
+  const running = rivals.find((other) => other.status?.podUid !== undefined);
+  if (running) return running.metadata.name;
+  const earlier = rivals.filter((other) => other.metadata.deletionTimestamp === undefined && isEarlier(other, update));
+  return earlier.toSorted((a, b) => (isEarlier(a, b) ? -1 : 1))[0]?.metadata.name;
+}
+
+function isEarlier(a: Update, b: Update): boolean {
+  const order = ({ metadata }: Update): string => `${metadata.creationTimestamp ?? ""}/${metadata.name ?? ""}`;
+  return order(a) < order(b);
+}
+
+const present = new Set(["same", "create", "update", "replace", "create-replacement", "import", "refresh", "read"]);
+
+/** What the stack's last operation left there, so that a share of it can be told. */
+function expectedResources(updates: Store<Update>, update: Update): number | undefined {
+  if (update.status?.podUid === undefined || isComplete(update)) return undefined;
+  const earlier = updates
+    .byIndex(workspaceIndex, workspaceKeyOf(update))
+    .filter(
+      ({ spec, status }) =>
+        spec?.stackName === update.spec?.stackName && spec?.type !== "preview" && status?.changes !== undefined,
+    )
+    .toSorted((a, b) => ((a.status?.endTime ?? "") < (b.status?.endTime ?? "") ? -1 : 1));
+  const changes = earlier.at(-1)?.status?.changes ?? {};
+  const total = Object.entries(changes).reduce((sum, [op, count]) => sum + (present.has(op) ? count : 0), 0);
+  return total > 0 ? total : undefined;
+}

@@ -1,0 +1,356 @@
+/**
+ * What to do next about an Update. Pure.
+ *
+ *   made ──▶ waiting ──▶ guarded ──▶ intended ──▶ running ──▶ ended ──▶ released ──▶ expired
+ *             │ ▲          (our        (the pod     │ ▲         (Secrets,
+ *             └─┘        finalizer)   is on record) └─┘       then status)
+ *
+ * An Update runs at most once. Before the agent is first asked, status records the pod. From then on:
+ *
+ *   the recorded pod is there          start, which does nothing the second time, and follow
+ *   it is gone, or another is there    the run died with it: aborted, never started elsewhere
+ *   the Update is being deleted        never start; cancel, and wait for the end
+ *
+ * Whoever comes after a crash sees one of these states, and goes on from there.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { describeProblems, type AutoEvent, type UpdateStatus } from "@pko/api";
+import type { EventNote, Known } from "@pko/kube";
+import { assertNever, type RunResult, type StartRequest } from "@pko/rpc";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import type { AgentPod, Run } from "../agents/agents.ts";
+import { isComplete } from "./conditions.ts";
+import { updateFinalizer } from "./finalizer.ts";
+import { operationOf } from "./operation.ts";
+import type { Ending, Outcome } from "./outcome.ts";
+import { clipped, stdoutOf, timestamp } from "./report.ts";
+import { outputsSecret, stdoutSecret } from "./secrets.ts";
+import { statusOf } from "./status.ts";
+import type { UpdateView } from "./view.ts";
+
+export type Plan =
+  /** Nothing to write. Look again after a while, or when something changes. */
+  | { readonly action: "rest"; readonly afterMs?: number }
+  | { readonly action: "report"; readonly status: UpdateStatus; readonly afterMs?: number }
+  | { readonly action: "guard" }
+  | { readonly action: "follow"; readonly pod: AgentPod; readonly request: StartRequest }
+  | {
+      readonly action: "cancel";
+      readonly pod: AgentPod;
+      readonly runId: string;
+      readonly afterMs: number;
+      readonly status: UpdateStatus;
+    }
+  | {
+      readonly action: "end";
+      readonly ending: Ending;
+      readonly keep: Keepsakes;
+      readonly event: EventNote & { readonly reason: AutoEvent };
+    }
+  | { readonly action: "release" }
+  | { readonly action: "expire"; readonly event: EventNote & { readonly reason: AutoEvent } };
+
+/** What is written before status says that it is over. */
+export interface Keepsakes {
+  readonly outputs?: Known<Secret>;
+  readonly stdout?: Known<Secret>;
+  readonly notes: readonly string[];
+}
+
+type Check = (view: UpdateView) => Plan | undefined;
+
+const checks: readonly Check[] = [
+  endedAndGuarded,
+  ended,
+  deletedBeforeItBegan,
+  specInvalid,
+  begunByAnother,
+  runOver,
+  podLost,
+  deletedWhileRunning,
+  notFollowed,
+  running,
+  workspaceUnavailable,
+  workspaceTaken,
+  podNotThere,
+  unguarded,
+];
+
+export function planUpdate(view: UpdateView): Plan {
+  for (const check of checks) {
+    const plan = check(view);
+    if (plan) return plan;
+  }
+  return intend(view);
+}
+
+function endedAndGuarded({ update }: UpdateView): Plan | undefined {
+  return isComplete(update) && isGuarded(update) ? { action: "release" } : undefined;
+}
+
+function ended({ update, ttlMs, now }: UpdateView): Plan | undefined {
+  if (!isComplete(update)) return undefined;
+  if (ttlMs === undefined || isDeleting(update)) return { action: "rest" };
+  const endMs = Date.parse(update.status?.endTime ?? "");
+  const remainingMs = (Number.isNaN(endMs) ? now : endMs) + ttlMs - now;
+  if (remainingMs > 0) return { action: "rest", afterMs: remainingMs };
+  const message = `It ended at ${update.status?.endTime ?? "an unknown time"} and was kept for ${update.spec?.ttlAfterCompleted}.`;
+  return { action: "expire", event: { type: "Normal", reason: "UpdateExpired", message } };
+}
+
+function deletedBeforeItBegan(view: UpdateView): Plan | undefined {
+  if (!isDeleting(view.update) || hasIntent(view)) return undefined;
+  return end(view, { reason: "Canceled", message: "The Update was deleted before its operation began." });
+}
+
+function specInvalid(view: UpdateView): Plan | undefined {
+  if (view.spec.ok || hasIntent(view)) return undefined;
+  return end(view, { reason: "Failed", message: `The spec is invalid:\n${describeProblems(view.spec.problems)}` });
+}
+
+/** The operator that this one replaces records no pod. It follows no run after a restart, so nobody does. */
+function begunByAnother(view: UpdateView): Plan | undefined {
+  const { status } = view.update;
+  if (status?.startTime === undefined || hasIntent(view)) return undefined;
+  return end(view, {
+    reason: "Aborted",
+    message: `The operation was started at ${status.startTime} by an operator that has been replaced since; how it ended is not known.`,
+  });
+}
+
+/** The agent's own word on how it ended, or that it never will begin. */
+function runOver(view: UpdateView): Plan | undefined {
+  const { run } = view;
+  if (run?.state === "finished") return end(view, endingOf(run.result, view), run);
+  if (run?.state !== "refused") return undefined;
+  if (run.code === "other") {
+    return end(view, { reason: "UpdateFailed", message: `The workspace refused the operation: ${run.message}` });
+  }
+  if (run.code !== "notFound") return undefined;
+  if (isDeleting(view.update)) {
+    return end(view, { reason: "Canceled", message: "The Update was deleted before its operation began." });
+  }
+  return end(view, {
+    reason: "Aborted",
+    message: `The workspace knows nothing of the operation any more (${run.message}); it is not started again.`,
+  });
+}
+
+function podLost(view: UpdateView): Plan | undefined {
+  const { update, pod } = view;
+  const podUid = update.status?.podUid;
+  if (podUid === undefined || pod?.agent.uid === podUid) return undefined;
+  const fate = pod ? "was replaced by another" : "is gone";
+  return end(view, {
+    reason: "Aborted",
+    message: `The workspace's pod ${fate} while the operation may have been running. What it had done by then is done; it is not started again by this Update.`,
+  });
+}
+
+/** The agent kills what does not stop by itself after nine minutes. */
+const giveUpMs = 15 * 60_000;
+
+function deletedWhileRunning(view: UpdateView): Plan | undefined {
+  const { update, pod, now } = view;
+  if (!isDeleting(update) || !hasIntent(view) || !pod) return undefined;
+  const deletedMs = Date.parse(update.metadata.deletionTimestamp ?? "");
+  const remainingMs = (Number.isNaN(deletedMs) ? now : deletedMs) + giveUpMs - now;
+  if (remainingMs <= 0) {
+    return end(view, {
+      reason: "Unknown",
+      message:
+        "The Update was deleted; the workspace has not confirmed for 15 minutes that the operation was cancelled.",
+    });
+  }
+  const message = "The operation is being cancelled, because the Update was deleted.";
+  const status = statusOf(view, { kind: "progressing", reason: "Progressing", message });
+  return { action: "cancel", pod: pod.agent, runId: uidOf(view), afterMs: remainingMs, status };
+}
+
+function notFollowed(view: UpdateView): Plan | undefined {
+  const { pod, spec, run, logLevel } = view;
+  if (!hasIntent(view) || run || !pod) return undefined;
+  if (pod.agent.ip === "") return report(view, unreachable("its pod has no address"));
+  if (!spec.ok) return end(view, { reason: "Unknown", message: "The spec can no longer be understood." });
+  return {
+    action: "follow",
+    pod: pod.agent,
+    request: { runId: uidOf(view), operation: operationOf(spec.value, logLevel) },
+  };
+}
+
+function running(view: UpdateView): Plan | undefined {
+  return view.run && hasIntent(view) ? planRunning(view, view.run) : undefined;
+}
+
+function planRunning(view: UpdateView, run: Run): Plan {
+  switch (run.state) {
+    case "starting":
+      return report(view, { kind: "progressing", reason: "Progressing", message: "The operation is being started." });
+    case "running":
+      return reportProgress(view, run);
+    case "unreachable":
+      return report(view, unreachable(run.message, run.sinceMs));
+    case "refused":
+      return report(view, {
+        kind: "progressing",
+        reason: "WorkspaceNotReady",
+        message: `The workspace cannot start the operation yet: ${run.message}.`,
+      });
+    case "finished":
+      return { action: "rest" };
+    default:
+      return assertNever(run);
+  }
+}
+
+function unreachable(problem: string, sinceMs?: number): Outcome {
+  const since = sinceMs === undefined ? "" : ` since ${timestamp(sinceMs)}`;
+  const message = `The workspace has not been reached${since} (${problem}). The operation goes on there, if its pod lives.`;
+  return { kind: "progressing", reason: "TransientFailure", message: clipped(message, 1000) };
+}
+
+const shortestReportMs = 2_000;
+const longestReportMs = 15_000;
+
+/** Soon at first, more rarely the longer it takes: hundreds of long runs must not fill the API server. */
+function reportIntervalMs({ now, update }: UpdateView): number {
+  const ageMs = now - Date.parse(update.status?.startTime ?? "");
+  return Math.min(longestReportMs, Math.max(shortestReportMs, Number.isNaN(ageMs) ? 0 : ageMs / 20));
+}
+
+function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "running" }>): Plan {
+  const told = view.update.status?.progress;
+  const message = "The operation is running.";
+  const base = { kind: "progressing", reason: "Progressing", message } as const;
+  const toldMs = Date.parse(told?.time ?? "");
+  const dueInMs = Number.isNaN(toldMs) ? 0 : toldMs + reportIntervalMs(view) - view.now;
+  const latest = statusOf(view, { ...base, progress });
+  const isNews = !told || !isDeepStrictEqual({ ...latest.progress, time: told.time }, told);
+  if (!isNews) return report(view, base);
+  return dueInMs <= 0 ? { action: "report", status: latest } : report(view, base, dueInMs);
+}
+
+function workspaceUnavailable(view: UpdateView): Plan | undefined {
+  const { workspace, spec } = view;
+  const name = spec.ok ? spec.value.workspaceName : "";
+  switch (workspace.state) {
+    case "missing":
+      return wait(view, `There is no Workspace ${name}.`, "WorkspaceNotFound");
+    case "deleting":
+      return wait(view, `The Workspace ${name} is being deleted.`);
+    case "otherStack":
+      return wait(
+        view,
+        `The Workspace ${name} has no stack of that name, only ${workspace.stacks.slice(0, 10).join(", ")}.`,
+      );
+    case "notReady":
+      return wait(view, `The Workspace ${name} is not ready: ${workspace.message}`);
+    case "asleep":
+      return wait(view, `The Workspace ${name} is being woken.`);
+    case "ready":
+      return undefined;
+    default:
+      return assertNever(workspace);
+  }
+}
+
+function workspaceTaken(view: UpdateView): Plan | undefined {
+  return view.before === undefined ? undefined : wait(view, `The Update ${view.before} comes first in the Workspace.`);
+}
+
+/** The address is of a pod that is not there any more, or not yet known to us. */
+function podNotThere(view: UpdateView): Plan | undefined {
+  const { workspace, pod } = view;
+  if (workspace.state !== "ready") return undefined;
+  const isThere = pod && !pod.isDeleting && pod.agent.uid !== "" && pod.agent.ip === workspace.address.host;
+  return isThere ? undefined : wait(view, "The Workspace's pod is being replaced.");
+}
+
+/** Before the intent: an Update that may be running is never without its guard. */
+function unguarded({ update }: UpdateView): Plan | undefined {
+  return isGuarded(update) ? undefined : { action: "guard" };
+}
+
+function intend(view: UpdateView): Plan {
+  return { action: "report", status: statusOf(view, { kind: "intended", podUid: view.pod?.agent.uid ?? "" }) };
+}
+
+type Missing = Extract<Outcome, { kind: "waiting" }>["reason"];
+
+function wait(view: UpdateView, message: string, reason: Missing = "WorkspaceNotReady"): Plan {
+  return report(view, { kind: "waiting", reason, message });
+}
+
+/** Written only where it says something new. */
+function report(view: UpdateView, outcome: Outcome, afterMs?: number): Plan {
+  const status = statusOf(view, outcome);
+  const later = { ...(afterMs !== undefined && { afterMs }) };
+  return isDeepStrictEqual(status, view.update.status)
+    ? { action: "rest", ...later }
+    : { action: "report", status, ...later };
+}
+
+function end(view: UpdateView, ending: Ending, run?: Extract<Run, { state: "finished" }>): Plan {
+  const isSuccess = ending.reason === "UpdateSucceeded";
+  return {
+    action: "end",
+    ending,
+    keep: run ? keepsakesOf(view, run) : { notes: [] },
+    event: {
+      type: isSuccess ? "Normal" : "Warning",
+      reason: isSuccess ? "UpdateSucceeded" : "UpdateFailed",
+      message: ending.message,
+    },
+  };
+}
+
+function keepsakesOf({ update }: UpdateView, run: Extract<Run, { state: "finished" }>): Keepsakes {
+  const { result, outputs, outputsProblem } = run;
+  const kept = outputsSecret(update, outputs);
+  const stdout = stdoutOf(result);
+  const isCut = stdout !== undefined && stdout.text !== result.output.tail;
+  const leftOut = kept?.leftOut ?? [];
+  return {
+    ...(kept && { outputs: kept.secret }),
+    ...(isCut && { stdout: stdoutSecret(update, result.output.tail) }),
+    notes: [
+      ...(outputsProblem === undefined ? [] : [`The outputs could not be read: ${outputsProblem}`]),
+      ...(leftOut.length === 0 ? [] : [`Too large for a Secret, and left out: ${clipped(leftOut.join(", "), 1000)}`]),
+    ],
+  };
+}
+
+function endingOf(result: RunResult, { update }: UpdateView): Ending {
+  const what = update.spec?.type ?? result.operation;
+  const said = result.error ? `: ${result.error.message}` : ".";
+  switch (result.outcome) {
+    case "succeeded":
+      return { reason: "UpdateSucceeded", message: `The ${what} succeeded.`, result };
+    case "failed":
+      return { reason: "UpdateFailed", message: `The ${what} failed${said}`, result };
+    case "cancelled":
+      return { reason: "Canceled", message: `The ${what} was cancelled${said}`, result };
+    case "interrupted":
+      return { reason: "Aborted", message: `The ${what} was interrupted${said}`, result };
+    default:
+      return assertNever(result.outcome);
+  }
+}
+
+function isGuarded({ metadata }: UpdateView["update"]): boolean {
+  return metadata.finalizers?.includes(updateFinalizer) ?? false;
+}
+
+function isDeleting({ metadata }: UpdateView["update"]): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+function hasIntent({ update }: UpdateView): boolean {
+  return update.status?.podUid !== undefined;
+}
+
+function uidOf({ update }: UpdateView): string {
+  return update.metadata.uid ?? "";
+}

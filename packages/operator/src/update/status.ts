@@ -1,0 +1,123 @@
+/** The one place that computes an Update's status. */
+import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStatus } from "@pko/api";
+import { assertNever } from "@pko/rpc";
+
+import type { Ending, Kept, Outcome } from "./outcome.ts";
+import { clipped, errorText, headline, progressOf, stdoutOf, summaryOf, timestamp } from "./report.ts";
+import type { UpdateView } from "./view.ts";
+
+export function statusOf(view: UpdateView, outcome: Outcome): UpdateStatus {
+  return {
+    observedGeneration: view.update.metadata.generation ?? 0,
+    ...fieldsOf(view, outcome),
+    conditions: conditionsFor(outcome).map((condition) => timed(view, condition)),
+  };
+}
+
+type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
+
+/** What was told before stays, unless the outcome knows better: an apply drops what is not repeated. */
+function fieldsOf(view: UpdateView, outcome: Outcome): Fields {
+  const { startTime, podUid, permalink, progress, projectInfo } = view.update.status ?? {};
+  const project = projectInfo ?? view.project;
+  const begun: Fields = {
+    ...(startTime !== undefined && { startTime }),
+    ...(podUid !== undefined && { podUid }),
+    ...(permalink !== undefined && { permalink }),
+    ...(project && podUid !== undefined && { projectInfo: { name: project.name, runtime: project.runtime } }),
+  };
+  switch (outcome.kind) {
+    case "waiting":
+      return begun;
+    case "intended":
+      return { ...begun, startTime: timestamp(view.now), podUid: outcome.podUid };
+    case "progressing": {
+      const { progress: now } = outcome;
+      if (!now) return { ...begun, ...(progress && { progress }) };
+      const told = progressOf({ progress: now, nowMs: view.now, expected: view.expectedResources });
+      return { ...begun, progress: told, ...(now.permalink !== undefined && { permalink: now.permalink }) };
+    }
+    case "ended":
+      return { ...begun, ...endFields(view, outcome.ending, outcome.kept) };
+    default:
+      return assertNever(outcome);
+  }
+}
+
+function endFields(view: UpdateView, ending: Ending, kept: Kept): Fields {
+  const { result } = ending;
+  const message = [result && errorText(result), ...kept.notes].filter((part) => part !== undefined).join("\n");
+  const text = message || (ending.reason === "UpdateSucceeded" ? "" : ending.message);
+  const stdout = result && stdoutOf(result);
+  return {
+    endTime: endTimeOf(view, ending),
+    ...(text !== "" && { message: clipped(text, 16_384) }),
+    ...(result?.error && { errorClass: result.error.class }),
+    ...(result?.progress.permalink !== undefined && { permalink: result.progress.permalink }),
+    ...(result && Object.keys(result.changes).length > 0 && { changes: result.changes, summary: summaryOf(result) }),
+    ...(stdout && { stdout: { ...stdout, ...(kept.stdout !== undefined && { secretName: kept.stdout }) } }),
+    ...(kept.outputs !== undefined && { outputs: kept.outputs }),
+  };
+}
+
+/** The agent's word, so that whoever writes it again writes the same; but never before the beginning. */
+function endTimeOf({ now, update }: UpdateView, { result }: Ending): string {
+  const finished = Date.parse(result?.finishedAt ?? "");
+  const started = Date.parse(update.status?.startTime ?? "");
+  const end = Number.isNaN(finished) ? now : finished;
+  return timestamp(Number.isNaN(started) ? end : Math.max(end, started));
+}
+
+interface Statement {
+  readonly type: UpdateConditionType;
+  readonly status: "True" | "False";
+  readonly reason: UpdateReason;
+  readonly message: string;
+}
+
+function conditionsFor(outcome: Outcome): Statement[] {
+  switch (outcome.kind) {
+    case "waiting":
+      return three(outcome.reason, outcome.message, { progressing: false });
+    case "intended":
+      return three("Progressing", "The operation is being started.", { progressing: true });
+    case "progressing":
+      return three(outcome.reason, outcome.message, { progressing: true });
+    case "ended":
+      return endConditions(outcome.ending);
+    default:
+      return assertNever(outcome);
+  }
+}
+
+function three(reason: UpdateReason, text: string, { progressing }: { readonly progressing: boolean }): Statement[] {
+  const message = headline(text);
+  return [
+    { type: "Progressing", status: progressing ? "True" : "False", reason, message },
+    { type: "Failed", status: "False", reason, message },
+    { type: "Complete", status: "False", reason, message },
+  ];
+}
+
+function endConditions({ reason, message: text }: Ending): Statement[] {
+  const message = headline(text);
+  const isSuccess = reason === "UpdateSucceeded";
+  return [
+    { type: "Progressing", status: "False", reason: "Complete", message },
+    { type: "Failed", status: isSuccess ? "False" : "True", reason, message },
+    { type: "Complete", status: "True", reason: isSuccess ? "Updated" : reason, message },
+  ];
+}
+
+function timed({ update, now }: UpdateView, statement: Statement): Condition {
+  const before = conditionOf(update, statement.type);
+  return {
+    ...statement,
+    lastTransitionTime: before?.status === statement.status ? before.lastTransitionTime : timestamp(now),
+    observedGeneration: update.metadata.generation ?? 0,
+  };
+}
+
+function conditionOf({ status }: Update, type: UpdateConditionType): Condition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}

@@ -1,0 +1,45 @@
+/** What an Update's plan is made from. */
+import type { Normalised, NormalUpdate, Update } from "@pko/api";
+import type { ProjectInfo } from "@pko/rpc";
+
+import type { AgentPod, Run } from "../agents/agents.ts";
+
+export type WorkspaceFacts =
+  | { readonly state: "missing" }
+  | { readonly state: "deleting" }
+  /** It has no such Pulumi stack. */
+  | { readonly state: "otherStack"; readonly stacks: readonly string[] }
+  | { readonly state: "notReady"; readonly message: string }
+  /** Prepared, but without a pod: its controller wakes it for us. */
+  | { readonly state: "asleep" }
+  | { readonly state: "ready"; readonly address: Address };
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A pod in which a run may live. One that has ended is no pod any more. */
+export interface PodFacts {
+  readonly agent: AgentPod;
+  readonly isDeleting: boolean;
+}
+
+export interface UpdateView {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly update: Update;
+  readonly spec: Normalised<NormalUpdate>;
+  /** Known even where the rest of the spec makes no sense. */
+  readonly ttlMs?: number;
+  readonly workspace: WorkspaceFacts;
+  readonly pod?: PodFacts;
+  /** The run in the pod that status records. */
+  readonly run?: Run;
+  /** Another Update of the workspace that runs, or is first in line. */
+  readonly before?: string;
+  readonly project?: ProjectInfo;
+  /** How many resources the stack had after its last operation. */
+  readonly expectedResources?: number;
+  readonly logLevel?: number;
+}
