@@ -1,0 +1,144 @@
+/** Views of Updates for tests, in words: `viewOf(workspaceReady, guarded, intendedIn("pod-a"), run(running({ created: 2 })))`. */
+import { normaliseUpdate, type Condition, type Update, type UpdateSpec, type UpdateStatus } from "@pko/api";
+import { noProgress, type Output, type Progress, type RunResult } from "@pko/rpc";
+
+import type { Run } from "../../agents/agents.ts";
+import { updates } from "../../kinds.ts";
+import { updateFinalizer } from "../finalizer.ts";
+import { timestamp } from "../report.ts";
+import type { UpdateView, WorkspaceFacts } from "../view.ts";
+
+/** Noon; everything in a view happens around it. */
+export const noon = Date.UTC(2030, 0, 1, 12);
+export const at = (offsetMs: number): string => timestamp(noon + offsetMs);
+
+export type ViewTrait = (view: UpdateView) => UpdateView;
+
+const fresh: Update = {
+  apiVersion: updates.apiVersion,
+  kind: updates.kind,
+  metadata: {
+    name: "web-1",
+    namespace: "default",
+    uid: "update-uid",
+    resourceVersion: "7",
+    generation: 1,
+    creationTimestamp: at(-60_000),
+  },
+  spec: { workspaceName: "web", stackName: "dev", type: "up" },
+};
+
+export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
+  const bare: UpdateView = {
+    now: noon,
+    update: fresh,
+    spec: normaliseUpdate(fresh),
+    workspace: { state: "missing" },
+  };
+  const view = traits.reduce((known, trait) => trait(known), bare);
+  return { ...view, spec: normaliseUpdate(view.update) };
+}
+
+function changed(change: (update: Update) => Update): ViewTrait {
+  return (view) => ({ ...view, update: change(view.update) });
+}
+
+export const asking = (spec: UpdateSpec): ViewTrait =>
+  changed((update) => ({ ...update, spec: { ...update.spec, ...spec } }));
+
+export const withStatus = (status: UpdateStatus): ViewTrait =>
+  changed((update) => ({ ...update, status: { ...update.status, ...status } }));
+
+export const guarded: ViewTrait = changed((update) => ({
+  ...update,
+  metadata: { ...update.metadata, finalizers: [...(update.metadata.finalizers ?? []), updateFinalizer] },
+}));
+
+export const deletedAgo = (ms: number): ViewTrait =>
+  changed((update) => ({ ...update, metadata: { ...update.metadata, deletionTimestamp: at(-ms) } }));
+
+const workspace = { namespace: "default", name: "web" };
+
+export const workspaceIs =
+  (facts: WorkspaceFacts): ViewTrait =>
+  (view) => ({ ...view, workspace: facts });
+
+export const podIs =
+  (uid: string, { ip = "10.0.0.1", isDeleting = false } = {}): ViewTrait =>
+  (view) => ({ ...view, pod: { agent: { workspace, uid, restarts: 0, ip, port: 50_051 }, isDeleting } });
+
+export const noPod: ViewTrait = (view) => {
+  const { pod: _, ...rest } = view;
+  return rest;
+};
+
+/** With a pod that can be asked. */
+export const workspaceReady: ViewTrait = (view) =>
+  podIs("pod-a")(workspaceIs({ state: "ready", address: { host: "10.0.0.1", port: 50_051 } })(view));
+
+export const condition = (type: string, status: "True" | "False", reason: string): Condition => ({
+  type,
+  status,
+  reason,
+  message: "As it was.",
+  lastTransitionTime: at(-30_000),
+  observedGeneration: 1,
+});
+
+/** The pod is on record, since half a minute. */
+export const intendedIn = (podUid: string): ViewTrait =>
+  withStatus({
+    startTime: at(-30_000),
+    podUid,
+    conditions: [
+      condition("Progressing", "True", "Progressing"),
+      condition("Failed", "False", "Progressing"),
+      condition("Complete", "False", "Progressing"),
+    ],
+  });
+
+export const completed = (endedAgoMs: number): ViewTrait =>
+  withStatus({
+    endTime: at(-endedAgoMs),
+    conditions: [
+      condition("Progressing", "False", "Complete"),
+      condition("Failed", "False", "UpdateSucceeded"),
+      condition("Complete", "True", "Updated"),
+    ],
+  });
+
+export const run =
+  (state: Run): ViewTrait =>
+  (view) => ({ ...view, run: state });
+
+export const running = (progress: Partial<Progress> = {}): Run => ({
+  state: "running",
+  progress: { ...noProgress, ...progress },
+});
+
+export const refused = (code: "unprepared" | "busy" | "notFound" | "other"): Run => ({
+  state: "refused",
+  code,
+  message: `the agent says ${code}`,
+});
+
+export const resultOf = (part: Partial<RunResult> = {}): RunResult => ({
+  outcome: "succeeded",
+  operation: "up",
+  stack: "dev",
+  revision: "abc",
+  startedAt: at(-30_000),
+  finishedAt: at(-1_000),
+  progress: noProgress,
+  changes: { create: 2, same: 1 },
+  output: { tail: "", bytes: 0, truncated: false },
+  ...part,
+});
+
+export const finished = (part: Partial<RunResult> = {}, outputs: readonly Output[] = []): Run => ({
+  state: "finished",
+  result: resultOf(part),
+  outputs,
+});
+
+export const output = (name: string, value: unknown, secret = false): Output => ({ name, value, secret, known: true });
