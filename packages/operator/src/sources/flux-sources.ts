@@ -1,0 +1,196 @@
+/**
+ * Flux's sources, and other kinds of their shape: objects with an artifact in their status. A kind is watched from the
+ * first time that a Stack names it, and only when the cluster serves it; until then it is looked for now and then.
+ */
+import {
+  isForbidden,
+  isNotFound,
+  refKey,
+  reflector,
+  resource,
+  silentLogger,
+  systemClock,
+  type Client,
+  type Clock,
+  type Key,
+  type KubeObject,
+  type Logger,
+  type Reflector,
+} from "@pko/kube";
+
+import { unavailable, type SourceView } from "./source-view.ts";
+
+export interface FluxRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+export interface FluxObject extends KubeObject {
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly artifact?: { readonly url?: string; readonly digest?: string; readonly revision?: string };
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
+  };
+}
+
+export interface FluxSources {
+  /** How the source stands for this Stack, which follows it from now on. */
+  look(key: Key, follow: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string }): SourceView;
+  forget(key: Key): void;
+  stop(): void;
+}
+
+export interface FluxSourcesOptions {
+  readonly client: Client;
+  readonly wake: (key: Key) => void;
+  /** All of them when absent. */
+  readonly namespaces?: readonly string[];
+  readonly clock?: Clock;
+  readonly log?: Logger;
+}
+
+const servedCheckMs = 30_000;
+
+export function fluxSources(options: FluxSourcesOptions): FluxSources {
+  return new Sources(options);
+}
+
+type Tracked =
+  | { readonly state: "starting" }
+  | { readonly state: "absent"; readonly message: string }
+  | { readonly state: "watched"; readonly reflector: Reflector<FluxObject> };
+
+interface Kind {
+  tracked: Tracked;
+  readonly followers: Map<Key, Key>;
+}
+
+class Sources implements FluxSources {
+  readonly #options: FluxSourcesOptions;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #kinds = new Map<string, Kind>();
+  #lifetime = new AbortController();
+
+  constructor(options: FluxSourcesOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log ?? silentLogger;
+  }
+
+  look(
+    key: Key,
+    { namespace, ref, dir }: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string },
+  ): SourceView {
+    const id = `${ref.apiVersion}/${ref.kind}`;
+    const object = refKey({ namespace, name: ref.name });
+    for (const [other, kind] of this.#kinds) if (other !== id) kind.followers.delete(key);
+    const kind = this.#kinds.get(id) ?? this.#track(id, ref);
+    kind.followers.set(key, object);
+    switch (kind.tracked.state) {
+      case "starting":
+        return { kind: "pending", what: `the first look at ${ref.kind} ${ref.name}` };
+      case "absent":
+        return unavailable("notFound", kind.tracked.message);
+      default:
+        return fluxView(kind.tracked.reflector.store.get(object), { ref, dir });
+    }
+  }
+
+  forget(key: Key): void {
+    for (const kind of this.#kinds.values()) kind.followers.delete(key);
+  }
+
+  stop(): void {
+    this.#lifetime.abort();
+    this.#lifetime = new AbortController();
+    this.#kinds.clear();
+  }
+
+  #track(id: string, ref: FluxRef): Kind {
+    const kind: Kind = { tracked: { state: "starting" }, followers: new Map() };
+    this.#kinds.set(id, kind);
+    void this.#begin(kind, ref, this.#lifetime.signal);
+    return kind;
+  }
+
+  async #begin(kind: Kind, ref: FluxRef, signal: AbortSignal): Promise<void> {
+    const { client, namespaces } = this.#options;
+    const names = resource<FluxObject>({
+      apiVersion: ref.apiVersion,
+      kind: ref.kind,
+      plural: pluralOf(ref.kind),
+      namespaced: true,
+    });
+    try {
+      const [namespace] = namespaces ?? [];
+      await client.list(names, { pageSize: 1, signal, ...(namespace !== undefined && { namespace }) });
+      if (signal.aborted) return;
+      const watched = reflector(client, names, {
+        ...(namespaces && { namespaces }),
+        clock: this.#clock,
+        onError: (error, what) => this.#log.warn("the watch of a source failed", { error, what }),
+      });
+      watched.store.subscribe(({ key }) => this.#wake(kind, key));
+      void watched.run(signal);
+      await watched.waitForSync(signal);
+      this.#change(kind, { state: "watched", reflector: watched });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#change(kind, { state: "absent", message: explain(error, ref) });
+      this.#clock.after(servedCheckMs, () => {
+        if (!signal.aborted) void this.#begin(kind, ref, signal);
+      });
+    }
+  }
+
+  #change(kind: Kind, tracked: Tracked): void {
+    const isNews = JSON.stringify(stateOf(kind.tracked)) !== JSON.stringify(stateOf(tracked));
+    kind.tracked = tracked;
+    if (isNews) for (const key of kind.followers.keys()) this.#options.wake(key);
+  }
+
+  #wake(kind: Kind, object: Key): void {
+    for (const [key, followed] of kind.followers) if (followed === object) this.#options.wake(key);
+  }
+}
+
+const stateOf = (tracked: Tracked): object => (tracked.state === "watched" ? { state: "watched" } : tracked);
+
+function explain(error: unknown, ref: FluxRef): string {
+  const name = `${ref.kind} of ${ref.apiVersion}`;
+  if (isNotFound(error)) return `the cluster serves no ${name}: install Flux, or correct the source's kind and version`;
+  if (isForbidden(error)) return `the operator may not read ${name}: extend its role`;
+  return `${name} cannot be read for now`;
+}
+
+/** As Kubernetes itself guesses it. */
+export function pluralOf(kind: string): string {
+  const name = kind.toLowerCase();
+  if (/(s|x|z|ch|sh)$/.test(name)) return `${name}es`;
+  return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;
+}
+
+export function fluxView(
+  object: FluxObject | undefined,
+  { ref, dir }: { readonly ref: FluxRef; readonly dir: string },
+): SourceView {
+  const name = `${ref.kind} ${ref.name}`;
+  if (!object) return unavailable("notFound", `there is no ${name}`);
+  const { artifact, conditions = [], observedGeneration } = object.status ?? {};
+  const ready = conditions.find(({ type }) => type === "Ready");
+  if (ready?.status === "False") {
+    return unavailable("notReady", `${name} is not ready: ${ready.message ?? "it does not say why"}`);
+  }
+  const isSettled = ready?.status === "True" && observedGeneration === object.metadata.generation;
+  if (!artifact?.url || !artifact.digest || !isSettled) {
+    return unavailable("notReady", `${name} has no artifact of its present spec yet`);
+  }
+  return {
+    kind: "ready",
+    revision: artifact.digest,
+    aliases: artifact.revision ? [artifact.revision] : [],
+    spec: { flux: { url: artifact.url, digest: artifact.digest, ...(dir && { dir }) } },
+  };
+}

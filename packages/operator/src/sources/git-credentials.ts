@@ -1,0 +1,121 @@
+/** Credentials for a repository: from the Secrets that a Stack names, in the forms that polling and the workspace need. */
+import type { GitAuth, SecretKey, WorkspaceSpec } from "@pko/api";
+import { assertNever } from "@pko/rpc";
+
+import { forgeHosts } from "./known-hosts.ts";
+
+export type GitCredentials =
+  | { readonly kind: "none" }
+  | { readonly kind: "basic"; readonly username: string; readonly password: string }
+  | { readonly kind: "ssh"; readonly privateKey: string; readonly passphrase?: string; readonly knownHosts: string }
+  /** The workspace signs in by itself; the operator polls without. */
+  | { readonly kind: "githubApp" };
+
+/** The names under which the Workspace finds the same credentials. */
+export type WorkspaceAuth = NonNullable<NonNullable<WorkspaceSpec["git"]>["auth"]>;
+
+export type CredentialsView =
+  | { readonly kind: "found"; readonly credentials: GitCredentials; readonly auth: WorkspaceAuth }
+  | { readonly kind: "missing"; readonly message: string };
+
+/** The text under a key of a Secret of the Stack's namespace; undefined when either is not there. */
+export type ReadSecret = (name: string) => Promise<Readonly<Record<string, string>> | undefined>;
+
+export async function readCredentials(auth: GitAuth, readSecret: ReadSecret): Promise<CredentialsView> {
+  const known = auth.kind === "secret" ? await authOfSecret(auth.name, readSecret) : auth;
+  if ("message" in known) return { kind: "missing", message: known.message };
+  const values = new Map<SecretKey, string>();
+  for (const key of keysOf(known)) {
+    const secret = await readSecret(key.name);
+    const value = secret?.[key.key];
+    if (!secret) return missing(`there is no Secret ${key.name}, which holds the credentials of the repository`);
+    if (value === undefined) return missing(`the Secret ${key.name} has no key ${key.key}`);
+    values.set(key, value);
+  }
+  const hosts = known.kind === "ssh" ? (await readSecret(known.privateKey.name))?.["known_hosts"] : undefined;
+  const valueOf = (key: SecretKey): string => values.get(key) ?? "";
+  return { kind: "found", credentials: credentialsOf(known, valueOf, hosts), auth: workspaceAuth(known) };
+}
+
+const missing = (message: string): CredentialsView => ({ kind: "missing", message });
+
+type PlainAuth = Exclude<GitAuth, { kind: "secret" }>;
+
+/** A Secret whose keys tell which way to sign in it holds. */
+async function authOfSecret(name: string, readSecret: ReadSecret): Promise<PlainAuth | { readonly message: string }> {
+  const secret = await readSecret(name);
+  if (!secret) return { message: `there is no Secret ${name}, which holds the credentials of the repository` };
+  const key = (key: string): SecretKey => ({ name, key });
+  if (secret["sshPrivateKey"] !== undefined) {
+    const password = secret["password"] !== undefined && { password: key("password") };
+    return { kind: "ssh", privateKey: key("sshPrivateKey"), ...password };
+  }
+  if (secret["accessToken"] !== undefined) return { kind: "token", token: key("accessToken") };
+  if (secret["username"] !== undefined && secret["password"] !== undefined) {
+    return { kind: "basic", userName: key("username"), password: key("password") };
+  }
+  return { message: `the Secret ${name} has none of sshPrivateKey, accessToken, and username with password` };
+}
+
+function keysOf(auth: PlainAuth): SecretKey[] {
+  switch (auth.kind) {
+    case "none":
+      return [];
+    case "token":
+      return [auth.token];
+    case "basic":
+      return [auth.userName, auth.password];
+    case "ssh":
+      return auth.password ? [auth.privateKey, auth.password] : [auth.privateKey];
+    case "githubApp":
+      return [auth.appId, auth.installationId, auth.privateKey];
+    default:
+      return assertNever(auth);
+  }
+}
+
+function credentialsOf(
+  auth: PlainAuth,
+  valueOf: (key: SecretKey) => string,
+  knownHosts: string | undefined,
+): GitCredentials {
+  switch (auth.kind) {
+    case "none":
+      return { kind: "none" };
+    case "token":
+      // The forges take a token as the password of any user.
+      return { kind: "basic", username: "git", password: valueOf(auth.token).trim() };
+    case "basic":
+      return { kind: "basic", username: valueOf(auth.userName), password: valueOf(auth.password) };
+    case "ssh":
+      return {
+        kind: "ssh",
+        privateKey: valueOf(auth.privateKey),
+        ...(auth.password && { passphrase: valueOf(auth.password) }),
+        knownHosts: knownHosts ?? forgeHosts,
+      };
+    case "githubApp":
+      return { kind: "githubApp" };
+    default:
+      return assertNever(auth);
+  }
+}
+
+function workspaceAuth(auth: PlainAuth): WorkspaceAuth {
+  switch (auth.kind) {
+    case "none":
+      return {};
+    case "token":
+      return { token: auth.token };
+    case "basic":
+      return { username: auth.userName, password: auth.password };
+    case "ssh":
+      return { sshPrivateKey: auth.privateKey, ...(auth.password && { password: auth.password }) };
+    case "githubApp":
+      return {
+        githubApp: { appID: auth.appId, installationID: auth.installationId, privateKey: auth.privateKey },
+      };
+    default:
+      return assertNever(auth);
+  }
+}

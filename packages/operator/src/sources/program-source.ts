@@ -1,0 +1,13 @@
+/** A Program as a source: its generation is the revision. */
+import type { Program } from "@pko/api";
+
+import { unavailable, type SourceView } from "./source-view.ts";
+
+export function programView(program: Program | undefined, name: string): SourceView {
+  if (!program || program.metadata.deletionTimestamp) return unavailable("notFound", `there is no Program ${name}`);
+  const generation = program.metadata.generation ?? 0;
+  const { artifact } = program.status ?? {};
+  // An operator that made archives of Programs called their digests revisions.
+  const aliases = artifact?.digest && artifact.revision === String(generation) ? [artifact.digest] : [];
+  return { kind: "ready", revision: String(generation), aliases, spec: { program: { name, generation } } };
+}

@@ -1,0 +1,180 @@
+/** The Stack controller: who wakes a Stack, and the one way from a look to what is written. */
+import { isDeepStrictEqual } from "node:util";
+
+import { stackFinalizer, stackKind, type Program, type Stack, type Update, type Workspace } from "@pko/api";
+import {
+  again,
+  controller,
+  done,
+  metricsRegistry,
+  parseKey,
+  refKey,
+  silentLogger,
+  systemClock,
+  watching,
+  type Client,
+  type Clock,
+  type Controller,
+  type EventRecorder,
+  type Key,
+  type Logger,
+  type ReconcileContext,
+  type Reflector,
+  type Registry,
+  type Result,
+} from "@pko/kube";
+
+import { fluxSources } from "../sources/flux-sources.ts";
+import { gitPoller } from "../sources/git-poller.ts";
+import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
+import { eventsOf } from "./events.ts";
+import { dependsOnIndex, programIndex, updateStackIndex } from "./indexes.ts";
+import { stackMetrics, type StackMetrics } from "./metrics.ts";
+import { observeStack, type StackWorld } from "./observe.ts";
+import { performStack, release, writeStatus } from "./perform.ts";
+import { planStack, type Plan } from "./plan.ts";
+import { statusOf } from "./status.ts";
+import { updateView } from "./update-view.ts";
+import type { StackView } from "./view.ts";
+
+export interface StackControllerOptions {
+  /** A fenced one. */
+  readonly client: Client;
+  readonly reflectors: {
+    /** With `stackIndexers`. */
+    readonly stacks: Reflector<Stack>;
+    readonly workspaces: Reflector<Workspace>;
+    /** With `ownedUpdateIndexers`. */
+    readonly updates: Reflector<Update>;
+    readonly programs: Reflector<Program>;
+  };
+  readonly events: EventRecorder;
+  readonly git: GitSettings;
+  /** For tests: instead of `git ls-remote`. */
+  readonly listRefs?: ListRefs;
+  /** Those that are served; all when absent. */
+  readonly namespaces?: readonly string[];
+  readonly concurrency?: number;
+  readonly log?: Logger;
+  readonly metrics?: Registry;
+  readonly clock?: Clock;
+}
+
+export function stackController(options: StackControllerOptions): Controller {
+  const { client, reflectors, events, namespaces, concurrency } = options;
+  const { log = silentLogger, metrics = metricsRegistry(), clock = systemClock } = options;
+  const wake = (key: Key): void => inner.enqueue(key);
+  const git = gitPoller({ list: options.listRefs ?? gitLister(options.git), wake, clock, log });
+  const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
+  const world: StackWorld = {
+    client,
+    git,
+    flux,
+    stacks: reflectors.stacks.store,
+    workspaces: reflectors.workspaces.store,
+    updates: reflectors.updates.store,
+    programs: reflectors.programs.store,
+  };
+  const reconciler = new Reconciler(world, { events, metrics: stackMetrics(metrics, world.stacks) });
+  const inner = controller({
+    name: "stack",
+    reflector: reflectors.stacks,
+    owns: [
+      { reflector: reflectors.workspaces, ownerKind: stackKind },
+      { reflector: reflectors.updates, ownerKind: stackKind },
+    ],
+    watches: [
+      // Those that wait for a Stack, and those that use its outputs.
+      watching({
+        reflector: reflectors.stacks,
+        map: ({ key }) => world.stacks.byIndex(dependsOnIndex, key).map(keyOfStack),
+      }),
+      watching({
+        reflector: reflectors.programs,
+        map: ({ key }) => world.stacks.byIndex(programIndex, key).map(keyOfStack),
+      }),
+    ],
+    reconcile: (key, context) => reconciler.reconcile(key, context),
+    log,
+    metrics,
+    clock,
+    ...(concurrency !== undefined && { concurrency }),
+  });
+  return {
+    name: inner.name,
+    reflectors: inner.reflectors,
+    enqueue: wake,
+    longestRunningMs: () => inner.longestRunningMs(),
+    async run(lifetime) {
+      try {
+        await inner.run(lifetime);
+      } finally {
+        git.stop();
+        flux.stop();
+      }
+    },
+  };
+}
+
+const keyOfStack = ({ metadata }: Stack): Key =>
+  refKey({ namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
+
+/** The store will have caught up. */
+const staleMs = 200;
+/** The API server's mind may change: a webhook, a quota, a namespace. */
+const refusedMs = 60_000;
+
+interface Sinks {
+  readonly events: EventRecorder;
+  readonly metrics: StackMetrics;
+}
+
+class Reconciler {
+  readonly #world: StackWorld;
+  readonly #sinks: Sinks;
+
+  constructor(world: StackWorld, sinks: Sinks) {
+    this.#world = world;
+    this.#sinks = sinks;
+  }
+
+  async reconcile(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
+    const view = await observeStack(this.#world, key, { now, signal });
+    await this.#releaseOrphans(key, view, signal);
+    if (!view) return done;
+    const plan = planStack(view);
+    const performer = { client: this.#world.client, signal };
+    const performed = await performStack(performer, view, plan);
+    if (performed.kind === "stale") return again(staleMs);
+    const isRefused = performed.kind === "refused";
+    const shown: Pick<Plan, "step" | "outcome"> = isRefused
+      ? { step: { kind: "none" }, outcome: performed.outcome }
+      : plan;
+    const status = statusOf(view, shown);
+    if (!isDeepStrictEqual(status, view.stack.status ?? {})) {
+      const written = await writeStatus(performer, view, status);
+      if (written.kind === "stale") return again(staleMs);
+    }
+    if (plan.step.kind !== "none") log.info("step made", { step: plan.step.kind, refused: isRefused });
+    this.#tell(view, shown);
+    if (isRefused) return again(refusedMs);
+    return plan.lookAt === undefined ? done : again(Math.max(0, plan.lookAt - now));
+  }
+
+  #tell(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): void {
+    for (const note of eventsOf(view, step, outcome)) this.#sinks.events.record(view.stack, note);
+    if (step.kind === "note") this.#sinks.metrics.noted(view.stack, step.noted);
+  }
+
+  /** Updates of a Stack that is gone, perhaps with another of its name in its place: nobody will note their end. */
+  async #releaseOrphans(key: Key, view: StackView | undefined, signal: AbortSignal): Promise<void> {
+    const { namespace = "", name } = parseKey(key);
+    const uid = view?.stack.metadata.uid;
+    for (const update of this.#world.updates.byIndex(updateStackIndex, key)) {
+      const isOurs = update.metadata.ownerReferences?.some((owner) => owner.uid === uid);
+      if (isOurs || !update.metadata.finalizers?.includes(stackFinalizer)) continue;
+      const ref = { namespace, name: update.metadata.name ?? name };
+      await release({ client: this.#world.client, signal }, ref, updateView(update));
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/** When is an update due? Pure: the rules of the reference, each under its name. */
+import type { LastUpdate, NormalStack } from "@pko/api";
+
+import { isSameTrigger, requestOf, timeOf, typeOf, type Trigger } from "./trigger.ts";
+import { lastUpdateOf, type StackView } from "./view.ts";
+
+export type Why = "first" | "generation" | "revision" | "request" | "inputs" | "retry" | "resync" | "destroy";
+
+export type Due =
+  | { readonly kind: "now"; readonly why: Why; readonly trigger: Trigger }
+  /** After a failure. */
+  | { readonly kind: "retryAt"; readonly at: number }
+  | { readonly kind: "resyncAt"; readonly at: number }
+  | { readonly kind: "never" };
+
+export interface Ready {
+  readonly spec: NormalStack;
+  readonly revision: string;
+  readonly aliases: readonly string[];
+}
+
+const firstRetryMs = 10_000;
+const retryFactor = 3;
+/** Another update of the same stack is soon over; asking costs little. */
+const longestConflictMs = 60_000;
+
+/** Failures in a row after which a person should look. */
+export const stalledAfter = 3;
+
+export const conflict = "conflict";
+
+interface Question {
+  readonly last: LastUpdate;
+  readonly trigger: Trigger;
+  readonly aliases: readonly string[];
+}
+
+/** What has changed since the last update, the first of these that has. */
+const changes: readonly (readonly [Why, (question: Question) => boolean])[] = [
+  ["generation", ({ last, trigger }) => last.generation !== trigger.generation],
+  ["request", ({ last, trigger }) => (last.reconcileRequest ?? "") !== trigger.reconcileRequest],
+  ["revision", isOtherRevision],
+  ["inputs", ({ last, trigger }) => (last.inputs ?? "") !== trigger.inputs],
+];
+
+function isOtherRevision({ last, trigger, aliases }: Question): boolean {
+  const commit = (last.state === "succeeded" ? last.lastSuccessfulCommit : last.lastAttemptedCommit) ?? "";
+  return commit !== trigger.revision && !aliases.includes(commit);
+}
+
+export function dueOf(view: StackView, { spec, revision, aliases }: Ready): Due {
+  const last = lastUpdateOf(view);
+  const trigger: Trigger = {
+    type: spec.operation,
+    generation: view.stack.metadata.generation ?? 0,
+    revision,
+    reconcileRequest: requestOf(view.stack),
+    inputs: inputsOf(view),
+  };
+  const now = (why: Why): Due => ({ kind: "now", why, trigger });
+  if (!last?.state) return now("first");
+  const change = changes.find(([, isChanged]) => isChanged({ last, trigger, aliases }));
+  if (change) return now(change[0]);
+  if (last.state !== "succeeded") {
+    const at = retryAtOf(last, spec);
+    return view.now >= at ? now("retry") : { kind: "retryAt", at };
+  }
+  if (!spec.resync.always) return { kind: "never" };
+  const at = (timeOf(last.lastResyncTime) ?? 0) + spec.resync.everyMs;
+  return view.now >= at ? now("resync") : { kind: "resyncAt", at };
+}
+
+/** A destroy needs no revision: it works from the state. */
+export function destroyDueOf(view: StackView, spec: NormalStack): Due {
+  const last = lastUpdateOf(view);
+  const trigger: Trigger = {
+    type: "destroy",
+    generation: view.stack.metadata.generation ?? 0,
+    revision: last?.lastAttemptedCommit ?? "",
+    reconcileRequest: requestOf(view.stack),
+    inputs: last?.inputs ?? "",
+  };
+  if (!last || typeOf(last) !== "destroy" || !isSameTrigger(last, trigger)) {
+    return { kind: "now", why: "destroy", trigger };
+  }
+  const at = retryAtOf(last, spec);
+  return view.now >= at ? { kind: "now", why: "retry", trigger } : { kind: "retryAt", at };
+}
+
+export function retryAtOf(last: LastUpdate, { retry }: Pick<NormalStack, "retry">): number {
+  const failures = Math.max(1, last.failures ?? 1);
+  const full = firstRetryMs * retryFactor ** Math.min(failures - 1, 30);
+  const cap =
+    last.failure === conflict && retry.onConflict
+      ? Math.min(longestConflictMs, retry.maxBackoffMs)
+      : retry.maxBackoffMs;
+  return (timeOf(last.lastResyncTime) ?? 0) + Math.min(full, cap);
+}
+
+/** The outputs of other Stacks that the update would be given, as one text. */
+export function inputsOf({ stackOutputs }: StackView): string {
+  const known = stackOutputs.map(({ stack, output, version }) => `${stack}.${output}@${version ?? ""}`);
+  return [...new Set(known)].toSorted().join(" ");
+}

@@ -1,0 +1,69 @@
+/** What people are told of a Stack, under the reference's names. Pure: told once, when it becomes so. */
+import { stackEvents, type StackEvent } from "@pko/api";
+import type { EventNote } from "@pko/kube";
+
+import { conflict } from "./due.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Step } from "./plan.ts";
+import type { StackView } from "./view.ts";
+
+export function eventsOf(view: StackView, step: Step, outcome: Outcome): EventNote[] {
+  return [...stepEvents(view, step), ...stalledEvents(view, outcome)];
+}
+
+const note = (reason: StackEvent, message: string): EventNote => ({ type: stackEvents[reason], reason, message });
+
+function stepEvents(view: StackView, step: Step): EventNote[] {
+  switch (step.kind) {
+    case "note":
+      return endEvents(view, step);
+    case "createUpdate": {
+      const { why, trigger, update } = step;
+      if (why !== "revision") return [];
+      return [
+        note(
+          "StackUpdateDetected",
+          `New revision ${trigger.revision}; the ${trigger.type} ${update.metadata.name ?? ""} follows.`,
+        ),
+      ];
+    }
+    case "deleteWorkspace":
+      return [note("WorkspaceDeleted", "The workspace is deleted, as workspaceReclaimPolicy says.")];
+    default:
+      return [];
+  }
+}
+
+function endEvents(view: StackView, { noted }: Extract<Step, { kind: "note" }>): EventNote[] {
+  const { name = "", type = "up", message = "", state, failure, summary } = noted.lastUpdate;
+  if (state === "succeeded") {
+    const told = summary ? `The ${type} ${name} succeeded: ${summary}.` : `The ${type} ${name} succeeded.`;
+    const lost = view.outputs.kind === "lost" ? [note("StackOutputRetrievalFailure", view.outputs.message)] : [];
+    return [note(type === "destroy" ? "StackDestroyed" : "StackCreated", told), ...lost];
+  }
+  if (failure === conflict) return [note("StackUpdateConflictDetected", `The ${type} ${name} failed: ${message}`)];
+  if (failure === "stackNotFound") return [note("StackNotFound", `The ${type} ${name} failed: ${message}`)];
+  return [note("StackUpdateFailure", `The ${type} ${name} failed: ${message}`)];
+}
+
+function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
+  if (outcome.kind !== "stalled") return [];
+  const before = stack.status?.conditions?.find(({ type }) => type === "Stalled");
+  if (before?.reason === outcome.reason && before.message.startsWith(outcome.message)) return [];
+  switch (outcome.reason) {
+    case "SpecInvalid":
+      return [note("StackConfigInvalid", outcome.message)];
+    case "SourceUnavailable":
+      return [
+        note(
+          outcome.trouble === "auth" ? "StackGitAuthenticationFailure" : "StackInitializationFailure",
+          outcome.message,
+        ),
+      ];
+    case "PulumiVersionTooLow":
+    case "WorkspaceFailed":
+      return [note("StackInitializationFailure", outcome.message)];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,81 @@
+/** The Secret `<stack>-outputs`: all outputs of a Stack, under a name that stays the same. Pure. */
+import { labelsOfStack, secretOutputsAnnotation, type JsonValue, type Stack } from "@pko/api";
+import { builtin, type Known } from "@pko/kube";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import { readOutputs } from "../update/secrets.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "./output-names.ts";
+import { ownerOf } from "./owner.ts";
+import type { OutputValue, OutputVersions, OutputsView } from "./view.ts";
+
+/** On the Secret: which Update last changed each output, so that those who use one follow its changes. */
+export const outputVersionsAnnotation = "pulumi.com/output-versions";
+
+type ReadOutputs = Extract<OutputsView, { kind: "read" }>;
+
+export function outputsSecret(stack: Stack, updateName: string, { values, former }: ReadOutputs): Known<Secret> {
+  const data = Object.fromEntries(values.map(({ name, value }) => [outputKeyOf(name), base64(textOf(value))]));
+  const versions = Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, versionOf(key, value, { former, updateName })]),
+  );
+  const { name = "", namespace = "" } = stack.metadata;
+  return {
+    apiVersion: builtin.secrets.apiVersion,
+    kind: builtin.secrets.kind,
+    metadata: {
+      name: stackOutputsSecretOf(name),
+      namespace,
+      labels: labelsOfStack(name),
+      annotations: {
+        [secretOutputsAnnotation]: JSON.stringify(
+          values.filter(({ secret }) => secret).map(({ name }) => outputKeyOf(name)),
+        ),
+        [outputVersionsAnnotation]: JSON.stringify(versions),
+      },
+      ownerReferences: [ownerOf(stack, { controller: true })],
+    },
+    type: "Opaque",
+    data,
+  };
+}
+
+interface Change {
+  readonly former: ReadOutputs["former"];
+  readonly updateName: string;
+}
+
+function versionOf(key: string, value: string, { former, updateName }: Change): string {
+  const known = former.versions[key];
+  return known !== undefined && former.data[key] === value ? known : updateName;
+}
+
+/** A text as it is; anything else as JSON, which is also YAML: a kubeconfig may be either. */
+const textOf = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+/** What an Update has left. */
+export function outputValues(secret: Known<Secret>): OutputValue[] {
+  return readOutputs(secret).map(({ name, secret: isSecret, json }) => ({
+    name,
+    secret: isSecret,
+    value: parsed(json),
+  }));
+}
+
+function parsed(json: string): JsonValue {
+  try {
+    return JSON.parse(json) as JsonValue;
+  } catch {
+    return json;
+  }
+}
+
+export function versionsOf(secret: Known<Secret> | undefined): OutputVersions {
+  try {
+    const versions = JSON.parse(secret?.metadata.annotations?.[outputVersionsAnnotation] ?? "{}") as unknown;
+    return typeof versions === "object" && versions !== null ? (versions as OutputVersions) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,243 @@
+/** All writes of a Stack's reconcile. Each may be repeated: a pass that was cut short is simply made again. */
+import { fieldManagers, labelsOfStack, reconcileRequestAnnotation, stackFinalizer, stackNameLabel } from "@pko/api";
+import type { StackStatus } from "@pko/api";
+import {
+  ApiError,
+  builtin,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  type Client,
+  type ObjectRef,
+} from "@pko/kube";
+import { assertNever } from "@pko/rpc";
+
+import { stacks, updates, workspaces } from "../kinds.ts";
+import type { Outcome } from "./outcome.ts";
+import { outputsSecret } from "./outputs.ts";
+import type { Plan, Step } from "./plan.ts";
+import type { StackView, UpdateView } from "./view.ts";
+
+export interface Performer {
+  readonly client: Client;
+  readonly signal: AbortSignal;
+}
+
+export type Performed =
+  | { readonly kind: "done" }
+  /** The world is not as it was seen: look again. */
+  | { readonly kind: "stale" }
+  /** The API server said no, and will again. */
+  | { readonly kind: "refused"; readonly outcome: Outcome };
+
+const done: Performed = { kind: "done" };
+const stale: Performed = { kind: "stale" };
+
+export async function performStack(performer: Performer, view: StackView, plan: Plan): Promise<Performed> {
+  try {
+    for (const update of plan.release) await releaseUpdate(performer, view, update);
+    return await performStep(performer, view, plan.step);
+  } catch (error) {
+    if (isConflict(error)) return stale;
+    const outcome = outcomeOf(error);
+    if (outcome) return { kind: "refused", outcome };
+    throw error;
+  }
+}
+
+async function performStep(performer: Performer, view: StackView, step: Step): Promise<Performed> {
+  switch (step.kind) {
+    case "none":
+      return done;
+    case "addFinalizer":
+      return await addFinalizer(performer, view);
+    case "removeFinalizer":
+      return await removeFinalizer(performer, view, step);
+    case "note":
+      return await keepOutputs(performer, view, step.noted.update);
+    case "askPrerequisites":
+      return await askPrerequisites(performer, view, step);
+    case "applyWorkspace":
+      return await applyWorkspace(performer, step);
+    case "createUpdate":
+      return await createUpdate(performer, view, step);
+    case "deleteWorkspace":
+      return await deleteWorkspace(performer, view, step);
+    default:
+      return assertNever(step);
+  }
+}
+
+function outcomeOf(error: unknown): Outcome | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  if (isForbidden(error) && error.causes.some(({ reason }) => reason === "NamespaceTerminating")) {
+    const message = "The namespace is being deleted, so nothing can be created in it any more";
+    return { kind: "stalled", reason: "NamespaceTerminating", message };
+  }
+  if (isInvalid(error)) return { kind: "stalled", reason: "SpecInvalid", message: error.explanation };
+  return undefined;
+}
+
+const refOf = ({ stack }: StackView): { name: string; namespace: string } => ({
+  name: stack.metadata.name ?? "",
+  namespace: stack.metadata.namespace ?? "",
+});
+
+async function addFinalizer({ client, signal }: Performer, view: StackView): Promise<Performed> {
+  const { apiVersion, kind } = stacks;
+  const metadata = { ...refOf(view), uid: view.stack.metadata.uid ?? "", finalizers: [stackFinalizer] };
+  await client.apply(stacks, { apiVersion, kind, metadata }, { fieldManager: fieldManagers.stackFinalizer, signal });
+  return done;
+}
+
+/** Only as long as nothing has changed since it was seen. */
+async function removeFinalizer(
+  { client, signal }: Performer,
+  view: StackView,
+  { neverRan }: Extract<Step, { kind: "removeFinalizer" }>,
+): Promise<Performed> {
+  const { name, namespace } = refOf(view);
+  if (neverRan) {
+    // The store may not have seen yet what was created a moment ago.
+    const labelSelector = `${stackNameLabel}=${labelsOfStack(name)[stackNameLabel]}`;
+    const { items } = await client.list(updates, { namespace, labelSelector, signal });
+    const uid = view.stack.metadata.uid ?? "";
+    if (items.some(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid))) return stale;
+  }
+  const { resourceVersion, finalizers = [] } = view.stack.metadata;
+  const left = finalizers.filter((finalizer) => finalizer !== stackFinalizer);
+  const patch = { type: "merge", body: { metadata: { resourceVersion, finalizers: left } } } as const;
+  await orGone(
+    client.patch(stacks, { name, namespace }, { patch, fieldManager: fieldManagers.stackFinalizer, signal }),
+  );
+  return done;
+}
+
+async function releaseUpdate(performer: Performer, view: StackView, update: UpdateView): Promise<void> {
+  await release(performer, { namespace: refOf(view).namespace, name: update.name }, update);
+}
+
+/** Lets an Update go whose end is noted, or whose Stack is gone. */
+export async function release(
+  { client, signal }: Performer,
+  ref: ObjectRef,
+  { resourceVersion, finalizers }: Pick<UpdateView, "resourceVersion" | "finalizers">,
+): Promise<void> {
+  const left = finalizers.filter((finalizer) => finalizer !== stackFinalizer);
+  const patch = { type: "merge", body: { metadata: { resourceVersion, finalizers: left } } } as const;
+  await orGone(client.patch(updates, ref, { patch, fieldManager: fieldManagers.operator, signal }));
+}
+
+/** Before the status, which says that there are new ones. */
+async function keepOutputs({ client, signal }: Performer, view: StackView, update: UpdateView): Promise<Performed> {
+  if (view.outputs.kind !== "read" || update.type !== "up") return done;
+  const secret = outputsSecret(view.stack, update.name, view.outputs);
+  const { metadata, ...rest } = secret;
+  const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
+  await client.apply(builtin.secrets, body, { fieldManager: fieldManagers.operator, signal });
+  return done;
+}
+
+async function askPrerequisites(
+  { client, signal }: Performer,
+  view: StackView,
+  { asks }: Extract<Step, { kind: "askPrerequisites" }>,
+): Promise<Performed> {
+  const { namespace } = refOf(view);
+  for (const { name, uid, request } of asks) {
+    // With its uid, one that is gone is not made anew.
+    const metadata = { name, namespace, uid, annotations: { [reconcileRequestAnnotation]: request } };
+    const { apiVersion, kind } = stacks;
+    await client.apply(
+      stacks,
+      { apiVersion, kind, metadata },
+      { fieldManager: fieldManagers.prerequisiteRequest, signal },
+    );
+  }
+  return done;
+}
+
+async function applyWorkspace(
+  { client, signal }: Performer,
+  { workspace }: Extract<Step, { kind: "applyWorkspace" }>,
+): Promise<Performed> {
+  const { metadata, ...rest } = workspace;
+  const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
+  await client.apply(workspaces, body, { fieldManager: fieldManagers.operator, signal });
+  return done;
+}
+
+/** The one write that cannot be taken back: what it follows from is read once more, not from a store but for sure. */
+async function createUpdate(
+  { client, signal }: Performer,
+  view: StackView,
+  { update, workspace }: Extract<Step, { kind: "createUpdate" }>,
+): Promise<Performed> {
+  const ref = refOf(view);
+  const stack = await client.find(stacks, ref, { signal });
+  if (!stack || !isSameStack(stack, view)) return stale;
+  const place = { namespace: ref.namespace, name: workspace.metadata.name ?? "" };
+  const present = await client.find(workspaces, place, { signal });
+  if (!present || present.metadata.deletionTimestamp) return stale;
+  if (present.metadata.uid !== workspace.metadata.uid) return stale;
+  if (present.metadata.generation !== workspace.metadata.generation) return stale;
+  try {
+    await client.create(updates, update, { fieldManager: fieldManagers.operator, signal });
+  } catch (error) {
+    // By its name it is this very update, made before a crash or an answer that was lost.
+    if (!isAlreadyExists(error)) throw error;
+  }
+  return done;
+}
+
+function isSameStack(stack: StackView["stack"], view: StackView): boolean {
+  const seen = view.stack;
+  return (
+    stack.metadata.uid === seen.metadata.uid &&
+    stack.metadata.generation === seen.metadata.generation &&
+    Boolean(stack.metadata.deletionTimestamp) === Boolean(seen.metadata.deletionTimestamp) &&
+    stack.status?.lastUpdate?.name === seen.status?.lastUpdate?.name &&
+    stack.status?.lastUpdate?.lastResyncTime === seen.status?.lastUpdate?.lastResyncTime
+  );
+}
+
+async function deleteWorkspace(
+  { client, signal }: Performer,
+  view: StackView,
+  { uid }: Extract<Step, { kind: "deleteWorkspace" }>,
+): Promise<Performed> {
+  await orGone(client.delete(workspaces, refOf(view), { uid, propagationPolicy: "Background", signal }));
+  return done;
+}
+
+/** The whole status, as long as the Stack is as it was seen. */
+export async function writeStatus(
+  { client, signal }: Performer,
+  view: StackView,
+  status: StackStatus,
+): Promise<Performed> {
+  const body = [
+    { op: "replace", path: "/metadata/resourceVersion", value: view.stack.metadata.resourceVersion },
+    { op: "add", path: "/status", value: status },
+  ];
+  const patch = { type: "json", body } as const;
+  try {
+    const fieldManager = fieldManagers.stackStatus;
+    await client.patch(stacks, refOf(view), { patch, subresource: "status", fieldManager, signal });
+    return done;
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return stale;
+    throw error;
+  }
+}
+
+/** An object that is gone is as good as changed. */
+async function orGone(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

@@ -1,0 +1,383 @@
+/**
+ * What to do next for a Stack. Pure: no I/O, no clock, no log. The first check that has something to say decides.
+ *
+ *   spec, source, inputs and prerequisites are in order
+ *        │                               ┌──────────── a change, a request, a resync, a retry ─────────────┐
+ *        ▼                               ▼                                                                │
+ *   [update due] ──▶ [Workspace applied] ──▶ [Workspace ready] ──▶ [Update created] ──▶ [running] ──▶ [end noted]
+ *                                                                                                          │
+ *   [deleted] ── wait for a running Update ──▶ the same way with a destroy ──▶ [succeeded] ──▶ [finalizer gone]
+ *
+ * Every step is a fact that the next pass sees, so a crash between any two writes only repeats the last one.
+ */
+import {
+  describeProblems,
+  stackFinalizer,
+  type LastUpdate,
+  type NormalStack,
+  type Stack,
+  type Update,
+  type Workspace,
+} from "@pko/api";
+
+import { conflict, destroyDueOf, dueOf, retryAtOf, stalledAfter, type Due, type Why } from "./due.ts";
+import type { Outcome } from "./outcome.ts";
+import { unmetOf, type Ask } from "./prerequisites.ts";
+import { noted, type Noted } from "./result.ts";
+import { timeText, typeOf, type Trigger } from "./trigger.ts";
+import { updateObject } from "./update-object.ts";
+import { isDeleting, lastUpdateOf, specOf, type StackView, type UpdateView } from "./view.ts";
+import { isAsWanted, workspaceObject, type WorkspaceOrigin } from "./workspace-object.ts";
+
+export type Step =
+  | { readonly kind: "none" }
+  | { readonly kind: "addFinalizer" }
+  | { readonly kind: "removeFinalizer"; readonly neverRan: boolean }
+  | { readonly kind: "note"; readonly noted: Noted }
+  | { readonly kind: "askPrerequisites"; readonly asks: readonly Ask[] }
+  | { readonly kind: "applyWorkspace"; readonly workspace: Workspace }
+  | {
+      readonly kind: "createUpdate";
+      readonly update: Update;
+      readonly trigger: Trigger;
+      readonly why: Why;
+      /** Both must still be as they were seen. */
+      readonly workspace: Workspace;
+    }
+  | { readonly kind: "deleteWorkspace"; readonly uid: string };
+
+export interface Plan {
+  /** Updates whose end is noted, and which may go now. */
+  readonly release: readonly UpdateView[];
+  readonly step: Step;
+  readonly outcome: Outcome;
+  /** When to look again though nothing has changed. */
+  readonly lookAt?: number;
+}
+
+type Decision = Omit<Plan, "release">;
+type Check = (view: StackView) => Decision | undefined;
+
+const checks: readonly Check[] = [
+  endUnnoted,
+  deletedAndFree,
+  deletedWithoutDestroy,
+  destroyed,
+  nothingToDestroy,
+  finalizerMissing,
+  updateRunning,
+  specInvalid,
+  inCircle,
+  deleted,
+  sourceUnavailable,
+  sourcePending,
+];
+
+export function planStack(view: StackView): Plan {
+  const release = view.updates.filter((update) => isNoted(view, update) && update.held);
+  for (const check of checks) {
+    const decision = check(view);
+    if (decision) return { release, ...decision };
+  }
+  return { release, ...planUpdate(view) };
+}
+
+const none = { kind: "none" } as const;
+const processing = (message: string, waitingFor?: string): Outcome => ({
+  kind: "processing",
+  message,
+  ...(waitingFor !== undefined && { waitingFor }),
+});
+
+const isOver = ({ state }: UpdateView): boolean => state !== "running";
+const isNoted = (view: StackView, update: UpdateView): boolean =>
+  isOver(update) && lastUpdateOf(view)?.name === update.name;
+const hasFinalizer = ({ stack }: StackView): boolean => stack.metadata.finalizers?.includes(stackFinalizer) ?? false;
+
+/** The Update whose end is to be noted next, if any. */
+export function unnotedOf(view: Pick<StackView, "stack" | "updates">): UpdateView | undefined {
+  const last = view.stack.status?.lastUpdate;
+  // A status that was lost is taken up again from the last Update.
+  if (!last) return view.updates.findLast(isOver);
+  return view.updates.find((update) => isOver(update) && update.held && update.name !== last.name);
+}
+
+function endUnnoted(view: StackView): Decision | undefined {
+  const update = unnotedOf(view);
+  if (!update) return undefined;
+  const result = noted(view, update);
+  const spec = specOf(view);
+  return { step: { kind: "note", noted: result }, outcome: outcomeAfter(view, result.lastUpdate, spec) };
+}
+
+/** What the Stack is like once an update has ended. */
+function outcomeAfter(view: StackView, last: LastUpdate, spec: NormalStack | undefined): Outcome {
+  if (last.state !== "succeeded") {
+    return failedOutcome(last, spec ? retryAtOf(last, spec) : view.now);
+  }
+  if (isDeleting(view)) return processing("The resources are destroyed.");
+  const generation = view.stack.metadata.generation ?? 0;
+  if (last.generation !== generation) return processing("The spec has changed; the next update is being prepared.");
+  return upToDate(last, spec);
+}
+
+function upToDate(last: LastUpdate, spec: NormalStack | undefined, resyncAt?: number): Outcome {
+  const at =
+    resyncAt ?? (spec?.resync.always ? Date.parse(last.lastResyncTime ?? "") + spec.resync.everyMs : undefined);
+  const what = typeOf(last) === "preview" ? "The last preview succeeded" : "The last update succeeded";
+  return {
+    kind: "upToDate",
+    message: last.summary ? `${what}: ${last.summary}.` : `${what}.`,
+    ...(at !== undefined && !Number.isNaN(at) && { nextAt: at }),
+  };
+}
+
+function failedOutcome(last: LastUpdate, retryAt: number): Outcome {
+  const words = last.message ?? "it did not say why";
+  const what = `The ${typeOf(last)} ${last.name ?? ""} failed`.trim();
+  if (last.failure === conflict) {
+    return {
+      kind: "conflict",
+      message: `${what}, because another update of the Pulumi stack is running: ${words}`,
+      retryAt,
+    };
+  }
+  const failures = last.failures ?? 1;
+  if (failures >= stalledAfter) {
+    return {
+      kind: "stalled",
+      reason: "UpdateFailed",
+      message: `${what} for the ${ordinal(failures)} time in a row: ${words}`,
+      retryAt,
+    };
+  }
+  return { kind: "retrying", preview: typeOf(last) === "preview", message: `${what}: ${words}`, retryAt };
+}
+
+function ordinal(count: number): string {
+  const endings: Readonly<Record<number, string>> = { 1: "st", 2: "nd", 3: "rd" };
+  const ending = count % 100 >= 11 && count % 100 <= 13 ? "th" : (endings[count % 10] ?? "th");
+  return `${count}${ending}`;
+}
+
+/** Nothing of ours holds it any more. */
+function deletedAndFree(view: StackView): Decision | undefined {
+  return isDeleting(view) && !hasFinalizer(view) ? { step: none, outcome: { kind: "keep" } } : undefined;
+}
+
+/** Said also by a spec that is otherwise invalid. */
+const wantsDestroy = ({ stack }: StackView): boolean => {
+  const spec: Partial<Stack["spec"]> | undefined = stack.spec;
+  return spec?.destroyOnFinalize === true;
+};
+
+function deletedWithoutDestroy(view: StackView): Decision | undefined {
+  if (!isDeleting(view) || wantsDestroy(view)) return undefined;
+  return { step: { kind: "removeFinalizer", neverRan: false }, outcome: { kind: "keep" } };
+}
+
+function destroyed(view: StackView): Decision | undefined {
+  const last = lastUpdateOf(view);
+  if (!isDeleting(view) || !last || typeOf(last) !== "destroy" || last.state !== "succeeded") return undefined;
+  return { step: { kind: "removeFinalizer", neverRan: false }, outcome: { kind: "keep" } };
+}
+
+/** No update ever began, so there is nothing of ours. */
+function nothingToDestroy(view: StackView): Decision | undefined {
+  const { lastUpdate, currentUpdate, projectInfo } = view.stack.status ?? {};
+  if (!isDeleting(view) || lastUpdate || currentUpdate || projectInfo || view.updates.length > 0) return undefined;
+  return { step: { kind: "removeFinalizer", neverRan: true }, outcome: { kind: "keep" } };
+}
+
+/** Before anything that would have to be destroyed one day. */
+function finalizerMissing(view: StackView): Decision | undefined {
+  if (hasFinalizer(view) || isDeleting(view)) return undefined;
+  return { step: { kind: "addFinalizer" }, outcome: { kind: "keep" } };
+}
+
+function updateRunning(view: StackView): Decision | undefined {
+  const update = view.updates.find(({ state }) => state === "running");
+  if (!update) return undefined;
+  const what = `The ${update.type} ${update.name}`;
+  const then = isDeleting(view) && update.type !== "destroy" ? "; the resources are destroyed when it has ended" : "";
+  const state =
+    update.startedAt === undefined ? "waits for its workspace" : `has been running since ${timeText(update.startedAt)}`;
+  return { step: none, outcome: processing(`${what} ${state}${then}.`, `the end of Update ${update.name}`) };
+}
+
+function specInvalid({ spec }: StackView): Decision | undefined {
+  if (spec.ok) return undefined;
+  return { step: none, outcome: { kind: "stalled", reason: "SpecInvalid", message: describeProblems(spec.problems) } };
+}
+
+function inCircle(view: StackView): Decision | undefined {
+  if (view.cycle.length === 0 || isDeleting(view)) return undefined;
+  const message = `Stacks wait for each other: ${view.cycle.join(" → ")}; remove one of the prerequisites or StackOutput references`;
+  return { step: none, outcome: { kind: "stalled", reason: "SpecInvalid", message } };
+}
+
+function deleted(view: StackView): Decision | undefined {
+  const spec = specOf(view);
+  if (!isDeleting(view) || !spec) return undefined;
+  const due = destroyDueOf(view, spec);
+  if (due.kind !== "now") return planLater(view, spec, due);
+  const origin = destroyOrigin(view, spec);
+  if ("outcome" in origin) return origin;
+  return missingInputs(view) ?? planWorkspace(view, { spec, origin: origin.origin, due });
+}
+
+type Origin = { readonly origin: WorkspaceOrigin };
+
+/** The source if it is there; otherwise what is remembered of the project is enough to destroy from the state. */
+function destroyOrigin(view: StackView, spec: NormalStack): Origin | Decision {
+  const { source, workspace } = view;
+  const { projectInfo } = view.stack.status ?? {};
+  const mayForget = projectInfo !== undefined && !spec.runProgramOnDestroy;
+  const isWithout = workspace.kind === "present" && workspace.object.spec?.projectInfo !== undefined;
+  const isUseless = workspace.kind === "present" && workspace.state.kind === "failed";
+  if (mayForget && (isWithout || isUseless || source.kind === "unavailable")) return { origin: { projectInfo } };
+  switch (source.kind) {
+    case "ready":
+      return { origin: source.spec };
+    case "pending":
+      return { step: none, outcome: processing(`Before the destroy: ${source.what}.`, source.what) };
+    default: {
+      const message = `${source.message}; the destroy needs the program, because its name and runtime are not known or runProgram is set`;
+      return { step: none, outcome: { kind: "stalled", reason: "SourceUnavailable", message } };
+    }
+  }
+}
+
+function sourceUnavailable({ source }: StackView): Decision | undefined {
+  if (source.kind !== "unavailable") return undefined;
+  const outcome: Outcome = {
+    kind: "stalled",
+    reason: "SourceUnavailable",
+    message: source.message,
+    trouble: source.trouble,
+  };
+  return { step: none, outcome };
+}
+
+/** After a restart nobody has looked yet: that is no reason to call a Stack not ready. */
+function sourcePending(view: StackView): Decision | undefined {
+  const { source, stack } = view;
+  if (source.kind !== "pending") return undefined;
+  const isSeen =
+    stack.status?.observedGeneration === stack.metadata.generation && stack.status?.conditions !== undefined;
+  return { step: none, outcome: isSeen ? { kind: "keep" } : processing(`Waits for ${source.what}.`, source.what) };
+}
+
+function planUpdate(view: StackView): Decision {
+  const { source } = view;
+  const spec = specOf(view);
+  // The checks before have seen to it.
+  if (!spec || source.kind !== "ready") return { step: none, outcome: { kind: "keep" } };
+  const due = dueOf(view, { spec, revision: source.revision, aliases: source.aliases });
+  if (due.kind !== "now") return planLater(view, spec, due);
+  return missingInputs(view) ?? prerequisitesUnmet(view) ?? planWorkspace(view, { spec, origin: source.spec, due });
+}
+
+function planLater(view: StackView, spec: NormalStack, due: Exclude<Due, { kind: "now" }>): Decision {
+  const last = lastUpdateOf(view) ?? {};
+  if (due.kind === "retryAt") return { step: none, outcome: failedOutcome(last, due.at), lookAt: due.at };
+  const resyncAt = due.kind === "resyncAt" ? due.at : undefined;
+  return {
+    step: reclaim(view, spec),
+    outcome: upToDate(last, spec, resyncAt),
+    ...(resyncAt !== undefined && { lookAt: resyncAt }),
+  };
+}
+
+function reclaim({ workspace }: StackView, spec: NormalStack): Step {
+  if (spec.workspace.reclaim !== "Delete" || workspace.kind !== "present") return none;
+  return { kind: "deleteWorkspace", uid: workspace.object.metadata.uid ?? "" };
+}
+
+/** Secrets and ConfigMaps are not watched: one looks again. */
+const recheckMs = 15_000;
+
+function missingInputs({ missing, now }: StackView): Decision | undefined {
+  if (missing.length === 0) return undefined;
+  const message = `${missing.join("; ")}; this is looked at again every ${recheckMs / 1000} seconds`;
+  return { step: none, outcome: { kind: "stalled", reason: "SpecInvalid", message }, lookAt: now + recheckMs };
+}
+
+function prerequisitesUnmet(view: StackView): Decision | undefined {
+  const unmet = unmetOf(view);
+  if (unmet.length === 0) return undefined;
+  const asks = [...new Map(unmet.flatMap(({ ask }) => (ask ? [[ask.name, ask]] : []))).values()];
+  const names = [...new Set(unmet.map(({ name }) => `Stack ${name}`))].join(", ");
+  return {
+    step: asks.length > 0 ? { kind: "askPrerequisites", asks } : none,
+    outcome: {
+      kind: "prerequisites",
+      message: `${unmet.map(({ message }) => message).join("; ")}.`,
+      waitingFor: names,
+    },
+  };
+}
+
+interface Wanted {
+  readonly spec: NormalStack;
+  readonly origin: WorkspaceOrigin;
+  readonly due: Extract<Due, { kind: "now" }>;
+}
+
+function planWorkspace(view: StackView, wanted: Wanted): Decision {
+  const { workspace, stack } = view;
+  const { spec, due } = wanted;
+  const name = `Workspace ${spec.name}`;
+  const object = workspaceObject(stack, spec, wanted.origin);
+  if (workspace.kind === "foreign") {
+    const message = `${name} belongs to ${workspace.owner}; delete it, or give the Stack another name`;
+    return { step: none, outcome: { kind: "stalled", reason: "WorkspaceFailed", message } };
+  }
+  if (workspace.kind === "deleting") {
+    return { step: none, outcome: processing(`${name} is being deleted; another one follows.`, `the end of ${name}`) };
+  }
+  if (workspace.kind === "absent" || !isAsWanted(workspace.object, object)) {
+    const step: Step = { kind: "applyWorkspace", workspace: object };
+    return { step, outcome: processing(`${name} is being prepared for ${because(due)}.`, name) };
+  }
+  switch (workspace.state.kind) {
+    case "preparing": {
+      const message = `${name} is being prepared for ${because(due)}: ${workspace.state.message}`;
+      return { step: none, outcome: processing(message, name) };
+    }
+    case "failed": {
+      const { reason, message } = workspace.state;
+      const isOld = reason === "IncompatibleConfiguration";
+      const failed = isOld ? "PulumiVersionTooLow" : "WorkspaceFailed";
+      return {
+        step: none,
+        outcome: { kind: "stalled", reason: failed, message: `${name} cannot be prepared: ${message}` },
+      };
+    }
+    default:
+      return createUpdate(view, wanted, workspace.object);
+  }
+}
+
+function createUpdate({ stack }: StackView, { spec, due }: Wanted, workspace: Workspace): Decision {
+  const { trigger, why } = due;
+  const update = updateObject({ stack, spec, workspace, trigger });
+  const message = `The ${trigger.type} ${update.metadata.name ?? ""} is being started for ${because(due)}.`;
+  const step: Step = { kind: "createUpdate", update, trigger, why, workspace };
+  return { step, outcome: processing(message, `the end of Update ${update.metadata.name ?? ""}`) };
+}
+
+const reasons: Readonly<Record<Why, string>> = {
+  first: "the first update",
+  generation: "the changed spec",
+  revision: "the new revision",
+  request: "the reconcile request",
+  inputs: "the changed outputs of other Stacks",
+  retry: "another try",
+  resync: "the periodic resync",
+  destroy: "the destroy",
+};
+
+function because({ why, trigger }: Extract<Due, { kind: "now" }>): string {
+  return why === "revision" ? `${reasons[why]} ${trigger.revision}` : reasons[why];
+}
