@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { buildAgent } from "@pko/agent/build";
 import { AgentWorkspace } from "@pko/agent/testing";
 import { toolPath } from "@pko/cluster";
 import type { Source } from "@pko/rpc";
@@ -14,7 +15,6 @@ const pulumi = toolPath("pulumi");
 const toolFolders = [dirname(pulumi), dirname(toolPath("pulumi-language-yaml"))];
 
 const rounds = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 5);
-const main = join(import.meta.dir, "../../packages/agent/src/main.ts");
 const folder = mkdtempSync(join(tmpdir(), "pko-bench-agent-"));
 const executable = join(folder, "agent");
 const cliTimes = join(folder, "cli-times");
@@ -57,7 +57,7 @@ const median = (values: readonly number[]): number => {
 };
 
 async function measure() {
-  execFileSync(process.execPath, ["build", "--compile", "--minify", main, "--outfile", executable], { stdio: "pipe" });
+  buildAgent({ outfile: executable });
   const web = new AgentWorkspace({ pulumi, path: toolFolders, beforeCli: `date +%s%N >> '${cliTimes}'` });
   try {
     const began = now();

@@ -88,6 +88,11 @@ export async function installDependencies({ project, cli, signal }: Install): Pr
   return failed("installFailed", message, lastLines(text, 30));
 }
 
+/** Whether a fresh checkout lacks what was installed in the last one; others keep it in a cache of the user's. */
+export function installsIntoCheckout(project: Project): boolean {
+  return project.runtime === "nodejs" || project.runtime === "bun" || project.runtime === "python";
+}
+
 /** Folders that an installation fills. */
 function installedFolders(project: Project): string[] {
   const virtualenv = project.virtualenv === undefined ? undefined : cleanRelative(project.virtualenv);

@@ -69,6 +69,6 @@ describe("versions", () => {
     expect(check.ok || check.failure.reason).toBe("versionTooLow");
     expect(check.ok || check.failure.message).toMatch(/3\.150\.0.*3\.160\.0.*pulumi\/pulumi:3\.160\.0-nonroot/);
     expect(checkVersion(version("v3.150.0"), { kind: "refresh" }).ok).toBe(true);
-    expect(checkVersion(version("v3.100.0")).ok).toBe(false);
+    expect(checkVersion(version("v3.104.2")).ok).toBe(false);
   });
 });

@@ -22,8 +22,8 @@ export function isAtLeast(version: Version, minimum: string): boolean {
   return true;
 }
 
-/** The oldest CLI whose event log holds every event (3.131.0); what follows asks for more. */
-const oldest = "3.131.0";
+/** The oldest CLI that knows every flag a run is given; features may ask for more. */
+const oldest = "3.105.0";
 
 /** From the CLI's changelog. */
 function minimumFor(operation: Operation): readonly [minimum: string, feature: string] {

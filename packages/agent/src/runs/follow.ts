@@ -32,6 +32,7 @@ export interface Followed {
 /** A larger event is left out; the outputs it may have held are asked of the CLI. */
 const maxEventBytes = 4 * 1024 * 1024;
 const maxErrorLines = 400;
+const maxDiagnostics = 5_000;
 
 export async function followLaunch(launched: Launched, options: FollowOptions): Promise<Followed> {
   const { folder, events, pollMs } = options;
@@ -53,7 +54,7 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
     if (!engine) continue;
     findings.add(engine);
     // What an earlier agent has told is not told again.
-    if (engine.event && engine.sequence > origin) {
+    if (engine.event && engine.sequence > origin && findings.isToTell(engine.event)) {
       const from = { launch: options.launch, sequence: engine.sequence };
       await events.append(cleaned(engine.event, options), from);
     }
@@ -73,6 +74,7 @@ class Findings {
   readonly #options: FollowOptions;
   readonly #errorLines: string[] = [];
   #isPolicyViolated = false;
+  #diagnostics = 0;
   #outputs: EventOutputs | undefined;
   #changes: StepCounts = {};
   #summary: string | undefined;
@@ -92,6 +94,13 @@ class Findings {
       // An older CLI gives no verdict of its own.
       this.#summary = engine.event.result ?? (this.#errorLines.length === 0 ? "succeeded" : "failed");
     }
+  }
+
+  /** A program that prints without end is not let to fill the disk twice: all of it is in its log. */
+  isToTell(event: RunEvent): boolean {
+    if (event.kind !== "diagnostic") return true;
+    this.#diagnostics += 1;
+    return this.#diagnostics <= maxDiagnostics;
   }
 
   with(end: LaunchEnd): Followed {

@@ -51,7 +51,11 @@ export async function prepareGit(access: GitAccess, setting: GitSetting): Promis
   const { remote } = access;
   const host = remote.kind === "http" ? remote.url.hostname : remote.host;
   const addresses = await resolveHost(host, setting.policy);
-  if (!addresses.ok && !(remote.kind === "http" && hasProxy(setting.inherited))) return addresses;
+  if (!addresses.ok) {
+    // Behind a proxy a name may be one that only the proxy can resolve.
+    const isForProxy = remote.kind === "http" && hasProxy(setting.inherited);
+    if (!isForProxy || addresses.failure.reason !== "sourceUnavailable") return addresses;
+  }
   await mkdir(setting.home, { recursive: true, mode: 0o700 });
   const folder = await mkdtemp(join(setting.home, "git-"));
   const dispose = (): Promise<void> => rm(folder, { recursive: true, force: true });

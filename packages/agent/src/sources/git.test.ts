@@ -1,7 +1,7 @@
 /** Against real git servers on loopback: smart HTTP by `git http-backend`, ssh by a server of the tests. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { GitSource } from "@pko/rpc";
 import { Redactor } from "../system/redact.ts";
@@ -277,6 +277,14 @@ describe("trouble", () => {
     expect(open.requests.length).toBe(before);
   });
 
+  test("an image whose git is too old to be given its settings", async () => {
+    const old = join(root, "old-git");
+    writeFileSync(old, "#!/bin/sh\necho git version 2.20.1\n", { mode: 0o755 });
+    const got = await get({ url, ref: "main" }, contextOf({ git: old }));
+    expect(got.reason).toBe("toolMissing");
+    expect(got.failure?.message).toContain("2.31");
+  });
+
   test("an image without git", async () => {
     expect((await get({ url, ref: "main" }, contextOf({ git: "/nonexistent/git" }))).reason).toBe("toolMissing");
   });
@@ -291,6 +299,67 @@ describe("trouble", () => {
     expect((await get({ url, ref: "main" }, contextOf({ signal: abort.signal }))).reason).toBe("superseded");
   });
 });
+
+describe("https", () => {
+  const tls = certificate();
+  const secure = serve({ tls, credentials: "git:canary-https" });
+  const auth = { kind: "token" as const, token: "canary-https" };
+  const at = `https://127.0.0.1:${secure.port}/app.git`;
+  const strict = { allowHttp: false, allowedAddresses: ["127.0.0.1", "::1"] };
+
+  test("of a private authority is trusted with its certificate, and not without", async () => {
+    expect((await get({ url: at, ref: "main", auth, ca: tls.cert }, contextOf({ policy: strict }))).commit).toBe(
+      second,
+    );
+    const untrusted = await get({ url: at, ref: "main", auth }, contextOf({ policy: strict }));
+    expect(untrusted.reason).toBe("sourceUnavailable");
+    expect(JSON.stringify(untrusted.failure)).toContain("certificate");
+  });
+
+  test("by a name uses the addresses that were looked at", async () => {
+    const named = `https://localhost:${secure.port}/app.git`;
+    expect((await get({ url: named, ref: "main", auth, ca: tls.cert }, contextOf({ policy: strict }))).commit).toBe(
+      second,
+    );
+  });
+
+  test("that redirects is followed with the same trust, and never to http", async () => {
+    const moving = (location: string): GitServer =>
+      serve({
+        tls,
+        intercept: (request) => {
+          const { pathname, search } = new URL(request.url);
+          if (!pathname.startsWith("/moved")) return undefined;
+          return new Response(null, { status: 308, headers: { location: location + pathname.slice(6) + search } });
+        },
+      });
+    const server = moving(`https://127.0.0.1:${secure.port}`);
+    const open308 = moving(`http://127.0.0.1:${open.port}`);
+    const source = { ref: "main", ca: tls.cert };
+    const to = (port: number) => `https://127.0.0.1:${port}/moved/app.git`;
+    const refused = await get({ ...source, url: to(server.port), auth }, contextOf({ policy: strict }));
+    // The other server asks for credentials, and does not get those of the first.
+    expect(refused.reason).toBe("sourceUnauthorized");
+    const downgraded = await get({ ...source, url: to(open308.port) }, contextOf({ policy: strict }));
+    expect(downgraded.reason).toBe("sourceInvalid");
+  });
+});
+
+/** A certificate of its own authority, for this machine. */
+function certificate(): { cert: string; key: string } {
+  const folder = temporaryFolder();
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const subject = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
+  const files = ["-nodes", "-days", "2", "-keyout", key, "-out", cert];
+  execFileSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", ...files, ...subject],
+    {
+      stdio: "pipe",
+    },
+  );
+  return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
+}
 
 describe("the pod's own settings of git", () => {
   test("its hooks, filters and helpers do not run", async () => {

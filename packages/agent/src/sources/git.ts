@@ -33,6 +33,9 @@ export interface Fetched {
   settle(): Promise<void>;
 }
 
+/** Each fetch leaves a pack of two or three files. Beyond this many it is quicker to begin anew. */
+const maxPackFiles = 200;
+
 const fetchTimeoutMs = 15 * 60_000;
 const localTimeoutMs = 5 * 60_000;
 
@@ -141,11 +144,26 @@ class Repository {
     for (const other of await readdir(parent)) {
       if (join(parent, other) !== this.#folder) await rm(join(parent, other), { recursive: true, force: true });
     }
-    if (await isDirectory(join(this.#folder, "objects"))) return done(undefined);
+    const packs = join(this.#folder, "objects", "pack");
+    if (await isDirectory(packs)) {
+      if ((await readdir(packs)).length < maxPackFiles) return done(undefined);
+      await rm(this.#folder, { recursive: true, force: true });
+    }
+    const usable = await this.#checkGit();
+    if (!usable.ok) return usable;
     const made = await this.#local(["init", "--quiet", "--bare", "--template=", this.#folder]);
     if (!made.ok) return made;
     const plain = await this.#local(["--git-dir", this.#folder, "config", "core.bare", "false"]);
     return plain.ok ? done(undefined) : plain;
+  }
+
+  /** Credentials and limits reach git through `GIT_CONFIG_COUNT`: one that does not know it would go without them. */
+  async #checkGit(): Promise<Outcome<undefined>> {
+    const version = await this.#local(["version"]);
+    if (!version.ok) return version;
+    const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(version.value) ?? [];
+    if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 31)) return done(undefined);
+    return failed("toolMissing", `the workspace's image has ${version.value.trim()}: 2.31 or later is needed`);
   }
 
   async has(commit: string, whole: boolean): Promise<boolean> {

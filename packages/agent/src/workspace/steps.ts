@@ -10,7 +10,7 @@ import type { PreparePhase, Prepared, PrepareRequest } from "@pko/rpc";
 import type { Options } from "../options.ts";
 import { done, type Failure, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
-import { dependencyKey, installDependencies, isWritableFolder } from "../pulumi/dependencies.ts";
+import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
 import { loadProject, type Project } from "../pulumi/project.ts";
 import type { SecretStore } from "../pulumi/secrets.ts";
 import { configureStack, placeOf, selectStack, type StackContext } from "../pulumi/stack.ts";
@@ -158,7 +158,7 @@ async function install(project: Project, placed: Placed, context: StepContext): 
   const wanted = key === undefined ? "nothing" : `${project.folder}:${key}`;
   const { installed, ...rest } = await state.read();
   // A fresh checkout has what was carried over, or nothing.
-  const stillThere = !placed.changed || placed.carried.length > 0 || key === undefined;
+  const stillThere = !placed.changed || placed.carried.length > 0 || !installsIntoCheckout(project);
   if (installed === wanted && stillThere) return done(false);
   if (key === undefined) {
     await state.write({ ...rest, installed: wanted });
