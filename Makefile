@@ -43,5 +43,6 @@ setup: node_modules/.package-lock.json
 node_modules/.package-lock.json: package.json package-lock.json $(wildcard packages/*/package.json hack/*/package.json test/package.json)
 	@command -v npm >/dev/null || { echo "error: Node.js is missing: install Node.js 20.19 or newer, with npm"; exit 1; }
 	@echo "installing npm packages"
-	@npm ci --no-audit --no-fund --loglevel=error
+	@# Not `npm ci`: it refuses a lockfile made where the registry lacks a package for some other platform.
+	@npm install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
