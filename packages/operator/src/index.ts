@@ -7,3 +7,7 @@ export { updateController, type UpdateController, type UpdateControllerOptions }
 export { updateFinalizer } from "./update/finalizer.ts";
 export { updateIndexers } from "./update/observe.ts";
 export { outputNamesAnnotation, readOutputs, type KeptOutput } from "./update/secrets.ts";
+export { programController, type ProgramControllerOptions } from "./program/controller.ts";
+export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
+export { stackController, type StackControllerOptions } from "./stack/controller.ts";
+export * from "./workspace/index.ts";

@@ -1,0 +1,176 @@
+/** The pod of a workspace: the user's image, in which the agent runs that the bootstrap container brings along. Pure. */
+import {
+  dynamicEnvVariable,
+  labelsOfWorkspace,
+  pulumiContainer,
+  shareFolder,
+  shareVolume,
+  type NormalWorkspace,
+} from "@pko/api";
+import type {
+  Container,
+  EnvVar,
+  PodSpec,
+  PodTemplateSpec,
+  ResourceRequirements,
+  Volume,
+} from "kubernetes-types/core/v1";
+
+import { agentPort } from "../agents/agents.ts";
+import { certificateNameOf } from "./names.ts";
+import { enforceProfile } from "./security-profile.ts";
+import type { WorkspaceSettings } from "./settings.ts";
+import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
+
+/** Where the agent is in its own image, and where the bootstrap container puts it. */
+const agentInImage = "/agent";
+const agentInPod = `${shareFolder}/agent-bin`;
+const bootstrapCommand = [agentInImage, "install", agentInPod];
+
+const tlsVolume = "agent-tls";
+const tlsFolder = "/var/run/secrets/auto.pulumi.com/tls";
+/** Init containers append to it; whoever writes first makes it. */
+const dynamicEnvFile = `${shareFolder}/pulumi.env`;
+
+/** For a run to be cut short in order: the agent's own grace is a little shorter. */
+const terminationGraceSeconds = 600;
+/** Without a request a pod is the first to be evicted when its node's disk fills. */
+const defaultStorageRequest = "256Mi";
+
+export type BuiltPod =
+  | { readonly ok: true; readonly template: PodTemplateSpec }
+  /** Sentences, each with the field that is to blame. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+export function buildPodTemplate(workspace: NormalWorkspace, settings: WorkspaceSettings): BuiltPod {
+  const generated: PodTemplateSpec = {
+    metadata: { labels: labelsOfWorkspace(workspace.name), annotations: {} },
+    spec: podSpecOf(workspace, settings),
+  };
+  const merged = mergeTemplate(generated, workspace);
+  if (typeof merged === "string") return { ok: false, problems: [merged] };
+  const problems = missingParts(merged);
+  if (problems.length > 0) return { ok: false, problems };
+  const { template, violations } = enforceProfile(merged, workspace.securityProfile);
+  if (violations.length > 0) return { ok: false, problems: violations };
+  const labels = { ...template.metadata?.labels, ...labelsOfWorkspace(workspace.name) };
+  return { ok: true, template: { ...template, metadata: { ...template.metadata, labels } } };
+}
+
+function podSpecOf(workspace: NormalWorkspace, settings: WorkspaceSettings): PodSpec {
+  return {
+    serviceAccountName: workspace.serviceAccountName,
+    terminationGracePeriodSeconds: terminationGraceSeconds,
+    securityContext: workspace.securityProfile === "restricted" ? restrictedIdentity : {},
+    initContainers: [bootstrapContainer(settings)],
+    containers: [pulumiContainerOf(workspace, settings)],
+    volumes: [
+      { name: shareVolume, emptyDir: {} },
+      // Readable for whichever user the image runs as.
+      { name: tlsVolume, secret: { secretName: certificateNameOf(workspace.name), defaultMode: 0o444 } },
+    ],
+  };
+}
+
+const restrictedIdentity = {
+  runAsNonRoot: true,
+  runAsUser: 1000,
+  runAsGroup: 1000,
+  fsGroup: 1000,
+  fsGroupChangePolicy: "OnRootMismatch",
+  seccompProfile: { type: "RuntimeDefault" },
+};
+
+function bootstrapContainer({ agentImage, agentImagePullPolicy }: WorkspaceSettings): Container {
+  return {
+    name: "bootstrap",
+    image: agentImage,
+    ...(agentImagePullPolicy && { imagePullPolicy: agentImagePullPolicy }),
+    command: bootstrapCommand,
+    env: [dynamicEnv],
+    resources: { requests: { cpu: "10m", memory: "32Mi" } },
+    volumeMounts: [{ name: shareVolume, mountPath: shareFolder }],
+  };
+}
+
+const dynamicEnv: EnvVar = { name: dynamicEnvVariable, value: dynamicEnvFile };
+
+function pulumiContainerOf(workspace: NormalWorkspace, { agentFlags = [] }: WorkspaceSettings): Container {
+  const { image, imagePullPolicy, envFrom } = workspace;
+  return {
+    name: pulumiContainer,
+    image,
+    ...(imagePullPolicy && { imagePullPolicy }),
+    command: [agentInPod, `--share=${shareFolder}`, `--tls=${tlsFolder}`, `--port=${agentPort}`, ...agentFlags],
+    env: environmentOf(workspace),
+    ...(envFrom.length > 0 && { envFrom: [...envFrom] }),
+    ports: [{ name: "agent", containerPort: agentPort }],
+    // The agent speaks to who holds its certificate's counterpart alone: that it listens is all a probe can tell.
+    readinessProbe: { tcpSocket: { port: agentPort }, periodSeconds: 5, failureThreshold: 3 },
+    resources: resourcesOf(workspace),
+    volumeMounts: [
+      { name: shareVolume, mountPath: shareFolder },
+      { name: tlsVolume, mountPath: tlsFolder, readOnly: true },
+    ],
+  };
+}
+
+function environmentOf({ env }: NormalWorkspace): EnvVar[] {
+  const fixed: EnvVar[] = [
+    { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+    { name: "POD_SA_NAME", valueFrom: { fieldRef: { fieldPath: "spec.serviceAccountName" } } },
+    dynamicEnv,
+  ];
+  const given = new Set(env.map(({ name }) => name));
+  return [...fixed.filter(({ name }) => !given.has(name)), ...(env as EnvVar[])];
+}
+
+function resourcesOf({ resources }: NormalWorkspace): ResourceRequirements {
+  const storage = "ephemeral-storage";
+  const given = resources as ResourceRequirements;
+  // A limit alone is a request of the same amount.
+  if (given.limits?.[storage] !== undefined) return given;
+  return { ...given, requests: { [storage]: defaultStorageRequest, ...given.requests } };
+}
+
+function mergeTemplate(generated: PodTemplateSpec, { podTemplate }: NormalWorkspace): PodTemplateSpec | string {
+  const original = generated as unknown as JsonMap;
+  const patch = podTemplate as unknown as JsonMap;
+  try {
+    return strategicMerge(original, replacingSources(original, patch), podTemplateSchema);
+  } catch (error) {
+    if (error instanceof MergeError) return `spec.podTemplate.${error.message}`;
+    throw error;
+  }
+}
+
+/** A volume has one source: a template that gives a volume of ours another one, such as a claim, means that one. */
+function replacingSources(original: JsonMap, patch: JsonMap): JsonMap {
+  const spec = patch["spec"];
+  if (!isMap(spec) || !Array.isArray(spec["volumes"])) return patch;
+  const own = (original["spec"] as unknown as { volumes: Volume[] }).volumes.map(({ name }) => name);
+  const isOwn = (volume: JsonMap): boolean => own.some((name) => name === volume["name"]);
+  const volumes = spec["volumes"].map((volume) => {
+    if (!isMap(volume) || "$patch" in volume || "$retainKeys" in volume || !isOwn(volume)) {
+      return volume;
+    }
+    return Object.keys(volume).length > 1 ? { ...volume, $retainKeys: Object.keys(volume) } : volume;
+  });
+  return { ...patch, spec: { ...spec, volumes } };
+}
+
+/** What the agent cannot do without, and a template can remove. */
+function missingParts({ spec }: PodTemplateSpec): string[] {
+  const containers = spec?.containers ?? [];
+  const pulumi = containers.find(({ name }) => name === pulumiContainer);
+  const mounts = (container: Container | undefined, path: string): boolean =>
+    (container?.volumeMounts ?? []).some(({ mountPath }) => mountPath === path);
+  const bootstrap = spec?.initContainers?.find(({ name }) => name === "bootstrap");
+  const field = "spec.podTemplate.spec";
+  return [
+    ...(pulumi ? [] : [`${field}.containers: the container ${pulumiContainer} is removed; keep it`]),
+    ...(bootstrap ? [] : [`${field}.initContainers: the container bootstrap is removed; keep it`]),
+    ...(pulumi && !mounts(pulumi, shareFolder) ? [`${field}.containers[pulumi]: ${shareFolder} is not mounted`] : []),
+    ...(pulumi && !mounts(pulumi, tlsFolder) ? [`${field}.containers[pulumi]: ${tlsFolder} is not mounted`] : []),
+  ];
+}

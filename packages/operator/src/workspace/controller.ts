@@ -1,0 +1,186 @@
+/** The Workspace controller: what it watches, and the passes it makes. */
+import { workspaceKind, type Program, type Update, type Workspace } from "@pko/api";
+import {
+  again,
+  controller,
+  done,
+  keyOf,
+  parseKey,
+  watching,
+  type Change,
+  type Client,
+  type Controller,
+  type EventRecorder,
+  type Key,
+  type Known,
+  type Logger,
+  type ReconcileContext,
+  type Reflector,
+  type Registry,
+  type Result,
+} from "@pko/kube";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import type { Authority, Preparations } from "../agents/agents.ts";
+import { isComplete } from "../update/conditions.ts";
+import { workspaceKeyOf, workspaceOfPod } from "../update/observe.ts";
+import { observeWorkspace, type WorkspaceSources } from "./observe.ts";
+import type { Outcome } from "./outcome.ts";
+import { performWorkspace, writeStatus } from "./perform.ts";
+import { conclude, planWorkspace, retryAfterMs, type Plan } from "./plan.ts";
+import type { GitHubAppTokens } from "./prepare-request.ts";
+import type { WorkspaceSettings } from "./settings.ts";
+import { eventOf, isSameStatus, statusOf } from "./status.ts";
+import type { WorkspaceView } from "./view.ts";
+
+export interface WorkspaceControllerOptions {
+  /** Writes through the leader's fence. */
+  readonly client: Client;
+  readonly reflectors: {
+    readonly workspaces: Reflector<Workspace>;
+    /** With `updateIndexers`. */
+    readonly updates: Reflector<Update>;
+    /** Of the label `auto.pulumi.com/component=workspace`. */
+    readonly statefulSets: Reflector<Known<StatefulSet>>;
+    /** Of the same label, with `podIndexers`. */
+    readonly pods: Reflector<Known<Pod>>;
+    readonly programs: Reflector<Program>;
+  };
+  readonly authority: Pick<Authority, "workspaceCertificate">;
+  readonly preparations: Preparations;
+  readonly githubApps?: GitHubAppTokens;
+  readonly events: EventRecorder;
+  readonly settings: WorkspaceSettings;
+  readonly concurrency?: number;
+  readonly log?: Logger;
+  readonly metrics?: Registry;
+}
+
+export function workspaceController(options: WorkspaceControllerOptions): Controller {
+  const { reflectors, log, metrics, concurrency } = options;
+  const passes = new Passes(options, (key) => self.enqueue(key));
+  const self: Controller = controller<Workspace>({
+    name: "workspace",
+    reflector: reflectors.workspaces,
+    owns: [{ reflector: reflectors.statefulSets, ownerKind: workspaceKind }],
+    watches: [
+      watching({ reflector: reflectors.pods, map: podKeys }),
+      watching({ reflector: reflectors.updates, map: updateKeys }),
+      watching({ reflector: reflectors.programs, map: (change) => programKeys(change, reflectors.workspaces) }),
+    ],
+    reconcile: (key, context) => passes.pass(key, context),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(log && { log }),
+    ...(metrics && { metrics }),
+  });
+  return self;
+}
+
+function podKeys({ before, after }: Change<Known<Pod>>): Key[] {
+  const pod = after ?? before;
+  const key = pod && workspaceOfPod(pod);
+  return key === undefined ? [] : [key];
+}
+
+/** An Update's progress concerns nobody here: only that it comes, is in the pod, ends and goes. */
+function updateKeys({ before, after }: Change<Update>): Key[] {
+  const update = after ?? before;
+  if (!update || (before && after && stateOf(before) === stateOf(after))) return [];
+  return [workspaceKeyOf(update)];
+}
+
+const stateOf = (update: Update): string => `${isComplete(update)} ${update.status?.podUid ?? ""}`;
+
+function programKeys({ before, after }: Change<Program>, { store }: Reflector<Workspace>): Key[] {
+  const { name, namespace } = (after ?? before)?.metadata ?? {};
+  return store
+    .list()
+    .filter(({ metadata, spec }) => metadata.namespace === namespace && spec?.program?.name === name)
+    .map(keyOf);
+}
+
+interface Retry {
+  readonly attempts: number;
+  readonly dueAt: number;
+}
+
+class Passes {
+  readonly #options: WorkspaceControllerOptions;
+  readonly #sources: WorkspaceSources;
+  readonly #enqueue: (key: Key) => void;
+  /** Forgotten with the process: the first try of the next one comes at once. */
+  readonly #retries = new Map<Key, Retry>();
+  /** Those that would lose their backend with their pod. */
+  readonly #sleepless = new Set<Key>();
+
+  constructor(options: WorkspaceControllerOptions, enqueue: (key: Key) => void) {
+    const { workspaces, updates, statefulSets, pods, programs } = options.reflectors;
+    this.#options = options;
+    this.#enqueue = enqueue;
+    this.#sources = {
+      workspaces: workspaces.store,
+      updates: updates.store,
+      statefulSets: statefulSets.store,
+      pods: pods.store,
+      programs: programs.store,
+      client: options.client,
+      authority: options.authority,
+      settings: options.settings,
+      sleepless: this.#sleepless,
+      ...(options.githubApps && { githubApps: options.githubApps }),
+    };
+  }
+
+  async pass(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
+    const retryAt = this.#retries.get(key)?.dueAt;
+    const view = await observeWorkspace(this.#sources, key, { now, signal, ...(retryAt !== undefined && { retryAt }) });
+    if (!view) return this.#gone(key);
+    if (view.inputs?.losable) this.#sleepless.add(key);
+    else if (view.inputs) this.#sleepless.delete(key);
+    const plan = planWorkspace(view);
+    const hands = { ...this.#options, enqueue: this.#enqueue };
+    const performed = await performWorkspace(hands, plan, { view, signal });
+    const { outcome, afterMs } = conclude(view, plan, performed);
+    for (const { kind } of plan.steps) if (isWrite(kind)) log.info("workspace step", { step: kind });
+    const retryMs = this.#schedule(key, { now, outcome, asked: wasAsked(plan, view) });
+    await this.#report(view, outcome, signal);
+    const pause = Math.min(afterMs ?? Infinity, retryMs ?? Infinity);
+    return Number.isFinite(pause) ? again(pause) : done;
+  }
+
+  #gone(key: Key): Result {
+    const { namespace = "", name } = parseKey(key);
+    this.#options.preparations.forget({ namespace, name });
+    this.#retries.delete(key);
+    this.#sleepless.delete(key);
+    return done;
+  }
+
+  /** In how many milliseconds a failed preparation is tried again. */
+  #schedule(key: Key, { now, outcome, asked }: { now: number; outcome: Outcome; asked: boolean }): number | undefined {
+    const known = this.#retries.get(key);
+    if (outcome.kind === "failed") {
+      const attempts = known ? known.attempts + (asked ? 1 : 0) : 0;
+      const dueAt = known && !asked && known.dueAt > now ? known.dueAt : now + retryAfterMs(outcome.failure, attempts);
+      this.#retries.set(key, { attempts, dueAt });
+      return dueAt - now;
+    }
+    // While it is tried again the count stays.
+    if (outcome.kind !== "unchanged" && outcome.kind !== "preparing") this.#retries.delete(key);
+    return undefined;
+  }
+
+  async #report(view: WorkspaceView, outcome: Outcome, signal: AbortSignal): Promise<void> {
+    const status = statusOf(view, outcome);
+    if (isSameStatus(view.workspace.status, status)) return;
+    const event = eventOf(view, outcome);
+    await writeStatus(this.#options.client, status, { view, signal });
+    if (event) this.#options.events.record(view.workspace, event);
+  }
+}
+
+const isWrite = (kind: Plan["steps"][number]["kind"]): boolean => !["prepare", "forget", "look"].includes(kind);
+
+const wasAsked = ({ steps }: Plan, { retryAt, now }: WorkspaceView): boolean =>
+  retryAt !== undefined && retryAt <= now && steps.some((step) => step.kind === "prepare" && step.again);

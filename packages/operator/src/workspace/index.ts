@@ -1,0 +1,5 @@
+/** What others need of the Workspace controller. */
+export { workspaceController, type WorkspaceControllerOptions } from "./controller.ts";
+export { podIndexers } from "./observe.ts";
+export type { AppToken, GitHubApp, GitHubAppTokens } from "./prepare-request.ts";
+export { defaultIdleTimeoutMs, type WorkspaceSettings } from "./settings.ts";

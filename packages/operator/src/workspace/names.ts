@@ -1,0 +1,11 @@
+/** Names and annotations of what a Workspace owns, beside those of the API. */
+import { statefulSetNameOf } from "@pko/api";
+
+export const certificateNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-tls`;
+
+export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
+
+/** On the StatefulSet: what it and the Service were built from. */
+export const builtHashAnnotation = "auto.pulumi.com/built-hash";
+/** On the pod: the Secrets and ConfigMaps that it reads. */
+export const referencesHashAnnotation = "auto.pulumi.com/references-hash";

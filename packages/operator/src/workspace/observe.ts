@@ -1,0 +1,300 @@
+/** All reads of the Workspace controller. What can be missing is data; Secrets are read by name, and only when needed. */
+import {
+  normaliseWorkspace,
+  pulumiContainer,
+  statefulSetNameOf,
+  type NormalWorkspace,
+  type Program,
+  type Update,
+  type Workspace,
+} from "@pko/api";
+import { ApiError, builtin, keyOf, refKey, type Client, type Key, type Known, type Store } from "@pko/kube";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
+
+import type { Authority } from "../agents/agents.ts";
+import { isComplete } from "../update/conditions.ts";
+import { workspaceIndex } from "../update/observe.ts";
+import { buildObjects, certificateIn } from "./build-objects.ts";
+import { buildPodTemplate } from "./build-pod.ts";
+import { explainPod, isUnschedulable } from "./explain-pod.ts";
+import { losableBackend } from "./file-backend.ts";
+import { builtHashAnnotation, certificateNameOf, podNameOf } from "./names.ts";
+import { leastIdleMs } from "./plan.ts";
+import {
+  buildPrepareRequest,
+  githubAppOf,
+  secretsOf,
+  type AppToken,
+  type GitHubAppTokens,
+  type Requested,
+} from "./prepare-request.ts";
+import { hashReferences, missingReferences, referencesOf, type Reading, type Readings } from "./references.ts";
+import type { WorkspaceSettings } from "./settings.ts";
+import {
+  hasWork,
+  idleSince,
+  isAsleep,
+  isPrepared,
+  runOf,
+  sinceTransitionMs,
+  type Inputs,
+  type PodFacts,
+  type StatefulSetFacts,
+  type UpdateFacts,
+  type WorkspaceView,
+} from "./view.ts";
+
+export interface WorkspaceSources {
+  readonly workspaces: Store<Workspace>;
+  /** With `updateIndexers` of the Update controller. */
+  readonly updates: Store<Update>;
+  readonly statefulSets: Store<Known<StatefulSet>>;
+  /** With `podIndexers`. */
+  readonly pods: Store<Known<Pod>>;
+  readonly programs: Store<Program>;
+  readonly client: Client;
+  readonly authority: Pick<Authority, "workspaceCertificate">;
+  /** Without it a Workspace that signs in as a GitHub App is told so. */
+  readonly githubApps?: GitHubAppTokens;
+  readonly settings: WorkspaceSettings;
+  /** Workspaces that are not to be put to sleep, whoever may need their place. */
+  readonly sleepless: ReadonlySet<Key>;
+}
+
+const unschedulableIndex = "workspace/unschedulable";
+
+export const podIndexers = {
+  [unschedulableIndex]: (pod: Known<Pod>): string[] => (isUnschedulable(pod) ? ["yes"] : []),
+};
+
+export interface Look {
+  readonly now: number;
+  readonly signal: AbortSignal;
+  readonly retryAt?: number;
+}
+
+export async function observeWorkspace(
+  sources: WorkspaceSources,
+  key: Key,
+  look: Look,
+): Promise<WorkspaceView | undefined> {
+  const workspace = sources.workspaces.get(key);
+  if (!workspace) return undefined;
+  const { name = "", namespace = "" } = workspace.metadata;
+  const spec = normaliseWorkspace(workspace);
+  const statefulSet = sources.statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  const pod = podOf(sources, workspace);
+  const longestIdle = longestIdleOf(sources, look.now);
+  const idleTimeoutMs = (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? sources.settings.idleTimeoutMs;
+  const view: WorkspaceView = {
+    now: look.now,
+    workspace,
+    spec,
+    ...(statefulSet && { statefulSet: statefulSetFacts(statefulSet) }),
+    ...(pod && { pod: podFacts(pod, { namespace, name }) }),
+    updates: updatesOf(sources, workspace, pod),
+    idleTimeoutMs,
+    ...(longestIdle !== undefined && { longestIdle }),
+    ...(look.retryAt !== undefined && { retryAt: look.retryAt }),
+  };
+  if (!spec.ok || !needsInputs(view)) return view;
+  return { ...view, inputs: await readInputs(sources, { view, normal: spec.value, signal: look.signal }) };
+}
+
+/** Asleep nothing is decided by them; and while an Update runs, whatever they say has to wait. */
+function needsInputs(view: WorkspaceView): boolean {
+  return !view.workspace.metadata.deletionTimestamp && !isAsleep(view) && !(runOf(view) && view.pod?.isUp);
+}
+
+function podOf({ pods }: WorkspaceSources, { metadata }: Workspace): Known<Pod> | undefined {
+  const { name = "", namespace = "" } = metadata;
+  return pods.get(refKey({ namespace, name: podNameOf(name) }));
+}
+
+export function podFacts(pod: Known<Pod>, workspace: PodFacts["agent"]["workspace"]): PodFacts {
+  const { metadata, status } = pod;
+  const container = status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
+  const ip = status?.podIP ?? "";
+  return {
+    agent: { workspace, uid: metadata.uid ?? "", restarts: container?.restartCount ?? 0, ip },
+    // Not the pod's readiness: that comes seconds after the agent has begun to listen.
+    isUp: container?.state?.running !== undefined && ip !== "" && status?.phase === "Running",
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    isUnschedulable: isUnschedulable(pod),
+    revision: metadata.labels?.["controller-revision-hash"] ?? "",
+    explanation: explainPod(pod),
+  };
+}
+
+export function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): StatefulSetFacts {
+  const isSeen = status?.observedGeneration === metadata.generation;
+  return {
+    uid: metadata.uid ?? "",
+    replicas: spec?.replicas ?? 1,
+    builtHash: metadata.annotations?.[builtHashAnnotation] ?? "",
+    ...(isSeen && status?.updateRevision && { updateRevision: status.updateRevision }),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+  };
+}
+
+function updatesOf({ updates }: WorkspaceSources, workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
+  return updates.byIndex(workspaceIndex, keyOf(workspace)).map((update) => updateFacts(update, pod));
+}
+
+export function updateFacts(update: Update, pod: Known<Pod> | undefined): UpdateFacts {
+  const name = update.metadata.name ?? "";
+  const { endTime, podUid } = update.status ?? {};
+  if (isComplete(update)) {
+    const endedAt = Date.parse(endTime ?? "");
+    return { name, phase: "ended", ...(!Number.isNaN(endedAt) && { endedAt }) };
+  }
+  return { name, phase: podUid !== undefined && podUid === pod?.metadata.uid ? "onPod" : "waiting" };
+}
+
+/** Looked for only when a pod finds no node: who of those with a pod has had nothing to do for longest. */
+function longestIdleOf(sources: WorkspaceSources, now: number): Key | undefined {
+  if (sources.pods.byIndex(unschedulableIndex, "yes").length === 0) return undefined;
+  let longest: { readonly key: Key; readonly since: number } | undefined;
+  for (const workspace of sources.workspaces.list()) {
+    const since = idleWithPodSince(sources, workspace);
+    if (since === undefined || now - since < leastIdleMs) continue;
+    if (!longest || since < longest.since) longest = { key: keyOf(workspace), since };
+  }
+  return longest?.key;
+}
+
+function idleWithPodSince(sources: WorkspaceSources, workspace: Workspace): number | undefined {
+  const pod = podOf(sources, workspace);
+  const timeout = workspace.spec?.idleTimeoutSeconds ?? sources.settings.idleTimeoutMs;
+  if (!pod || pod.metadata.deletionTimestamp || isUnschedulable(pod) || timeout === 0) return undefined;
+  if (!isPrepared(workspace) || sources.sleepless.has(keyOf(workspace))) return undefined;
+  const updates = updatesOf(sources, workspace, pod);
+  return hasWork(updates) ? undefined : idleSince(workspace, updates);
+}
+
+interface Reader {
+  readonly view: WorkspaceView;
+  readonly normal: NormalWorkspace;
+  readonly signal: AbortSignal;
+}
+
+async function readInputs(sources: WorkspaceSources, reader: Reader): Promise<Inputs> {
+  const { view, normal } = reader;
+  const requested = await readRequest(sources, reader);
+  const built = buildPodTemplate(normal, sources.settings);
+  if (!built.ok) return { pod: built, missing: [], requested };
+  const { template } = built;
+  const references = template.spec ? referencesOf(template.spec) : [];
+  const readings = await readAll(sources, reader, references);
+  const referencesHash = hashReferences(references, readings);
+  const objects = buildObjects({ workspace: view.workspace, normal, template, referencesHash });
+  if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested };
+  const losable = template.spec && losableBackend(template.spec, readings);
+  const certificate = await dueCertificate(sources, reader);
+  const notAdmitted = await admission(sources, reader, template);
+  return {
+    pod: { ok: true, template, objects },
+    missing: missingReferences(references, readings),
+    requested,
+    ...(certificate && { certificate }),
+    ...(losable !== undefined && { losable }),
+    ...(notAdmitted !== undefined && { notAdmitted }),
+  };
+}
+
+async function readRequest(sources: WorkspaceSources, reader: Reader): Promise<Requested> {
+  const { normal } = reader;
+  const names = secretsOf(normal).map((name) => ({ kind: "Secret" as const, name }));
+  const secrets = await readAll(sources, reader, names);
+  const program = normal.source.kind === "program" ? programOf(sources, normal, normal.source.name) : undefined;
+  const appToken = await readAppToken(sources, reader, secrets);
+  return buildPrepareRequest(normal, { secrets, ...(program && { program }), ...(appToken && { appToken }) });
+}
+
+function programOf({ programs }: WorkspaceSources, { namespace }: NormalWorkspace, name: string): Program | undefined {
+  return programs.get(refKey({ namespace, name }));
+}
+
+async function readAppToken(
+  { githubApps }: WorkspaceSources,
+  { normal, signal }: Reader,
+  secrets: Readings,
+): Promise<AppToken | undefined> {
+  const app = githubAppOf(normal, secrets);
+  if (!app || !githubApps) return undefined;
+  return app.ok ? await githubApps.tokenFor(app.value, signal) : app;
+}
+
+/** Each object once, however many read it. */
+async function readAll(
+  { client }: WorkspaceSources,
+  { normal, signal }: Reader,
+  wanted: readonly Pick<Reading, "kind" | "name">[],
+): Promise<Reading[]> {
+  const distinct = new Map(wanted.map(({ kind, name }) => [`${kind}/${name}`, { kind, name }]));
+  const { namespace } = normal;
+  return await Promise.all(
+    Array.from(distinct.values(), async ({ kind, name }): Promise<Reading> => {
+      const ref = { namespace, name };
+      const found =
+        kind === "Secret"
+          ? dataOfSecret(await client.find(builtin.secrets, ref, { signal }))
+          : dataOfConfigMap(await client.find(builtin.configMaps, ref, { signal }));
+      return { kind, name, ...(found && { found }) };
+    }),
+  );
+}
+
+function dataOfSecret(secret: Known<Secret> | undefined): Reading["found"] {
+  if (!secret) return undefined;
+  const data = Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]);
+  return { uid: secret.metadata.uid ?? "", data: Object.fromEntries(data) as Record<string, string> };
+}
+
+function dataOfConfigMap(configMap: Known<ConfigMap> | undefined): Reading["found"] {
+  if (!configMap) return undefined;
+  return { uid: configMap.metadata.uid ?? "", data: { ...configMap.binaryData, ...configMap.data } };
+}
+
+async function dueCertificate({ client, authority }: WorkspaceSources, { normal, signal }: Reader) {
+  const { name, namespace } = normal;
+  const secret = await client.find(builtin.secrets, { namespace, name: certificateNameOf(name) }, { signal });
+  const existing = secret && certificateIn(secret);
+  const certificate = await authority.workspaceCertificate({ namespace, name }, existing);
+  return certificate === existing ? undefined : certificate;
+}
+
+/** How long a StatefulSet may take to make a pod before the API server is asked what is in its way. */
+const podMissingMs = 10_000;
+
+/** The StatefulSet's controller keeps to itself why no pod comes about: a dry run tells. */
+async function admission(
+  { client }: WorkspaceSources,
+  { view, normal, signal }: Reader,
+  template: PodTemplateSpec,
+): Promise<string | undefined> {
+  if (view.pod || !view.statefulSet?.updateRevision || sinceTransitionMs(view) < podMissingMs) return undefined;
+  try {
+    await client.create(builtin.pods, podFor(normal, template), { dryRun: true, signal });
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500 && !isOurOwnLack(error)) return error.explanation;
+    return undefined;
+  }
+}
+
+/** The pod that the StatefulSet would make, but for its name. */
+export function podFor({ name, namespace }: NormalWorkspace, template: PodTemplateSpec): Known<Pod> {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...template.metadata, name: `${statefulSetNameOf(name)}-check`, namespace },
+    ...(template.spec && { spec: template.spec }),
+  };
+}
+
+/** The operator itself may not do this: it says nothing about the pod. */
+export function isOurOwnLack({ status, explanation }: ApiError): boolean {
+  return status === 401 || (status === 403 && explanation.includes("cannot create resource"));
+}

@@ -1,0 +1,24 @@
+/** How it stands with a Workspace: the closed set of what its status can say. */
+import type { PrepareFailure, PreparePhase } from "@pko/rpc";
+
+export type Outcome =
+  | { readonly kind: "deleting" }
+  /** The spec, or what it names, has to change first. */
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "waiting"; readonly message: string; readonly isStuck: boolean }
+  | { readonly kind: "rolling"; readonly message: string }
+  /** A change waits for the run that is going on in the pod. */
+  | { readonly kind: "held"; readonly message: string }
+  | { readonly kind: "preparing"; readonly phase?: PreparePhase }
+  | { readonly kind: "failed"; readonly failure: PrepareFailure }
+  | { readonly kind: "unreachable"; readonly message: string }
+  | {
+      readonly kind: "ready";
+      readonly address: string;
+      readonly pulumiVersion?: string;
+      /** What its owner should know all the same. */
+      readonly warning?: string;
+    }
+  | { readonly kind: "asleep" }
+  /** What status says already is still so. */
+  | { readonly kind: "unchanged" };

@@ -1,0 +1,149 @@
+/** All writes of the Workspace controller. Each can be done twice with the effect of once. */
+import { fieldManagers, statefulSetNameOf, type NormalWorkspace, type WorkspaceStatus } from "@pko/api";
+import { ApiError, builtin, isConflict, isNotFound, keyOf, type Client, type Key, type ObjectRef } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
+
+import type { Preparation, Preparations } from "../agents/agents.ts";
+import { workspaces } from "../kinds.ts";
+import type { BuiltObjects } from "./build-objects.ts";
+import { podNameOf } from "./names.ts";
+import { isOurOwnLack, podFor } from "./observe.ts";
+import type { Performed, Plan, Step } from "./plan.ts";
+import type { WorkspaceView } from "./view.ts";
+
+export interface Hands {
+  /** A fenced one. */
+  readonly client: Client;
+  readonly preparations: Preparations;
+  /** Has another workspace looked at. */
+  readonly enqueue: (key: Key) => void;
+}
+
+interface Task {
+  readonly view: WorkspaceView;
+  readonly signal: AbortSignal;
+}
+
+export async function performWorkspace(hands: Hands, plan: Plan, task: Task): Promise<Performed> {
+  let last: Performed = {};
+  for (const step of plan.steps) {
+    last = await performStep(hands, step, task);
+    // What the API server refuses ends the pass; a preparation is always the last step.
+    if (last.refusal !== undefined) break;
+  }
+  return last;
+}
+
+const fieldManager = fieldManagers.operator;
+
+async function performStep(hands: Hands, step: Step, task: Task): Promise<Performed> {
+  const { client, preparations } = hands;
+  const { signal } = task;
+  const { name = "", namespace = "" } = task.view.workspace.metadata;
+  switch (step.kind) {
+    case "writeCertificate":
+      await client.apply(builtin.secrets, step.secret, { fieldManager, signal });
+      return {};
+    case "applyObjects":
+      return await applyObjects(client, step.objects, task);
+    case "sleep": {
+      const body = { metadata: { uid: step.uid }, spec: { replicas: 0 } };
+      const ref = { namespace, name: statefulSetNameOf(name) };
+      await unlessGone(
+        client.patch(builtin.statefulSets, ref, { patch: { type: "merge", body }, fieldManager, signal }),
+      );
+      return {};
+    }
+    case "deletePod":
+      await unlessGone(client.delete(builtin.pods, { namespace, name: podNameOf(name) }, { uid: step.uid, signal }));
+      return {};
+    case "prepare":
+      return { preparation: ensure(preparations, step) };
+    case "forget":
+      preparations.forget({ namespace, name });
+      return {};
+    case "look":
+      if (step.key !== keyOf(task.view.workspace)) hands.enqueue(step.key);
+      return {};
+    default:
+      return assertNever(step);
+  }
+}
+
+function ensure(preparations: Preparations, { pod, request, again }: Extract<Step, { kind: "prepare" }>): Preparation {
+  const preparation = preparations.ensure(pod, request);
+  if (!again || preparation.state !== "done" || preparation.result.ok) return preparation;
+  preparations.retry(pod);
+  return preparations.ensure(pod, request);
+}
+
+async function applyObjects(client: Client, objects: BuiltObjects, task: Task): Promise<Performed> {
+  const { signal, view } = task;
+  const options = { fieldManager, signal, fieldValidation: "Strict" } as const;
+  try {
+    if (view.statefulSet?.builtHash !== objects.hash) await judge(client, objects, task);
+    await client.apply(builtin.services, objects.service, options);
+    await client.apply(builtin.statefulSets, objects.statefulSet, options);
+    return {};
+  } catch (error) {
+    if (!(error instanceof ApiError) || !isRefusal(error)) throw error;
+    if (!isImmutable(error)) return { refusal: error.explanation };
+    await replaceStatefulSet(client, task);
+    return {};
+  }
+}
+
+/** A dry run of the StatefulSet, and of the pod itself: only there do admission and quota have their say. */
+async function judge(client: Client, { statefulSet }: BuiltObjects, { view, signal }: Task): Promise<void> {
+  const dryRun = { fieldManager, dryRun: true, fieldValidation: "Strict", signal } as const;
+  if (view.spec.ok && view.inputs?.pod.ok) await judgePod(client, view.spec.value, { view, signal });
+  await client.apply(builtin.statefulSets, statefulSet, dryRun);
+}
+
+async function judgePod(client: Client, normal: NormalWorkspace, { view, signal }: Task): Promise<void> {
+  if (!view.inputs?.pod.ok) return;
+  const pod = podFor(normal, view.inputs.pod.template);
+  try {
+    await client.create(builtin.pods, pod, { dryRun: true, fieldValidation: "Strict", signal });
+  } catch (error) {
+    // A full quota frees itself when the former pod goes; a pod that then does not come about is explained later.
+    const passes = error instanceof ApiError && (isOurOwnLack(error) || error.explanation.includes("exceeded quota"));
+    if (!passes) throw error;
+  }
+}
+
+/** The API server has looked at it and says no, in words for whoever wrote the template. */
+function isRefusal(error: ApiError): boolean {
+  return [400, 403, 422].includes(error.status) && !isOurOwnLack(error);
+}
+
+/** A StatefulSet that another operator made may differ where nothing can be changed. */
+const isImmutable = ({ explanation }: ApiError): boolean =>
+  explanation.includes("updates to statefulset spec for fields other than");
+
+async function replaceStatefulSet(client: Client, { view, signal }: Task): Promise<void> {
+  const { name = "", namespace = "" } = view.workspace.metadata;
+  const uid = view.statefulSet?.uid;
+  const ref: ObjectRef = { namespace, name: statefulSetNameOf(name) };
+  const options = { propagationPolicy: "Foreground", signal, ...(uid !== undefined && { uid }) } as const;
+  await unlessGone(client.delete(builtin.statefulSets, ref, options));
+}
+
+/** What is gone, or another object by now, is seen by the next look. */
+async function unlessGone(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}
+
+export async function writeStatus(client: Client, status: WorkspaceStatus, { view, signal }: Task): Promise<void> {
+  const { name = "", namespace = "", uid } = view.workspace.metadata;
+  const { apiVersion, kind } = workspaces;
+  // With the uid, the status of a former object of this name is not written to its successor.
+  const metadata = { name, namespace, ...(uid !== undefined && { uid }) };
+  const body = { apiVersion, kind, metadata, status };
+  const options = { fieldManager: fieldManagers.workspaceStatus, subresource: "status", signal } as const;
+  await unlessGone(client.apply(workspaces, body, options));
+}

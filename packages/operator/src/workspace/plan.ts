@@ -1,0 +1,341 @@
+/**
+ * What to do next about a Workspace. Pure.
+ *
+ *            ┌──────────────────── a new template, or what the pod reads has changed ─────────────────┐
+ *            ▼                                                                                        │
+ *   new ──▶ waiting ──▶ preparing ──▶ ready ──────────────────────────────────────────────────────────┤
+ *            ▲           ▲  │           │ ▲                                                           │
+ *            │   again   │  ▼           │ │ a new commit or configuration: prepared again, same pod   │
+ *            │          failed          │ └───────────────────────────────────────────────────────────┤
+ *            │                          ▼ idle for its timeout, or a pod elsewhere finds no node      │
+ *            └──── an Update waits ── asleep                                                          │
+ *                  or the spec changed                                                                │
+ *                                     an Update runs in the pod: all of this waits for its end ───────┘
+ *
+ * Asleep is ready: an Update is all it takes to wake it. Only with an address can an Update start.
+ */
+import { describeProblems } from "@pko/api";
+import type { ApplyBody, Key, Known } from "@pko/kube";
+import { refKey } from "@pko/kube";
+import { assertNever, type PrepareRequest } from "@pko/rpc";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import type { AgentPod, Preparation } from "../agents/agents.ts";
+import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
+import type { Outcome } from "./outcome.ts";
+import {
+  addressOf,
+  hasWork,
+  idleSince,
+  isAsleep,
+  isPrepared,
+  isServing,
+  readyOf,
+  runOf,
+  sinceTransitionMs,
+  type PodFacts,
+  type WorkspaceView,
+} from "./view.ts";
+
+export type Step =
+  | { readonly kind: "writeCertificate"; readonly secret: ApplyBody<Known<Secret>> }
+  /** Judged by a dry run first: what the API server refuses becomes the outcome. */
+  | { readonly kind: "applyObjects"; readonly objects: BuiltObjects }
+  | { readonly kind: "sleep"; readonly uid: string }
+  | { readonly kind: "deletePod"; readonly uid: string }
+  /** `again`: a preparation that has failed is asked for once more. */
+  | { readonly kind: "prepare"; readonly pod: AgentPod; readonly request: PrepareRequest; readonly again: boolean }
+  | { readonly kind: "forget" }
+  | { readonly kind: "look"; readonly key: Key };
+
+export interface Plan {
+  readonly steps: readonly Step[];
+  /** Where a step prepares, what comes of that takes its place: `conclude`. */
+  readonly outcome: Outcome;
+  /** When to look again though nothing changes. */
+  readonly afterMs?: number;
+}
+
+type Check = (view: WorkspaceView) => Plan | undefined;
+
+const checks: readonly Check[] = [
+  deleting,
+  specInvalid,
+  updateRunning,
+  asleep,
+  sleepDue,
+  templateInvalid,
+  nothingToPrepare,
+  referencesMissing,
+  aboutToRoll,
+  objectsDiffer,
+  outdatedPodStuck,
+  podNotThere,
+  podOutdated,
+  podNotUp,
+];
+
+export function planWorkspace(view: WorkspaceView): Plan {
+  for (const check of checks) {
+    const plan = check(view);
+    if (plan) return plan;
+  }
+  return prepare(view);
+}
+
+/** How long things are left alone, in milliseconds. */
+const pauses = {
+  /** Secrets are not watched: they are read again while a pod is up. */
+  recheck: 5 * 60_000,
+  /** Something is missing that may be on its way. */
+  missing: 5000,
+  /** An Update that saw the workspace ready may still begin. */
+  settle: 2000,
+  /** A run whose pod is down for longer is not waited for. */
+  lostRun: 120_000,
+  /** An agent that has just been started may not listen yet. */
+  connect: 10_000,
+  /** In case no watch tells. */
+  safety: 60_000,
+} as const;
+
+/** A pod just made ready is about to get its Update: it is not put to sleep for others. */
+export const leastIdleMs = 15_000;
+
+const report = (outcome: Outcome, afterMs?: number, steps: readonly Step[] = []): Plan => ({
+  steps,
+  outcome,
+  ...(afterMs !== undefined && { afterMs }),
+});
+
+function deleting({ workspace }: WorkspaceView): Plan | undefined {
+  return workspace.metadata.deletionTimestamp
+    ? report({ kind: "deleting" }, undefined, [{ kind: "forget" }])
+    : undefined;
+}
+
+function specInvalid({ spec }: WorkspaceView): Plan | undefined {
+  return spec.ok ? undefined : report({ kind: "refused", message: describeProblems(spec.problems) });
+}
+
+function updateRunning(view: WorkspaceView): Plan | undefined {
+  const { pod, workspace } = view;
+  const run = runOf(view);
+  if (!run || !pod || pod.isDeleting) return undefined;
+  if (!pod.isUp) {
+    return sinceTransitionMs(view) < pauses.lostRun ? report(explained(pod), pauses.missing) : undefined;
+  }
+  if (isServing(view)) return report({ kind: "unchanged" }, pauses.safety);
+  const why = workspace.status?.observedGeneration === workspace.metadata.generation ? "the workspace" : "the new spec";
+  return report({ kind: "held", message: `${why} waits for the end of the update ${run.name}` }, pauses.safety);
+}
+
+function asleep(view: WorkspaceView): Plan | undefined {
+  return isAsleep(view) ? report({ kind: "asleep" }, undefined, [{ kind: "forget" }]) : undefined;
+}
+
+function sleepDue(view: WorkspaceView): Plan | undefined {
+  const { statefulSet, workspace } = view;
+  if (!statefulSet || (sleepsAt(view) ?? Infinity) > view.now) return undefined;
+  // First the word, then the deed: an Update may be about to begin.
+  if (workspace.status?.address !== undefined) return report({ kind: "asleep" }, pauses.settle);
+  return report({ kind: "asleep" }, undefined, [{ kind: "sleep", uid: statefulSet.uid }, { kind: "forget" }]);
+}
+
+/** Undefined for a workspace that is not to sleep as things are. */
+function sleepsAt(view: WorkspaceView): number | undefined {
+  const { workspace, updates, idleTimeoutMs, inputs, longestIdle } = view;
+  if (!isPrepared(workspace) || hasWork(updates) || idleTimeoutMs === 0 || inputs?.losable) return undefined;
+  const { namespace = "", name = "" } = workspace.metadata;
+  // Another pod finds no node, and nobody has been idle for longer.
+  const isPressed = longestIdle === refKey({ namespace, name });
+  return idleSince(workspace, updates) + (isPressed ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs);
+}
+
+function templateInvalid({ inputs }: WorkspaceView): Plan | undefined {
+  if (!inputs || inputs.pod.ok) return undefined;
+  return report({ kind: "refused", message: inputs.pod.problems.join("\n") }, pauses.recheck);
+}
+
+function nothingToPrepare(view: WorkspaceView): Plan | undefined {
+  const { inputs } = view;
+  // What is prepared stays good though its source is gone.
+  if (!inputs || inputs.requested.ok || isServing(view)) return undefined;
+  const { message, soon } = inputs.requested;
+  return report({ kind: "refused", message }, soon ? pauses.missing : pauses.safety);
+}
+
+function referencesMissing(view: WorkspaceView): Plan | undefined {
+  const { inputs, pod } = view;
+  const [first, ...others] = inputs?.missing ?? [];
+  // A pod that is up has read them: it is not replaced by one that could not start.
+  if (first === undefined || pod?.isUp) return undefined;
+  const message = others.length > 0 ? `${first} (and ${others.length} more)` : first;
+  return report({ kind: "waiting", message, isStuck: true }, pauses.missing);
+}
+
+/** The objects to write, where those that are there are not as they should be. */
+function dueObjects({ inputs, statefulSet, pod }: WorkspaceView): BuiltObjects | undefined {
+  if (!inputs?.pod.ok || (inputs.missing.length > 0 && pod?.isUp)) return undefined;
+  const { objects } = inputs.pod;
+  return statefulSet?.builtHash === objects.hash && statefulSet.replicas === 1 ? undefined : objects;
+}
+
+/** First the word that it is not ready, then the deed: an Update that waits may be about to begin in the old pod. */
+function aboutToRoll(view: WorkspaceView): Plan | undefined {
+  const { workspace, updates, pod } = view;
+  if (!dueObjects(view) || !pod?.isUp || pod.isDeleting || !hasWork(updates)) return undefined;
+  const saidSo = readyOf(workspace)?.status === "False" && sinceTransitionMs(view) >= pauses.settle;
+  if (saidSo && workspace.status?.address === undefined) return undefined;
+  return report({ kind: "rolling", message: "the pod is about to be replaced" }, pauses.settle);
+}
+
+function objectsDiffer(view: WorkspaceView): Plan | undefined {
+  const objects = dueObjects(view);
+  if (!objects) return undefined;
+  if (view.statefulSet?.isDeleting) {
+    return report(
+      { kind: "waiting", message: "the former StatefulSet is being deleted", isStuck: false },
+      pauses.missing,
+    );
+  }
+  const outcome: Outcome =
+    view.pod && !view.pod.isDeleting
+      ? { kind: "rolling", message: "the pod is being replaced: its template, or what it reads, has changed" }
+      : { kind: "waiting", message: "the pod is being made", isStuck: false };
+  return report(outcome, pauses.safety, [...certificateStep(view), { kind: "applyObjects", objects }]);
+}
+
+function certificateStep({ workspace, inputs }: WorkspaceView): Step[] {
+  if (!inputs?.certificate) return [];
+  return [{ kind: "writeCertificate", secret: buildCertificateSecret(workspace, inputs.certificate) }];
+}
+
+/** A StatefulSet may wait for ever for a broken pod of an old template before it makes the one that would work. */
+function outdatedPodStuck(view: WorkspaceView): Plan | undefined {
+  const { pod } = view;
+  if (!pod || pod.isUp || pod.isDeleting || !isOutdated(view)) return undefined;
+  const outcome: Outcome = { kind: "rolling", message: `the pod is being replaced: ${pod.explanation.message}` };
+  return report(outcome, pauses.safety, [{ kind: "deletePod", uid: pod.agent.uid }]);
+}
+
+function isOutdated({ pod, statefulSet }: WorkspaceView): boolean {
+  const wanted = statefulSet?.updateRevision;
+  return wanted !== undefined && pod !== undefined && pod.revision !== wanted;
+}
+
+function podNotThere(view: WorkspaceView): Plan | undefined {
+  if (view.pod) return undefined;
+  const refusal = view.inputs?.notAdmitted;
+  const message = refusal === undefined ? "the pod is being made" : `the pod is not let in: ${refusal}`;
+  return report({ kind: "waiting", message, isStuck: refusal !== undefined }, pauses.missing, certificateStep(view));
+}
+
+function podOutdated(view: WorkspaceView): Plan | undefined {
+  if (!view.pod?.isUp || !isOutdated(view)) return undefined;
+  return report({ kind: "rolling", message: "the pod is being replaced" }, pauses.safety);
+}
+
+function podNotUp(view: WorkspaceView): Plan | undefined {
+  const { pod, longestIdle } = view;
+  if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
+  const steps = certificateStep(view);
+  if (!pod.isUnschedulable || !longestIdle) return report(explained(pod), pauses.safety, steps);
+  const { message } = pod.explanation;
+  const outcome: Outcome = { kind: "waiting", message: `${message}; idle workspaces make room`, isStuck: true };
+  return report(outcome, pauses.missing, [...steps, { kind: "look", key: longestIdle }]);
+}
+
+function explained({ explanation, isDeleting }: PodFacts): Outcome {
+  const { message, stuck } = explanation;
+  return isDeleting ? { kind: "rolling", message } : { kind: "waiting", message, isStuck: stuck };
+}
+
+function prepare(view: WorkspaceView): Plan {
+  const { pod, inputs, now, retryAt } = view;
+  const steps = certificateStep(view);
+  if (!pod || !inputs?.requested.ok) return report({ kind: "unchanged" }, pauses.recheck, steps);
+  const { request } = inputs.requested;
+  const again = retryAt !== undefined && now >= retryAt;
+  return report({ kind: "preparing" }, pauses.safety, [...steps, { kind: "prepare", pod: pod.agent, request, again }]);
+}
+
+/** What the steps have brought to light. */
+export interface Performed {
+  /** The API server's own words on what it would not take. */
+  readonly refusal?: string;
+  readonly preparation?: Preparation;
+}
+
+/** The plan as it is after its steps. */
+export function conclude(view: WorkspaceView, plan: Plan, { refusal, preparation }: Performed): Plan {
+  if (refusal !== undefined) return { ...plan, outcome: { kind: "refused", message: refusal }, afterMs: pauses.safety };
+  if (!preparation) return plan;
+  const outcome = outcomeOf(view, preparation);
+  return { ...plan, outcome, afterMs: pauseAfter(view, outcome) };
+}
+
+function outcomeOf(view: WorkspaceView, preparation: Preparation): Outcome {
+  switch (preparation.state) {
+    case "running":
+      return stillWorking(view) ?? { kind: "preparing", ...(preparation.phase && { phase: preparation.phase }) };
+    case "busy":
+      return isServing(view)
+        ? { kind: "unchanged" }
+        : { kind: "held", message: `the workspace waits for the end of a run: ${preparation.message}` };
+    case "unreachable": {
+      const isFresh = view.now - preparation.sinceMs < pauses.connect;
+      const { message } = preparation;
+      return isFresh ? (stillWorking(view) ?? { kind: "preparing" }) : { kind: "unreachable", message };
+    }
+    case "done":
+      return preparation.result.ok
+        ? ready(view, preparation.result.prepared.pulumiVersion)
+        : failed(view, preparation.result.failure);
+    default:
+      return assertNever(preparation);
+  }
+}
+
+/** A look at what is prepared already, or one more try of what has failed: status keeps its word until that is known. */
+function stillWorking(view: WorkspaceView): Outcome | undefined {
+  const { workspace, retryAt } = view;
+  const isRetry = retryAt !== undefined && workspace.status?.observedGeneration === workspace.metadata.generation;
+  return isServing(view) || isRetry ? { kind: "unchanged" } : undefined;
+}
+
+function failed(view: WorkspaceView, failure: Extract<Outcome, { kind: "failed" }>["failure"]): Outcome {
+  return failure.reason === "superseded" ? (stillWorking(view) ?? { kind: "preparing" }) : { kind: "failed", failure };
+}
+
+function ready({ pod, inputs }: WorkspaceView, pulumiVersion: string): Outcome {
+  const { losable } = inputs ?? {};
+  return {
+    kind: "ready",
+    address: pod ? addressOf(pod.agent) : "",
+    ...(pulumiVersion && { pulumiVersion }),
+    ...(losable && {
+      warning: `the stack's state is in ${losable}, which no volume keeps: it is lost with the pod, so the pod is never put to sleep; mount a volume there, or use another backend`,
+    }),
+  };
+}
+
+function pauseAfter(view: WorkspaceView, outcome: Outcome): number {
+  if (outcome.kind !== "ready" && outcome.kind !== "unchanged") return pauses.safety;
+  // Not yet ready by its status: its time begins now.
+  const sleeps = isPrepared(view.workspace) ? sleepsAt(view) : view.now + (view.idleTimeoutMs || Infinity);
+  return Math.max(1000, Math.min(pauses.recheck, (sleeps ?? Infinity) - view.now));
+}
+
+const retryPause = { transient: 10_000, lasting: 60_000, longest: 10 * 60_000 } as const;
+
+/** How long to wait before a failed preparation is tried again. */
+export function retryAfterMs(failure: Extract<Outcome, { kind: "failed" }>["failure"], attempts: number): number {
+  const first = isTransient(failure) ? retryPause.transient : retryPause.lasting;
+  return Math.min(retryPause.longest, first * 2 ** Math.min(attempts, 10));
+}
+
+/** The same request may well succeed later. */
+export function isTransient({ reason }: Extract<Outcome, { kind: "failed" }>["failure"]): boolean {
+  return reason === "sourceUnavailable" || reason === "superseded";
+}

@@ -1,0 +1,193 @@
+/**
+ * The security profile, enforced on the pod as it is after the merge: what a template leaves open is filled in, what it
+ * breaks is refused by the field's name. The rules are those of the Pod Security Standards of the same names.
+ */
+import type { SecurityProfile } from "@pko/api";
+import type { Container, PodSpec, PodTemplateSpec, SecurityContext } from "kubernetes-types/core/v1";
+
+export interface Enforced {
+  readonly template: PodTemplateSpec;
+  /** Sentences, each with the field that is to blame. */
+  readonly violations: readonly string[];
+}
+
+export function enforceProfile(template: PodTemplateSpec, profile: SecurityProfile): Enforced {
+  const { spec } = template;
+  if (!spec) return { template, violations: [] };
+  const filled = profile === "restricted" ? restricted(spec) : spec;
+  const found = [...baselineViolations(filled), ...(profile === "restricted" ? restrictedViolations(filled) : [])];
+  const violations = found.map(
+    (violation) => `spec.podTemplate.spec.${violation}, which the security profile ${profile} forbids`,
+  );
+  return { template: { ...template, spec: filled }, violations };
+}
+
+/** A container with its place in the template. */
+interface Placed {
+  readonly container: Container;
+  readonly field: string;
+}
+
+function containersOf(spec: PodSpec): Placed[] {
+  const placed = (list: "initContainers" | "containers"): Placed[] =>
+    (spec[list] ?? []).map((container) => ({ container, field: `${list}[${container.name}]` }));
+  return [...placed("initContainers"), ...placed("containers")];
+}
+
+/** The fields that `restricted` demands, where nothing is said of them. */
+function restricted(spec: PodSpec): PodSpec {
+  const { initContainers } = spec;
+  return {
+    ...spec,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      seccompProfile: { type: "RuntimeDefault" },
+      ...withoutNulls(spec.securityContext),
+    },
+    ...(initContainers && { initContainers: initContainers.map(confined) }),
+    containers: spec.containers.map(confined),
+  };
+}
+
+function confined(container: Container): Container {
+  const { capabilities, ...given } = container.securityContext ?? {};
+  const drop = capabilities?.drop ?? [];
+  return {
+    ...container,
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      ...withoutNulls(given),
+      capabilities: { ...capabilities, drop: drop.includes("ALL") ? drop : ["ALL", ...drop] },
+    },
+  };
+}
+
+/** An explicit null is nothing said. */
+function withoutNulls<T extends object>(value: T | undefined): Partial<T> {
+  const entries = Object.entries(value ?? {}).filter(([, each]) => each !== null && each !== undefined);
+  return Object.fromEntries(entries) as Partial<T>;
+}
+
+const baselineCapabilities = new Set([
+  "AUDIT_WRITE",
+  "CHOWN",
+  "DAC_OVERRIDE",
+  "FOWNER",
+  "FSETID",
+  "KILL",
+  "MKNOD",
+  "NET_BIND_SERVICE",
+  "SETFCAP",
+  "SETGID",
+  "SETPCAP",
+  "SETUID",
+  "SYS_CHROOT",
+]);
+
+const safeSysctls = new Set([
+  "kernel.shm_rmid_forced",
+  "net.ipv4.ip_local_port_range",
+  "net.ipv4.ip_unprivileged_port_start",
+  "net.ipv4.tcp_syncookies",
+  "net.ipv4.ping_group_range",
+  "net.ipv4.ip_local_reserved_ports",
+  "net.ipv4.tcp_keepalive_time",
+  "net.ipv4.tcp_fin_timeout",
+  "net.ipv4.tcp_keepalive_intvl",
+  "net.ipv4.tcp_keepalive_probes",
+  "net.ipv4.tcp_rmem",
+  "net.ipv4.tcp_wmem",
+]);
+
+const selinuxTypes = new Set(["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"]);
+
+function baselineViolations(spec: PodSpec): string[] {
+  const shared = (["hostNetwork", "hostPID", "hostIPC"] as const).filter((field) => spec[field]);
+  const sysctls = (spec.securityContext?.sysctls ?? []).filter(({ name }) => !safeSysctls.has(name));
+  return [
+    ...shared.map((field) => `${field} is true`),
+    ...(spec.volumes ?? []).filter(({ hostPath }) => hostPath).map(({ name }) => `volumes[${name}] is a hostPath`),
+    ...sysctls.map(({ name }) => `securityContext.sysctls sets ${name}`),
+    ...confinementViolations(spec.securityContext ?? {}, ""),
+    ...containersOf(spec).flatMap(baselineContainerViolations),
+  ];
+}
+
+function baselineContainerViolations({ container, field }: Placed): string[] {
+  const context = container.securityContext ?? {};
+  const added = (context.capabilities?.add ?? []).filter((name) => !baselineCapabilities.has(name));
+  const hostPorts = (container.ports ?? []).filter(({ hostPort }) => hostPort);
+  return [
+    ...(context.privileged ? [`${field}.securityContext.privileged is true`] : []),
+    ...added.map((name) => `${field}.securityContext.capabilities adds ${name}`),
+    ...hostPorts.map(({ hostPort }) => `${field}.ports takes the host's port ${hostPort}`),
+    ...(context.procMount && context.procMount !== "Default"
+      ? [`${field}.securityContext.procMount is not Default`]
+      : []),
+    ...confinementViolations(context, `${field}.`),
+  ];
+}
+
+interface Confinement extends Pick<SecurityContext, "seccompProfile" | "seLinuxOptions" | "windowsOptions"> {
+  /** Younger than our types. */
+  readonly appArmorProfile?: { readonly type?: string };
+}
+
+/** What pods and containers are confined by alike. */
+function confinementViolations(context: Confinement, at: string): string[] {
+  const field = `${at}securityContext`;
+  const { seccompProfile, seLinuxOptions, windowsOptions, appArmorProfile } = context;
+  return [
+    ...(seccompProfile?.type === "Unconfined" ? [`${field}.seccompProfile is Unconfined`] : []),
+    ...(appArmorProfile?.type === "Unconfined" ? [`${field}.appArmorProfile is Unconfined`] : []),
+    ...(windowsOptions?.hostProcess ? [`${field}.windowsOptions.hostProcess is true`] : []),
+    ...(seLinuxOptions?.user || seLinuxOptions?.role ? [`${field}.seLinuxOptions sets a user or a role`] : []),
+    ...(selinuxTypes.has(seLinuxOptions?.type ?? "")
+      ? []
+      : [`${field}.seLinuxOptions sets the type ${seLinuxOptions?.type}`]),
+  ];
+}
+
+const restrictedVolumes = new Set([
+  "configMap",
+  "csi",
+  "downwardAPI",
+  "emptyDir",
+  "ephemeral",
+  "persistentVolumeClaim",
+  "projected",
+  "secret",
+]);
+
+function restrictedViolations(spec: PodSpec): string[] {
+  const volumes = (spec.volumes ?? []).flatMap(({ name, ...source }) =>
+    Object.keys(source)
+      .filter((kind) => kind !== "hostPath" && !restrictedVolumes.has(kind))
+      .map((kind) => `volumes[${name}] is of the kind ${kind}`),
+  );
+  return [
+    ...volumes,
+    ...identityViolations(spec.securityContext ?? {}, ""),
+    ...containersOf(spec).flatMap(restrictedContainerViolations),
+  ];
+}
+
+function restrictedContainerViolations({ container, field }: Placed): string[] {
+  const context = container.securityContext ?? {};
+  const added = (context.capabilities?.add ?? []).filter(
+    (name) => name !== "NET_BIND_SERVICE" && baselineCapabilities.has(name),
+  );
+  return [
+    ...(context.allowPrivilegeEscalation ? [`${field}.securityContext.allowPrivilegeEscalation is true`] : []),
+    ...added.map((name) => `${field}.securityContext.capabilities adds ${name}`),
+    ...identityViolations(context, `${field}.`),
+  ];
+}
+
+function identityViolations({ runAsNonRoot, runAsUser }: SecurityContext, at: string): string[] {
+  return [
+    ...(runAsNonRoot === false ? [`${at}securityContext.runAsNonRoot is false`] : []),
+    ...(runAsUser === 0 ? [`${at}securityContext.runAsUser is 0`] : []),
+  ];
+}

@@ -1,0 +1,209 @@
+/**
+ * Strategic merge patch, as Kubernetes applies it to a pod template and to a Service: maps merge, most lists are
+ * replaced, and some lists merge by a key of their elements. Directives in the patch:
+ *
+ *   null                         removes the field
+ *   $patch: delete               removes the map, or the list's element with that key
+ *   $patch: replace              takes the map, or the list that holds such an element, from the patch alone
+ *   $retainKeys: [a, b]          drops the fields that are not named
+ *   $deleteFromPrimitiveList/f   removes values from the list f
+ *   $setElementOrder/f           puts the elements of the list f into this order
+ *
+ * The API server's own answers are what test/integration/workspace compares it with.
+ */
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type JsonMap = { [key: string]: Json };
+
+/** How the fields below a map merge. A field that is not named merges as a map, or is replaced. */
+export interface MergeSchema {
+  readonly fields?: Readonly<Record<string, MergeSchema>>;
+  /** On a list of maps: the field that tells elements apart. */
+  readonly mergeKey?: string;
+  /** On a list of plain values: those of the patch are added. */
+  readonly addValues?: true;
+}
+
+const keyed = (mergeKey: string, fields: MergeSchema["fields"] = {}): MergeSchema => ({ mergeKey, fields });
+
+const container: NonNullable<MergeSchema["fields"]> = {
+  env: keyed("name"),
+  ports: keyed("containerPort"),
+  volumeMounts: keyed("mountPath"),
+  volumeDevices: keyed("devicePath"),
+};
+
+const metadata: MergeSchema = { fields: { finalizers: { addValues: true }, ownerReferences: keyed("uid") } };
+
+export const podTemplateSchema: MergeSchema = {
+  fields: {
+    metadata,
+    spec: {
+      fields: {
+        containers: keyed("name", container),
+        initContainers: keyed("name", container),
+        ephemeralContainers: keyed("name", container),
+        volumes: keyed("name"),
+        imagePullSecrets: keyed("name"),
+        hostAliases: keyed("ip"),
+        topologySpreadConstraints: keyed("topologyKey"),
+        schedulingGates: keyed("name"),
+        resourceClaims: keyed("name"),
+      },
+    },
+  },
+};
+
+export const serviceSchema: MergeSchema = { fields: { metadata, spec: { fields: { ports: keyed("port") } } } };
+
+/** A patch that no API server would take either. */
+export class MergeError extends Error {}
+
+const patchDirective = "$patch";
+const retainKeys = "$retainKeys";
+const deleteFrom = "$deleteFromPrimitiveList/";
+const elementOrder = "$setElementOrder/";
+
+export function strategicMerge(original: JsonMap, patch: JsonMap, schema: MergeSchema): JsonMap {
+  return mergeMaps(original, patch, { schema, path: "" });
+}
+
+interface Place {
+  readonly schema: MergeSchema;
+  readonly path: string;
+}
+
+const below = ({ schema, path }: Place, field: string): Place => ({
+  schema: schema.fields?.[field] ?? {},
+  path: path === "" ? field : `${path}.${field}`,
+});
+
+function mergeMaps(original: JsonMap, patch: JsonMap, place: Place): JsonMap {
+  const { [patchDirective]: directive, [retainKeys]: retained, ...rest } = patch;
+  if (directive === "replace") return rest;
+  if (directive === "delete") return {};
+  if (directive !== undefined && directive !== "merge") {
+    throw new MergeError(`${place.path || "the template"}: $patch is not one of merge, replace and delete`);
+  }
+  const result = retained === undefined ? { ...original } : retain(original, retained, place);
+  for (const [name, value] of Object.entries(rest)) {
+    if (name.startsWith(deleteFrom) || name.startsWith(elementOrder)) continue;
+    mergeField(result, { name, value }, below(place, name));
+  }
+  return withLists(result, original, { patch: rest, place });
+}
+
+function mergeField(result: JsonMap, { name, value }: { name: string; value: Json }, place: Place): void {
+  const present = Object.hasOwn(result, name) ? result[name] : undefined;
+  if (value === null) delete result[name];
+  else if (isMap(value) && isMap(present)) result[name] = mergeMaps(present, value, place);
+  else if (Array.isArray(value) && Array.isArray(present)) result[name] = mergeLists(present, value, place);
+  else {
+    const added = addition(value, place);
+    if (added === undefined) delete result[name];
+    else result[name] = added;
+  }
+}
+
+/** What the original has nothing to merge with: the patch's own value, without directives, nulls and removals. */
+function addition(value: Json, place: Place): Json | undefined {
+  if (Array.isArray(value)) {
+    if (place.schema.mergeKey !== undefined) for (const element of value) keyOfElement(element, place);
+    return value.flatMap((element) => addition(element, { schema: {}, path: place.path }) ?? []);
+  }
+  if (!isMap(value)) return value ?? undefined;
+  const { [patchDirective]: directive, ...rest } = value;
+  if (directive === "delete" || (directive !== undefined && Object.keys(rest).length === 0)) return undefined;
+  const fields = Object.entries(rest).flatMap(([name, each]) => {
+    const added = name.startsWith("$") ? undefined : addition(each, below(place, name));
+    return added === undefined ? [] : [[name, added] as const];
+  });
+  return Object.fromEntries(fields);
+}
+
+/** Undefined for a directive that stands alone. */
+function keyOfElement(element: Json, { schema, path }: Place): Json | undefined {
+  const { mergeKey = "" } = schema;
+  if (!isMap(element)) throw new MergeError(`${path}: holds something that is not an object`);
+  const key = element[mergeKey];
+  if (key === undefined && element[patchDirective] !== "replace") {
+    throw new MergeError(`${path}: an element has no ${mergeKey}, which tells it from the others`);
+  }
+  return key;
+}
+
+function mergeLists(original: readonly Json[], patch: readonly Json[], place: Place): Json[] {
+  const { mergeKey, addValues } = place.schema;
+  if (addValues) return inOrder([...new Set([...original, ...patch])], { first: patch, former: original, place });
+  if (mergeKey === undefined) return [...patch];
+  const keys = new Map(patch.map((element) => [element, keyOfElement(element, place)]));
+  if ([...keys.values()].includes(undefined)) return patch.filter((element) => keys.get(element) !== undefined);
+  let merged: Json[] = [...original];
+  for (const element of patch) if (isMap(element)) merged = mergeElement(merged, element, { ...place, mergeKey });
+  return inOrder(merged, { first: patch, former: original, place });
+}
+
+interface Order {
+  /** What the patch names, in its order. */
+  readonly first: readonly Json[];
+  /** What was there before, in its order. */
+  readonly former: readonly Json[];
+  readonly place: Place;
+}
+
+/**
+ * The elements that the patch names stand in its order. The others go in between, each before the first named element
+ * that it stood before; so what is new in the patch comes before what the patch does not name.
+ */
+function inOrder(list: readonly Json[], { first, former, place }: Order): Json[] {
+  const keyOf = (value: Json): Json | undefined =>
+    place.schema.mergeKey !== undefined && isMap(value) ? value[place.schema.mergeKey] : value;
+  const named = new Map(first.map((value, index) => [keyOf(value), index]));
+  const placeBefore = new Map(former.map((value, index) => [keyOf(value), index]));
+  const rank = (value: Json): number => named.get(keyOf(value)) ?? 0;
+  const result = list.filter((value) => named.has(keyOf(value))).toSorted((a, b) => rank(a) - rank(b));
+  let from = 0;
+  for (const value of list.filter((each) => !named.has(keyOf(each)))) {
+    const position = placeBefore.get(keyOf(value)) ?? 0;
+    const at = result.findIndex((each, index) => index >= from && (placeBefore.get(keyOf(each)) ?? -1) > position);
+    result.splice(at < 0 ? result.length : at, 0, value);
+    from = (at < 0 ? result.length - 1 : at) + 1;
+  }
+  return result;
+}
+
+function mergeElement(list: readonly Json[], element: JsonMap, place: Place & { readonly mergeKey: string }): Json[] {
+  const { mergeKey, path } = place;
+  const key = element[mergeKey];
+  const at = list.findIndex((other) => isMap(other) && other[mergeKey] === key);
+  if (element[patchDirective] === "delete") return list.filter((other) => !isMap(other) || other[mergeKey] !== key);
+  const found = list[at];
+  const fields: Place = { schema: { fields: place.schema.fields ?? {} }, path };
+  if (isMap(found)) return list.map((other) => (other === found ? mergeMaps(found, element, fields) : other));
+  const added = addition(element, fields);
+  return added === undefined ? [...list] : [...list, added];
+}
+
+function retain(original: JsonMap, retained: Json, { path }: Place): JsonMap {
+  if (!Array.isArray(retained)) throw new MergeError(`${path}: $retainKeys is not a list`);
+  return Object.fromEntries(Object.entries(original).filter(([name]) => retained.includes(name)));
+}
+
+/** The directives beside a list: they come after its elements have been merged. */
+function withLists(result: JsonMap, original: JsonMap, { patch, place }: { patch: JsonMap; place: Place }): JsonMap {
+  for (const [name, values] of Object.entries(patch)) {
+    const field = name.slice(name.indexOf("/") + 1);
+    const [list, before] = [result[field], original[field]];
+    if (!Array.isArray(values) || !Array.isArray(list)) continue;
+    if (name.startsWith(deleteFrom)) result[field] = list.filter((value) => !values.includes(value));
+    if (name.startsWith(elementOrder)) {
+      const former = Array.isArray(before) ? before : [];
+      result[field] = inOrder(list, { first: values, former, place: below(place, field) });
+    }
+  }
+  return result;
+}
+
+export function isMap(value: unknown): value is JsonMap {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

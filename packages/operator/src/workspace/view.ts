@@ -1,0 +1,119 @@
+/** All that the plan of a Workspace may know, and what follows from it without further reading. Pure. */
+import type { Condition, NormalWorkspace, Normalised, Workspace } from "@pko/api";
+import type { Key } from "@pko/kube";
+import type { Certificate } from "@pko/rpc/pki";
+import type { PodTemplateSpec } from "kubernetes-types/core/v1";
+
+import { agentPort, type AgentPod } from "../agents/agents.ts";
+import type { BuiltObjects } from "./build-objects.ts";
+import type { Explanation } from "./explain-pod.ts";
+import type { Requested } from "./prepare-request.ts";
+
+export interface PodFacts {
+  readonly agent: AgentPod;
+  /** The agent's container runs and can be dialled. */
+  readonly isUp: boolean;
+  readonly isDeleting: boolean;
+  readonly isUnschedulable: boolean;
+  /** Of the StatefulSet's template that it was made from. */
+  readonly revision: string;
+  /** Why it is not up. */
+  readonly explanation: Explanation;
+}
+
+export interface StatefulSetFacts {
+  readonly uid: string;
+  readonly replicas: number;
+  readonly builtHash: string;
+  /** The revision that pods are to have; undefined until its controller has looked at the latest template. */
+  readonly updateRevision?: string;
+  readonly isDeleting: boolean;
+}
+
+export interface UpdateFacts {
+  readonly name: string;
+  /** "onPod": it has said that it starts, or runs, in the very pod that is there. */
+  readonly phase: "waiting" | "onPod" | "ended";
+  readonly endedAt?: number;
+}
+
+/** What had to be read for a workspace that is awake, or is to be. */
+export interface Inputs {
+  readonly pod:
+    | { readonly ok: true; readonly template: PodTemplateSpec; readonly objects: BuiltObjects }
+    | { readonly ok: false; readonly problems: readonly string[] };
+  /** Sentences: Secrets and ConfigMaps that the pod would wait for. */
+  readonly missing: readonly string[];
+  /** A certificate to write: there is none, or it is old. */
+  readonly certificate?: Certificate;
+  readonly requested: Requested;
+  /** The folder of a file backend that no volume keeps. */
+  readonly losable?: string;
+  /** Why the API server would not let the pod in, where it was asked because there is none. */
+  readonly notAdmitted?: string;
+}
+
+export interface WorkspaceView {
+  readonly now: number;
+  readonly workspace: Workspace;
+  readonly spec: Normalised<NormalWorkspace>;
+  readonly statefulSet?: StatefulSetFacts;
+  readonly pod?: PodFacts;
+  readonly updates: readonly UpdateFacts[];
+  /** 0: never. */
+  readonly idleTimeoutMs: number;
+  /** The workspace that could best make room, when a pod finds no node. */
+  readonly longestIdle?: Key;
+  /** Absent where nothing is decided by it: asleep, or an Update runs. */
+  readonly inputs?: Inputs;
+  /** When a preparation that has failed is to be tried again. */
+  readonly retryAt?: number;
+}
+
+export const readyOf = ({ status }: Workspace): Condition | undefined =>
+  status?.conditions?.find(({ type }) => type === "Ready");
+
+/** Ready for its present spec, by its own status. */
+export function isPrepared(workspace: Workspace): boolean {
+  return (
+    readyOf(workspace)?.status === "True" &&
+    workspace.status?.observedGeneration === (workspace.metadata.generation ?? 0)
+  );
+}
+
+export const hasWork = (updates: readonly UpdateFacts[]): boolean => updates.some(({ phase }) => phase !== "ended");
+
+export const runOf = ({ updates }: Pick<WorkspaceView, "updates">): UpdateFacts | undefined =>
+  updates.find(({ phase }) => phase === "onPod");
+
+/** The last time that it was good for something. */
+export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[]): number {
+  const times = [workspace.metadata.creationTimestamp, readyOf(workspace)?.lastTransitionTime].map((time) =>
+    time ? Date.parse(time) : 0,
+  );
+  return Math.max(...times.filter((time) => !Number.isNaN(time)), ...updates.map(({ endedAt = 0 }) => endedAt), 0);
+}
+
+/** How long the Ready condition has had its status. */
+export function sinceTransitionMs({ now, workspace }: Pick<WorkspaceView, "now" | "workspace">): number {
+  const time = Date.parse(readyOf(workspace)?.lastTransitionTime ?? "");
+  return Number.isNaN(time) ? 0 : now - time;
+}
+
+/** Nothing asks for a pod, and there is none. */
+export function isAsleep({
+  workspace,
+  updates,
+  statefulSet,
+}: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet">) {
+  return isPrepared(workspace) && !hasWork(updates) && (statefulSet?.replicas ?? 0) === 0;
+}
+
+export function addressOf({ ip }: AgentPod): string {
+  return ip.includes(":") ? `[${ip}]:${agentPort}` : `${ip}:${agentPort}`;
+}
+
+/** Prepared, in the pod that is there. */
+export function isServing({ workspace, pod }: Pick<WorkspaceView, "workspace" | "pod">): boolean {
+  return isPrepared(workspace) && pod !== undefined && pod.isUp && workspace.status?.address === addressOf(pod.agent);
+}
