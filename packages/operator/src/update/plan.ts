@@ -141,10 +141,11 @@ function podLost(view: UpdateView): Plan | undefined {
   const { update, pod } = view;
   const podUid = update.status?.podUid;
   if (podUid === undefined || pod?.agent.uid === podUid) return undefined;
-  const fate = pod ? "was replaced by another" : "is gone";
   return end(view, {
     reason: "Aborted",
-    message: `The workspace's pod ${fate} while the operation may have been running. What it had done by then is done; it is not started again by this Update.`,
+    message:
+      "The workspace's pod was deleted or replaced while the operation may have been running. " +
+      "What it had done by then is done; this Update does not start it again.",
   });
 }
 

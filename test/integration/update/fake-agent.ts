@@ -1,0 +1,179 @@
+/** An agent whose runs do what a test tells them: the real protocol over mTLS, and a disk that outlives the agent. */
+import {
+  addEvent,
+  fail,
+  noProgress,
+  succeed,
+  type Output,
+  type Progress,
+  type RunEvent,
+  type RunResult,
+  type StartRequest,
+  type WatchMessage,
+  type WorkspaceRef,
+} from "@pko/rpc";
+import type { Authority } from "@pko/operator";
+import { serveAgent, type AgentServer, type AgentService } from "@pko/rpc/server";
+
+interface FakeRun {
+  readonly request: StartRequest;
+  readonly events: RunEvent[];
+  progress: Progress;
+  result?: RunResult;
+  cancelled: boolean;
+  changed: PromiseWithResolvers<void>;
+}
+
+/** What a pod's agent keeps: a new one is a new pod. */
+export class FakeAgent {
+  readonly workspace: WorkspaceRef;
+  /** Every run that began, in order: one entry each, however often it was asked for. */
+  readonly begun: string[] = [];
+  /** Requests by method. */
+  readonly calls = new Map<string, number>();
+  readonly outputs: Output[] = [];
+  readonly faults: unknown[] = [];
+  readonly #runs = new Map<string, FakeRun>();
+  /** What `start` answers instead, while set. */
+  refusal: "busy" | "unprepared" | "invalidRequest" | undefined;
+  /** Ends each run as soon as it is cancelled. */
+  heedsCancel = true;
+  #server: AgentServer | undefined;
+  #port = 0;
+
+  constructor(workspace: WorkspaceRef) {
+    this.workspace = workspace;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  async listen(authority: Authority): Promise<this> {
+    this.#server = serveAgent({
+      service: this.#service(),
+      hostname: "127.0.0.1",
+      port: this.#port,
+      credentials: await authority.workspaceCertificate(this.workspace),
+      onFault: (_, error) => void this.faults.push(error),
+      heartbeatMs: 1_000,
+    });
+    this.#port = this.#server.port;
+    return this;
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.stop(true);
+    this.#server = undefined;
+  }
+
+  tell(runId: string, ...events: readonly RunEvent[]): void {
+    const run = this.#run(runId);
+    run.events.push(...events);
+    run.progress = events.reduce((progress, event) => addEvent(progress, event), run.progress);
+    wake(run);
+  }
+
+  finish(runId: string, result: Partial<RunResult> = {}): void {
+    const run = this.#run(runId);
+    run.result = {
+      outcome: "succeeded",
+      operation: run.request.operation.kind,
+      stack: "dev",
+      revision: "abc",
+      startedAt: "2030-01-01T00:00:00Z",
+      finishedAt: "2040-01-01T00:00:00Z",
+      progress: run.progress,
+      changes: { create: 2, same: 1 },
+      output: { tail: "", bytes: 0, truncated: false },
+      ...result,
+    };
+    wake(run);
+  }
+
+  isCancelled(runId: string): boolean {
+    return this.#runs.get(runId)?.cancelled ?? false;
+  }
+
+  #run(runId: string): FakeRun {
+    const run = this.#runs.get(runId);
+    if (!run) throw new Error(`there is no run ${runId}`);
+    return run;
+  }
+
+  #count(method: string): void {
+    this.calls.set(method, (this.calls.get(method) ?? 0) + 1);
+  }
+
+  #service(): AgentService {
+    return {
+      info: async () => fail("internal", "not in this test"),
+      prepare: async () => fail("internal", "not in this test"),
+      start: async (request) => {
+        this.#count("start");
+        return this.#start(request);
+      },
+      watch: async ({ runId, fromSeq }, signal) => {
+        this.#count("watch");
+        const run = this.#runs.get(runId);
+        return run ? succeed(follow(run, fromSeq, signal)) : fail("notFound", "there is no such run");
+      },
+      cancel: async ({ runId }) => {
+        this.#count("cancel");
+        const run = this.#runs.get(runId);
+        if (!run) return fail("notFound", "there is no such run");
+        run.cancelled = true;
+        if (!run.result && this.heedsCancel) this.finish(runId, { outcome: "cancelled" });
+        return succeed({ state: "cancelling" });
+      },
+      outputs: async () => {
+        this.#count("outputs");
+        const { outputs } = this;
+        return succeed(
+          (async function* () {
+            for (const output of outputs) yield { type: "output", output } as const;
+            yield { type: "end", count: outputs.length } as const;
+          })(),
+        );
+      },
+    };
+  }
+
+  #start(request: StartRequest): Awaited<ReturnType<AgentService["start"]>> {
+    const known = this.#runs.get(request.runId);
+    if (known) {
+      const { progress, result, events } = known;
+      const state = result ? "finished" : "running";
+      return succeed({ state, lastSeq: events.length, progress, ...(result && { result }) });
+    }
+    if (this.refusal) return fail(this.refusal, `the agent is ${this.refusal}`);
+    this.begun.push(request.runId);
+    const changed = Promise.withResolvers<void>();
+    this.#runs.set(request.runId, { request, events: [], progress: noProgress, cancelled: false, changed });
+    return succeed({ state: "started", lastSeq: 0, progress: noProgress });
+  }
+}
+
+function wake(run: FakeRun): void {
+  const { resolve } = run.changed;
+  run.changed = Promise.withResolvers<void>();
+  resolve();
+}
+
+async function* follow(run: FakeRun, fromSeq: number, signal: AbortSignal): AsyncGenerator<WatchMessage> {
+  const unread = new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  for (let seq = fromSeq; !signal.aborted;) {
+    const { changed } = run;
+    for (; seq <= run.events.length; seq++) {
+      const event = run.events[seq - 1];
+      if (event) yield { type: "event", seq, time: "2030-01-01T00:00:00Z", event };
+    }
+    if (run.result) {
+      yield { type: "result", seq: run.events.length, result: run.result };
+      return;
+    }
+    await Promise.race([changed.promise, unread]);
+  }
+}

@@ -1,0 +1,226 @@
+/** A namespace with Workspaces whose pods are fake agents, and operators that can be stopped, crashed and started. */
+import { labelsOfWorkspace, updateKind, workspaceKind, type Update, type UpdateSpec, type Workspace } from "@pko/api";
+import {
+  builtin,
+  reflector,
+  resource,
+  silentLogger,
+  type Client,
+  type EventNote,
+  type EventRecorder,
+  type Known,
+  type Logger,
+} from "@pko/kube";
+import {
+  authority,
+  runs,
+  updateController,
+  updateIndexers,
+  type Authority,
+  type UpdateController,
+} from "@pko/operator";
+import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import { apiServerWithApi } from "../api/install.ts";
+import { FakeAgent } from "./fake-agent.ts";
+
+export const updates = resource<Update>(updateKind);
+export const workspaces = resource<Workspace>(workspaceKind);
+
+export class World implements AsyncDisposable {
+  readonly namespace: TestNamespace;
+  readonly authority: Authority;
+  readonly agents = new Set<FakeAgent>();
+  readonly #operators = new Set<Operator>();
+
+  private constructor(namespace: TestNamespace, vouching: Authority) {
+    this.namespace = namespace;
+    this.authority = vouching;
+  }
+
+  static async make(): Promise<World> {
+    await apiServerWithApi();
+    const namespace = await testNamespace();
+    const vouching = authority({ client: namespace.client, namespace: namespace.name });
+    await vouching.load();
+    return new World(namespace, vouching);
+  }
+
+  get client(): Client {
+    return this.namespace.client;
+  }
+
+  /** With a pod, prepared. */
+  async workspace(name: string): Promise<FakeAgent> {
+    const namespace = this.namespace.name;
+    const { apiVersion, kind } = workspaceKind;
+    await this.client.create(workspaces, { apiVersion, kind, metadata: { name, namespace }, spec: {} });
+    const agent = await this.pod(name);
+    await this.setReady(name, { address: `127.0.0.1:${agent.port}` });
+    return agent;
+  }
+
+  async setReady(name: string, { address }: { readonly address?: string }): Promise<void> {
+    const lastTransitionTime = "2030-01-01T00:00:00Z";
+    const ready = {
+      type: "Ready",
+      status: "True",
+      reason: "Succeeded",
+      message: "It is prepared.",
+      lastTransitionTime,
+    };
+    const body = { status: { observedGeneration: 1, address: address ?? null, conditions: [ready] } };
+    const patch = { type: "merge", body } as const;
+    await this.client.patch(workspaces, this.ref(name), { patch, subresource: "status" });
+  }
+
+  /** A new pod of a workspace, with an agent that knows nothing yet. */
+  async pod(workspace: string): Promise<FakeAgent> {
+    const namespace = this.namespace.name;
+    const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.authority);
+    this.agents.add(agent);
+    const name = `${workspace}-workspace-0`;
+    await this.client.create(builtin.pods, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace, labels: labelsOfWorkspace(workspace) },
+      spec: { containers: [{ name: "pulumi", image: "pulumi" }] },
+    });
+    const body = { status: { phase: "Running", podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] } };
+    await this.client.patch(builtin.pods, this.ref(name), { patch: { type: "merge", body }, subresource: "status" });
+    return agent;
+  }
+
+  async deletePod(workspace: string): Promise<void> {
+    await this.client.delete(builtin.pods, this.ref(`${workspace}-workspace-0`), { gracePeriodSeconds: 0 });
+  }
+
+  ref(name: string): { readonly name: string; readonly namespace: string } {
+    return { name, namespace: this.namespace.name };
+  }
+
+  /** Its uid. */
+  async update(name: string, spec: UpdateSpec = {}): Promise<string> {
+    const { apiVersion, kind } = updateKind;
+    const whole = { workspaceName: "web", stackName: "dev", type: "up", ...spec };
+    const made = await this.client.create(updates, { apiVersion, kind, metadata: this.ref(name), spec: whole });
+    return made.metadata.uid ?? "";
+  }
+
+  async find(name: string): Promise<Update | undefined> {
+    const update = await this.client.find(updates, this.ref(name));
+    if (update) checkStatus(update);
+    return update;
+  }
+
+  /** Waits until the conditions are these: `Complete: "True/Updated"`. */
+  async until(name: string, expected: Readonly<Record<string, string>>): Promise<Update> {
+    return await waitFor(
+      async () => {
+        const update = await this.find(name);
+        const now = conditionsOf(update);
+        const isSo = Object.entries(expected).every(([type, state]) => now[type] === state);
+        return isSo ? update : undefined;
+      },
+      { timeoutMs: 20_000, what: `${name}: ${JSON.stringify(expected)}` },
+    );
+  }
+
+  async secret(name: string): Promise<Known<Secret> | undefined> {
+    return await this.client.find(builtin.secrets, this.ref(name));
+  }
+
+  operator(client: Client = this.client, log: Logger = silentLogger): Operator {
+    const operator = new Operator(this, client, log);
+    this.#operators.add(operator);
+    return operator;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#operators].map((operator) => operator.stop()));
+    await Promise.all([...this.agents].map((agent) => agent.close()));
+    await this.namespace.remove();
+  }
+}
+
+export function conditionsOf(update: Update | undefined): Record<string, string> {
+  const all = update?.status?.conditions ?? [];
+  return Object.fromEntries(all.map(({ type, status, reason }) => [type, `${status}/${reason}`]));
+}
+
+export class Operator {
+  readonly events: EventNote[] = [];
+  readonly controller: UpdateController;
+  readonly runs: ReturnType<typeof runs>;
+  readonly #stop = new AbortController();
+  readonly #kill = new AbortController();
+  readonly #ended: Promise<unknown>;
+
+  constructor(world: World, client: Client, log: Logger) {
+    const scope = { namespaces: [world.namespace.name] };
+    const stores = {
+      updates: reflector(world.client, updates, { ...scope, indexers: updateIndexers }),
+      workspaces: reflector(world.client, workspaces, scope),
+      pods: reflector(world.client, builtin.pods, scope),
+    };
+    this.runs = runs({
+      authority: world.authority,
+      wake: (runId) => this.controller.wakeRun(runId),
+      progressMs: 100,
+      backoff: { baseMs: 20, factor: 2, capMs: 500, jitter: 0 },
+      patience: { baseMs: 20, factor: 2, capMs: 200, jitter: 0 },
+    });
+    const events: EventRecorder = {
+      record: (_, note) => void this.events.push(note),
+      flush: () => Promise.resolve(),
+    };
+    const projects = { projectOf: () => ({ name: "shop", runtime: "yaml" }) };
+    this.controller = updateController({ ...stores, client, runs: this.runs, events, projects, log });
+    this.#ended = Promise.all([
+      ...Object.values(stores).map((each) => each.run(this.#stop.signal)),
+      this.controller.run({ stop: this.#stop.signal, kill: this.#kill.signal }),
+    ]);
+  }
+
+  /** As a process that ends: its streams break off, its runs go on. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#kill.abort();
+    await this.runs.stop();
+    await this.#ended;
+  }
+}
+
+/** A client that dies at its nth write: before it is sent, or once it has been done. */
+export function dyingClient(
+  client: Client,
+  nth: number,
+  when: "before" | "after",
+): { client: Client; died: Promise<void> } {
+  const death = Promise.withResolvers<void>();
+  let writes = 0;
+  const dying = async <T>(write: () => Promise<T>): Promise<T> => {
+    writes += 1;
+    if (writes > nth || (writes === nth && when === "before")) {
+      death.resolve();
+      throw new Error("the process is dead");
+    }
+    const answer = await write();
+    if (writes < nth) return answer;
+    death.resolve();
+    throw new Error("the process is dead");
+  };
+  return {
+    died: death.promise,
+    client: {
+      ...client,
+      get: (resource, ref, options) => client.get(resource, ref, options),
+      find: (resource, ref, options) => client.find(resource, ref, options),
+      create: (resource, object, options) => dying(() => client.create(resource, object, options)),
+      apply: (resource, body, options) => dying(() => client.apply(resource, body, options)),
+      patch: (resource, ref, change) => dying(() => client.patch(resource, ref, change)),
+      delete: (resource, ref, options) => dying(() => client.delete(resource, ref, options)),
+    },
+  };
+}

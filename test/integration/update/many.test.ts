@@ -1,0 +1,43 @@
+/** Two hundred slow runs at once: followed by one operator with ten workers, without holding any of them. */
+import { expect, test } from "bun:test";
+import { waitFor } from "@pko/testkit";
+
+import type { FakeAgent } from "./fake-agent.ts";
+import { conditionsOf, updates, World } from "./harness.ts";
+
+const count = 200;
+const patience = { timeoutMs: 90_000 };
+
+test(`${count} slow runs at once`, async () => {
+  await using world = await World.make();
+  const numbers = Array.from({ length: count }, (_, index) => index);
+  const agents: FakeAgent[] = [];
+  for (const index of numbers) agents.push(await world.workspace(`w${index}`));
+  const before = process.memoryUsage.rss();
+  const operator = world.operator();
+  const began = performance.now();
+  const uids = await Promise.all(numbers.map((index) => world.update(`u${index}`, { workspaceName: `w${index}` })));
+  await waitFor(() => agents.every((agent) => agent.begun.length === 1), { ...patience, what: "all to begin" });
+  const allBegunMs = performance.now() - began;
+  // They all run; nothing waits in a worker.
+  await Bun.sleep(1_000);
+  expect(operator.controller.longestRunningMs()).toBeLessThan(500);
+  const memory = (process.memoryUsage.rss() - before) / 2 ** 20;
+  for (const [index, agent] of agents.entries()) agent.finish(uids[index] ?? "");
+  const finishing = performance.now();
+  await waitFor(async () => await allOver(world), {
+    ...patience,
+    what: "all to end",
+  });
+  const allEndedMs = performance.now() - finishing;
+  expect(agents.every((agent, index) => agent.begun.length === 1 && agent.begun[0] === uids[index])).toBe(true);
+  console.info(
+    `${count} runs: begun in ${allBegunMs.toFixed(0)} ms, ended in ${allEndedMs.toFixed(0)} ms, ${memory.toFixed(0)} MB for both ends`,
+  );
+}, 180_000);
+
+async function allOver(world: World): Promise<boolean> {
+  await Bun.sleep(200);
+  const { items } = await world.client.list(updates, { namespace: world.namespace.name });
+  return items.every((update) => conditionsOf(update)["Complete"] === "True/Updated");
+}
