@@ -17,6 +17,7 @@ import {
   type Logger,
   type Reflector,
 } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
 
 import { unavailable, type SourceView } from "./source-view.ts";
 
@@ -93,8 +94,10 @@ class Sources implements FluxSources {
         return { kind: "pending", what: `the first look at ${ref.kind} ${ref.name}` };
       case "absent":
         return unavailable("notFound", kind.tracked.message);
-      default:
+      case "watched":
         return fluxView(kind.tracked.reflector.store.get(object), { ref, dir });
+      default:
+        return assertNever(kind.tracked);
     }
   }
 

@@ -1,6 +1,7 @@
 /** What people are told of a Stack, under the reference's names. Pure: told once, when it becomes so. */
 import { stackEvents, type StackEvent } from "@pko/api";
 import type { EventNote } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
 
 import { conflict } from "./due.ts";
 import type { Outcome } from "./outcome.ts";
@@ -29,8 +30,14 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     }
     case "deleteWorkspace":
       return [note("WorkspaceDeleted", "The workspace is deleted, as workspaceReclaimPolicy says.")];
-    default:
+    case "none":
+    case "addFinalizer":
+    case "removeFinalizer":
+    case "askPrerequisites":
+    case "applyWorkspace":
       return [];
+    default:
+      return assertNever(step);
   }
 }
 
@@ -63,7 +70,12 @@ function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
     case "PulumiVersionTooLow":
     case "WorkspaceFailed":
       return [note("StackInitializationFailure", outcome.message)];
-    default:
+    // Told when the update ended, or by the namespace itself.
+    case "UpdateConflict":
+    case "UpdateFailed":
+    case "NamespaceTerminating":
       return [];
+    default:
+      return assertNever(outcome.reason);
   }
 }

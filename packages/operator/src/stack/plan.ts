@@ -19,6 +19,7 @@ import {
   type Update,
   type Workspace,
 } from "@pko/api";
+import { assertNever } from "@pko/rpc";
 
 import { conflict, destroyDueOf, dueOf, retryAtOf, stalledAfter, type Due, type Why } from "./due.ts";
 import type { Outcome } from "./outcome.ts";
@@ -241,10 +242,12 @@ function destroyOrigin(view: StackView, spec: NormalStack): Origin | Decision {
       return { origin: source.spec };
     case "pending":
       return { step: none, outcome: processing(`Before the destroy: ${source.what}.`, source.what) };
-    default: {
+    case "unavailable": {
       const message = `${source.message}; the destroy needs the program, because its name and runtime are not known or runProgram is set`;
       return { step: none, outcome: { kind: "stalled", reason: "SourceUnavailable", message } };
     }
+    default:
+      return assertNever(source);
   }
 }
 
@@ -354,8 +357,10 @@ function planWorkspace(view: StackView, wanted: Wanted): Decision {
         outcome: { kind: "stalled", reason: failed, message: `${name} cannot be prepared: ${message}` },
       };
     }
-    default:
+    case "ready":
       return createUpdate(view, wanted, workspace.object);
+    default:
+      return assertNever(workspace.state);
   }
 }
 

@@ -45,7 +45,7 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
       annotations: { ...spec.workspace.annotations, [wantedAnnotation]: digestOf(wanted) },
       ownerReferences: [ownerOf(stack, { controller: true })],
     },
-    spec: wanted as WorkspaceSpec,
+    spec: wanted,
   };
 }
 

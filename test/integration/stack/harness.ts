@@ -1,0 +1,229 @@
+/** A Stack controller on the tests' API server, with the other controllers played by a simulator. */
+import { stackKind, programKind, type Program, type Stack, type StackSpec } from "@pko/api";
+import {
+  eventRecorder,
+  metricsRegistry,
+  reflector,
+  systemClock,
+  type Client,
+  type Clock,
+  type Controller,
+  type Registry,
+} from "@pko/kube";
+import {
+  ownedUpdateIndexers,
+  programs,
+  stackController,
+  stackIndexers,
+  stacks,
+  updates,
+  workspaces,
+  type StackControllerOptions,
+} from "@pko/operator";
+import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
+
+import { apiServerWithApi, patience } from "../api/install.ts";
+import { Simulator } from "./simulator.ts";
+
+export { patience };
+
+/** Runs with the system's, ahead of it by what a test has jumped. */
+export class JumpingClock implements Clock {
+  #ahead = 0;
+  readonly #timers = new Set<{ readonly at: number; readonly callback: () => void; cancel: () => void }>();
+
+  now(): number {
+    return systemClock.now() + this.#ahead;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.now() + ms, callback, cancel: (): void => undefined };
+    this.#timers.add(timer);
+    this.#arm(timer);
+    return () => {
+      this.#timers.delete(timer);
+      timer.cancel();
+    };
+  }
+
+  jump(ms: number): void {
+    this.#ahead += ms;
+    for (const timer of this.#timers) this.#arm(timer);
+  }
+
+  #arm(timer: { readonly at: number; readonly callback: () => void; cancel: () => void }): void {
+    timer.cancel();
+    timer.cancel = systemClock.after(Math.max(0, timer.at - this.now()), () => {
+      this.#timers.delete(timer);
+      timer.callback();
+    });
+  }
+}
+
+export type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client">>;
+
+/** One process of the operator: what it knows ends with it. */
+export class Operator implements AsyncDisposable {
+  readonly controller: Controller;
+  readonly metrics: Registry = metricsRegistry();
+  readonly synced: Promise<unknown>;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<unknown>;
+
+  constructor(place: { client: Client; name: string }, clock: Clock, options: OperatorOptions = {}) {
+    const { client, name: namespace } = place;
+    const scope = { namespaces: [namespace] };
+    const reflectors = {
+      stacks: reflector(client, stacks, { ...scope, indexers: stackIndexers }),
+      workspaces: reflector(client, workspaces, scope),
+      updates: reflector(client, updates, { ...scope, indexers: ownedUpdateIndexers }),
+      programs: reflector(client, programs, scope),
+    };
+    this.controller = stackController({
+      client,
+      reflectors,
+      events: eventRecorder({ client, component: "test" }),
+      git: { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] } },
+      namespaces: [namespace],
+      metrics: this.metrics,
+      clock,
+      ...options,
+    });
+    const { signal } = this.#stop;
+    const all = Object.values(reflectors);
+    this.synced = Promise.all(all.map((each) => each.waitForSync()));
+    this.#running = Promise.all([
+      ...all.map((each) => each.run(signal)),
+      this.controller.run({ stop: signal, kill: signal }),
+    ]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+}
+
+export class Stage implements AsyncDisposable {
+  readonly namespace: string;
+  readonly client: Client;
+  readonly clock = new JumpingClock();
+  readonly simulator: Simulator;
+  readonly #place: TestNamespace;
+  #operator: Operator | undefined;
+
+  private constructor(place: TestNamespace) {
+    this.#place = place;
+    this.namespace = place.name;
+    this.client = place.client;
+    this.simulator = new Simulator({ client: place.client, namespace: place.name, now: () => this.clock.now() });
+  }
+
+  static async set(options: OperatorOptions | "empty" = {}): Promise<Stage> {
+    const server = await apiServerWithApi();
+    const stage = new Stage(await testNamespace({ server }));
+    if (options !== "empty") stage.start(options);
+    return stage;
+  }
+
+  get operator(): Operator {
+    if (!this.#operator) throw new Error("no operator runs");
+    return this.#operator;
+  }
+
+  start(options: OperatorOptions = {}): Operator {
+    this.#operator = new Operator(this.#place, this.clock, options);
+    return this.#operator;
+  }
+
+  async stop(): Promise<void> {
+    await this.#operator?.[Symbol.asyncDispose]();
+    this.#operator = undefined;
+  }
+
+  /** Time passes. */
+  jump(ms: number): void {
+    this.clock.jump(ms);
+  }
+
+  async program(name: string, text = "one"): Promise<void> {
+    const { apiVersion, kind } = programKind;
+    const metadata = { name, namespace: this.namespace };
+    const program: Program = { apiVersion, kind, metadata, program: { variables: { text } } };
+    await this.client.apply(programs, { ...program, metadata }, { fieldManager: "test" });
+  }
+
+  async stack(name: string, spec: Partial<StackSpec> = {}): Promise<void> {
+    const { apiVersion, kind } = stackKind;
+    const metadata = { name, namespace: this.namespace };
+    const whole: StackSpec = { stack: "dev", ...(isSourced(spec) ? {} : { programRef: { name: "program" } }), ...spec };
+    await this.client.apply(stacks, { apiVersion, kind, metadata, spec: whole }, { fieldManager: "test" });
+  }
+
+  async annotate(name: string, annotations: Record<string, string>): Promise<void> {
+    const patch = { type: "merge", body: { metadata: { annotations } } } as const;
+    await this.client.patch(stacks, { namespace: this.namespace, name }, { patch });
+  }
+
+  async get(name: string): Promise<Stack> {
+    return await this.client.get(stacks, { namespace: this.namespace, name });
+  }
+
+  async find(name: string): Promise<Stack | undefined> {
+    return await this.client.find(stacks, { namespace: this.namespace, name });
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.client.delete(stacks, { namespace: this.namespace, name });
+  }
+
+  /** Waits until the Stack is as told; its status is checked. */
+  async becomes(name: string, what: string, is: (stack: Stack) => boolean): Promise<Stack> {
+    let last: Stack | undefined;
+    try {
+      return await waitFor(
+        async () => {
+          last = await this.get(name);
+          checkStatus(last);
+          return is(last) ? last : undefined;
+        },
+        { timeoutMs: patience / 4, what: `${name} to be ${what}` },
+      );
+    } catch (error) {
+      throw new Error(`${name} is not ${what}: ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
+    }
+  }
+
+  async isReady(name: string, revision?: string): Promise<Stack> {
+    return await this.becomes(name, `ready at ${revision ?? "any revision"}`, (stack) => {
+      const isSeen = stack.status?.observedGeneration === stack.metadata.generation;
+      const { lastSuccessfulCommit } = stack.status?.lastUpdate ?? {};
+      const isThere = revision === undefined || lastSuccessfulCommit === revision;
+      return isThere && isSeen && condition(stack, "Ready")?.status === "True";
+    });
+  }
+
+  async isGone(name: string): Promise<void> {
+    const isGone = async (): Promise<boolean> => (await this.find(name)) === undefined;
+    await waitFor(isGone, { timeoutMs: patience / 4, what: `${name} to be gone` });
+  }
+
+  /** `type@revision` of each run so far. */
+  get runs(): string[] {
+    return this.simulator.runs.map(({ type, revision }) => `${type}@${revision}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await this.simulator[Symbol.asyncDispose]();
+    await this.#place.remove();
+  }
+}
+
+const isSourced = (spec: Partial<StackSpec>): boolean =>
+  Boolean(spec.projectRepo || spec.fluxSource || spec.programRef || spec.workspaceTemplate?.spec?.local);
+
+export const condition = ({ status }: Stack, type: string) => status?.conditions?.find((each) => each.type === type);
+
+export const reasonOf = (stack: Stack): string =>
+  condition(stack, "Stalled")?.reason ?? condition(stack, "Reconciling")?.reason ?? "";

@@ -1,0 +1,202 @@
+/** Plays the other controllers: Workspaces become ready, Updates run and end, and what has lost its owner is collected. */
+import {
+  outputsSecretNameOf,
+  secretOutputsAnnotation,
+  type JsonValue,
+  type Update,
+  type UpdateStatus,
+  type Workspace,
+} from "@pko/api";
+import {
+  builtin,
+  isConflict,
+  isNotFound,
+  reflector,
+  type Client,
+  type KubeObject,
+  type Reflector,
+  type Resource,
+} from "@pko/kube";
+import { updates, workspaces } from "@pko/operator";
+
+export type Play =
+  | {
+      readonly end: "succeeded";
+      readonly outputs?: Readonly<Record<string, JsonValue>>;
+      readonly secrets?: readonly string[];
+    }
+  | { readonly end: "failed"; readonly message: string; readonly errorClass?: string }
+  | { readonly end: "never" };
+
+export type WorkspacePlay =
+  { readonly ready: true } | { readonly stalled: string; readonly message: string } | { readonly waiting: string };
+
+export interface Script {
+  update: (update: Update) => Play;
+  workspace: (workspace: Workspace) => WorkspacePlay;
+}
+
+/** What ran, once for each Update object. */
+export interface Run {
+  readonly name: string;
+  readonly uid: string;
+  readonly type: string;
+  readonly revision: string;
+  readonly spec: NonNullable<Update["spec"]>;
+}
+
+export interface SimulatorOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly now: () => number;
+}
+
+export class Simulator implements AsyncDisposable {
+  readonly script: Script = { update: () => ({ end: "succeeded" }), workspace: () => ({ ready: true }) };
+  readonly runs: Run[] = [];
+  readonly #options: SimulatorOptions;
+  readonly #stop = new AbortController();
+  readonly #updates: Reflector<Update>;
+  readonly #workspaces: Reflector<Workspace>;
+  readonly #running: Promise<unknown>;
+
+  constructor(options: SimulatorOptions) {
+    this.#options = options;
+    const scope = { namespaces: [options.namespace] };
+    this.#updates = reflector(options.client, updates, scope);
+    this.#workspaces = reflector(options.client, workspaces, scope);
+    const { signal } = this.#stop;
+    this.#running = Promise.all([this.#updates.run(signal), this.#workspaces.run(signal), this.#play()]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #play(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      for (const workspace of this.#workspaces.store.list()) await ignoringRaces(this.#playWorkspace(workspace));
+      for (const update of this.#updates.store.list()) await ignoringRaces(this.#playUpdate(update));
+      await Bun.sleep(10);
+    }
+  }
+
+  async #playWorkspace(workspace: Workspace): Promise<void> {
+    if (await this.#collect(workspaces, workspace)) return;
+    const { generation = 0 } = workspace.metadata;
+    const play = this.script.workspace(workspace);
+    const time = text(this.#options.now());
+    const condition = (type: string, status: "True" | "False", rest: { reason: string; message: string }) => ({
+      type,
+      status,
+      lastTransitionTime: time,
+      observedGeneration: generation,
+      ...rest,
+    });
+    const conditions =
+      "ready" in play
+        ? [condition("Ready", "True", { reason: "Succeeded", message: "prepared" })]
+        : "stalled" in play
+          ? [
+              condition("Ready", "False", { reason: play.stalled, message: play.message }),
+              condition("Stalled", "True", { reason: play.stalled, message: play.message }),
+            ]
+          : [condition("Ready", "False", { reason: "Installing", message: play.waiting })];
+    const before = workspace.status?.conditions?.map(({ type, status, message }) => [type, status, message]);
+    const after = conditions.map(({ type, status, message }) => [type, status, message]);
+    if (workspace.status?.observedGeneration === generation && Bun.deepEquals(before, after)) return;
+    await this.#status(workspaces, workspace, { observedGeneration: generation, conditions });
+  }
+
+  async #playUpdate(update: Update): Promise<void> {
+    if (await this.#collect(updates, update)) return;
+    if (update.status?.conditions?.some(({ type, status }) => type === "Complete" && status === "True")) return;
+    const { name = "", uid = "", annotations = {} } = update.metadata;
+    if (!this.runs.some((run) => run.uid === uid)) {
+      const { revision = "" } = JSON.parse(annotations["pulumi.com/trigger"] ?? "{}") as { revision?: string };
+      this.runs.push({ name, uid, type: update.spec?.type ?? "", revision, spec: update.spec ?? {} });
+    }
+    const play = this.script.update(update);
+    if (play.end === "never") return;
+    await this.#status(updates, update, await this.#endOf(update, play));
+  }
+
+  async #endOf(update: Update, play: Exclude<Play, { end: "never" }>): Promise<UpdateStatus> {
+    const now = text(this.#options.now());
+    const isSuccess = play.end === "succeeded";
+    const condition = (type: string, status: "True" | "False", reason: string) => ({
+      type,
+      status,
+      reason,
+      message: isSuccess ? "done" : play.message,
+      lastTransitionTime: now,
+    });
+    const outputs =
+      isSuccess && play.outputs && update.spec?.type !== "destroy" ? await this.#keep(update, play) : undefined;
+    return {
+      observedGeneration: 1,
+      startTime: now,
+      endTime: now,
+      projectInfo: { name: "project", runtime: "yaml" },
+      ...(outputs && { outputs }),
+      ...(!isSuccess && { message: play.message }),
+      ...(!isSuccess && play.errorClass && { errorClass: play.errorClass }),
+      ...(isSuccess && { changes: { same: 1 }, summary: "1 unchanged" }),
+      conditions: [
+        condition("Progressing", "False", "Complete"),
+        condition("Failed", isSuccess ? "False" : "True", isSuccess ? "UpdateSucceeded" : "UpdateFailed"),
+        condition("Complete", "True", isSuccess ? "Updated" : "UpdateFailed"),
+      ],
+    };
+  }
+
+  async #keep(
+    { metadata }: Update,
+    { outputs = {}, secrets = [] }: Extract<Play, { end: "succeeded" }>,
+  ): Promise<string> {
+    const name = outputsSecretNameOf(metadata.name ?? "");
+    const stringData = Object.fromEntries(Object.entries(outputs).map(([key, value]) => [key, JSON.stringify(value)]));
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: {
+        name,
+        namespace: this.#options.namespace,
+        annotations: { [secretOutputsAnnotation]: JSON.stringify(secrets) },
+      },
+      stringData,
+    };
+    await this.#options.client.create(builtin.secrets, secret).catch(() => undefined);
+    return name;
+  }
+
+  /** What the garbage collector would do. */
+  async #collect(kind: Resource, object: KubeObject): Promise<boolean> {
+    if (object.metadata.deletionTimestamp) return false;
+    const { namespace } = this.#options;
+    const owner = object.metadata.ownerReferences?.find(({ kind }) => kind === "Stack");
+    if (!owner) return false;
+    const stacks = { apiVersion: "pulumi.com/v1", kind: "Stack", plural: "stacks", namespaced: true };
+    const stack = await this.#options.client.find(stacks, { namespace, name: owner.name });
+    if (stack?.metadata.uid === owner.uid) return false;
+    await this.#options.client.delete(kind, { namespace, name: object.metadata.name ?? "" });
+    return true;
+  }
+
+  async #status(kind: Resource, object: KubeObject, status: object): Promise<void> {
+    const ref = { namespace: this.#options.namespace, name: object.metadata.name ?? "" };
+    const body = { metadata: { resourceVersion: object.metadata.resourceVersion }, status };
+    await this.#options.client.patch(kind, ref, { patch: { type: "merge", body }, subresource: "status" });
+  }
+}
+
+const text = (ms: number): string => new Date(ms).toISOString();
+
+async function ignoringRaces(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+  }
+}
