@@ -1,6 +1,7 @@
 /** The operator dies before or after each of its writes; the next one brings everything to the same end. */
 import { describe, expect, test } from "bun:test";
-import { waitFor } from "@pko/testkit";
+import { connect } from "@pko/kube";
+import { faultProxy, waitFor } from "@pko/testkit";
 
 import type { FakeAgent } from "./fake-agent.ts";
 import { conditionsOf, dyingClient, updates, World } from "./harness.ts";
@@ -118,3 +119,26 @@ for (const story of stories) {
     }, 240_000);
   });
 }
+
+test("an operator that hears no answer to any of its first writes comes to the same end", async () => {
+  await using world = await World.make();
+  await using proxy = await faultProxy(world.namespace.server.credentials);
+  const seen = new Set<string>();
+  proxy.on(({ isWrite, method, path }) => {
+    const write = `${method} ${path}`;
+    if (!isWrite || seen.has(write)) return undefined;
+    seen.add(write);
+    return { cut: "after" };
+  });
+  const agent = await world.workspace("web");
+  agent.outputs.push({ name: "password", value: "canary", secret: true, known: true });
+  world.operator(connect(proxy.credentials));
+  const uid = await world.update("web-1");
+  await begun(agent, uid);
+  agent.finish(uid);
+  await waitFor(() => released(world), { timeoutMs: 30_000, what: "the end" });
+  expect(conditionsOf(await world.find("web-1"))).toMatchObject({ Complete: "True/Updated" });
+  expect((await world.find("web-1"))?.status?.outputs).toBe("web-1-stack-outputs");
+  expect(agent.begun).toEqual([uid]);
+  expect(seen.size).toBeGreaterThanOrEqual(3);
+});

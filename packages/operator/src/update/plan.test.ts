@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { UpdateStatus } from "@pko/api";
 
 import { planUpdate, type Plan } from "./plan.ts";
-import { statusOf } from "./status.ts";
+import { statusOf, underWayMessage } from "./status.ts";
 import {
   asking,
   at,
@@ -248,11 +248,16 @@ table("what the agent is asked", [
 ]);
 
 table("while it runs", [
-  ["it is starting", [...started, run({ state: "starting" })], progresses("Progressing")],
+  ["it is starting", [...started, withStatus(begunNow()), run({ state: "starting" })], { action: "rest" }],
   [
-    "the first progress is told at once",
+    "the first progress is told",
     [...started, run(running({ created: 2, current: { urn: "urn:x", op: "create" } }))],
     { ...progresses("Progressing"), status: { progress: { created: 2, current: "create urn:x", time: at(0) } } },
+  ],
+  [
+    "what has just begun is not told of",
+    [...started, withStatus({ ...begunNow(), startTime: at(-1_000) }), run(running({ created: 2 }))],
+    { action: "rest", afterMs: 1_000 },
   ],
   [
     "further progress is told after two seconds",
@@ -506,10 +511,15 @@ function progressAt(offsetMs: number, created: number) {
   return { time: at(offsetMs), created, updated: 0, deleted: 0, replaced: 0, unchanged: 0, failed: 0 };
 }
 
+/** As it is once the pod is on record. */
+function begunNow(): UpdateStatus {
+  return statusOf(viewOf(...started), { kind: "progressing", reason: "Progressing", message: underWayMessage });
+}
+
 /** As it is after a report of a running operation. */
 function runningStatus(progress: UpdateStatus["progress"] & object): UpdateStatus {
   const view = viewOf(...started, withStatus({ progress }));
-  return statusOf(view, { kind: "progressing", reason: "Progressing", message: "The operation is running." });
+  return statusOf(view, { kind: "progressing", reason: "Progressing", message: underWayMessage });
 }
 
 function finishedResult() {

@@ -26,7 +26,7 @@ import { operationOf } from "./operation.ts";
 import type { Ending, Outcome } from "./outcome.ts";
 import { clipped, stdoutOf, timestamp } from "./report.ts";
 import { outputsSecret, stdoutSecret } from "./secrets.ts";
-import { statusOf } from "./status.ts";
+import { statusOf, underWayMessage } from "./status.ts";
 import type { UpdateView } from "./view.ts";
 
 export type Plan =
@@ -188,7 +188,7 @@ function running(view: UpdateView): Plan | undefined {
 function planRunning(view: UpdateView, run: Run): Plan {
   switch (run.state) {
     case "starting":
-      return report(view, { kind: "progressing", reason: "Progressing", message: "The operation is being started." });
+      return report(view, underWay);
     case "running":
       return reportProgress(view, run);
     case "unreachable":
@@ -212,6 +212,8 @@ function unreachable(problem: string, sinceMs?: number): Outcome {
   return { kind: "progressing", reason: "TransientFailure", message: clipped(message, 1000) };
 }
 
+const underWay = { kind: "progressing", reason: "Progressing", message: underWayMessage } as const;
+
 const shortestReportMs = 2_000;
 const longestReportMs = 15_000;
 
@@ -222,15 +224,14 @@ function reportIntervalMs({ now, update }: UpdateView): number {
 }
 
 function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "running" }>): Plan {
-  const told = view.update.status?.progress;
-  const message = "The operation is running.";
-  const base = { kind: "progressing", reason: "Progressing", message } as const;
-  const toldMs = Date.parse(told?.time ?? "");
+  const { progress: told, startTime } = view.update.status ?? {};
+  // A short run ends before there was anything to tell.
+  const toldMs = Date.parse(told?.time ?? startTime ?? "");
   const dueInMs = Number.isNaN(toldMs) ? 0 : toldMs + reportIntervalMs(view) - view.now;
-  const latest = statusOf(view, { ...base, progress });
+  const latest = statusOf(view, { ...underWay, progress });
   const isNews = !told || !isDeepStrictEqual({ ...latest.progress, time: told.time }, told);
-  if (!isNews) return report(view, base);
-  return dueInMs <= 0 ? { action: "report", status: latest } : report(view, base, dueInMs);
+  if (!isNews) return report(view, underWay);
+  return dueInMs <= 0 ? { action: "report", status: latest } : report(view, underWay, dueInMs);
 }
 
 function workspaceUnavailable(view: UpdateView): Plan | undefined {

@@ -6,6 +6,9 @@ import type { Ending, Kept, Outcome } from "./outcome.ts";
 import { clipped, errorText, headline, progressOf, stdoutOf, summaryOf, timestamp } from "./report.ts";
 import type { UpdateView } from "./view.ts";
 
+/** The same from the beginning to the end: a word less to write. */
+export const underWayMessage = "The operation is under way.";
+
 export function statusOf(view: UpdateView, outcome: Outcome): UpdateStatus {
   return {
     observedGeneration: view.update.metadata.generation ?? 0,
@@ -80,7 +83,7 @@ function conditionsFor(outcome: Outcome): Statement[] {
     case "waiting":
       return three(outcome.reason, outcome.message, { progressing: false });
     case "intended":
-      return three("Progressing", "The operation is being started.", { progressing: true });
+      return three("Progressing", underWayMessage, { progressing: true });
     case "progressing":
       return three(outcome.reason, outcome.message, { progressing: true });
     case "ended":
