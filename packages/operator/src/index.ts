@@ -11,3 +11,6 @@ export { programController, type ProgramControllerOptions } from "./program/cont
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";
 export * from "./workspace/index.ts";
+export { gitPoller, type GitFollow, type GitLook, type GitPoller } from "./sources/git-poller.ts";
+export { gitLister, type GitSettings, type ListRefs } from "./sources/git-remote.ts";
+export type { GitCredentials } from "./sources/git-credentials.ts";

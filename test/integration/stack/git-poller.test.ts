@@ -1,0 +1,181 @@
+/** The poller against a real git server. */
+import { describe, expect, test } from "bun:test";
+import { type GitRef } from "@pko/api";
+import { manualClock, type Key } from "@pko/kube";
+import { gitLister, gitPoller, type GitCredentials, type GitFollow, type GitLook } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import { gitServer, type GitServer } from "./git-server.ts";
+
+const loopback = { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] }, inherited: process.env };
+const branch = (name: string): GitFollow["ref"] => ({ kind: "branch", name });
+
+function polling(server: GitServer, settings = loopback) {
+  const clock = manualClock();
+  const woken: Key[] = [];
+  const poller = gitPoller({ list: gitLister(settings), wake: (key) => woken.push(key), clock, random: () => 0 });
+  const follow = (changes: Partial<GitFollow> = {}): GitFollow => ({
+    url: server.url,
+    credentials: { kind: "none" },
+    ref: branch("main"),
+    everyMs: 60_000,
+    request: "1",
+    ...changes,
+  });
+  /** Advances time until there is an answer. */
+  const answer = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitLook> => {
+    if (poller.look(key, follow(changes)).kind === "pending") {
+      await clock.advance(100);
+      await waitFor(() => poller.look(key, follow(changes)).kind !== "pending", { timeoutMs: 20_000 });
+    }
+    return poller.look(key, follow(changes));
+  };
+  return { clock, woken, poller, follow, answer };
+}
+
+describe("what is found", () => {
+  test("a branch by its short or full name, a tag's commit, any other ref", async () => {
+    using server = gitServer();
+    const first = server.commit();
+    const side = server.commit("side");
+    server.git("tag", "-a", "-m", "a tag", "v1", first);
+    server.git("tag", "plain", first);
+    server.git("update-ref", "refs/pull/7/head", side);
+    const { answer } = polling(server);
+    const cases: [GitRef & GitFollow["ref"], string][] = [
+      [{ kind: "branch", name: "main" }, first],
+      [{ kind: "branch", name: "side" }, side],
+      [{ kind: "branch", name: "v1" }, first],
+      [{ kind: "tag", name: "v1" }, first],
+      [{ kind: "tag", name: "plain" }, first],
+      [{ kind: "other", name: "refs/pull/7/head" }, side],
+    ];
+    for (const [index, [ref, commit]] of cases.entries()) {
+      expect(await answer(`a/${index}`, { ref })).toEqual({ kind: "found", commit });
+    }
+  }, 30_000);
+
+  test("a new commit wakes who follows its branch, and nobody else", async () => {
+    using server = gitServer();
+    server.commit();
+    const side = server.commit("side");
+    const { clock, woken, poller, follow, answer } = polling(server);
+    await answer("a/main");
+    expect(await answer("a/side", { ref: branch("side") })).toEqual({ kind: "found", commit: side });
+    woken.length = 0;
+    const commit = server.commit();
+    await clock.advance(61_000);
+    await waitFor(() => woken.length > 0);
+    expect(woken).toEqual(["a/main"]);
+    expect(poller.look("a/main", follow())).toEqual({ kind: "found", commit });
+  }, 30_000);
+
+  test("who asks anew is answered by a look that begins after the question", async () => {
+    using server = gitServer();
+    server.commit();
+    const { answer } = polling(server);
+    await answer("a/web");
+    const commit = server.commit();
+    expect(await answer("a/web", { request: "2" })).toEqual({ kind: "found", commit });
+  }, 30_000);
+});
+
+describe("what is wrong", () => {
+  const cases: [string, Partial<GitFollow>, (server: GitServer) => void, string][] = [
+    ["no such branch", { ref: branch("gone") }, () => undefined, "branchMissing"],
+    [
+      "wrong credentials",
+      { credentials: { kind: "basic", username: "u", password: "no" } },
+      (server) => (server.credentials = "u:p"),
+      "auth",
+    ],
+    ["no credentials", {}, (server) => (server.credentials = "u:p"), "auth"],
+    ["no such repository", { url: "404" }, () => undefined, "notFound"],
+    ["a server in trouble", {}, (server) => (server.status = 503), "unreachable"],
+    ["a server that redirects", {}, (server) => (server.status = 301), "refused"],
+    ["nobody there", { url: "http://127.0.0.1:1/repo.git" }, () => undefined, "unreachable"],
+    ["a host that does not exist", { url: "https://nowhere.invalid/repo.git" }, () => undefined, "unreachable"],
+    ["a transport helper", { url: "ext::sh -c touch% /tmp/x" }, () => undefined, "refused"],
+    ["a file", { url: "file:///etc" }, () => undefined, "refused"],
+    ["an option", { url: "--upload-pack=touch" }, () => undefined, "refused"],
+    ["the metadata service", { url: "https://169.254.169.254/repo.git" }, () => undefined, "refused"],
+    ["ssh without a key", { url: "git@127.0.0.1:repo.git" }, () => undefined, "auth"],
+  ];
+  for (const [name, changes, arrange, trouble] of cases) {
+    test(`${name}: ${trouble}`, async () => {
+      using server = gitServer();
+      server.commit();
+      arrange(server);
+      const { answer } = polling(server);
+      const url = changes.url === "404" ? server.url.replace("repo", "other") : changes.url;
+      expect(await answer("a/web", { ...changes, ...(url !== undefined && { url }) })).toMatchObject({
+        kind: "failed",
+        trouble,
+      });
+    }, 30_000);
+  }
+
+  test("loopback, unless it is allowed", async () => {
+    using server = gitServer();
+    const { answer } = polling(server, { ...loopback, policy: { allowHttp: true, allowedAddresses: [] } });
+    expect(await answer("a/web")).toMatchObject({ trouble: "refused" });
+    expect(server.requests).toEqual([]);
+  }, 30_000);
+
+  test("a passing failure is no news to who has an answer; the third one is", async () => {
+    using server = gitServer();
+    const commit = server.commit();
+    const { clock, woken, poller, follow, answer } = polling(server);
+    await answer("a/web");
+    woken.length = 0;
+    server.status = 503;
+    for (let failure = 1; failure <= 3; failure++) {
+      expect(poller.look("a/web", follow())).toEqual({ kind: "found", commit });
+      const { length } = server.requests;
+      await clock.advance(61_000);
+      await waitFor(() => server.requests.length > length);
+      await Bun.sleep(100);
+    }
+    await waitFor(() => woken.length === 1);
+    expect(poller.look("a/web", follow())).toMatchObject({ kind: "failed", trouble: "unreachable" });
+    server.status = undefined;
+    await clock.advance(61_000);
+    await waitFor(() => woken.length === 2);
+    expect(poller.look("a/web", follow())).toEqual({ kind: "found", commit });
+  }, 30_000);
+});
+
+describe("one look for all", () => {
+  test("50 Stacks that follow one repository are one request", async () => {
+    using server = gitServer();
+    const commit = server.commit();
+    const { clock, woken, poller, follow } = polling(server);
+    const keys = Array.from({ length: 50 }, (_, index) => `a/${index}`);
+    for (const key of keys) expect(poller.look(key, follow())).toEqual({ kind: "pending" });
+    await clock.advance(100);
+    await waitFor(() => woken.length === 50);
+    for (const key of keys) expect(poller.look(key, follow())).toEqual({ kind: "found", commit });
+    const perLook = server.requests.length;
+    expect(server.requests.filter((path) => path.endsWith("info/refs")).length).toBe(1);
+    for (let minute = 1; minute <= 5; minute++) {
+      await clock.advance(60_000);
+      await waitFor(() => server.requests.length === perLook * (minute + 1));
+      await Bun.sleep(50);
+    }
+    expect(woken.length).toBe(50);
+    for (const key of keys) poller.forget(key);
+    await clock.advance(600_000);
+    expect(server.requests.length).toBe(perLook * 6);
+  }, 30_000);
+
+  test("other credentials are another look", async () => {
+    using server = gitServer();
+    server.credentials = "u:p";
+    const commit = server.commit();
+    const { answer } = polling(server);
+    const right: GitCredentials = { kind: "basic", username: "u", password: "p" };
+    expect(await answer("a/one", { credentials: right })).toEqual({ kind: "found", commit });
+    expect(await answer("b/one", { credentials: { ...right, password: "x" } })).toMatchObject({ trouble: "auth" });
+    expect(await answer("a/one", { credentials: right })).toEqual({ kind: "found", commit });
+  }, 30_000);
+});
