@@ -197,7 +197,8 @@ test(
         continue;
       }
       verdicts.same++;
-      expect([told, ours.body["template"] ?? ours.body]).toEqual([told, theirs.body["template"]]);
+      const got: unknown = ours.body["template"] ?? ours.body;
+      expect({ told, got }).toEqual({ told, got: theirs.body["template"] });
     }
     expect(verdicts.same).toBeGreaterThan(200);
   },

@@ -69,6 +69,7 @@ const checks: readonly Check[] = [
   referencesMissing,
   aboutToRoll,
   objectsDiffer,
+  objectsNotSeen,
   outdatedPodStuck,
   podNotThere,
   podOutdated,
@@ -209,6 +210,12 @@ function objectsDiffer(view: WorkspaceView): Plan | undefined {
 function certificateStep({ workspace, inputs }: WorkspaceView): Step[] {
   if (!inputs?.certificate) return [];
   return [{ kind: "writeCertificate", secret: buildCertificateSecret(workspace, inputs.certificate) }];
+}
+
+/** Until its controller has looked at the StatefulSet, nobody can tell whether the pod stays. */
+function objectsNotSeen({ statefulSet, pod }: WorkspaceView): Plan | undefined {
+  if (!statefulSet || statefulSet.updateRevision !== undefined || !pod || pod.isDeleting) return undefined;
+  return report({ kind: "rolling", message: "the pod is being replaced" }, pauses.safety);
 }
 
 /** A StatefulSet may wait for ever for a broken pod of an old template before it makes the one that would work. */

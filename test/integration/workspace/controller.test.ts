@@ -1,0 +1,308 @@
+import { expect, test } from "bun:test";
+
+import { builtin, isNotFound } from "@pko/kube";
+import { programs, workspaces } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import { complete, patience, prepared, running, Stage } from "./harness.ts";
+
+const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
+
+test(
+  "a workspace gets its objects, its pod is prepared, and it is ready",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.create("web", spec);
+    await stage.becomes("web", "WaitingForReplicas");
+    const set = await stage.statefulSet("web");
+    const service = await stage.client.get(builtin.services, stage.at("web-workspace"));
+    const secret = await stage.client.get(builtin.secrets, stage.at("web-workspace-tls"));
+    const { uid } = (await stage.workspace("web")).metadata;
+    for (const owned of [set, service, secret]) {
+      expect(owned.metadata.ownerReferences).toMatchObject([{ kind: "Workspace", name: "web", uid, controller: true }]);
+    }
+    expect(service.spec).toMatchObject({ clusterIP: "None", ports: [{ port: 50051 }] });
+    expect(Object.keys(secret.data ?? {}).toSorted()).toEqual(["ca.crt", "tls.crt", "tls.key"]);
+    expect(set.spec).toMatchObject({ replicas: 1, serviceName: "web-workspace", podManagementPolicy: "Parallel" });
+
+    await stage.playPod("web", running(1));
+    const workspace = await stage.becomes("web", "Succeeded");
+    expect(workspace.status).toMatchObject({ address: "10.1.0.1:50051", pulumiVersion: "3.259.0" });
+    expect(stage.agents.asked).toMatchObject([
+      { request: { source: { kind: "local", dir: "/app" }, stack: { name: "dev", create: true, config: [] } } },
+    ]);
+    expect(await stage.eventReasons()).toContain("Initialized");
+  },
+  patience,
+);
+
+test(
+  "a workspace that is ready is left in peace: no write follows",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    const before = [await stage.workspace("web"), await stage.statefulSet("web")];
+    for (let look = 0; look < 5; look++) {
+      stage.look("web");
+      await Bun.sleep(100);
+    }
+    expect([await stage.workspace("web"), await stage.statefulSet("web")]).toEqual(before as never);
+  },
+  patience,
+);
+
+test(
+  "new configuration is prepared in the same pod; a new image replaces it",
+  async () => {
+    await using stage = await Stage.open();
+    const { generation } = (await stage.ready("web", spec)).metadata;
+    const set = await stage.statefulSet("web");
+    await stage.change("web", { stacks: [{ name: "dev", create: true, config: [{ key: "a", value: "1" }] }] });
+    await waitFor(() => stage.agents.asked.length === 2);
+    const workspace = await stage.becomes("web", "Succeeded");
+    expect(workspace.status?.observedGeneration).toBe((generation ?? 0) + 1);
+    expect((await stage.statefulSet("web")).metadata.generation).toBe(set.metadata.generation);
+
+    await stage.change("web", { image: "mine:2" });
+    await stage.becomes("web", "RollingUpdate");
+    expect((await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image).toBe("mine:2");
+    await stage.playPod("web");
+    await stage.becomes("web", "Succeeded");
+  },
+  patience,
+);
+
+test(
+  "a Secret that the pod reads is waited for, and replaces the pod when it changes; one that signs in does not",
+  async () => {
+    await using stage = await Stage.open();
+    const reading = { env: [{ name: "T", valueFrom: { secretKeyRef: { name: "token", key: "t" } } }] };
+    const auth = { token: { name: "git", key: "token" } };
+    const git = { url: "https://example.com/r", ref: "a".repeat(40), auth };
+    await stage.create("web", { ...reading, git, stacks: spec.stacks });
+    await stage.becomes("web", "InitializationFailed", 'Secret "git", which signs in');
+    const secret = async (name: string, data: Record<string, string>): Promise<void> => {
+      const body = { apiVersion: "v1", kind: "Secret", metadata: stage.at(name), stringData: data };
+      await stage.client.apply(builtin.secrets, body, { fieldManager: "test" });
+      stage.look("web");
+    };
+    await secret("git", { token: "g1" });
+    await stage.becomes("web", "WaitingForReplicas", 'Secret "token" does not exist; the variable T');
+    await secret("token", { t: "1", other: "x" });
+    await stage.becomes("web", "WaitingForReplicas", "being made");
+    await stage.playPod("web");
+    await stage.becomes("web", "Succeeded");
+    const { generation } = (await stage.statefulSet("web")).metadata;
+
+    await secret("git", { token: "g2" });
+    await waitFor(() => stage.agents.asked.length === 2);
+    await secret("token", { t: "1", other: "y" });
+    await Bun.sleep(300);
+    expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
+
+    await secret("token", { t: "2", other: "y" });
+    await stage.becomes("web", "RollingUpdate");
+    expect((await stage.statefulSet("web")).metadata.generation).toBe((generation ?? 0) + 1);
+    const text = JSON.stringify([await stage.statefulSet("web"), await stage.workspace("web")]);
+    expect(text).not.toContain("g2");
+  },
+  patience,
+);
+
+test(
+  "an idle workspace sleeps, and an Update wakes it",
+  async () => {
+    await using stage = await Stage.open({ idleTimeoutMs: 1500 });
+    await stage.ready("web", spec);
+    const asleep = await stage.becomes("web", "Succeeded", "asleep");
+    expect(asleep.status?.address).toBeUndefined();
+    await waitFor(async () => (await stage.statefulSet("web")).spec?.replicas === 0);
+    await stage.removePod("web");
+    expect(stage.agents.forgotten).toBeGreaterThan(0);
+
+    await stage.createUpdate("first", "web");
+    await stage.becomes("web", "WaitingForReplicas");
+    expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
+    await stage.playPod("web", running(7));
+    const awake = await stage.becomes("web", "Succeeded", "prepared");
+    expect(awake.status?.address).toBe("10.1.0.7:50051");
+    await Bun.sleep(2500);
+    expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
+    await stage.setUpdate("first", { ...complete, endTime: new Date().toISOString() });
+    await stage.becomes("web", "Succeeded", "asleep");
+    await waitFor(async () => (await stage.statefulSet("web")).spec?.replicas === 0);
+  },
+  patience,
+);
+
+test(
+  "the pod is not replaced under a run, but after it",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    const pod = await stage.client.get(builtin.pods, stage.at("web-workspace-0"));
+    await stage.createUpdate("run", "web");
+    await stage.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
+    await Bun.sleep(200);
+    await stage.change("web", { image: "mine:2" });
+    const held = await stage.becomes("web", "RollingUpdate", "waits for the end of the update run");
+    expect(held.status?.address).toBeDefined();
+    expect((await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image).not.toBe("mine:2");
+    await stage.setUpdate("run", complete);
+    await waitFor(async () => (await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image === "mine:2");
+  },
+  patience,
+);
+
+test(
+  "what the API server refuses is told in its own words, and mended by a better spec",
+  async () => {
+    await using stage = await Stage.open();
+    const bad = { spec: { containers: [{ name: "pulumi", resources: { limits: { cpu: "50m" } } }] } };
+    await stage.create("web", { ...spec, podTemplate: bad });
+    const told = await stage.becomes("web", "InitializationFailed", "must be less than or equal to cpu limit");
+    expect(told.status?.conditions?.map(({ type, status }) => [type, status])).toEqual([
+      ["Ready", "False"],
+      ["Stalled", "True"],
+    ]);
+    await stage.change("web", { podTemplate: { spec: { containers: [{ name: "pulumi", imagee: "x" }] } } });
+    await stage.becomes("web", "InitializationFailed", 'unknown field "spec.containers[0].imagee"');
+    await stage.change("web", { podTemplate: { spec: { hostNetwork: true, containers: null } } });
+    await stage.becomes("web", "InitializationFailed", "spec.podTemplate.spec.hostNetwork is true");
+    await stage.change("web", { podTemplate: null });
+    await stage.becomes("web", "WaitingForReplicas");
+  },
+  patience,
+);
+
+test(
+  "a pod that never gets up is explained, and replaced by a better template",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.create("web", { ...spec, image: "nowhere:1" });
+    await stage.becomes("web", "WaitingForReplicas");
+    const waiting = { reason: "ImagePullBackOff", message: 'Back-off pulling image "nowhere:1"' };
+    const status = {
+      name: "pulumi",
+      image: "nowhere:1",
+      imageID: "",
+      ready: false,
+      restartCount: 0,
+      state: { waiting },
+    };
+    const stuck = await stage.playPod("web", { phase: "Pending", containerStatuses: [status] });
+    await stage.becomes("web", "WaitingForReplicas", "the image nowhere:1 cannot be pulled: Back-off");
+
+    await stage.change("web", { image: "somewhere:1" });
+    await stage.becomes("web", "RollingUpdate");
+    const set = await stage.statefulSet("web");
+    await stage.client.patch(builtin.statefulSets, stage.at("web-workspace"), {
+      patch: {
+        type: "merge",
+        body: { status: { observedGeneration: set.metadata.generation, replicas: 1, updateRevision: "better" } },
+      },
+      subresource: "status",
+    });
+    await waitFor(async () => {
+      const pod = await stage.client.find(builtin.pods, stage.at("web-workspace-0"));
+      return pod?.metadata.uid !== stuck.metadata.uid || pod?.metadata.deletionTimestamp !== undefined;
+    });
+  },
+  patience,
+);
+
+test(
+  "a Program is prepared as a project; a new generation is prepared in the same pod",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.create("web", { program: { name: "web", generation: 1 }, stacks: spec.stacks });
+    await stage.becomes("web", "InitializationFailed", 'Program "web" does not exist');
+    const { apiVersion, kind } = programs;
+    const program = { resources: { a: { type: "pulumi:index:Stash", properties: { input: 1 } } } };
+    await stage.client.create(programs, { apiVersion, kind, metadata: stage.at("web"), program });
+    await stage.becomes("web", "WaitingForReplicas");
+    await stage.playPod("web");
+    await stage.becomes("web", "Succeeded");
+    const { source } = stage.agents.asked[0]?.request ?? {};
+    expect(source).toMatchObject({ kind: "files", revision: "1" });
+    expect(JSON.stringify(source)).toContain("name: web\\nruntime: yaml\\nresources:");
+  },
+  patience,
+);
+
+test(
+  "a preparation that fails is told, tried again, and forgotten when it succeeds",
+  async () => {
+    await using stage = await Stage.open();
+    const lines = ["npm ERR! 404"];
+    const failure = { phase: "install", reason: "installFailed", message: "npm failed", lines } as const;
+    stage.agents.answer = { state: "done", result: { ok: false, failure } };
+    await stage.create("web", spec);
+    await stage.becomes("web", "WaitingForReplicas");
+    await stage.playPod("web");
+    await stage.becomes("web", "InstallationFailed", "npm failed\nnpm ERR! 404");
+    expect(await stage.eventReasons()).toContain("InstallationFailure");
+    stage.agents.answer = { state: "running", phase: "install" };
+    stage.look("web");
+    await Bun.sleep(200);
+    await stage.becomes("web", "InstallationFailed");
+    stage.agents.answer = { state: "done", result: prepared };
+    stage.look("web");
+    await stage.becomes("web", "Succeeded");
+  },
+  patience,
+);
+
+test(
+  "a StatefulSet of another make is replaced where it cannot be changed",
+  async () => {
+    await using stage = await Stage.open();
+    const labels = { app: "old" };
+    await stage.client.create(builtin.statefulSets, {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata: stage.at("web-workspace"),
+      spec: {
+        serviceName: "old",
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: "a", image: "b" }] } },
+      },
+    });
+    await stage.create("web", spec);
+    // No controller empties it here: what the garbage collector does is done for it.
+    await waitFor(async () => {
+      const { metadata } = await stage.statefulSet("web");
+      if (!metadata.deletionTimestamp) return false;
+      const patch = { type: "merge", body: { metadata: { finalizers: null } } } as const;
+      await stage.client.patch(builtin.statefulSets, stage.at("web-workspace"), { patch });
+      return true;
+    });
+    await waitFor(async () => (await stage.statefulSet("web")).spec?.serviceName === "web-workspace");
+  },
+  patience,
+);
+
+test(
+  "in a namespace that enforces the restricted standard the objects are accepted and the pod is let in",
+  async () => {
+    await using stage = await Stage.open({}, { "pod-security.kubernetes.io/enforce": "restricted" });
+    const podTemplate = { spec: { initContainers: [{ name: "mine", image: "busybox" }] } };
+    await stage.ready("web", { ...spec, podTemplate });
+  },
+  patience,
+);
+
+test(
+  "a deleted workspace is no one's business",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    await stage.client.delete(workspaces, stage.at("web"));
+    await waitFor(async () => (await stage.client.find(workspaces, stage.at("web"))) === undefined);
+    await Bun.sleep(100);
+    expect(stage.agents.forgotten).toBeGreaterThan(0);
+    const read = stage.workspace("web");
+    expect(await read.catch((error: unknown) => isNotFound(error))).toBe(true);
+  },
+  patience,
+);

@@ -1,0 +1,251 @@
+/** The Workspace controller on a real API server, with a played kubelet and played agents. */
+import { statefulSetNameOf, type Update, type Workspace, type WorkspaceSpec } from "@pko/api";
+import { builtin, eventRecorder, manager, reflector, type Client, type Known, type ObjectRef } from "@pko/kube";
+import {
+  authority,
+  podIndexers,
+  programs,
+  updateIndexers,
+  updates,
+  workspaceController,
+  workspaces,
+  type AgentPod,
+  type Preparation,
+  type Preparations,
+  type WorkspaceSettings,
+} from "@pko/operator";
+import type { PrepareRequest, PrepareResult } from "@pko/rpc";
+import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
+import { expect } from "bun:test";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { apiServerWithApi } from "../api/install.ts";
+
+export const patience = 60_000;
+
+export const prepared: PrepareResult = {
+  ok: true,
+  prepared: {
+    revision: "r",
+    stack: "dev",
+    project: { name: "p", runtime: "yaml" },
+    pulumiVersion: "3.259.0",
+    changed: { source: true, dependencies: false, stack: true, config: true },
+    timings: { source: 1, install: 1, stack: 1, config: 1 },
+  },
+};
+
+/** Agents that answer what the test says. */
+export class PlayedAgents implements Preparations {
+  readonly asked: { readonly pod: AgentPod; readonly request: PrepareRequest }[] = [];
+  answer: Preparation = { state: "done", result: prepared };
+  retries = 0;
+  forgotten = 0;
+
+  ensure(pod: AgentPod, request: PrepareRequest): Preparation {
+    const last = this.asked.at(-1);
+    if (!last || !Bun.deepEquals({ pod, request }, last)) this.asked.push({ pod, request });
+    return this.answer;
+  }
+
+  retry(): void {
+    this.retries++;
+  }
+
+  forget(): void {
+    this.forgotten++;
+  }
+}
+
+export class Stage implements AsyncDisposable {
+  readonly place: TestNamespace;
+  readonly agents = new PlayedAgents();
+  readonly #stop = new AbortController();
+  readonly #run: Promise<unknown>;
+  readonly #events: ReturnType<typeof eventRecorder>;
+  #pods = 0;
+
+  static async open(settings: Partial<WorkspaceSettings> = {}, labels: Record<string, string> = {}): Promise<Stage> {
+    const server = await apiServerWithApi();
+    const place = await testNamespace({ server, labels });
+    const metadata = { name: "default", namespace: place.name };
+    await place.client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
+    return new Stage(place, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings });
+  }
+
+  private constructor(place: TestNamespace, settings: WorkspaceSettings) {
+    this.place = place;
+    const { client, name: namespace } = place;
+    const scope = { namespaces: [namespace] };
+    const reflectors = {
+      workspaces: reflector(client, workspaces, scope),
+      updates: reflector(client, updates, { ...scope, indexers: updateIndexers }),
+      statefulSets: reflector(client, builtin.statefulSets, scope),
+      pods: reflector(client, builtin.pods, { ...scope, indexers: podIndexers }),
+      programs: reflector(client, programs, scope),
+    };
+    this.#events = eventRecorder({ client, component: "test" });
+    const controller = workspaceController({
+      client,
+      reflectors,
+      authority: authority({ client, namespace }),
+      preparations: this.agents,
+      events: this.#events,
+      settings,
+    });
+    this.look = (name) => controller.enqueue(`${namespace}/${name}`);
+    this.#run = manager({ reflectors, controllers: [controller] }).run(this.#stop.signal);
+  }
+
+  readonly look: (name: string) => void;
+
+  get client(): Client {
+    return this.place.client;
+  }
+
+  at(name: string): ObjectRef {
+    return { namespace: this.place.name, name };
+  }
+
+  async create(name: string, spec: WorkspaceSpec): Promise<void> {
+    const { apiVersion, kind } = workspaces;
+    await this.client.create(workspaces, { apiVersion, kind, metadata: this.at(name), spec });
+  }
+
+  async change(name: string, spec: object): Promise<void> {
+    await this.client.patch(workspaces, this.at(name), { patch: { type: "merge", body: { spec } } });
+  }
+
+  async workspace(name: string): Promise<Workspace> {
+    const workspace = await this.client.get(workspaces, this.at(name));
+    checkStatus(workspace);
+    return workspace;
+  }
+
+  async statefulSet(name: string): Promise<Known<StatefulSet>> {
+    return await this.client.get(builtin.statefulSets, this.at(statefulSetNameOf(name)));
+  }
+
+  /** Waits until the condition Ready has this reason and its message these words. */
+  async becomes(name: string, reason: string, words = ""): Promise<Workspace> {
+    let last: unknown;
+    try {
+      return await waitFor(
+        async () => {
+          const workspace = await this.workspace(name);
+          last = workspace.status;
+          const ready = workspace.status?.conditions?.find(({ type }) => type === "Ready");
+          const isSeen = workspace.status?.observedGeneration === workspace.metadata.generation;
+          return isSeen && ready?.reason === reason && ready.message.includes(words) && workspace;
+        },
+        { timeoutMs: 15_000, what: `${name} to be ${reason} ${words}` },
+      );
+    } catch (error) {
+      throw new Error(`it is ${JSON.stringify(last)}`, { cause: error });
+    }
+  }
+
+  /** What the StatefulSet's controller does: a pod of the present template. */
+  async playPod(name: string, status: Pod["status"] = running(++this.#pods)): Promise<Known<Pod>> {
+    const ref = this.at(`${statefulSetNameOf(name)}-0`);
+    await this.client.delete(builtin.pods, ref, { gracePeriodSeconds: 0 }).catch(() => undefined);
+    const set = await waitFor(async () => await this.statefulSet(name));
+    const { template } = set.spec ?? {};
+    const revision = `revision-${set.metadata.generation}`;
+    await this.#playRevision(set, revision);
+    const labels = { ...template?.metadata?.labels, "controller-revision-hash": revision };
+    await this.client.create(builtin.pods, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { ...ref, labels },
+      ...(template?.spec && { spec: template.spec }),
+    });
+    return await this.setPod(name, status);
+  }
+
+  async #playRevision(set: Known<StatefulSet>, updateRevision: string): Promise<void> {
+    const status = { observedGeneration: set.metadata.generation, replicas: 1, updateRevision };
+    const ref = this.at(set.metadata.name ?? "");
+    await this.client.patch(builtin.statefulSets, ref, {
+      patch: { type: "merge", body: { status } },
+      subresource: "status",
+    });
+  }
+
+  async setPod(name: string, status: Pod["status"]): Promise<Known<Pod>> {
+    return await this.client.patch(builtin.pods, this.at(`${statefulSetNameOf(name)}-0`), {
+      patch: { type: "merge", body: { status } },
+      subresource: "status",
+    });
+  }
+
+  async removePod(name: string): Promise<void> {
+    await this.client.delete(builtin.pods, this.at(`${statefulSetNameOf(name)}-0`), { gracePeriodSeconds: 0 });
+  }
+
+  async createUpdate(name: string, workspaceName: string): Promise<void> {
+    const { apiVersion, kind } = updates;
+    const spec = { workspaceName, stackName: "dev", type: "up" };
+    await this.client.create(updates, { apiVersion, kind, metadata: this.at(name), spec });
+  }
+
+  async setUpdate(name: string, status: Update["status"]): Promise<void> {
+    await this.client.patch(updates, this.at(name), {
+      patch: { type: "merge", body: { status } },
+      subresource: "status",
+    });
+  }
+
+  async eventReasons(): Promise<string[]> {
+    await this.#events.flush();
+    const { items } = await this.client.list(builtin.events, { namespace: this.place.name });
+    return items.map(({ reason = "" }) => reason);
+  }
+
+  /** Brings a workspace to readiness. */
+  async ready(name: string, spec: WorkspaceSpec): Promise<Workspace> {
+    await this.create(name, spec);
+    await this.becomes(name, "WaitingForReplicas");
+    await this.playPod(name);
+    return await this.becomes(name, "Succeeded");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    expect(await this.#run).toBe("clean");
+    await this.place.remove();
+  }
+}
+
+export function running(number: number): NonNullable<Pod["status"]> {
+  const startedAt = new Date().toISOString().replace(/\.\d+/, "");
+  return {
+    phase: "Running",
+    podIP: `10.1.0.${number}`,
+    podIPs: [{ ip: `10.1.0.${number}` }],
+    containerStatuses: [
+      {
+        name: "pulumi",
+        image: "i",
+        imageID: "i",
+        ready: true,
+        restartCount: 0,
+        state: { running: { startedAt } },
+      },
+    ],
+  };
+}
+
+export const complete: NonNullable<Update["status"]> = {
+  endTime: "2030-01-01T00:00:00Z",
+  conditions: [
+    {
+      type: "Complete",
+      status: "True",
+      reason: "Complete",
+      message: "it has ended",
+      lastTransitionTime: "2030-01-01T00:00:00Z",
+    },
+  ],
+};

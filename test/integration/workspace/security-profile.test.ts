@@ -1,0 +1,140 @@
+import { expect, test } from "bun:test";
+
+import { normaliseWorkspace, securityProfiles, type NormalWorkspace } from "@pko/api";
+import { ApiError, builtin } from "@pko/kube";
+import { testNamespace, type TestNamespace } from "@pko/testkit";
+import type { PodTemplateSpec } from "kubernetes-types/core/v1";
+
+import { buildPodTemplate } from "../../../packages/operator/src/workspace/build-pod.ts";
+import { podFor } from "../../../packages/operator/src/workspace/observe.ts";
+import { enforceProfile } from "../../../packages/operator/src/workspace/security-profile.ts";
+import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/workspace/strategic-merge.ts";
+import type { JsonMap } from "../../../packages/operator/src/workspace/strategic-merge.ts";
+import { randomFrom } from "./raw.ts";
+
+const patience = 120_000;
+const settings = { agentImage: "agent:1", idleTimeoutMs: 0 };
+
+function workspace(namespace: string, spec: object): NormalWorkspace {
+  const normal = normaliseWorkspace({ metadata: { name: "web", namespace }, spec });
+  if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
+  return normal.value;
+}
+
+async function confinedNamespace(profile: string): Promise<TestNamespace> {
+  const place = await testNamespace({ labels: { "pod-security.kubernetes.io/enforce": profile } });
+  const metadata = { name: "default", namespace: place.name };
+  await place.client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
+  return place;
+}
+
+/** The API server's verdict: undefined when it takes the pod. */
+async function admitted(place: TestNamespace, template: PodTemplateSpec): Promise<string | undefined> {
+  try {
+    const pod = podFor(workspace(place.name, {}), template);
+    await place.client.create(builtin.pods, pod, { dryRun: true, fieldValidation: "Strict" });
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError) return error.explanation;
+    throw error;
+  }
+}
+
+for (const securityProfile of securityProfiles) {
+  test(`a plain workspace is let in where ${securityProfile} is enforced`, async () => {
+    await using place = await confinedNamespace(securityProfile);
+    const built = buildPodTemplate(workspace(place.name, { securityProfile }), settings);
+    expect(built.ok && (await admitted(place, built.template))).toBeUndefined();
+  });
+
+  test(
+    `random templates are judged as Pod Security judges them: ${securityProfile}`,
+    async () => {
+      await using place = await confinedNamespace(securityProfile);
+      const verdicts = { good: 0, bad: 0 };
+      for (let seed = 1; seed <= 150; seed++) {
+        const podTemplate = { spec: randomSecurity(randomFrom(seed)) };
+        const told = JSON.stringify({ seed, podTemplate });
+        const built = buildPodTemplate(workspace(place.name, { securityProfile, podTemplate }), settings);
+        if (built.ok) {
+          verdicts.good++;
+          expect([told, await admitted(place, built.template)]).toEqual([told, undefined]);
+        } else {
+          verdicts.bad++;
+          const { template } = enforceProfile(unenforced(place.name, podTemplate), securityProfile);
+          expect([told, built.problems, await admitted(place, template)]).toEqual([
+            told,
+            built.problems,
+            expect.stringMatching(/violates PodSecurity|cannot set `allowPrivilegeEscalation`/),
+          ]);
+        }
+      }
+      expect(Math.min(verdicts.good, verdicts.bad)).toBeGreaterThan(10);
+    },
+    patience,
+  );
+}
+
+/** What a template alone would make. */
+function unenforced(namespace: string, podTemplate: { readonly spec: object }): PodTemplateSpec {
+  const plain = buildPodTemplate(workspace(namespace, { securityProfile: "baseline" }), settings);
+  if (!plain.ok) throw new Error("the plain template is sound");
+  return strategicMerge(plain.template as unknown as JsonMap, podTemplate as unknown as JsonMap, podTemplateSchema);
+}
+
+function randomSecurity(random: () => number): object {
+  const maybe = (chance: number, part: object): object => (random() < chance ? part : {});
+  const pick = <T>(...values: readonly [T, ...T[]]): T => values[Math.floor(random() * values.length)] ?? values[0];
+  const context = (): object => ({
+    ...maybe(0.2, { runAsNonRoot: pick(true, true, false) }),
+    ...maybe(0.2, { runAsUser: pick(0, 1000, 2000) }),
+    ...maybe(0.2, { seccompProfile: { type: pick("RuntimeDefault", "RuntimeDefault", "Unconfined") } }),
+    ...maybe(0.1, {
+      seLinuxOptions: pick<object>({ type: "container_t" }, { type: "spc_t" }, { user: "u" }, { level: "s0" }),
+    }),
+    ...maybe(0.1, { appArmorProfile: { type: pick("RuntimeDefault", "Unconfined") } }),
+  });
+  const container = (name: string): object => ({
+    name,
+    image: "busybox",
+    securityContext: {
+      ...context(),
+      ...maybe(0.1, { privileged: pick(true, false) }),
+      ...maybe(0.1, { allowPrivilegeEscalation: pick(true, false) }),
+      ...maybe(0.2, {
+        capabilities: pick<object>(
+          { drop: ["KILL"] },
+          { add: ["NET_BIND_SERVICE"] },
+          { add: ["CHOWN"] },
+          { add: ["SYS_ADMIN"] },
+        ),
+      }),
+      ...maybe(0.05, { readOnlyRootFilesystem: true }),
+    },
+    ...maybe(0.1, { ports: [{ containerPort: 80, ...maybe(0.5, { hostPort: 80 }) }] }),
+  });
+  const isHost = random() < 0.05;
+  return {
+    ...maybe(0.5, {
+      securityContext: {
+        ...context(),
+        ...maybe(0.1, { sysctls: [{ name: pick("net.ipv4.tcp_syncookies", "kernel.msgmax"), value: "1" }] }),
+      },
+    }),
+    ...(isHost ? { [pick("hostPID", "hostIPC")]: true } : {}),
+    ...maybe(0.6, { containers: [container("pulumi"), ...(random() < 0.5 ? [container("side")] : [])] }),
+    ...maybe(0.2, {
+      volumes: [
+        {
+          name: "extra",
+          ...pick<object>(
+            { hostPath: { path: "/" } },
+            { emptyDir: {} },
+            { nfs: { server: "s", path: "/" } },
+            { configMap: { name: "c" } },
+          ),
+        },
+      ],
+    }),
+  };
+}
