@@ -1,5 +1,5 @@
 /** A process with an alarm, for kernel-alarm.test.ts. Says what it does, so that the test knows when to freeze it. */
-import { kernelAlarm } from "../src/kernel-alarm.ts";
+import { kernelAlarm } from "../src/leader/kernel-alarm.ts";
 
 const alarm = kernelAlarm();
 if (!alarm) throw new Error("no alarm here");

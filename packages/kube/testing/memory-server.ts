@@ -1,11 +1,11 @@
 /** An API server in memory that can misbehave, on a manual clock: for the reflector's tests. It knows config maps alone. */
 import type { ConfigMap as ConfigMapFields } from "kubernetes-types/core/v1";
 
-import type { Known } from "../src/builtin.ts";
-import type { Client, ListOptions, ObjectList, WatchEvent, WatchOptions } from "../src/client.ts";
+import type { Known } from "../src/client/builtin.ts";
+import type { Client, ListOptions, ObjectList, WatchEvent, WatchOptions } from "../src/client/client.ts";
 import { sleep } from "../src/clock.ts";
-import { ApiError, ConnectionError } from "../src/errors.ts";
-import { trusted } from "../src/json.ts";
+import { ApiError, ConnectionError } from "../src/client/errors.ts";
+import { trusted } from "../src/client/json.ts";
 import type { ManualClock } from "../src/manual-clock.ts";
 import { parseKey, type Key, type KubeObject, type Resource } from "../src/resource.ts";
 

@@ -1,7 +1,7 @@
 /** A reflector that a test fills by hand. */
-import { IndexedStore } from "../src/indexed-store.ts";
+import { IndexedStore } from "../src/store/indexed-store.ts";
 import type { KubeObject } from "../src/resource.ts";
-import type { Reflector } from "../src/store.ts";
+import type { Reflector } from "../src/store/store.ts";
 
 export interface TestReflector extends Reflector<KubeObject> {
   readonly store: IndexedStore<KubeObject>;

@@ -30,7 +30,7 @@ export type ConfigMap = Known<ConfigMapFields>;
 
 /**
  * About a twentieth of the production times, so a minute becomes three seconds. That the production times bound
- * recovery below a minute is shown on a manual clock, in packages/kube/src/reflector.test.ts.
+ * recovery below a minute is shown on a manual clock, in packages/kube/src/store/reflector.test.ts.
  */
 export const quickTiming = {
   watchMinMs: 1000,

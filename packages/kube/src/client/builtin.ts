@@ -1,0 +1,32 @@
+/** The built-in kinds that controllers of any kind meet. */
+import type { Deployment, StatefulSet } from "kubernetes-types/apps/v1";
+import type { Lease } from "kubernetes-types/coordination/v1";
+import type { ConfigMap, Namespace, Pod, Secret, Service, ServiceAccount } from "kubernetes-types/core/v1";
+import type { Event } from "kubernetes-types/events/v1";
+
+import { resource, type KubeObject, type Resource } from "../resource.ts";
+
+/** A type of kubernetes-types with the identity that every object of the API server has. */
+export type Known<T> = Omit<T, keyof KubeObject> & KubeObject;
+
+function namespaced<T>(apiVersion: string, kind: string, plural: string): Resource<Known<T>> {
+  return resource<Known<T>>({ apiVersion, kind, plural, namespaced: true });
+}
+
+export const builtin = {
+  namespaces: resource<Known<Namespace>>({
+    apiVersion: "v1",
+    kind: "Namespace",
+    plural: "namespaces",
+    namespaced: false,
+  }),
+  configMaps: namespaced<ConfigMap>("v1", "ConfigMap", "configmaps"),
+  secrets: namespaced<Secret>("v1", "Secret", "secrets"),
+  pods: namespaced<Pod>("v1", "Pod", "pods"),
+  services: namespaced<Service>("v1", "Service", "services"),
+  serviceAccounts: namespaced<ServiceAccount>("v1", "ServiceAccount", "serviceaccounts"),
+  statefulSets: namespaced<StatefulSet>("apps/v1", "StatefulSet", "statefulsets"),
+  deployments: namespaced<Deployment>("apps/v1", "Deployment", "deployments"),
+  leases: namespaced<Lease>("coordination.k8s.io/v1", "Lease", "leases"),
+  events: namespaced<Event>("events.k8s.io/v1", "Event", "events"),
+} as const;

@@ -1,0 +1,125 @@
+/** A client that speaks HTTPS to an API server. */
+import type { Client, WatchEvent, WatchOptions } from "./client.ts";
+import { systemClock, type Clock } from "../clock.ts";
+import type { Credentials } from "./credentials.ts";
+import { isNotFound } from "./errors.ts";
+import { fetchTransport, type Transport } from "./http.ts";
+import { parseJson, trusted } from "./json.ts";
+import { listAll } from "./list.ts";
+import { acceptedType, collectionPath, objectPath } from "./paths.ts";
+import { describe, explain, open, send, type Call, type RequestSettings } from "./request.ts";
+import type { KubeObject, Resource } from "../resource.ts";
+import { createToken, podLogs } from "./subresources.ts";
+import { parseWatchEvent, readLines } from "./watch.ts";
+import { applyCall, createCall, deleteCall, patchCall } from "./writes.ts";
+
+export interface ConnectOptions {
+  readonly userAgent?: string;
+  /** For a call with all its attempts. */
+  readonly timeoutMs?: number;
+  /** For one attempt of a call. */
+  readonly attemptTimeoutMs?: number;
+  readonly attempts?: number;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly transport?: Transport;
+}
+
+export function connect(credentials: Credentials, options: ConnectOptions = {}): Client {
+  const settings: RequestSettings = {
+    credentials,
+    transport: options.transport ?? fetchTransport,
+    clock: options.clock ?? systemClock,
+    userAgent: options.userAgent ?? "kube",
+    timeoutMs: options.timeoutMs ?? 30_000,
+    attemptTimeoutMs: options.attemptTimeoutMs ?? 10_000,
+    retry: { attempts: options.attempts ?? 5, baseMs: 100, maxMs: 5000, random: options.random ?? Math.random },
+  };
+  return { ...readers(settings), ...writers(settings), ...others(settings) };
+}
+
+type Readers = Pick<Client, "get" | "find" | "list" | "watch">;
+
+function readers(settings: RequestSettings): Readers {
+  const get: Client["get"] = async (resource, ref, options) =>
+    object(settings, {
+      method: "GET",
+      path: objectPath(resource, ref),
+      accept: acceptedType(resource, "object"),
+      repeatable: true,
+      options,
+    });
+  return {
+    get,
+    async find(resource, ref, options) {
+      try {
+        return await get(resource, ref, options);
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    },
+    list: async (resource, options) => listAll(settings, resource, options),
+    watch: (resource, options) => watch(settings, resource, options),
+  };
+}
+
+async function* watch<T extends KubeObject>(
+  settings: RequestSettings,
+  resource: Resource<T>,
+  options: WatchOptions,
+): AsyncGenerator<WatchEvent<T>> {
+  const call: Call = {
+    method: "GET",
+    path: collectionPath(resource, options.namespace),
+    query: {
+      watch: true,
+      allowWatchBookmarks: true,
+      resourceVersion: options.resourceVersion,
+      labelSelector: options.labelSelector,
+      fieldSelector: options.fieldSelector,
+      timeoutSeconds: options.serverTimeoutSeconds,
+    },
+    accept: acceptedType(resource, "object"),
+    repeatable: true,
+    options,
+  };
+  const stream = await open(settings, call);
+  try {
+    for await (const line of readLines(stream.body)) {
+      const event = parseWatchEvent<T>(describe(call), line);
+      if (event) yield event;
+    }
+  } catch (error) {
+    throw explain(call, error);
+  } finally {
+    stream.close();
+  }
+}
+
+type Writers = Pick<Client, "create" | "apply" | "patch" | "delete">;
+
+function writers(settings: RequestSettings): Writers {
+  return {
+    create: async (resource, body, options) => object(settings, createCall(resource, body, options)),
+    apply: async (resource, body, options) => object(settings, applyCall(resource, body, options)),
+    patch: async (resource, ref, change) => object(settings, patchCall(resource, ref, change)),
+    async delete(resource, ref, options) {
+      await send(settings, deleteCall(resource, ref, options));
+    },
+  };
+}
+
+type Others = Pick<Client, "createToken" | "podLogs">;
+
+function others(settings: RequestSettings): Others {
+  return {
+    createToken: async (serviceAccount, request) => createToken(settings, serviceAccount, request),
+    podLogs: async (pod, options) => podLogs(settings, pod, options),
+  };
+}
+
+/** The object that a call answers with. */
+async function object<T extends KubeObject>(settings: RequestSettings, call: Call): Promise<T> {
+  return trusted<T>(parseJson(await send(settings, call)));
+}

@@ -1,0 +1,52 @@
+/** A watch as it comes over the wire: one JSON object a line. */
+import type { WatchEvent } from "./client.ts";
+import { ApiError } from "./errors.ts";
+import { objectAt, parseJson, textAt, trusted } from "./json.ts";
+import type { KubeObject } from "../resource.ts";
+import { refusalOf } from "./status.ts";
+
+// Far above what etcd stores in one object; a line without end must not fill the memory.
+const maxLineBytes = 64 * 1024 * 1024;
+const newline = 10;
+
+/** The lines of a byte stream. Holds on to no more than the line that is still open. */
+export async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let open: Uint8Array[] = [];
+  let openBytes = 0;
+  for await (const chunk of stream) {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
+      const rest = chunk.subarray(start, end);
+      yield decoder.decode(open.length === 0 ? rest : Buffer.concat([...open, rest]));
+      open = [];
+      openBytes = 0;
+      start = end + 1;
+    }
+    if (start === chunk.length) continue;
+    open.push(start === 0 ? chunk : chunk.slice(start));
+    openBytes += chunk.length - start;
+    if (openBytes > maxLineBytes) throw new Error(`a watch event is longer than ${maxLineBytes} bytes`);
+  }
+  if (openBytes > 0) throw new Error("the watch ended in the middle of an event");
+}
+
+/** Throws what the server calls an error event: above all 410, when the resource version is too old. */
+export function parseWatchEvent<T extends KubeObject>(call: string, line: string): WatchEvent<T> | undefined {
+  const event = parseJson(line);
+  const object = objectAt(event, "object");
+  const type = textAt(event, "type") ?? "";
+  switch (type) {
+    case "ADDED":
+    case "MODIFIED":
+    case "DELETED":
+      return { type, object: trusted<T>(object) };
+    case "BOOKMARK":
+      return { type, resourceVersion: textAt(objectAt(object, "metadata"), "resourceVersion") ?? "" };
+    case "ERROR":
+      throw new ApiError(call, refusalOf(object, { status: 500, reason: "Unknown" }));
+    default:
+      // A kind of event that a later version may add: not ours to judge.
+      return undefined;
+  }
+}

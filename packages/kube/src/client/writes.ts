@@ -1,0 +1,74 @@
+/** The calls that write, and which of them may be sent twice. */
+import type { ApplyBody, ApplyOptions, DeleteOptions, Patch, PatchOptions, WriteOptions } from "./client.ts";
+import { collectionPath, objectPath, type Query } from "./paths.ts";
+import type { Call } from "./request.ts";
+import type { KubeObject, ObjectRef, Resource } from "../resource.ts";
+
+export function createCall<T extends KubeObject>(resource: Resource<T>, body: T, options: PatchOptions = {}): Call {
+  return {
+    method: "POST",
+    path: collectionPath(resource, namespaceOf(resource, body)),
+    query: { ...writeQuery(options), fieldManager: options.fieldManager },
+    body,
+    // A second one would be refused or, with generateName, made twice.
+    repeatable: options.dryRun ?? false,
+    options,
+  };
+}
+
+export function applyCall<T extends KubeObject>(
+  resource: Resource<T>,
+  body: ApplyBody<T>,
+  options: ApplyOptions,
+): Call {
+  const { fieldManager, force = true, subresource } = options;
+  const namespace = namespaceOf(resource, body);
+  const ref = { name: body.metadata.name, ...(namespace !== undefined && { namespace }) };
+  return {
+    method: "PATCH",
+    path: objectPath(resource, ref, subresource),
+    query: { ...writeQuery(options), fieldManager, force },
+    body,
+    contentType: "application/apply-patch+yaml",
+    repeatable: true,
+    options,
+  };
+}
+
+export function patchCall(resource: Resource, ref: ObjectRef, change: { readonly patch: Patch } & PatchOptions): Call {
+  const { patch, fieldManager, subresource } = change;
+  return {
+    method: "PATCH",
+    path: objectPath(resource, ref, subresource),
+    query: { ...writeQuery(change), fieldManager },
+    body: patch.body,
+    contentType: `application/${patch.type === "json" ? "json-patch" : "merge-patch"}+json`,
+    // A merge says how things shall be, a JSON patch what to do to them.
+    repeatable: patch.type === "merge" || (change.dryRun ?? false),
+    options: change,
+  };
+}
+
+export function deleteCall(resource: Resource, ref: ObjectRef, options: DeleteOptions = {}): Call {
+  const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+  const preconditions = { uid, resourceVersion };
+  return {
+    method: "DELETE",
+    path: objectPath(resource, ref),
+    query: writeQuery(options),
+    body: { apiVersion: "v1", kind: "DeleteOptions", preconditions, propagationPolicy, gracePeriodSeconds },
+    // Without one of these, the second might hit a successor of the same name.
+    repeatable: uid !== undefined || resourceVersion !== undefined || (options.dryRun ?? false),
+    options,
+  };
+}
+
+function namespaceOf(resource: Resource, body: { readonly metadata: { namespace?: string } }): string | undefined {
+  if (!resource.namespaced) return undefined;
+  if (!body.metadata.namespace) throw new TypeError(`a ${resource.kind} needs a namespace`);
+  return body.metadata.namespace;
+}
+
+function writeQuery(options: WriteOptions): Query {
+  return { dryRun: options.dryRun ? "All" : undefined, fieldValidation: options.fieldValidation };
+}

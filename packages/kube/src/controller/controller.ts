@@ -1,0 +1,241 @@
+/**
+ * A controller: changes of objects become keys, keys wait in a fair queue, and `reconcile` looks at one key at a time.
+ * It is told only *which* object to look at, never what happened: it reads the present state from the stores.
+ *
+ * A reconcile takes one step and returns. It waits for nothing but its own reads and writes; what takes long is started
+ * and seen again by a watch, or asked for after a while with `again`. One that misses its deadline is reported and its
+ * calls are aborted.
+ */
+import { underSignals, whenAborted } from "../abort.ts";
+import type { BackoffPolicy } from "./backoff.ts";
+import { systemClock, type Clock } from "../clock.ts";
+import { controllerMetrics, type ControllerMetrics } from "./controller-metrics.ts";
+import { NotLeaderError } from "../leader/leadership.ts";
+import { silentLogger, type Logger } from "../telemetry/log.ts";
+import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
+import { ownerKeys, type OwnerKind } from "./owners.ts";
+import { retry, workQueue, type Result, type WorkQueue } from "./queue.ts";
+import { keyOf, parseKey, type Key, type KubeObject } from "../resource.ts";
+import type { Change, Reflector } from "../store/store.ts";
+
+export interface ReconcileContext {
+  /** Aborts at the deadline, when leadership is lost, and when a stop has waited long enough. For every call. */
+  readonly signal: AbortSignal;
+  /** Names the controller and the object. */
+  readonly log: Logger;
+  /** Milliseconds since the epoch at the start: the one time a reconcile knows. */
+  readonly now: number;
+  /** Reconciles of this key that failed in a row before this one. */
+  readonly failures: number;
+}
+
+export type Reconcile = (key: Key, context: ReconcileContext) => Promise<Result>;
+
+/** Objects whose owners shall be looked at when they change. */
+export interface Owned {
+  readonly reflector: Reflector<KubeObject>;
+  readonly ownerKind: OwnerKind;
+}
+
+/** Objects that concern others in a way that only the controller knows. */
+export interface Watched<T extends KubeObject = KubeObject> {
+  readonly reflector: Reflector<T>;
+  map(change: Change<T>): Iterable<Key>;
+}
+
+/** Lets `map` see the type of its reflector's objects. */
+export function watching<T extends KubeObject>(watched: Watched<T>): Watched {
+  return watched;
+}
+
+export interface ControllerOptions<T extends KubeObject> {
+  readonly name: string;
+  /** The objects to reconcile. */
+  readonly reflector: Reflector<T>;
+  readonly owns?: readonly Owned[];
+  readonly watches?: readonly Watched[];
+  /** Which changes of the objects themselves are worth a look; all, when absent. */
+  readonly predicate?: (change: Change<T>) => boolean;
+  readonly reconcile: Reconcile;
+  readonly concurrency?: number;
+  readonly backoff?: BackoffPolicy;
+  readonly deadlineMs?: number;
+  readonly log?: Logger;
+  readonly metrics?: Registry;
+  readonly clock?: Clock;
+}
+
+export interface Lifetime {
+  /** Take no more keys; let the reconciles that run end. */
+  readonly stop: AbortSignal;
+  /** Abort the reconciles that run. */
+  readonly kill: AbortSignal;
+}
+
+export interface Controller {
+  readonly name: string;
+  readonly reflectors: readonly Reflector<KubeObject>[];
+  /** Waits for the stores, then reconciles until told to stop; returns when no reconcile runs any more. */
+  run(lifetime: Lifetime): Promise<void>;
+  /** For what no watch can see. Ignored while not running: a start looks at everything. */
+  enqueue(key: Key): void;
+  /** How long the reconcile that has run longest has been running; 0 when none runs. */
+  longestRunningMs(): number;
+}
+
+export function controller<T extends KubeObject>(options: ControllerOptions<T>): Controller {
+  const own: Watched<T> = {
+    reflector: options.reflector,
+    map: (change) => ((options.predicate?.(change) ?? true) ? [change.key] : []),
+  };
+  const owns = (options.owns ?? []).map(({ reflector, ownerKind }): Watched => ({
+    reflector,
+    map: (change) => ownerKeys(change, ownerKind),
+  }));
+  return new KeyController(options, [own, ...owns, ...(options.watches ?? [])]);
+}
+
+type Settings = Omit<ControllerOptions<KubeObject>, "reflector" | "predicate" | "owns" | "watches">;
+
+const defaults = { concurrency: 10, deadlineMs: 30_000 };
+
+class KeyController implements Controller {
+  readonly name: string;
+  readonly reflectors: readonly Reflector<KubeObject>[];
+  readonly #settings: Settings;
+  readonly #sources: readonly Watched[];
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #metrics: ControllerMetrics;
+  readonly #registry: Registry;
+  readonly #deadlineMs: number;
+  readonly #concurrency: number;
+  #queue: WorkQueue | undefined;
+
+  constructor(settings: Settings, sources: readonly Watched[]) {
+    this.name = settings.name;
+    this.reflectors = [...new Set(sources.map(({ reflector }) => reflector))];
+    this.#settings = settings;
+    this.#sources = sources;
+    this.#clock = settings.clock ?? systemClock;
+    this.#log = (settings.log ?? silentLogger).child({ controller: settings.name });
+    this.#registry = settings.metrics ?? metricsRegistry();
+    this.#deadlineMs = settings.deadlineMs ?? defaults.deadlineMs;
+    this.#concurrency = settings.concurrency ?? defaults.concurrency;
+    this.#metrics = controllerMetrics(this.#registry, settings.name, {
+      concurrency: this.#concurrency,
+      running: () => this.#queue?.running ?? 0,
+    });
+  }
+
+  async run({ stop, kill }: Lifetime): Promise<void> {
+    if (this.#queue) throw new Error(`controller ${this.name} runs already`);
+    const { name } = this;
+    const { backoff } = this.#settings;
+    const queue = workQueue({
+      name,
+      concurrency: this.#concurrency,
+      clock: this.#clock,
+      metrics: this.#registry,
+      ...(backoff && { backoff }),
+    });
+    this.#queue = queue;
+    // First listen, then look: nothing can change in between unseen.
+    const unsubscribe = this.#sources.map((source) => this.#subscribe(source, queue));
+    try {
+      if (!(await this.#synced(stop))) return;
+      for (const source of this.#sources) this.#addPresent(source, queue);
+      this.#log.info("controller started", { keys: queue.depth, workers: this.#concurrency });
+      queue.start((key, failures) => this.#reconcile(key, { failures, kill }));
+      await whenAborted(stop);
+    } finally {
+      for (const each of unsubscribe) each();
+      await queue.stop();
+      this.#queue = undefined;
+      this.#log.info("controller stopped");
+    }
+  }
+
+  enqueue(key: Key): void {
+    this.#queue?.add(key);
+  }
+
+  longestRunningMs(): number {
+    return this.#queue?.longestRunningMs() ?? 0;
+  }
+
+  async #synced(stop: AbortSignal): Promise<boolean> {
+    try {
+      await Promise.all(this.reflectors.map((reflector) => reflector.waitForSync(stop)));
+    } catch (error) {
+      if (!stop.aborted) throw error;
+    }
+    return !stop.aborted;
+  }
+
+  #subscribe(source: Watched, queue: WorkQueue): () => void {
+    return source.reflector.store.subscribe((change) => {
+      if (!isSameVersion(change)) this.#addMapped(source, change, queue);
+    });
+  }
+
+  /** What was there before we listened, and owners that are gone while their objects are not. */
+  #addPresent(source: Watched, queue: WorkQueue): void {
+    for (const object of source.reflector.store.list()) {
+      this.#addMapped(source, { key: keyOf(object), after: object }, queue);
+    }
+  }
+
+  #addMapped(source: Watched, change: Change<KubeObject>, queue: WorkQueue): void {
+    try {
+      for (const key of source.map(change)) queue.add(key);
+    } catch (error) {
+      this.#log.error("a change could not be mapped to keys", { object: change.key, error });
+    }
+  }
+
+  async #reconcile(key: Key, run: { failures: number; kill: AbortSignal }): Promise<Result> {
+    const startedAt = this.#clock.now();
+    const log = this.#log.child({ ...parseKey(key) });
+    const elapsed = (): number => Math.max(0, this.#clock.now() - startedAt);
+    try {
+      const result = await this.#withDeadline(log, run.kill, (signal) =>
+        this.#settings.reconcile(key, { signal, log, now: startedAt, failures: run.failures }),
+      );
+      this.#metrics.ended(result.kind, elapsed());
+      log.debug("reconciled", { result: result.kind, ms: elapsed() });
+      return result;
+    } catch (error) {
+      this.#metrics.ended("error", elapsed());
+      // Expected while the process hands over or stops: the next leader looks at everything.
+      if (run.kill.aborted || error instanceof NotLeaderError) log.info("reconcile cut short", { error });
+      else log.error("reconcile failed", { error, failures: run.failures + 1 });
+      return retry;
+    }
+  }
+
+  async #withDeadline<T>(log: Logger, kill: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const deadline = new AbortController();
+    let late = 0;
+    const onDeadline = (): void => {
+      late += this.#deadlineMs;
+      this.#metrics.overdue();
+      log.warn("reconcile runs longer than its deadline", { runningMs: late, deadlineMs: this.#deadlineMs });
+      deadline.abort(new Error(`reconcile took longer than ${this.#deadlineMs} ms`));
+      // Again and again, as long as it does not heed its signal.
+      cancel = this.#clock.after(this.#deadlineMs, onDeadline);
+    };
+    let cancel = this.#clock.after(this.#deadlineMs, onDeadline);
+    try {
+      return await underSignals([kill, deadline.signal], work);
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** A list read again tells of every object, changed or not. */
+function isSameVersion({ before, after }: Change<KubeObject>): boolean {
+  const version = after?.metadata.resourceVersion;
+  return version !== undefined && version === before?.metadata.resourceVersion;
+}

@@ -1,0 +1,31 @@
+/** The process around a manager: signals, faults that nothing caught, and the exit code. */
+import type { Logger } from "../telemetry/log.ts";
+import type { Manager } from "./manager.ts";
+
+/**
+ * Runs until SIGTERM or SIGINT, stops in order, and exits: 0 when everything ended in time. A second signal exits at
+ * once. What nothing caught is logged (and so redacted) and ends the process: its state is unknown, its successor's is not.
+ */
+export async function runToExit(manager: Manager, log: Logger): Promise<never> {
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1);
+      log.info("stopping", { signal });
+      stop.abort(new Error(`${signal} received`));
+    });
+  }
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(event, (error: unknown) => {
+      log.error("fault that nothing caught", { error, event });
+      process.exit(1);
+    });
+  }
+  try {
+    const outcome = await manager.run(stop.signal);
+    return process.exit(outcome === "clean" ? 0 : 1);
+  } catch (error) {
+    log.error("the process cannot go on", { error });
+    return process.exit(1);
+  }
+}

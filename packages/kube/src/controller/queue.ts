@@ -1,0 +1,245 @@
+/**
+ * The work queue: keys that need a look, handed to at most `concurrency` workers.
+ *
+ *      addAfter            add, or the time has come         a worker is free
+ *   ─────────────▶ waiting ───────────────────────▶ ready ───────────────────▶ running ──▶ forgotten
+ *                     ▲                               ▲                           │
+ *                     └────── again, retry ───────────┴── added while it ran ─────┘
+ *
+ * A key is in one place at a time, so it is never held twice and never runs twice at once. Of all the times asked for,
+ * the earliest wins: a look at the present state answers every earlier question. What is asked while a key runs is
+ * kept and decided when it ends, since the running look may have read before the change.
+ */
+import { backoffDelay, defaultBackoff, type BackoffPolicy } from "./backoff.ts";
+import { systemClock, type Clock } from "../clock.ts";
+import { fairQueue } from "./fair-queue.ts";
+import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
+import { queueMetrics, type QueueMetrics } from "./queue-metrics.ts";
+import type { Key } from "../resource.ts";
+
+/** What a worker wants to happen to its key next. */
+export type Result =
+  { readonly kind: "done" } | { readonly kind: "again"; readonly afterMs: number } | { readonly kind: "retry" };
+
+/** Nothing more to do until something changes. */
+export const done: Result = { kind: "done" };
+/** Not a failure: look once more after `afterMs`. */
+export const again = (afterMs: number): Result => ({ kind: "again", afterMs });
+/** A failure: look once more after a delay that grows with each failure in a row. */
+export const retry: Result = { kind: "retry" };
+
+/** `failures` is how many looks at this key failed in a row before this one. */
+export type Work = (key: Key, failures: number) => Promise<Result>;
+
+export interface QueueOptions {
+  readonly name: string;
+  readonly concurrency: number;
+  readonly backoff?: BackoffPolicy;
+  readonly clock?: Clock;
+  readonly metrics?: Registry;
+  readonly random?: () => number;
+}
+
+export interface WorkQueue {
+  add(key: Key): void;
+  addAfter(key: Key, ms: number): void;
+  /** Begins to hand out keys; those added before are kept in line until then. */
+  start(work: Work): void;
+  /** Hands out nothing more and forgets what waits. Resolves when the last running key has ended. */
+  stop(): Promise<void>;
+  /** Keys in line for a worker. */
+  readonly depth: number;
+  /** Keys whose time has not come. */
+  readonly waiting: number;
+  readonly running: number;
+  /** How long the key that has run longest has been running; 0 when none runs. */
+  longestRunningMs(): number;
+}
+
+export function workQueue(options: QueueOptions): WorkQueue {
+  return new KeyedQueue(options);
+}
+
+/** The most a timer can wait. A key that asked for more is looked at earlier, which does no harm. */
+const longestTimerMs = 2 ** 31 - 1;
+
+interface Waiting {
+  readonly dueAt: number;
+  readonly cancel: () => void;
+}
+
+interface Running {
+  readonly startedAt: number;
+  /** The earliest time asked for since it started. */
+  nextAt?: number;
+}
+
+class KeyedQueue implements WorkQueue {
+  readonly #options: QueueOptions;
+  readonly #clock: Clock;
+  readonly #metrics: QueueMetrics;
+  readonly #waiting = new Map<Key, Waiting>();
+  readonly #line = fairQueue();
+  readonly #readySince = new Map<Key, number>();
+  readonly #running = new Map<Key, Running>();
+  readonly #failures = new Map<Key, number>();
+  #state: "new" | "started" | "stopped" = "new";
+  #work: Work = () => Promise.resolve(done);
+  #pumping = false;
+  readonly #idle = Promise.withResolvers<void>();
+
+  constructor(options: QueueOptions) {
+    if (!(options.concurrency >= 1)) throw new Error(`queue ${options.name}: concurrency must be at least 1`);
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#metrics = queueMetrics(options.metrics ?? metricsRegistry(), options.name, {
+      depth: () => this.depth,
+      runningMs: () => [...this.#running.values()].map((run) => this.#since(run.startedAt)),
+    });
+  }
+
+  add(key: Key): void {
+    this.#addAt(key, this.#clock.now());
+  }
+
+  addAfter(key: Key, ms: number): void {
+    this.#addAt(key, this.#clock.now() + Math.max(0, ms));
+  }
+
+  start(work: Work): void {
+    if (this.#state !== "new") throw new Error(`queue ${this.#options.name}: started twice`);
+    this.#state = "started";
+    this.#work = work;
+    this.#pumpSoon();
+  }
+
+  async stop(): Promise<void> {
+    this.#state = "stopped";
+    for (const { cancel } of this.#waiting.values()) cancel();
+    this.#waiting.clear();
+    while (this.#line.shift() !== undefined);
+    this.#readySince.clear();
+    this.#settleIfIdle();
+    await this.#idle.promise;
+    this.#metrics.close();
+  }
+
+  get depth(): number {
+    return this.#line.size;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  longestRunningMs(): number {
+    // Keys are kept in the order they started in.
+    for (const run of this.#running.values()) return this.#since(run.startedAt);
+    return 0;
+  }
+
+  #addAt(key: Key, at: number): void {
+    if (this.#state === "stopped" || this.#readySince.has(key)) return;
+    const run = this.#running.get(key);
+    if (run) {
+      run.nextAt = Math.min(at, run.nextAt ?? Infinity);
+      return;
+    }
+    const waiting = this.#waiting.get(key);
+    if (waiting && waiting.dueAt <= at) return;
+    waiting?.cancel();
+    this.#waiting.delete(key);
+    if (at <= this.#clock.now()) this.#enqueue(key);
+    else this.#wait(key, at);
+  }
+
+  #wait(key: Key, dueAt: number): void {
+    const cancel = this.#clock.after(Math.min(dueAt - this.#clock.now(), longestTimerMs), () => {
+      this.#waiting.delete(key);
+      this.#enqueue(key);
+    });
+    this.#waiting.set(key, { dueAt, cancel });
+  }
+
+  #enqueue(key: Key): void {
+    this.#line.push(key);
+    this.#readySince.set(key, this.#clock.now());
+    this.#metrics.added();
+    this.#pumpSoon();
+  }
+
+  /**
+   * Work starts in a turn of its own: never inside the store's change that added the key, while other changes of the
+   * same list are still to come, and never so densely that keys which end at once keep the event loop from its I/O.
+   */
+  #pumpSoon(): void {
+    if (this.#pumping || this.#state !== "started") return;
+    this.#pumping = true;
+    setImmediate(() => {
+      this.#pumping = false;
+      while (this.#state === "started" && this.#running.size < this.#options.concurrency) {
+        const key = this.#line.shift();
+        if (key === undefined) return;
+        void this.#run(key);
+      }
+    });
+  }
+
+  async #run(key: Key): Promise<void> {
+    const now = this.#clock.now();
+    this.#metrics.started(this.#since(this.#readySince.get(key) ?? now));
+    this.#readySince.delete(key);
+    const run: Running = { startedAt: now };
+    this.#running.set(key, run);
+    const result = await this.#attempt(key);
+    this.#running.delete(key);
+    this.#metrics.ended(this.#since(run.startedAt));
+    this.#schedule(key, result);
+    if (run.nextAt !== undefined) this.#addAt(key, run.nextAt);
+    this.#pumpSoon();
+    this.#settleIfIdle();
+  }
+
+  /** A worker that throws counts as failed: no fault of it can lose a key or a place. */
+  async #attempt(key: Key): Promise<Result> {
+    try {
+      return await this.#work(key, this.#failures.get(key) ?? 0);
+    } catch {
+      return retry;
+    }
+  }
+
+  #schedule(key: Key, result: Result): void {
+    switch (result.kind) {
+      case "done":
+        this.#failures.delete(key);
+        return;
+      case "again":
+        this.#failures.delete(key);
+        this.addAfter(key, result.afterMs);
+        return;
+      case "retry":
+        this.#metrics.retried();
+        this.addAfter(key, this.#nextBackoff(key));
+    }
+  }
+
+  #nextBackoff(key: Key): number {
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    return backoffDelay(this.#options.backoff ?? defaultBackoff, failures, this.#options.random);
+  }
+
+  #settleIfIdle(): void {
+    if (this.#state === "stopped" && this.#running.size === 0) this.#idle.resolve();
+  }
+
+  /** Never negative, though the wall clock may be set back. */
+  #since(at: number): number {
+    return Math.max(0, this.#clock.now() - at);
+  }
+}

@@ -1,0 +1,337 @@
+/**
+ * Leader election by a Lease of coordination.k8s.io/v1, with client-go's semantics and names: a holder renews every
+ * `retryPeriod` and gives up after `renewDeadline` without success; a rival takes over once it has seen no change for
+ * `leaseDuration`. Besides, a clean stop gives the Lease back, and rivals watch it: hand-over takes milliseconds then.
+ *
+ * Only compare-and-swap writes and what they answer decide anything. The watch is a hint to look now and not later.
+ */
+import { onAbort, underSignals } from "../abort.ts";
+import { builtin } from "../client/builtin.ts";
+import type { CallOptions, Client } from "../client/client.ts";
+import { sleep, systemClock, type Clock } from "../clock.ts";
+import { isForbidden } from "../client/errors.ts";
+import type { Alarm } from "./kernel-alarm.ts";
+import {
+  HeldTerm,
+  NotLeaderError,
+  stopwatch,
+  type Elector,
+  type Stopwatch,
+  type Term,
+  type TimeMark,
+} from "./leadership.ts";
+import { holderOf, leaseLock, type LeaseChange, type LeaseLock, type LeaseState } from "./lease.ts";
+import { silentLogger, type Logger } from "../telemetry/log.ts";
+import type { Registry } from "../telemetry/metrics.ts";
+
+export interface LeaseElectorOptions {
+  /** Not a fenced one: it writes the Lease before it leads. */
+  readonly client: Client;
+  readonly lease: { readonly namespace: string; readonly name: string };
+  /** Of this process and no other, ever: a name that a restarted process would share makes it its own rival's twin. */
+  readonly identity: string;
+  readonly leaseDurationMs?: number;
+  readonly renewDeadlineMs?: number;
+  readonly retryPeriodMs?: number;
+  /** No write begins within this time before `renewDeadline`. */
+  readonly inFlightMs?: number;
+  /** Ends the process if it is frozen for longer than its term may last; `kernelAlarm()` gives one. */
+  readonly alarm?: Alarm | undefined;
+  readonly log?: Logger;
+  readonly metrics?: Registry;
+  readonly clock?: Clock;
+  /** Milliseconds of a clock that cannot be set. */
+  readonly steadyNow?: () => number;
+  readonly random?: () => number;
+}
+
+/** A name for `LeaseElectorOptions.identity`. */
+export function uniqueIdentity(host: string): string {
+  return `${host}_${crypto.randomUUID()}`;
+}
+
+export function leaseElector(options: LeaseElectorOptions): Elector {
+  return new LeaseElector(options);
+}
+
+interface Timing {
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+  readonly inFlightMs: number;
+}
+
+/** So that rivals do not come in step. client-go's factor. */
+const jitter = 0.2;
+/** Rights seldom come while one waits for them. */
+const forbiddenPauseMs = 60_000;
+
+class LeaseElector implements Elector {
+  readonly #options: LeaseElectorOptions;
+  readonly #timing: Timing;
+  readonly #clock: Clock;
+  readonly #watch: Stopwatch;
+  readonly #lock: LeaseLock;
+  readonly #log: Logger;
+  readonly #random: () => number;
+  #term: HeldTerm | undefined;
+  /** The Lease as last read or written, and when it was first seen so. */
+  #seen: { state: LeaseState; at: TimeMark } | undefined;
+  #wake = new AbortController();
+  #trouble = false;
+
+  constructor(options: LeaseElectorOptions) {
+    this.#options = options;
+    this.#timing = timingOf(options);
+    this.#clock = options.clock ?? systemClock;
+    this.#watch = stopwatch(this.#clock, options.steadyNow ?? (() => performance.now()));
+    this.#lock = leaseLock(options.client, options.lease);
+    this.#log = options.log ?? silentLogger;
+    this.#random = options.random ?? Math.random;
+    this.#exposeStatus();
+  }
+
+  get term(): Term | undefined {
+    return this.#term?.signal.aborted ? undefined : this.#term;
+  }
+
+  isCertain(): boolean {
+    return this.#term?.isCertain() ?? false;
+  }
+
+  async guard<T>(operation: string, write: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (!this.#term) throw new NotLeaderError(operation);
+    return await this.#term.guard(operation, write);
+  }
+
+  async run(stop: AbortSignal, lead: (term: Term) => Promise<void>): Promise<void> {
+    const hints = new AbortController();
+    const watching = this.#watchForHints(hints.signal);
+    try {
+      while (!stop.aborted) {
+        const term = await this.#acquire(stop);
+        if (term) await this.#serve(term, lead);
+      }
+    } finally {
+      hints.abort();
+      await watching;
+    }
+  }
+
+  async #acquire(stop: AbortSignal): Promise<HeldTerm | undefined> {
+    while (!stop.aborted) {
+      const term = await this.#attempt("could not read or take the lease", () => this.#tryAcquire(stop), stop);
+      if (term) return term;
+      const wait = this.#timing.retryPeriodMs * (1 + jitter * this.#random());
+      await this.#pause(stop, Math.min(wait, this.#untilExpiryMs() || wait));
+    }
+    return undefined;
+  }
+
+  async #tryAcquire(stop: AbortSignal): Promise<HeldTerm | undefined> {
+    // Only the read can be cut short: a write without an answer would leave a Lease that no one holds or releases.
+    const found = await this.#lock.read({ ...this.#callOptions(), signal: stop });
+    // A Lease that someone deleted may still be held: its holder has yet to notice.
+    if (!found && this.#untilExpiryMs() > 0) return undefined;
+    if (found) this.#see(found);
+    if (found && found.holder !== "" && found.holder !== this.#options.identity && this.#untilExpiryMs() > 0) {
+      return undefined;
+    }
+    const sent = this.#watch.mark();
+    const transitions = found ? found.transitions + 1 : 0;
+    const change = { ...this.#holding(transitions), acquiredAt: this.#clock.now() };
+    const options = this.#callOptions();
+    const taken = await (found ? this.#lock.update(found, change, options) : this.#lock.create(change, options));
+    if (!taken) return undefined;
+    this.#see(taken);
+    const { renewDeadlineMs: writeMs, inFlightMs } = this.#timing;
+    return new HeldTerm({ epoch: transitions, writeMs, inFlightMs, watch: this.#watch }, sent);
+  }
+
+  async #serve(term: HeldTerm, lead: (term: Term) => Promise<void>): Promise<void> {
+    this.#log.info("leading", { identity: this.#options.identity, epoch: term.epoch });
+    this.#term = term;
+    const renewing = this.#renewUntilEnd(term);
+    try {
+      await lead(term);
+    } finally {
+      const lost = term.signal.aborted;
+      term.end("stepping down");
+      this.#term = undefined;
+      await renewing;
+      if (!lost) await this.#release(term);
+    }
+  }
+
+  async #renewUntilEnd(term: HeldTerm): Promise<void> {
+    const { leaseDurationMs, renewDeadlineMs } = this.#timing;
+    let cancelExpiry = (): void => undefined;
+    const armExpiry = (): void => {
+      cancelExpiry();
+      // Half-way between the moment we stop by ourselves and the moment another may begin.
+      this.#options.alarm?.set(term.remainingMs() + (leaseDurationMs - renewDeadlineMs) / 2);
+      if (term.remainingMs() <= 0) this.#lose(term, "not renewed in time");
+      else cancelExpiry = this.#clock.after(term.remainingMs(), armExpiry);
+    };
+    armExpiry();
+    while (!term.signal.aborted) {
+      await this.#pause(term.signal, this.#trouble ? this.#timing.retryPeriodMs / 2 : this.#timing.retryPeriodMs);
+      if (term.signal.aborted) break;
+      await this.#attempt("could not renew the lease", () => this.#renew(term));
+      if (!term.signal.aborted) armExpiry();
+    }
+    cancelExpiry();
+    // The alarm stays set for a write that cannot be called back.
+    if (await this.#writesEnd(term)) this.#options.alarm?.clear();
+  }
+
+  /** Whether every write of an ended term has its answer, or had time enough to be done without one. */
+  async #writesEnd(term: HeldTerm): Promise<boolean> {
+    const started = this.#watch.mark();
+    while (term.inFlight > 0 || term.settlingMs() > 0) {
+      if (this.#watch.atLeastMs(started) > 2 * this.#timing.inFlightMs) return false;
+      await sleep(this.#clock, 10);
+    }
+    return true;
+  }
+
+  async #renew(term: HeldTerm): Promise<void> {
+    const sent = this.#watch.mark();
+    const holder = await this.#overwrite(this.#holding(term.epoch));
+    if (holder === this.#options.identity) term.renewed(sent);
+    else this.#lose(term, holder ? `taken by ${holder}` : "the lease is gone");
+  }
+
+  /** Writes over our own hold. Returns who holds it after all. */
+  async #overwrite(change: LeaseChange): Promise<string> {
+    // Twice, since anyone may touch the Lease without taking it: a label is enough to make the first one stale.
+    for (let attempt = 1; attempt <= 2 && this.#seen; attempt++) {
+      const written = await this.#lock.update(this.#seen.state, change, this.#callOptions());
+      const now = written ?? (await this.#lock.read(this.#callOptions()));
+      if (now) this.#see(now);
+      if (written || now?.holder !== this.#options.identity) return now?.holder ?? "";
+    }
+    throw new Error("the lease changes faster than it can be written");
+  }
+
+  #lose(term: HeldTerm, why: string): void {
+    if (term.signal.aborted) return;
+    this.#log.warn("lost the lease", { why, epoch: term.epoch, identity: this.#options.identity });
+    term.end(`lost the lease: ${why}`);
+  }
+
+  /** Only with no write of ours under way: the next leader begins within milliseconds. */
+  async #release(term: HeldTerm): Promise<void> {
+    if (term.inFlight > 0) {
+      this.#log.warn("lease left to expire: writes are still under way", { writes: term.inFlight });
+      return;
+    }
+    const change = { holder: "", durationMs: 1000, transitions: term.epoch, renewedAt: this.#clock.now() };
+    const released = await this.#attempt("could not release the lease", async () => {
+      return (await this.#overwrite(change)) !== this.#options.identity;
+    });
+    if (released) this.#log.info("lease released", { epoch: term.epoch });
+  }
+
+  #holding(transitions: number): LeaseChange {
+    const { leaseDurationMs: durationMs } = this.#timing;
+    return { holder: this.#options.identity, durationMs, transitions, renewedAt: this.#clock.now() };
+  }
+
+  #see(state: LeaseState): void {
+    if (this.#seen?.state.version !== state.version) this.#seen = { state, at: this.#watch.mark() };
+  }
+
+  /** How long until a Lease that does not change any more may be taken. */
+  #untilExpiryMs(): number {
+    if (!this.#seen || this.#seen.state.holder === "") return 0;
+    return Math.max(0, this.#seen.state.durationMs - this.#watch.atLeastMs(this.#seen.at));
+  }
+
+  async #attempt<T>(complaint: string, call: () => Promise<T>, stop?: AbortSignal): Promise<T | undefined> {
+    try {
+      const result = await call();
+      this.#trouble = false;
+      return result;
+    } catch (error) {
+      this.#trouble = true;
+      if (!stop?.aborted) this.#log.warn(complaint, { error });
+      return undefined;
+    }
+  }
+
+  /** Leaves time for a second try before the deadline, and does not trust a connection that has just failed. */
+  #callOptions(): CallOptions {
+    return { timeoutMs: this.#timing.renewDeadlineMs / 3, freshConnection: this.#trouble };
+  }
+
+  async #pause(signal: AbortSignal, ms: number): Promise<void> {
+    await underSignals([signal, this.#wake.signal], (either) => sleep(this.#clock, ms, either));
+    if (this.#wake.signal.aborted) this.#wake = new AbortController();
+  }
+
+  async #watchForHints(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let pause = this.#timing.retryPeriodMs;
+      try {
+        await this.#watchOnce(signal);
+      } catch (error) {
+        // Not worth more: without hints the election goes on, a retry period slower.
+        if (!signal.aborted) this.#log.debug("watch of the lease ended", { error });
+        if (isForbidden(error)) pause = forbiddenPauseMs;
+      }
+      await sleep(this.#clock, pause, signal);
+    }
+  }
+
+  async #watchOnce(signal: AbortSignal): Promise<void> {
+    const { client, lease } = this.#options;
+    const scope = { namespace: lease.namespace, fieldSelector: `metadata.name=${lease.name}` };
+    const { resourceVersion } = await client.list(builtin.leases, { ...scope, signal });
+    const silence = new AbortController();
+    const stopListening = onAbort(signal, (reason) => silence.abort(reason));
+    // A live Lease changes every retry period; a watch silent for longer than its duration may be dead.
+    let cancel = (): void => undefined;
+    const arm = (): void => {
+      cancel();
+      cancel = this.#clock.after(2 * this.#timing.leaseDurationMs, () => silence.abort(new Error("silent")));
+    };
+    arm();
+    try {
+      for await (const event of client.watch(builtin.leases, { ...scope, resourceVersion, signal: silence.signal })) {
+        arm();
+        if (event.type !== "BOOKMARK") this.#hint(event.type === "DELETED" ? "" : holderOf(event.object));
+      }
+    } finally {
+      cancel();
+      stopListening();
+    }
+  }
+
+  /** Worth a look: for a rival a Lease that is free, for the holder one that names another. */
+  #hint(holder: string): void {
+    const worthIt = this.#term ? holder !== this.#options.identity : holder === "";
+    if (worthIt) this.#wake.abort();
+  }
+
+  #exposeStatus(): void {
+    const { metrics, lease } = this.#options;
+    const status = metrics?.gauge({
+      name: "leader_election_master_status",
+      help: "1 while this replica leads, 0 while it stands by.",
+      labels: ["name"],
+    });
+    metrics?.onCollect(() => status?.set({ name: lease.name }, this.isCertain() ? 1 : 0));
+  }
+}
+
+function timingOf(options: LeaseElectorOptions): Timing {
+  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2000 } = options;
+  const { inFlightMs = Math.min(1000, renewDeadlineMs / 4) } = options;
+  if (leaseDurationMs <= renewDeadlineMs) throw new Error("leaseDuration must be longer than renewDeadline");
+  if (renewDeadlineMs - inFlightMs <= retryPeriodMs * (1 + jitter)) {
+    throw new Error("renewDeadline must leave time for more than one retryPeriod");
+  }
+  if (!(retryPeriodMs > 0)) throw new Error("retryPeriod must be above zero");
+  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs, inFlightMs };
+}

@@ -1,0 +1,230 @@
+/**
+ * Events: what happened to an object, for people who read `kubectl describe` and `kubectl get events`.
+ *
+ * Written as core/v1, not events.k8s.io/v1. Both are one store and kubectl shows both, but only with core/v1's
+ * `lastTimestamp` and `count` do `--sort-by=.lastTimestamp`, `describe`'s "x5 over 10m" and the usual dashboards work.
+ *
+ * `record` returns at once and never fails: a reconcile does not depend on whether someone is told of it. An event that
+ * repeats itself within the window becomes a higher count of the same object. Each object has an allowance of writes;
+ * beyond it events are only counted, and a later write of the same event brings its count up to date.
+ */
+import type { ObjectReference } from "kubernetes-types/core/v1";
+import type { Client } from "../client/client.ts";
+import { systemClock, type Clock } from "../clock.ts";
+import { isNotFound } from "../client/errors.ts";
+import { eventResource, newEvent, repeatedEvent, type Happening } from "./event-object.ts";
+import { NotLeaderError } from "../leader/leadership.ts";
+import { silentLogger, type Logger } from "./log.ts";
+import { metricsRegistry, type Counter, type Registry } from "./metrics.ts";
+import type { KubeObject } from "../resource.ts";
+import { tokenBucket, type TokenBucket } from "./token-bucket.ts";
+
+export interface EventNote {
+  readonly type: "Normal" | "Warning";
+  /** One word in CamelCase: for machines. */
+  readonly reason: string;
+  /** For people. Cut at 1,024 bytes. */
+  readonly message: string;
+}
+
+export interface EventRecorder {
+  record(object: KubeObject, note: EventNote): void;
+  /** Resolves when all that was recorded is written or given up. */
+  flush(): Promise<void>;
+}
+
+export interface EventRecorderOptions {
+  /** A fenced one, where there is one. */
+  readonly client: Client;
+  /** Who reports: shown as the event's source. */
+  readonly component: string;
+  readonly instance?: string;
+  /** Masks known secrets. An event for which it throws is dropped. */
+  readonly redact?: (text: string) => string;
+  /** Events that are the same within this time become one. */
+  readonly windowMs?: number;
+  /** How many writes an object has at first, and how long until it gets another. client-go's: 25, and 5 minutes. */
+  readonly allowance?: { readonly burst: number; readonly refillMs: number };
+  readonly log?: Logger;
+  readonly metrics?: Registry;
+  readonly clock?: Clock;
+}
+
+export function eventRecorder(options: EventRecorderOptions): EventRecorder {
+  return new Recorder(options);
+}
+
+const defaultAllowance = { burst: 25, refillMs: 5 * 60_000 };
+/** Bounds of memory: events remembered for their count, objects for their allowance, events not yet written. */
+const most = { remembered: 2000, objects: 2000, pending: 500 };
+/** An event is not worth more of anyone's time. */
+const writeTimeoutMs = 10_000;
+
+interface Entry {
+  readonly about: ObjectReference;
+  readonly note: EventNote;
+  readonly firstAt: number;
+  /** Absent until it was created. */
+  name?: string;
+  lastAt: number;
+  count: number;
+}
+
+type Fate = "written" | "limited" | "overflow" | "unsafe" | "failed";
+
+class Recorder implements EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #fates: Counter<"fate">;
+  readonly #windowMs: number;
+  /** In the order of their last use, the oldest first. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #allowances = new Map<string, TokenBucket>();
+  readonly #pending = new Set<Entry>();
+  #writing: Promise<void> | undefined;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log ?? silentLogger;
+    this.#windowMs = options.windowMs ?? 10 * 60_000;
+    this.#fates = (options.metrics ?? metricsRegistry()).counter({
+      name: "events_total",
+      help: "Events of the operator by what became of them.",
+      labels: ["fate"],
+    });
+  }
+
+  record(object: KubeObject, note: EventNote): void {
+    try {
+      const entry = this.#entryFor(referenceOf(object), this.#safe(note));
+      if (!this.#allowanceOf(entry.about).take()) return this.#count("limited");
+      if (!this.#pending.has(entry) && this.#pending.size >= most.pending) return this.#count("overflow");
+      this.#pending.add(entry);
+      this.#writing ??= this.#writeAll();
+    } catch (error) {
+      this.#count("unsafe");
+      this.#log.warn("event dropped", { error, reason: note.reason });
+    }
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  #safe(note: EventNote): EventNote {
+    const { redact = (text: string) => text } = this.#options;
+    return { type: note.type, reason: note.reason, message: clippedBytes(redact(note.message), 1024) };
+  }
+
+  /** The event as it was told before, counted once more, or a new one. */
+  #entryFor(about: ObjectReference, note: EventNote): Entry {
+    const now = this.#clock.now();
+    const id = JSON.stringify([identityOf(about), note.type, note.reason, note.message]);
+    const known = this.#entries.get(id);
+    this.#entries.delete(id);
+    const entry =
+      known && now - known.firstAt < this.#windowMs ? known : { about, note, firstAt: now, lastAt: now, count: 0 };
+    entry.count++;
+    entry.lastAt = now;
+    this.#entries.set(id, entry);
+    dropOldest(this.#entries, most.remembered);
+    return entry;
+  }
+
+  #allowanceOf(about: ObjectReference): TokenBucket {
+    const id = identityOf(about);
+    const { burst, refillMs } = this.#options.allowance ?? defaultAllowance;
+    const bucket = this.#allowances.get(id) ?? tokenBucket({ burst, refillMs, clock: this.#clock });
+    this.#allowances.delete(id);
+    this.#allowances.set(id, bucket);
+    dropOldest(this.#allowances, most.objects);
+    return bucket;
+  }
+
+  /** One at a time: what repeats itself meanwhile is counted, and written once. */
+  async #writeAll(): Promise<void> {
+    // Not within `record`: several of one pass become one write.
+    await Promise.resolve();
+    for (const entry of this.#pending) {
+      this.#pending.delete(entry);
+      this.#count(await this.#write(entry));
+    }
+    this.#writing = undefined;
+  }
+
+  async #write(entry: Entry): Promise<Fate> {
+    try {
+      if (entry.name === undefined || !(await this.#repeat(entry, entry.name))) await this.#create(entry);
+      return "written";
+    } catch (error) {
+      if (!(error instanceof NotLeaderError)) this.#log.warn("event could not be written", { error });
+      return "failed";
+    }
+  }
+
+  async #create(entry: Entry): Promise<void> {
+    const { component, instance } = this.#options;
+    const event = newEvent(happening(entry), { component, ...(instance !== undefined && { instance }) });
+    await this.#options.client.create(eventResource, event, { timeoutMs: writeTimeoutMs });
+    entry.name = event.metadata.name;
+  }
+
+  /** False when it is gone: the API server forgets events after an hour. */
+  async #repeat(entry: Entry, name: string): Promise<boolean> {
+    const ref = { namespace: entry.about.namespace ?? "default", name };
+    const patch = { type: "merge", body: repeatedEvent(happening(entry)) } as const;
+    try {
+      await this.#options.client.patch(eventResource, ref, { patch, timeoutMs: writeTimeoutMs });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  #count(fate: Fate): void {
+    this.#fates.increment({ fate });
+  }
+}
+
+function happening(entry: Entry): Happening {
+  const { about, note, firstAt, lastAt, count } = entry;
+  return { about, ...note, firstAt, lastAt, count };
+}
+
+function referenceOf(object: KubeObject): ObjectReference {
+  const { name, namespace, uid, resourceVersion } = object.metadata;
+  return {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    ...(name !== undefined && { name }),
+    ...(namespace !== undefined && { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+}
+
+/** Not its version: an event says the same of an object before and after a change. */
+function identityOf({ apiVersion, kind, namespace, name, uid }: ObjectReference): string {
+  return uid ?? JSON.stringify([apiVersion, kind, namespace, name]);
+}
+
+function dropOldest(map: Map<string, unknown>, limit: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= limit) return;
+    map.delete(key);
+  }
+}
+
+/** The text cut to fit, between characters. */
+export function clippedBytes(text: string, limit: number): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= limit) return text;
+  const mark = "…";
+  let end = limit - new TextEncoder().encode(mark).length;
+  // A byte that begins with 10 continues a character.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return new TextDecoder().decode(bytes.subarray(0, end)) + mark;
+}

@@ -1,0 +1,138 @@
+import { expect, test } from "bun:test";
+import type { Clock } from "../clock.ts";
+import { logger, parseLogFormat, parseLogLevel, type LoggerOptions, type Logger } from "./log.ts";
+
+const noon: Clock = { now: () => Date.UTC(2025, 0, 2, 12), after: () => () => undefined };
+
+function recording(options: LoggerOptions = {}): { log: Logger; lines: string[]; last: () => unknown } {
+  const lines: string[] = [];
+  const log = logger({ clock: noon, write: (line) => lines.push(line), ...options });
+  return { log, lines, last: (): unknown => JSON.parse(lines.at(-1) ?? "{}") };
+}
+
+test("a line is JSON with zap's level, ts and msg, then the keys", () => {
+  const { log, lines } = recording();
+  log.info("update created", { stack: "dev/web", attempt: 2, absent: undefined });
+  expect(lines).toEqual([
+    '{"level":"info","ts":"2025-01-02T12:00:00.000Z","msg":"update created","stack":"dev/web","attempt":2}\n',
+  ]);
+});
+
+test("no key replaces level, ts or msg", () => {
+  const { log, last } = recording();
+  log.info("said", { msg: "forged", level: "error", ts: 0 });
+  expect(last()).toEqual({ level: "info", ts: "2025-01-02T12:00:00.000Z", msg: "said" });
+});
+
+test("lines below the level are not written", () => {
+  const { log, lines } = recording({ level: "warn" });
+  log.debug("a");
+  log.info("b");
+  log.warn("c");
+  log.error("d");
+  expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([{ msg: "c" }, { msg: "d" }]);
+});
+
+test("a child adds its keys, names join by dots, a line's own keys win", () => {
+  const { log, last } = recording();
+  const child = log.child({ logger: "manager", replica: "a" }).child({ logger: "lease", replica: "b" });
+  child.info("hello", { replica: "c" });
+  expect(last()).toMatchObject({ logger: "manager.lease", replica: "c" });
+});
+
+test("an error shows its chain of causes and only its harmless fields", () => {
+  const { log, last } = recording();
+  const root = Object.assign(new Error("connection refused"), { code: "ECONNREFUSED", request: { body: "s3cr3t" } });
+  log.error("apply failed", { error: new Error("apply of web", { cause: new TypeError("fetch", { cause: root }) }) });
+  const cause = { name: "TypeError", message: "fetch", cause: { message: "connection refused", code: "ECONNREFUSED" } };
+  expect(last()).toMatchObject({ error: { name: "Error", message: "apply of web", cause } });
+  expect(JSON.stringify(last())).toContain("log.test.ts");
+  expect(JSON.stringify(last())).not.toContain("s3cr3t");
+});
+
+test("errors that were joined, and causes that are no errors, are shown", () => {
+  const { log, last } = recording();
+  log.error("many", { error: new AggregateError([new Error("one"), "two"], "both") });
+  expect(last()).toMatchObject({ error: { errors: [{ message: "one" }, "two"] } });
+  log.error("odd", { error: new Error("x", { cause: "a text" }) });
+  expect(last()).toMatchObject({ error: { cause: "a text" } });
+});
+
+test("values of keys that name a secret are not written, at any depth; names of references are", () => {
+  const { log, last } = recording({ redactKeys: ["licence-plate"] });
+  log.info("x", {
+    accessToken: "s3cr3t",
+    Authorization: "s3cr3t",
+    sshPrivateKey: "s3cr3t",
+    licencePlate: "s3cr3t",
+    nested: [{ data: { client_secret: "s3cr3t", "API-Token": "s3cr3t" } }],
+    headers: new Map([["authorization", "s3cr3t"]]),
+    secretName: "git-auth",
+    tokenSecretRef: { name: "pulumi" },
+  });
+  expect(JSON.stringify(last())).not.toContain("s3cr3t");
+  expect(last()).toMatchObject({ secretName: "git-auth", tokenSecretRef: { name: "pulumi" } });
+});
+
+test("the redact hook sees every text: messages, values, errors, stacks", () => {
+  const { log, lines } = recording({ redact: (text) => text.replaceAll("s3cr3t", "***") });
+  log.warn("has s3cr3t", { a: "s3cr3t", b: ["s3cr3t"], error: new Error("bad s3cr3t", { cause: "s3cr3t" }) });
+  expect(lines.join("")).not.toContain("s3cr3t");
+  expect(lines.join("")).toContain("has ***");
+});
+
+test("a URL is written without its credentials", () => {
+  const { log, last } = recording();
+  log.info("fetch", { url: new URL("https://me:s3cr3t@example.com/x") });
+  expect(last()).toMatchObject({ url: "https://example.com/x" });
+});
+
+test("what cannot be written does not break the line: cycles, getters that throw, bytes, functions, long texts", () => {
+  const { log, last } = recording();
+  const cycle: Record<string, unknown> = {};
+  cycle["self"] = cycle;
+  const broken = {
+    get boom(): string {
+      throw new Error("no");
+    },
+  };
+  log.info("odd", { cycle, broken, bytes: new Uint8Array(3), fn: () => 1, long: "x".repeat(10_000), big: 10n });
+  expect(last()).toMatchObject({ broken: "[unreadable]", bytes: "[3 bytes]", big: "10" });
+  expect(JSON.stringify(last()).length).toBeLessThan(8700);
+  expect(JSON.stringify(last())).toContain("[too deep]");
+});
+
+test("a broken writer does not fail the caller", () => {
+  const { log } = recording({
+    write: () => {
+      throw new Error("EPIPE");
+    },
+  });
+  expect(() => log.info("x")).not.toThrow();
+});
+
+test("the console format is for the eye", () => {
+  const { log, lines } = recording({ format: "console" });
+  log.child({ logger: "stack" }).info("update created", { stack: "dev/web", why: "new commit" });
+  expect(lines).toEqual(['2025-01-02T12:00:00.000Z INFO  stack update created stack=dev/web why="new commit"\n']);
+  log.error("failed", { error: new Error("outer", { cause: new Error("inner") }) });
+  expect(lines.at(-1)).toMatch(/ERROR failed\n {2}Error: outer\n {4}at .*[^]*\n {2}caused by:\n {2}Error: inner\n$/);
+});
+
+test("zap's names and numbers of levels are understood", () => {
+  const said = ["debug", "INFO", " warn ", "warning", "error", "panic", "fatal", "0", "5", "loud", ""];
+  expect(said.map(parseLogLevel)).toEqual([
+    "debug",
+    "info",
+    "warn",
+    "warn",
+    "error",
+    "error",
+    "error",
+    "info",
+    "debug",
+    undefined,
+    undefined,
+  ]);
+  expect(["json", "Console", "xml"].map(parseLogFormat)).toEqual(["json", "console", undefined]);
+});

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { testReflector } from "../../testing/test-reflector.ts";
+import { manualClock } from "../manual-clock.ts";
+import { heartbeat, probe, reflectorCheck } from "./probes.ts";
+
+test("a probe is well when every check is, and says which is not", () => {
+  expect(probe({})).toEqual({ ok: true, text: "ok\n" });
+  expect(probe({ a: () => undefined })).toEqual({ ok: true, text: "[+] a\nok\n" });
+  const text = "[+] a\n[-] b: too late\nnot ok\n";
+  expect(probe({ a: () => undefined, b: () => "too late" })).toEqual({ ok: false, text });
+});
+
+test("a reflector is ready when it has synced and is in step", () => {
+  const reflector = testReflector();
+  const check = reflectorCheck(reflector);
+  expect(check()).toBe("not synced yet");
+  reflector.sync();
+  expect(check()).toBeUndefined();
+  reflector.healthy = false;
+  expect(check()).toBe("out of step with the API server");
+});
+
+test("timers that no longer fire are noticed, and so is lag that has passed", async () => {
+  const clock = manualClock(0);
+  let lost = 0;
+  const beats = heartbeat(clock, { stuckAfterMs: 30_000, steadyNow: () => clock.now() + lost });
+  await clock.advance(60_000);
+  expect([beats.check(), beats.takeLagMs()]).toEqual([undefined, 0]);
+  lost = 5000;
+  await clock.advance(2000);
+  expect([beats.check(), beats.takeLagMs(), beats.takeLagMs()]).toEqual([undefined, 5000, 0]);
+  beats.stop();
+  await clock.advance(32_000);
+  expect(beats.check()).toBe("timers are 31 s late");
+  expect(clock.pending).toBe(0);
+});

@@ -1,0 +1,29 @@
+/** An allowance that refills with time. */
+import type { Clock } from "../clock.ts";
+
+export interface TokenBucket {
+  /** Takes one if there is one. */
+  take(): boolean;
+}
+
+export interface TokenBucketOptions {
+  readonly burst: number;
+  /** Time until one more is there. */
+  readonly refillMs: number;
+  readonly clock: Clock;
+}
+
+export function tokenBucket({ burst, refillMs, clock }: TokenBucketOptions): TokenBucket {
+  let tokens = burst;
+  let at = clock.now();
+  return {
+    take() {
+      const now = clock.now();
+      tokens = Math.min(burst, tokens + Math.max(0, now - at) / refillMs);
+      at = now;
+      if (tokens < 1) return false;
+      tokens--;
+      return true;
+    },
+  };
+}
