@@ -43,7 +43,7 @@ test(`${rounds} random views`, () => {
     }
   }
   // Every branch is met, or the views are not random enough.
-  const all = ["cancel", "end", "expire", "follow", "guard", "release", "report", "rest"];
+  const all = ["cancel", "end", "expire", "follow", "guard", "intend", "release", "report", "rest"];
   expect([...actions.keys()].toSorted()).toEqual(all);
 });
 
@@ -88,7 +88,7 @@ function checkWritten({ update, pod }: UpdateView, status: UpdateStatus): void {
 const same = (a: object, b: object): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 function statusAfter(view: UpdateView, plan: Plan) {
-  if (plan.action === "report" || plan.action === "cancel") return plan.status;
+  if (plan.action === "report" || plan.action === "cancel" || plan.action === "intend") return plan.status;
   if (plan.action !== "end") return undefined;
   return statusOf(view, { kind: "ended", ending: plan.ending, kept: { notes: plan.keep.notes } });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { Client } from "@pko/kube";
 import { updateFinalizer } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
@@ -216,6 +217,30 @@ describe("never doubled, never lost", () => {
     await begun(world, uid);
     agent.finish(uid);
     await world.until("patient", succeeded);
+  });
+
+  test("a Workspace that has changed since it was last seen is waited for", async () => {
+    await using world = await World.make();
+    const agent = await world.workspace("web");
+    const changed = { spec: { stacks: [{ name: "dev" }] } };
+    let looks = 0;
+    const client: Client = {
+      ...world.client,
+      create: (resource, object, options) => world.client.create(resource, object, options),
+      apply: (resource, body, options) => world.client.apply(resource, body, options),
+      patch: (resource, ref, change) => world.client.patch(resource, ref, change),
+      find: async (resource, ref, options) => {
+        // The stores learn of it a moment later than this call.
+        if (resource.kind === "Workspace" && looks++ === 0) {
+          await world.client.patch(resource, ref, { patch: { type: "merge", body: changed } });
+        }
+        return await world.client.find(resource, ref, options);
+      },
+    };
+    world.operator(client);
+    await world.update("eager");
+    await world.until("eager", { Progressing: "False/WorkspaceNotReady" });
+    expect(agent.begun).toEqual([]);
   });
 
   test("what an agent refuses for good fails", async () => {

@@ -1,4 +1,5 @@
 /** All that an Update's plan needs to know, read from the stores and from the runs that are followed. */
+import { isDeepStrictEqual } from "node:util";
 import {
   normaliseUpdate,
   parseDuration,
@@ -7,10 +8,11 @@ import {
   type Update,
   type Workspace,
 } from "@pko/api";
-import { refKey, type Key, type Known, type Store } from "@pko/kube";
+import { builtin, refKey, type Client, type Key, type Known, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { agentPort, type Projects, type Runs } from "../agents/agents.ts";
+import { workspaces } from "../kinds.ts";
 import { isComplete } from "./conditions.ts";
 import type { Address, PodFacts, UpdateView, WorkspaceFacts } from "./view.ts";
 
@@ -71,6 +73,23 @@ export function observeUpdate(sources: UpdateSources, key: Key, now: number): Up
     }),
     workspace: facts,
   };
+}
+
+/**
+ * Whether the API server still says what the stores said of the workspace and its pod. The stores of two kinds are not
+ * of one moment: an Update may be seen before the change of its Workspace that it is to run.
+ */
+export async function isStillReady(client: Client, view: UpdateView, signal: AbortSignal): Promise<boolean> {
+  const { namespace = "" } = view.update.metadata;
+  const { workspaceName: name = "" } = view.update.spec ?? {};
+  const [workspace, pod] = await Promise.all([
+    client.find(workspaces, { namespace, name }, { signal }),
+    client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal }),
+  ]);
+  const facts = pod && podFacts(pod, { namespace, name }, addressOf(workspace));
+  return (
+    isDeepStrictEqual(workspaceFacts(workspace, view.update), view.workspace) && isDeepStrictEqual(facts, view.pod)
+  );
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

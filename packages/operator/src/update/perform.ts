@@ -23,6 +23,7 @@ import type { Runs } from "../agents/agents.ts";
 import { updates } from "../kinds.ts";
 import { isComplete } from "./conditions.ts";
 import { updateFinalizer } from "./finalizer.ts";
+import { isStillReady } from "./observe.ts";
 import type { Kept } from "./outcome.ts";
 import type { Plan } from "./plan.ts";
 import { statusOf } from "./status.ts";
@@ -78,6 +79,8 @@ class Performance {
       case "report":
         await this.#report(plan.status);
         return plan.afterMs === undefined ? done : again(plan.afterMs);
+      case "intend":
+        return await this.#intend(plan.status);
       case "guard":
         await this.#setFinalizers([...this.#finalizers, updateFinalizer]);
         return done;
@@ -111,6 +114,13 @@ class Performance {
   get #ref(): { readonly namespace: string; readonly name: string } {
     const { namespace = "", name = "" } = this.#update.metadata;
     return { namespace, name };
+  }
+
+  async #intend(status: UpdateStatus): Promise<Result> {
+    const { signal } = this.#context;
+    if (!(await isStillReady(this.#tools.client, this.#view, signal))) return again(staleMs);
+    await this.#report(status);
+    return done;
   }
 
   /** Names the version it was decided on: which pod an Update may run in is never decided on old news. */

@@ -44,7 +44,7 @@ function conditionsAfter(plan: Plan, traits: readonly ViewTrait[]): Record<strin
 }
 
 function statusAfter(plan: Plan, traits: readonly ViewTrait[]): UpdateStatus | undefined {
-  if (plan.action === "report" || plan.action === "cancel") return plan.status;
+  if (plan.action === "report" || plan.action === "cancel" || plan.action === "intend") return plan.status;
   if (plan.action !== "end") return undefined;
   const { ending, keep } = plan;
   const names = { ...(keep.outputs && { outputs: keep.outputs.metadata.name ?? "" }) };
@@ -130,12 +130,12 @@ table("before it begins", [
   [
     "then the pod is put on record",
     [workspaceReady, guarded],
-    { ...progresses("Progressing"), status: { podUid: "pod-a", startTime: at(0) } },
+    { ...progresses("Progressing"), action: "intend", status: { podUid: "pod-a", startTime: at(0) } },
   ],
   [
     "the record names the pod that is there",
     [workspaceReady, podIs("pod-b"), guarded],
-    { action: "report", status: { podUid: "pod-b" } },
+    { action: "intend", status: { podUid: "pod-b" } },
   ],
 ]);
 

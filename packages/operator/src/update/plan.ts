@@ -34,6 +34,8 @@ export type Plan =
   | { readonly action: "rest"; readonly afterMs?: number }
   | { readonly action: "report"; readonly status: UpdateStatus; readonly afterMs?: number }
   | { readonly action: "guard" }
+  /** Put the pod on record, if the API server itself still says that all is ready. */
+  | { readonly action: "intend"; readonly status: UpdateStatus }
   | { readonly action: "follow"; readonly pod: AgentPod; readonly request: StartRequest }
   | {
       readonly action: "cancel";
@@ -276,7 +278,7 @@ function unguarded({ update }: UpdateView): Plan | undefined {
 }
 
 function intend(view: UpdateView): Plan {
-  return { action: "report", status: statusOf(view, { kind: "intended", podUid: view.pod?.agent.uid ?? "" }) };
+  return { action: "intend", status: statusOf(view, { kind: "intended", podUid: view.pod?.agent.uid ?? "" }) };
 }
 
 type Missing = Extract<Outcome, { kind: "waiting" }>["reason"];
