@@ -1,0 +1,129 @@
+/** The operator put together: one client, the stores that all share, the agents, and a controller for each kind. */
+import { autoComponentLabel } from "@pko/api";
+import {
+  builtin,
+  connect,
+  connectFenced,
+  eventRecorder,
+  kernelAlarm,
+  leaseElector,
+  manager,
+  metricsRegistry,
+  reflector,
+  refKey,
+  soleLeader,
+  uniqueIdentity,
+  type Credentials,
+  type Elector,
+  type Logger,
+  type Manager,
+  type ReflectorOptions,
+  type KubeObject,
+} from "@pko/kube";
+
+import { authority } from "./agents/authority.ts";
+import { preparations } from "./agents/preparations.ts";
+import { runs } from "./agents/runs.ts";
+import { programs, stacks, updates, workspaces } from "./kinds.ts";
+import type { Options } from "./options.ts";
+import { programController } from "./program/controller.ts";
+import { stackController } from "./stack/controller.ts";
+import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
+import { updateController } from "./update/controller.ts";
+import { updateIndexers } from "./update/observe.ts";
+import { podIndexers, workspaceController } from "./workspace/index.ts";
+
+const component = "pulumi-kubernetes-operator";
+const leaseName = "pulumi-kubernetes-operator";
+const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
+
+export interface Surroundings {
+  readonly options: Options;
+  readonly credentials: Credentials;
+  readonly log: Logger;
+}
+
+export async function operator({ options, credentials, log }: Surroundings): Promise<Manager> {
+  const metrics = metricsRegistry();
+  const reading = connect(credentials);
+  const elector = electorOf(options, { credentials, log });
+  const client = connectFenced({ credentials, leadership: elector });
+  const events = eventRecorder({ client, component, instance: options.podName, log, metrics });
+
+  const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
+    ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
+    onError: (error, what) => log.warn("watch interrupted", { what, error }),
+    ...more,
+  });
+  const reflectors = {
+    stacks: reflector(reading, stacks, watched({ indexers: stackIndexers })),
+    programs: reflector(reading, programs, watched()),
+    workspaces: reflector(reading, workspaces, watched()),
+    updates: reflector(reading, updates, watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers } })),
+    statefulSets: reflector(reading, builtin.statefulSets, watched(ofWorkspaces)),
+    pods: reflector(reading, builtin.pods, watched({ ...ofWorkspaces, indexers: podIndexers })),
+  };
+
+  const authorities = authority({ client: reading, namespace: options.namespace, log });
+  await authorities.load();
+  const preparing = preparations({
+    authority: authorities,
+    wake: (workspace) => workspaceControl.enqueue(refKey(workspace)),
+    log,
+  });
+  const running = runs({ authority: authorities, wake: (runId) => updateControl.wakeRun(runId), log });
+
+  const shared = { client, events, log, metrics };
+  const workspaceControl = workspaceController({
+    ...shared,
+    reflectors,
+    authority: authorities,
+    preparations: preparing,
+    settings: workspaceSettings(options),
+  });
+  const updateControl = updateController({ ...shared, ...reflectors, runs: running, projects: preparing });
+  const stackControl = stackController({
+    ...shared,
+    reflectors,
+    git: { policy: options, inherited: process.env },
+    ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
+  });
+  const programControl = programController({ ...shared, reflector: reflectors.programs });
+
+  return manager({
+    reflectors,
+    controllers: [stackControl, workspaceControl, updateControl, programControl],
+    elector,
+    probes: options.probes,
+    metricsEndpoint: options.metrics,
+    // What the agents do goes on: whoever leads next takes it up.
+    flush: async () => {
+      await Promise.all([events.flush(), preparing.stop(), running.stop()]);
+    },
+    log,
+    metrics,
+  });
+}
+
+function electorOf(options: Options, { credentials, log }: Pick<Surroundings, "credentials" | "log">): Elector {
+  if (!options.leaderElection) return soleLeader();
+  return leaseElector({
+    client: connect(credentials),
+    lease: { namespace: options.namespace, name: leaseName },
+    identity: uniqueIdentity(options.podName),
+    alarm: kernelAlarm(),
+    log,
+    ...options.leaderElection,
+  });
+}
+
+function workspaceSettings(options: Options) {
+  return {
+    agentImage: options.agentImage,
+    idleTimeoutMs: options.idleTimeoutSeconds * 1000,
+    agentFlags: [
+      ...(options.allowHttp ? ["--allow-http"] : []),
+      ...(options.allowedAddresses.length > 0 ? [`--allow-addresses=${options.allowedAddresses.join(",")}`] : []),
+    ],
+  };
+}
