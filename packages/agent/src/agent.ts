@@ -1,19 +1,24 @@
 /** The agent's parts put together: the service that `@pko/rpc/server` serves. */
 import { hostname } from "node:os";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fail, protocolVersion, succeed, type InfoResult, type PrepareMessage, type RunResult } from "@pko/rpc";
 import type { AgentService, Answer, Messages } from "@pko/rpc/server";
 import type { Options } from "./options.ts";
 import { PulumiCli } from "./pulumi/cli.ts";
 import { SecretStore } from "./pulumi/secrets.ts";
+import { gitHome } from "./sources/git.ts";
 import { RunManager } from "./runs/run-manager.ts";
 import type { RunRecord } from "./runs/run-folder.ts";
 import { removeFolder } from "./system/files.ts";
+import { Gate } from "./system/gate.ts";
 import type { Log } from "./system/log.ts";
 import type { Redactor } from "./system/redact.ts";
 import { removeLeftovers } from "./workspace/checkout.ts";
 import { Preparer } from "./workspace/preparer.ts";
 import { StateFile } from "./workspace/state.ts";
+
+const versionWaitMs = 5_000;
 
 export interface AgentParts {
   readonly options: Options;
@@ -52,16 +57,19 @@ export function createAgent(parts: AgentParts): Agent {
   const progress = { stopping: false };
 
   const info = async (): Answer<InfoResult> => {
-    const [version, { ready }] = [await cli.version(), await state.read()];
+    // An answer that does not hang on a CLI that does.
+    const version = await Promise.race([cli.version(), sleep(versionWaitMs)]);
+    const { ready } = await state.read();
+    const activeRun = await runs.activeRun();
     return succeed({
       protocol: protocolVersion,
       agentVersion: parts.version,
-      ...(version.ok && { pulumiVersion: version.value.text }),
+      ...(version?.ok && { pulumiVersion: version.value.text }),
       hostname: hostname(),
       startedAt: startedAt.toISOString(),
       stopping: progress.stopping,
       ...(ready && { prepared: { revision: ready.revision, stack: ready.stack } }),
-      ...(runs.activeRun !== undefined && { activeRun: runs.activeRun }),
+      ...(activeRun !== undefined && { activeRun }),
       residentBytes: process.memoryUsage.rss(),
     });
   };
@@ -69,7 +77,7 @@ export function createAgent(parts: AgentParts): Agent {
   const prepare: AgentService["prepare"] = (request) =>
     gate.enter(async (): Messages<PrepareMessage> => {
       if (progress.stopping) return fail("stopping", "the workspace is stopping");
-      const { activeRun } = runs;
+      const activeRun = await runs.activeRun();
       if (activeRun !== undefined) return { ok: false, error: { code: "busy", message: "a run is active", activeRun } };
       return succeed(await preparer.prepare(request));
     });
@@ -88,6 +96,8 @@ export function createAgent(parts: AgentParts): Agent {
     },
     async recover() {
       await removeLeftovers(options.paths.workspace);
+      // Credentials that a killed agent could not remove.
+      await removeFolder(join(options.paths.state, gitHome));
       await runs.recover();
       // Known by the time somebody asks.
       void cli.version();
@@ -108,21 +118,4 @@ async function settleStack(state: StateFile, record: RunRecord, result: RunResul
   const { selected: _, ready: __, source, ...rest } = await state.read();
   await state.write(isRemoved || !source ? rest : { ...rest, source });
   if (isRemoved) await removeFolder(dirname(record.ready.settings));
-}
-
-/** One at a time, in the order they came. */
-class Gate {
-  #last: Promise<unknown> = Promise.resolve();
-
-  async enter<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.#last;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#last = promise;
-    try {
-      await before;
-      return await work();
-    } finally {
-      resolve();
-    }
-  }
 }

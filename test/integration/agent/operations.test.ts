@@ -126,6 +126,13 @@ describe("operations on a stack", () => {
     expect(result.progress.created).toBe(1);
   });
 
+  test("a replacement counts once", async () => {
+    const urn = "urn:pulumi:dev::demo::pulumi:index:Stash::b";
+    const result = await web.run("up-replace", { kind: "up", replace: [urn] });
+    expect(result).toMatchObject({ outcome: "succeeded", progress: { created: 0, deleted: 0, replaced: 1 } });
+    expect(result.changes).toMatchObject({ replace: 1 });
+  });
+
   test("a destroy removes the stack when asked, and the next preparation makes it anew", async () => {
     const destroyed = await web.run("destroy-1", { kind: "destroy", remove: true });
     expect(destroyed).toMatchObject({ outcome: "succeeded", operation: "destroy" });

@@ -1,5 +1,6 @@
 /** What goes wrong with programs, plugins and CLIs: each told by its class, in words a user can act on. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -191,9 +192,13 @@ describe("a restricted workspace", () => {
     }
     const agent = join(bin, "agent");
     buildAgent({ outfile: agent, version: "9.9.9" });
+    // As the bootstrap container does.
+    const installed = join(web.share, "agent-executable");
+    execFileSync(agent, ["install", installed]);
+    expect(execFileSync(installed, ["version"], { encoding: "utf8" })).toBe("9.9.9\n");
     for (const folder of [web.root, web.share, web.backend, bin]) chownSync(folder, 1000, 1000);
     chmodSync(web.root, 0o755);
-    await web.start({ command: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", agent], path: bin });
+    await web.start({ command: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", installed], path: bin });
     const item = { key: "token", secret: true, value: { from: "value" as const, value: "canary-uid" } };
     await web.prepare(program({ resources: { a: stash("x") } }), { config: [item] });
     expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });

@@ -65,8 +65,9 @@ export function classify(text: string): { readonly class: ErrorClass; readonly m
 export function explainEnd(end: CommandEnd, what: string, redactor: Redactor): Outcome<never> {
   if (end.kind === "missing") return failed("toolMissing", "the workspace's image has no `pulumi`");
   if (end.kind === "aborted") return failed("superseded", "a newer request took over");
-  const text = redactor.clean(end.kind === "exited" ? `${end.stdout}\n${end.stderr}` : end.stderr);
-  const lines = lastLines(text, 30);
+  // Judged as it is, shown with its secrets masked: a secret may look like a word that matters.
+  const text = end.kind === "exited" ? `${end.stdout}\n${end.stderr}` : end.stderr;
+  const lines = lastLines(redactor.clean(text), 30);
   if (end.kind === "timedOut") return failed("other", `${what}: the CLI did not finish in time`, lines);
   const known = classify(text);
   const detail = known?.message ?? firstError(lines);

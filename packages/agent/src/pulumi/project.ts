@@ -21,6 +21,7 @@ export interface Project {
 
 const fileNames = ["Pulumi.yaml", "Pulumi.yml", "Pulumi.json"];
 const maxFileBytes = 8 * 1024 * 1024;
+const maxNameChars = 200;
 
 /** `folder` is real and inside `root`, which is real too. */
 export async function loadProject(folder: string, root: string): Promise<Outcome<Project>> {
@@ -41,9 +42,10 @@ export async function loadProject(folder: string, root: string): Promise<Outcome
 async function readProject(content: unknown, file: string, root: string): Promise<Outcome<Project>> {
   const name = entry(content, "name");
   if (typeof name !== "string" || name === "") return failed("projectInvalid", "Pulumi.yaml has no name");
+  if (name.length > maxNameChars) return failed("projectInvalid", "the project's name is too long");
   const runtime = entry(content, "runtime");
   const runtimeName = typeof runtime === "string" ? runtime : entry(runtime, "name");
-  if (typeof runtimeName !== "string" || runtimeName === "") {
+  if (typeof runtimeName !== "string" || runtimeName === "" || runtimeName.length > maxNameChars) {
     return failed("projectInvalid", "Pulumi.yaml has no runtime");
   }
   const folder = dirname(file);

@@ -48,23 +48,20 @@ export class ActiveRun {
     this.#context = parts.context;
   }
 
-  /** To the end, whatever it is; the result is on disk when this resolves. `onResult` is told before it is. */
-  async run(onResult: (result: RunResult) => Promise<void>): Promise<RunResult> {
+  /** To the end, whatever it is: this does not throw. */
+  async run(): Promise<RunResult> {
     let result: RunResult;
     try {
       result = await this.#runSteps();
     } catch (error) {
-      this.#launched?.kill();
+      await this.#stopLaunched();
       const message = this.#clean(errorMessage(error));
       this.#context.log.error("run broke", { run: this.folder.runId, error: message });
       result = await this.#failed({ class: "other", message: bounded(message), lines: [] });
     }
     clearTimeout(this.#killTimer);
-    await onResult(result);
-    await this.folder.removeEngineLogs();
     await this.events.close();
-    // Last: whoever sees it may start the next run.
-    await this.folder.writeResult(result);
+    await this.folder.removeEngineLogs().catch(() => undefined);
     return result;
   }
 
@@ -72,24 +69,30 @@ export class ActiveRun {
   async cancel(reason: "asked" | "stopping", graceSeconds = this.#context.graceSeconds): Promise<void> {
     if (!this.#record.cancelled) {
       this.#record = { ...this.#record, cancelled: reason };
-      await this.folder.writeRecord(this.#record);
-      await this.#tell({ kind: "notice", message: reason === "asked" ? "cancelling" : "the workspace is stopping" });
       this.#launched?.interrupt();
+      await this.#tell({ kind: "notice", message: reason === "asked" ? "cancelling" : "the workspace is stopping" });
     }
     clearTimeout(this.#killTimer);
     this.#killTimer = setTimeout(() => this.#launched?.kill(), graceSeconds * 1000);
+    await this.folder.writeRecord(this.#record);
+  }
+
+  /** When the agent itself fails: the CLI is not killed in the middle of its work for that. */
+  async #stopLaunched(): Promise<void> {
+    const launched = this.#launched;
+    if (!launched) return;
+    launched.interrupt();
+    const timer = setTimeout(() => launched.kill(), this.#context.graceSeconds * 1000);
+    await launched.ended;
+    clearTimeout(timer);
   }
 
   async #runSteps(): Promise<RunResult> {
-    const target = { stack: this.#record.ready.stack, settings: this.#record.ready.settings };
     const tooLow = await this.#versionProblem();
     if (tooLow) return await this.#failed(tooLow);
-    const stepCount = stepsOf(this.#record.operation, { ...target, eventLog: "" }).length;
     let followed: Followed | undefined;
-    for (let index = Math.max(0, this.#lastStep()); index < stepCount; index += 1) {
-      const make = (launchIndex: number): RunStep | undefined =>
-        stepsOf(this.#record.operation, { ...target, eventLog: this.folder.engineLog(launchIndex) })[index];
-      const outcome = await this.#runStep(index, make);
+    for (let index = Math.max(0, this.#lastStep()); this.#step(index); index += 1) {
+      const outcome = await this.#runStep(index);
       if (outcome === "not started") return await this.#failed(await this.#explain(undefined));
       followed = outcome;
       if (!isSuccess(followed)) return await this.#failed(await this.#explain(followed), followed);
@@ -97,18 +100,25 @@ export class ActiveRun {
     return await this.#result({ outcome: "succeeded" }, followed);
   }
 
-  async #runStep(index: number, make: (launch: number) => RunStep | undefined): Promise<Followed | "not started"> {
+  /** A step of the operation, as the next command to launch. */
+  #step(index: number): RunStep | undefined {
+    const { operation, ready, launches } = this.#record;
+    const eventLog = this.folder.engineLog(launches.length);
+    return stepsOf(operation, { stack: ready.stack, settings: ready.settings, eventLog })[index];
+  }
+
+  async #runStep(index: number): Promise<Followed | "not started"> {
     // An earlier agent may have started it.
-    let followed = index === this.#lastStep() ? await this.#follow(this.#adopted()) : await this.#start(index, make);
+    let followed = index === this.#lastStep() ? await this.#follow(this.#adopted()) : await this.#start(index);
     if (followed !== "not started" && !isSuccess(followed) && (await this.#releaseOwnLock())) {
-      followed = await this.#start(index, make);
+      followed = await this.#start(index);
     }
     return followed;
   }
 
-  async #start(index: number, make: (launch: number) => RunStep | undefined): Promise<Followed | "not started"> {
+  async #start(index: number): Promise<Followed | "not started"> {
     const launchIndex = this.#record.launches.length;
-    const step = make(launchIndex);
+    const step = this.#step(index);
     if (!step || this.#record.cancelled) return "not started";
     await this.#tell({ kind: "step", name: step.name });
     const { cli } = this.#context;
@@ -178,7 +188,7 @@ export class ActiveRun {
 
   async #explain(followed: Followed | undefined): Promise<RunError> {
     const end = followed?.end;
-    return explainRun({
+    const error = explainRun({
       exitCode: end?.kind === "exited" ? end.code : undefined,
       signal: end?.kind === "signalled" ? end.signal : undefined,
       cancelled: this.#record.cancelled,
@@ -187,6 +197,8 @@ export class ActiveRun {
       isPolicyViolated: followed?.isPolicyViolated ?? false,
       printed: followed ? await this.#printed(this.#record.launches.length - 1) : "",
     });
+    // Judged as it is, shown with its secrets masked.
+    return { ...error, message: this.#clean(error.message), lines: error.lines.map((line) => this.#clean(line)) };
   }
 
   async #failed(error: RunError, followed?: Followed): Promise<RunResult> {
@@ -216,7 +228,8 @@ export class ActiveRun {
   async #keepOutputs(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<RunResult["outputs"]> {
     if (outcome !== "succeeded" || !followed?.outputs || this.#record.operation.kind === "destroy") return undefined;
     const { complete, outputs } = followed.outputs;
-    await this.folder.writeOutputs({ complete, outputs: [...outputs] });
+    // Without them the CLI is asked.
+    await this.folder.writeOutputs({ complete, outputs: [...outputs] }).catch(() => undefined);
     return {
       names: outputs.map(({ name }) => name.slice(0, 1024)).slice(0, 4096),
       secretNames: outputs.flatMap(({ name, secret }) => (secret ? [name.slice(0, 1024)] : [])).slice(0, 4096),
@@ -238,7 +251,7 @@ export class ActiveRun {
     if (launchIndex < 0) return "";
     const stdout = await readTail(this.folder.stdout(launchIndex), tailBytes);
     const stderr = await readTail(this.folder.stderr(launchIndex), tailBytes);
-    return this.#clean(`${stdout.text}\n${stderr.text}`);
+    return withoutColours(`${stdout.text}\n${stderr.text}`);
   }
 
   #lastStep(): number {
@@ -250,8 +263,12 @@ export class ActiveRun {
   }
 
   #clean(text: string): string {
-    // Colours of programs that ask nobody.
-    // oxlint-disable-next-line no-control-regex -- escape sequences are what this removes
-    return this.#context.cli.redactor.clean(text).replaceAll(/\u001B\[[0-9;]*[A-Za-z]/g, "");
+    return this.#context.cli.redactor.clean(withoutColours(text));
   }
+}
+
+/** Of programs that ask nobody whether they may. */
+function withoutColours(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- escape sequences are what this removes
+  return text.replaceAll(/\u001B\[[0-9;]*[A-Za-z]/g, "");
 }

@@ -64,8 +64,12 @@ export class EventLog {
     const before = this.#writing;
     const write = async (): Promise<void> => {
       await before;
-      this.#file ??= await open(this.#folder.events, "a", 0o600);
-      await this.#file.write(`${JSON.stringify(stored)}\n`);
+      try {
+        this.#file ??= await open(this.#folder.events, "a", 0o600);
+        await this.#file.write(`${JSON.stringify(stored)}\n`);
+      } catch {
+        // A full disk costs an event, not the run.
+      }
       this.#progress = addEvent(this.#progress, event);
       this.#origin = origin ?? this.#origin;
       this.wake();

@@ -21,6 +21,7 @@ export interface FollowOptions {
 /** What a command left behind. */
 export interface Followed {
   readonly end: LaunchEnd;
+  /** Not masked yet. */
   readonly errorLines: readonly string[];
   readonly isPolicyViolated: boolean;
   readonly outputs: EventOutputs | undefined;
@@ -85,7 +86,7 @@ class Findings {
 
   add(engine: EngineEvent): void {
     for (const line of engine.errorLines) {
-      if (this.#errorLines.length < maxErrorLines) this.#errorLines.push(this.#options.clean(line));
+      if (this.#errorLines.length < maxErrorLines) this.#errorLines.push(line);
     }
     this.#isPolicyViolated ||= engine.isMandatoryPolicy;
     if (engine.stackOutputs) this.#outputs = this.#readOutputs(engine.stackOutputs);

@@ -1,6 +1,8 @@
 /** All runs of this workspace: one at a time, each known by its id, those of an earlier agent included. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import {
+  errorMessage,
   fail,
   maxLineBytes,
   noProgress,
@@ -21,6 +23,7 @@ import { done, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { queryOutputs } from "../pulumi/outputs.ts";
 import { removeFolder } from "../system/files.ts";
+import { Gate } from "../system/gate.ts";
 import type { Log } from "../system/log.ts";
 import type { Ready } from "../workspace/state.ts";
 import { ActiveRun } from "./active-run.ts";
@@ -44,6 +47,7 @@ export interface RunManagerOptions {
 const maxKeptRuns = 20;
 /** More than a Secret can hold, and less than a line of the stream whatever the characters. */
 const maxOutputChars = maxLineBytes / 4;
+const maxNameChars = 1024;
 /** Progress is told this often at most; events are told as they come. */
 const progressMs = 500;
 
@@ -56,14 +60,18 @@ interface Current {
 export class RunManager {
   readonly #options: RunManagerOptions;
   #current: Current | undefined;
-  #starting: Promise<unknown> = Promise.resolve();
+  readonly #gate = new Gate();
+  /** Results that could not be written, for as long as this agent lives. */
+  readonly #unwritten = new Map<RunId, RunResult>();
   #stopping = false;
 
   constructor(options: RunManagerOptions) {
     this.#options = options;
   }
 
-  get activeRun(): RunId | undefined {
+  /** One whose result can be seen is over, though a moment may pass until it is put away. */
+  async activeRun(): Promise<RunId | undefined> {
+    if (this.#current && (await this.#resultOf(this.#current.run.folder))) await this.#current.finished;
     return this.#current?.record.runId;
   }
 
@@ -86,25 +94,19 @@ export class RunManager {
     }
   }
 
+  /** One after the other: two requests of one id must not both find nothing. */
   async start(request: StartRequest): Answer<StartResult> {
-    // One after the other: two requests of one id must not both find nothing.
-    const before = this.#starting;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#starting = promise;
-    try {
-      await before;
-      return await this.#start(request);
-    } finally {
-      resolve();
-    }
+    return await this.#gate.enter(() => this.#start(request));
   }
 
   async #start(request: StartRequest): Answer<StartResult> {
     const known = await this.#known(request);
     if (known) return known;
     if (this.#stopping) return fail("stopping", "the workspace is stopping");
-    if (this.#current && (await this.#current.run.folder.readResult())) await this.#current.finished;
-    if (this.#current) return this.#busy(this.#current.record.runId);
+    const activeRun = await this.activeRun();
+    if (activeRun !== undefined) {
+      return { ok: false, error: { code: "busy", message: "another run is active", activeRun } };
+    }
     const ready = await this.#options.ready();
     if (!ready) return fail("unprepared", "the workspace is not prepared");
     const folder = new RunFolder(this.#options.runs, request.runId);
@@ -121,21 +123,17 @@ export class RunManager {
     const folder = new RunFolder(this.#options.runs, request.runId);
     const record = await folder.readRecord();
     if (!record) return undefined;
-    if (JSON.stringify(record.operation) !== JSON.stringify(request.operation)) {
+    if (!isDeepStrictEqual(record.operation, request.operation)) {
       return fail("runMismatch", "the run exists with another operation");
     }
     if (this.#current?.record.runId === request.runId) {
       const { lastSeq, progress } = this.#current.run.events;
       return succeed({ state: "running", lastSeq, progress });
     }
-    const result = await folder.readResult();
+    const result = await this.#resultOf(folder);
     if (!result) return fail("internal", "the run has no result and is not running");
     const events = await EventLog.open(folder);
     return succeed({ state: "finished", lastSeq: events.lastSeq, progress: result.progress, result });
-  }
-
-  #busy(runId: RunId): Awaited<Answer<never>> {
-    return { ok: false, error: { code: "busy", message: "another run is active", activeRun: runId } };
   }
 
   async #begin(folder: RunFolder, record: RunRecord): Promise<Current> {
@@ -152,12 +150,25 @@ export class RunManager {
   }
 
   async #finish(run: ActiveRun, record: RunRecord): Promise<RunResult> {
-    const result = await run.run((ended) => this.#options.onResult(record, ended));
+    const { log, onResult } = this.#options;
+    const result = await run.run();
+    try {
+      await onResult(record, result);
+      // Last: whoever sees it may start the next run.
+      await run.folder.writeResult(result);
+    } catch (error) {
+      log.error("result not written", { run: record.runId, error: errorMessage(error) });
+      this.#unwritten.set(record.runId, result);
+    }
     this.#current = undefined;
     run.events.wake();
-    const error = result.error?.class;
-    this.#options.log.info("run finished", { run: record.runId, outcome: result.outcome, ...(error && { error }) });
+    const errorClass = result.error?.class;
+    log.info("run finished", { run: record.runId, outcome: result.outcome, ...(errorClass && { error: errorClass }) });
     return result;
+  }
+
+  async #resultOf(folder: RunFolder): Promise<RunResult | undefined> {
+    return this.#unwritten.get(folder.runId) ?? (await folder.readResult());
   }
 
   async watch(request: WatchRequest, signal: AbortSignal): Messages<WatchMessage> {
@@ -174,7 +185,7 @@ export class RunManager {
     while (!signal.aborted) {
       const events = this.#current?.record.runId === folder.runId ? this.#current.run.events : undefined;
       const grown = events?.grown;
-      const result = await folder.readResult();
+      const result = await this.#resultOf(folder);
       for await (const { type, seq, time, event } of reader.more()) {
         lastSeq = seq;
         if (seq >= fromSeq) yield { type, seq, time, event };
@@ -205,13 +216,18 @@ export class RunManager {
 
   async outputs(runId: RunId, signal: AbortSignal): Messages<OutputsMessage> {
     const folder = new RunFolder(this.#options.runs, runId);
-    const [record, result] = [await folder.readRecord(), await folder.readResult()];
+    const [record, result] = [await folder.readRecord(), await this.#resultOf(folder)];
     if (!record) return fail("notFound", "there is no such run");
     if (result?.outcome !== "succeeded") return fail("unprepared", "the run has not succeeded");
     const outputs = record.operation.kind === "destroy" ? done([]) : await this.#outputsOf(folder, record, signal);
     if (!outputs.ok) return fail("failed", outputs.failure.message);
-    const large = outputs.value.find((output) => JSON.stringify(output).length > maxOutputChars);
-    if (large) return fail("tooLarge", `the output ${large.name} is larger than ${maxOutputChars} characters`);
+    const large = outputs.value.find(
+      ({ name, value }) => name.length > maxNameChars || (JSON.stringify(value)?.length ?? 0) > maxOutputChars,
+    );
+    if (large) {
+      const name = large.name.slice(0, 100);
+      return fail("tooLarge", `the output ${name} is larger than ${maxOutputChars} characters, or its name is`);
+    }
     return succeed(outputMessages(outputs.value));
   }
 
@@ -230,7 +246,7 @@ export class RunManager {
   /** Interrupts what is running and waits for its end: the result is on disk, and told, before the agent goes. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await this.#starting;
+    await this.#gate.enter(async () => undefined);
     const current = this.#current;
     if (!current) return;
     await current.run.cancel("stopping");
@@ -238,7 +254,9 @@ export class RunManager {
   }
 
   async #forgetOldRuns(): Promise<void> {
-    const finished = (await listRuns(this.#options.runs)).filter((folder) => folder.runId !== this.activeRun);
+    const finished = (await listRuns(this.#options.runs)).filter(
+      (folder) => folder.runId !== this.#current?.record.runId,
+    );
     for (const folder of finished.slice(0, -maxKeptRuns)) await removeFolder(folder.path);
   }
 }

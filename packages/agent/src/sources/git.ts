@@ -33,6 +33,9 @@ export interface Fetched {
   settle(): Promise<void>;
 }
 
+/** Where credentials lie while git needs them, within the agent's folder. */
+export const gitHome = "git-home";
+
 /** Each fetch leaves a pack of two or three files. Beyond this many it is quicker to begin anew. */
 const maxPackFiles = 200;
 
@@ -124,7 +127,7 @@ class Repository {
 
   constructor(source: GitSource, context: GitContext) {
     this.context = context;
-    this.setting = { home: join(context.state, "home"), policy: context.policy, inherited: context.inherited };
+    this.setting = { home: join(context.state, gitHome), policy: context.policy, inherited: context.inherited };
     const id = createHash("sha256").update(source.url).digest("hex").slice(0, 16);
     this.#folder = join(context.state, "git", id);
     this.#shallow = source.shallow !== false;
@@ -273,7 +276,7 @@ class Repository {
     switch (end.kind) {
       case "exited":
         if (end.code === 0) return done(end.stdout);
-        return explain(this.context.redactor.clean(end.stderr));
+        return explain(end.stderr, this.context.redactor);
       case "missing":
         return failed("toolMissing", "git is not installed in the workspace's image");
       case "timedOut":
@@ -315,9 +318,9 @@ const explanations: readonly (readonly [RegExp, "sourceUnauthorized" | "sourceNo
     ],
   ];
 
-function explain(stderr: string): Outcome<never> {
+function explain(stderr: string, redactor: Redactor): Outcome<never> {
   // What the server said is left out: at an address that should not have been asked, it could be anything.
-  const lines = lastLines(stderr.replaceAll(/^remote:.*$/gm, ""), 10);
+  const lines = lastLines(redactor.clean(stderr.replaceAll(/^remote:.*$/gm, "")), 10);
   for (const [pattern, reason, message] of explanations)
     if (pattern.test(stderr)) return failed(reason, message, lines);
   return failed("sourceUnavailable", "git could not fetch the repository", lines);

@@ -3,6 +3,8 @@
 const mask = "[secret]";
 /** Shorter ones are words of the language: masking them would make a log unreadable and hide nothing. */
 const minLength = 6;
+/** A variable is only likely to be a secret: a passphrase of a demonstration should not mask what the CLI says. */
+const minVariableLength = 8;
 const secretName = /TOKEN|SECRET|PASSW|PASSPHRASE|PRIVATE|CREDENTIAL|API_?KEY|ACCESS_?KEY/i;
 
 export class Redactor {
@@ -19,7 +21,9 @@ export class Redactor {
   }
 
   addEnvironment(env: Readonly<Record<string, string | undefined>>): void {
-    for (const [name, value] of Object.entries(env)) if (secretName.test(name)) this.add(value);
+    for (const [name, value] of Object.entries(env)) {
+      if (secretName.test(name) && (value?.length ?? 0) >= minVariableLength) this.add(value);
+    }
   }
 
   clean(text: string): string {
