@@ -62,11 +62,8 @@ for (const securityProfile of securityProfiles) {
         } else {
           verdicts.bad++;
           const { template } = enforceProfile(unenforced(place.name, podTemplate), securityProfile);
-          expect([told, built.problems, await admitted(place, template)]).toEqual([
-            told,
-            built.problems,
-            expect.stringMatching(/violates PodSecurity|cannot set `allowPrivilegeEscalation`/),
-          ]);
+          const verdict = (await admitted(place, template)) ?? `let in: ${told} ${built.problems.join()}`;
+          expect(verdict).toMatch(/violates PodSecurity|cannot set `allowPrivilegeEscalation`/);
         }
       }
       expect(Math.min(verdicts.good, verdicts.bad)).toBeGreaterThan(10);

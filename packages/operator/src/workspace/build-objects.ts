@@ -10,6 +10,7 @@ import type { OwnerReference } from "kubernetes-types/meta/v1";
 
 import { agentPort } from "../agents/agents.ts";
 import { builtHashAnnotation, certificateNameOf, referencesHashAnnotation } from "./names.ts";
+import { serviceFaults } from "./template-shape.ts";
 import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
 
 export interface BuiltObjects {
@@ -70,6 +71,8 @@ function buildService({ workspace, normal }: Parts): ApplyBody<Known<Service>> |
   };
   try {
     const merged = strategicMerge(generated, normal.serviceTemplate, serviceSchema);
+    const [fault] = serviceFaults(merged);
+    if (fault !== undefined) return fault;
     const { metadata, spec } = merged as Pick<Service, "metadata" | "spec">;
     return {
       apiVersion: "v1",

@@ -20,6 +20,7 @@ import { agentPort } from "../agents/agents.ts";
 import { certificateNameOf } from "./names.ts";
 import { enforceProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "./settings.ts";
+import { podTemplateFaults } from "./template-shape.ts";
 import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
 
 /** Where the agent is in its own image, and where the bootstrap container puts it. */
@@ -49,9 +50,11 @@ export function buildPodTemplate(workspace: NormalWorkspace, settings: Workspace
   };
   const merged = mergeTemplate(generated, workspace);
   if (typeof merged === "string") return { ok: false, problems: [merged] };
-  const problems = missingParts(merged);
-  if (problems.length > 0) return { ok: false, problems };
-  const { template, violations } = enforceProfile(merged, workspace.securityProfile);
+  for (const look of [podTemplateFaults, missingParts]) {
+    const problems = look(merged);
+    if (problems.length > 0) return { ok: false, problems };
+  }
+  const { template, violations } = enforceProfile(withDynamicEnv(merged), workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };
   const labels = { ...template.metadata?.labels, ...labelsOfWorkspace(workspace.name) };
   return { ok: true, template: { ...template, metadata: { ...template.metadata, labels } } };
@@ -157,6 +160,25 @@ function replacingSources(original: JsonMap, patch: JsonMap): JsonMap {
     return Object.keys(volume).length > 1 ? { ...volume, $retainKeys: Object.keys(volume) } : volume;
   });
   return { ...patch, spec: { ...spec, volumes } };
+}
+
+/** Whichever init container likes may append to $PULUMI_ENV: it needs the variable and the volume for that. */
+function withDynamicEnv(template: PodTemplateSpec): PodTemplateSpec {
+  const { spec } = template;
+  return spec?.initContainers
+    ? { ...template, spec: { ...spec, initContainers: spec.initContainers.map(sharing) } }
+    : template;
+}
+
+function sharing(container: Container): Container {
+  const { env = [], volumeMounts = [] } = container;
+  const hasVariable = env.some(({ name }) => name === dynamicEnvVariable);
+  const hasShare = volumeMounts.some(({ name, mountPath }) => name === shareVolume || mountPath === shareFolder);
+  return {
+    ...container,
+    env: hasVariable ? env : [...env, dynamicEnv],
+    volumeMounts: hasShare ? volumeMounts : [...volumeMounts, { name: shareVolume, mountPath: shareFolder }],
+  };
 }
 
 /** What the agent cannot do without, and a template can remove. */

@@ -1,0 +1,109 @@
+/** The objects as YAML, for people to read: `UPDATE_GOLDEN=1 bun test` writes them anew. */
+import { describe, expect, test } from "bun:test";
+import { fileURLToPath } from "node:url";
+
+import { normaliseWorkspace, workspaceKind, type Workspace } from "@pko/api";
+import { stringify } from "yaml";
+
+import { buildCertificateSecret, buildObjects, certificateIn, hashOf, type BuiltObjects } from "./build-objects.ts";
+import { buildPodTemplate } from "./build-pod.ts";
+
+const settings = { agentImage: "pulumi/pulumi-kubernetes-operator-agent:1.0.0", idleTimeoutMs: 0 };
+
+function build(spec: object): BuiltObjects {
+  const metadata = { name: "web", namespace: "team", uid: "11111111-2222-3333-4444-555555555555" };
+  const workspace: Workspace = { ...workspaceKind, metadata, spec };
+  const normal = normaliseWorkspace(workspace);
+  if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
+  const built = buildPodTemplate(normal.value, settings);
+  if (!built.ok) throw new Error(built.problems.join());
+  const objects = buildObjects({ workspace, normal: normal.value, template: built.template, referencesHash: "abc" });
+  if (typeof objects === "string") throw new Error(objects);
+  return objects;
+}
+
+const golden: Readonly<Record<string, object>> = {
+  plain: { stacks: [{ name: "dev" }] },
+  baseline: { securityProfile: "baseline", imagePullPolicy: "Always", serviceAccountName: "deployer" },
+  templates: {
+    image: "registry/mine:1",
+    env: [{ name: "TOKEN", valueFrom: { secretKeyRef: { name: "token", key: "t" } } }],
+    envFrom: [{ configMapRef: { name: "settings" } }],
+    resources: { requests: { cpu: 1 }, limits: { memory: "2Gi" } },
+    podTemplate: {
+      metadata: { labels: { team: "a" }, annotations: { note: "n" } },
+      spec: {
+        initContainers: [{ name: "login", image: "login:1", args: ["echo A=1 >> $PULUMI_ENV"] }],
+        containers: [{ name: "pulumi", volumeMounts: [{ name: "cache", mountPath: "/cache" }] }],
+        volumes: [
+          { name: "share", persistentVolumeClaim: { claimName: "share" } },
+          { name: "cache", emptyDir: { sizeLimit: "1Gi" } },
+        ],
+        nodeSelector: { disk: "fast" },
+        tolerations: [{ key: "batch", operator: "Exists" }],
+        imagePullSecrets: [{ name: "registry" }],
+      },
+    },
+    serviceTemplate: { metadata: { labels: { team: "a" } }, spec: { publishNotReadyAddresses: true } },
+  },
+};
+
+describe("the objects of a workspace", () => {
+  for (const [name, spec] of Object.entries(golden)) {
+    test(name, async () => {
+      const { service, statefulSet } = build(spec);
+      const text = [service, statefulSet]
+        .map((object) => stringify(object, { aliasDuplicateObjects: false }))
+        .join("---\n");
+      const file = Bun.file(fileURLToPath(new URL(`testdata/${name}.yaml`, import.meta.url)));
+      if (process.env["UPDATE_GOLDEN"]) await Bun.write(file, text);
+      expect(text).toBe(await file.text());
+    });
+  }
+
+  test("have one hash for one content, and another for another", () => {
+    expect(build({ image: "a" }).hash).toBe(build({ image: "a" }).hash);
+    expect(build({ image: "a" }).hash).not.toBe(build({ image: "b" }).hash);
+    expect(hashOf({ a: 1, b: { c: 2, d: [3, 4] } })).toBe(hashOf({ b: { d: [3, 4], c: 2 }, a: 1 }));
+    expect(hashOf([1, 2])).not.toBe(hashOf([2, 1]));
+  });
+
+  test("request storage, but not beyond a limit", () => {
+    const resources = (given: object): unknown =>
+      build({ resources: given }).statefulSet.spec?.template?.spec?.containers?.[0]?.resources;
+    expect(resources({})).toEqual({ requests: { "ephemeral-storage": "256Mi", memory: "64Mi", cpu: "100m" } });
+    expect(resources({ requests: { "ephemeral-storage": "1Gi" } })).toMatchObject({
+      requests: { "ephemeral-storage": "1Gi" },
+    });
+    const limits = { "ephemeral-storage": "100Mi" };
+    expect(resources({ limits })).toEqual({ requests: { memory: "64Mi", cpu: "100m" }, limits });
+  });
+
+  test("keep the labels that find the pod, whatever a template says", () => {
+    const labels = { "auto.pulumi.com/component": "mine", x: "y" };
+    const { template, selector } = build({ podTemplate: { metadata: { labels } } }).statefulSet.spec ?? {};
+    expect(template?.metadata?.labels).toEqual({ ...selector?.matchLabels, x: "y" });
+  });
+
+  test("a variable of the user's own wins over ours", () => {
+    const containers = build({ env: [{ name: "PULUMI_ENV", value: "/mine" }] }).statefulSet.spec?.template?.spec
+      ?.containers;
+    expect(containers?.[0]?.env?.filter(({ name }) => name === "PULUMI_ENV")).toEqual([
+      { name: "PULUMI_ENV", value: "/mine" },
+    ]);
+  });
+});
+
+test("a certificate comes back from its Secret as it went in", () => {
+  const certificate = { ca: "CA", cert: "CERT", key: "KEY" };
+  const workspace: Workspace = { ...workspaceKind, metadata: { name: "web", namespace: "team", uid: "u" } };
+  const secret = buildCertificateSecret(workspace, certificate);
+  expect(secret).toMatchObject({
+    metadata: { name: "web-workspace-tls", namespace: "team" },
+    type: "kubernetes.io/tls",
+  });
+  expect(
+    certificateIn({ apiVersion: "v1", kind: "Secret", metadata: {}, data: secret.data as Record<string, string> }),
+  ).toEqual(certificate);
+  expect(certificateIn({ apiVersion: "v1", kind: "Secret", metadata: {} })).toBeUndefined();
+});

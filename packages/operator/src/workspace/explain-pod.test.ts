@@ -1,0 +1,159 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ContainerStatus, PodStatus } from "kubernetes-types/core/v1";
+
+import { explainPod, isUnschedulable } from "./explain-pod.ts";
+
+const container = (part: Partial<ContainerStatus>): ContainerStatus => ({
+  name: "pulumi",
+  image: "mine:1",
+  imageID: "",
+  ready: false,
+  restartCount: 0,
+  ...part,
+});
+const waiting = (reason: string, message?: string, name = "pulumi"): PodStatus => ({
+  phase: "Pending",
+  containerStatuses: [container({ name, state: { waiting: { reason, ...(message && { message }) } } })],
+});
+const scheduled = (reason: string, message: string): PodStatus => ({
+  phase: "Pending",
+  conditions: [{ type: "PodScheduled", status: "False", reason, message }],
+});
+
+const cases: Readonly<Record<string, { status: PodStatus; says: string; stuck: boolean }>> = {
+  "a pod of which nothing is known": { status: {}, says: "the pod is starting", stuck: false },
+  "containers that are being made": { status: waiting("ContainerCreating"), says: "the pod is starting", stuck: false },
+  "no node": {
+    status: scheduled("Unschedulable", "0/1 nodes are available: 1 Insufficient cpu."),
+    says: "no node can take the pod: 0/1 nodes are available: 1 Insufficient cpu.",
+    stuck: true,
+  },
+  "a gate": {
+    status: scheduled("SchedulingGated", "x"),
+    says: "the pod is held back by a scheduling gate",
+    stuck: false,
+  },
+  "an image that cannot be pulled": {
+    status: waiting("ErrImagePull", "rpc error:\n  not found"),
+    says: "the image mine:1 cannot be pulled: rpc error: not found",
+    stuck: true,
+  },
+  "an image that is tried again": {
+    status: waiting("ImagePullBackOff", "Back-off"),
+    says: "the image mine:1 cannot be pulled: Back-off",
+    stuck: true,
+  },
+  "an image that must be there": {
+    status: waiting("ErrImageNeverPull"),
+    says: "the image mine:1 is not on the node, and its pull policy is Never",
+    stuck: true,
+  },
+  "a name that is none": {
+    status: waiting("InvalidImageName"),
+    says: '"mine:1" is not the name of an image',
+    stuck: true,
+  },
+  "a Secret that is not there": {
+    status: waiting("CreateContainerConfigError", 'secret "token" not found'),
+    says: 'the container pulumi cannot be made: secret "token" not found',
+    stuck: true,
+  },
+  "a program that is not in the image": {
+    status: waiting("RunContainerError", "no such file"),
+    says: "the container pulumi cannot be started: no such file",
+    stuck: true,
+  },
+  "an init container that fails": {
+    status: {
+      initContainerStatuses: [
+        container({ name: "fetch", state: { terminated: { exitCode: 3, reason: "Error", message: "no network" } } }),
+      ],
+      containerStatuses: [container({ state: { waiting: { reason: "PodInitializing" } } })],
+    },
+    says: "the container fetch has ended: exit code 3: no network",
+    stuck: true,
+  },
+  "an init container that is done": {
+    status: {
+      initContainerStatuses: [
+        container({ name: "bootstrap", state: { terminated: { exitCode: 0, reason: "Completed" } } }),
+      ],
+      containerStatuses: [container({ state: { waiting: { reason: "PodInitializing" } } })],
+    },
+    says: "the pod is starting",
+    stuck: false,
+  },
+  "an agent that ends again and again": {
+    status: {
+      containerStatuses: [
+        container({
+          state: { waiting: { reason: "CrashLoopBackOff", message: "back-off" } },
+          lastState: { terminated: { exitCode: 139, signal: 11, reason: "Error" } },
+        }),
+      ],
+    },
+    says: "the container pulumi ends again and again: signal 11",
+    stuck: true,
+  },
+  "too little memory": {
+    status: {
+      containerStatuses: [
+        container({
+          state: { waiting: { reason: "CrashLoopBackOff" } },
+          lastState: { terminated: { exitCode: 137, reason: "OOMKilled" } },
+        }),
+      ],
+    },
+    says: "the container pulumi ends again and again: it ran out of memory (OOMKilled); raise spec.resources.limits.memory, or remove the limit",
+    stuck: true,
+  },
+  "an agent that has ended": {
+    status: { containerStatuses: [container({ state: { terminated: { exitCode: 0, reason: "Completed" } } })] },
+    says: "the container pulumi has ended: exit code 0 (Completed)",
+    stuck: true,
+  },
+  "an eviction": {
+    status: { phase: "Failed", reason: "Evicted", message: "The node was low on resource: ephemeral-storage." },
+    says: "the pod was evicted from its node: The node was low on resource: ephemeral-storage.",
+    stuck: true,
+  },
+  "a node that went down": {
+    status: { phase: "Failed", reason: "NodeShutdown", message: "Pod was terminated" },
+    says: "the pod failed (NodeShutdown): Pod was terminated",
+    stuck: true,
+  },
+  "a failure without a word": { status: { phase: "Failed" }, says: "the pod failed", stuck: true },
+};
+
+describe("a pod that is not up is explained", () => {
+  for (const [name, { status, says, stuck }] of Object.entries(cases)) {
+    test(name, () => expect(explainPod({ status })).toEqual({ message: says, stuck }));
+  }
+
+  test("one that ends", () => {
+    expect(explainPod({ metadata: { deletionTimestamp: "2030-01-01T00:00:00Z" } }).message).toBe(
+      "the former pod is ending",
+    );
+  });
+
+  test("a long message is cut", () => {
+    expect(explainPod({ status: waiting("ErrImagePull", "x".repeat(9999)) }).message.length).toBeLessThan(600);
+  });
+
+  test("a claim is named", () => {
+    const spec = {
+      nodeName: "n",
+      containers: [],
+      volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }],
+    };
+    expect(explainPod({ spec, status: {} }).message).toContain("claim data");
+  });
+});
+
+test("unschedulable is what the scheduler says, of a pod that stays", () => {
+  const status = scheduled("Unschedulable", "no");
+  expect(isUnschedulable({ status })).toBe(true);
+  expect(isUnschedulable({ status: scheduled("SchedulingGated", "no") })).toBe(false);
+  expect(isUnschedulable({ status, metadata: { deletionTimestamp: "2030-01-01T00:00:00Z" } })).toBe(false);
+});

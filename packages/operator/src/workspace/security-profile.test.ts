@@ -1,0 +1,129 @@
+import { describe, expect, test } from "bun:test";
+
+import type { SecurityProfile } from "@pko/api";
+import type { Container, PodSpec, SecurityContext } from "kubernetes-types/core/v1";
+
+import { enforceProfile } from "./security-profile.ts";
+
+const container = (securityContext: SecurityContext, part: Partial<Container> = {}): PodSpec => ({
+  containers: [{ name: "pulumi", image: "i", securityContext, ...part }],
+});
+const plain = (part: Partial<PodSpec>): PodSpec => ({ ...container({}), ...part });
+const violations = (spec: PodSpec, profile: SecurityProfile): string[] =>
+  enforceProfile({ spec }, profile).violations.map((each) =>
+    each.replace(`, which the security profile ${profile} forbids`, "").replace("spec.podTemplate.spec.", ""),
+  );
+
+const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; restricted?: string[] }>> = {
+  "nothing said": { spec: plain({}), baseline: [] },
+  "the host's network": { spec: plain({ hostNetwork: true }), baseline: ["hostNetwork is true"] },
+  "the host's processes": { spec: plain({ hostPID: true }), baseline: ["hostPID is true"] },
+  "the host's files": {
+    spec: plain({ volumes: [{ name: "h", hostPath: { path: "/" } }] }),
+    baseline: ["volumes[h] is a hostPath"],
+  },
+  "a file server's volume": {
+    spec: plain({ volumes: [{ name: "n", nfs: { server: "s", path: "/" } }] }),
+    baseline: [],
+    restricted: ["volumes[n] is of the kind nfs"],
+  },
+  "a claim": { spec: plain({ volumes: [{ name: "c", persistentVolumeClaim: { claimName: "c" } }] }), baseline: [] },
+  "a privileged container": {
+    spec: container({ privileged: true }),
+    baseline: ["containers[pulumi].securityContext.privileged is true"],
+  },
+  "a privileged init container": {
+    spec: plain({ initContainers: [{ name: "i", securityContext: { privileged: true } }] }),
+    baseline: ["initContainers[i].securityContext.privileged is true"],
+  },
+  "a strong capability": {
+    spec: container({ capabilities: { add: ["SYS_ADMIN"] } }),
+    baseline: ["containers[pulumi].securityContext.capabilities adds SYS_ADMIN"],
+  },
+  "a weak capability": {
+    spec: container({ capabilities: { add: ["CHOWN"] } }),
+    baseline: [],
+    restricted: ["containers[pulumi].securityContext.capabilities adds CHOWN"],
+  },
+  "the capability of low ports": { spec: container({ capabilities: { add: ["NET_BIND_SERVICE"] } }), baseline: [] },
+  "a port of the host": {
+    spec: container({}, { ports: [{ containerPort: 1, hostPort: 2 }] }),
+    baseline: ["containers[pulumi].ports takes the host's port 2"],
+  },
+  "no seccomp": {
+    spec: container({ seccompProfile: { type: "Unconfined" } }),
+    baseline: ["containers[pulumi].securityContext.seccompProfile is Unconfined"],
+  },
+  "no seccomp for the pod": {
+    spec: plain({ securityContext: { seccompProfile: { type: "Unconfined" } } }),
+    baseline: ["securityContext.seccompProfile is Unconfined"],
+  },
+  "a setting of the kernel": {
+    spec: plain({ securityContext: { sysctls: [{ name: "kernel.msgmax", value: "1" }] } }),
+    baseline: ["securityContext.sysctls sets kernel.msgmax"],
+  },
+  "an open /proc": {
+    spec: container({ procMount: "Unmasked" }),
+    baseline: ["containers[pulumi].securityContext.procMount is not Default"],
+  },
+  root: {
+    spec: container({ runAsUser: 0 }),
+    baseline: [],
+    restricted: ["containers[pulumi].securityContext.runAsUser is 0"],
+  },
+  "root for the pod": {
+    spec: plain({ securityContext: { runAsUser: 0 } }),
+    baseline: [],
+    restricted: ["securityContext.runAsUser is 0"],
+  },
+  "perhaps root": {
+    spec: plain({ securityContext: { runAsNonRoot: false } }),
+    baseline: [],
+    restricted: ["securityContext.runAsNonRoot is false"],
+  },
+  "more rights than its parent": {
+    spec: container({ allowPrivilegeEscalation: true }),
+    baseline: [],
+    restricted: ["containers[pulumi].securityContext.allowPrivilegeEscalation is true"],
+  },
+};
+
+describe("what a template may not", () => {
+  for (const [name, { spec, baseline, restricted = baseline }] of Object.entries(forbidden)) {
+    test(name, () => {
+      expect(violations(spec, "baseline")).toEqual(baseline);
+      expect(violations(spec, "restricted")).toEqual(restricted);
+    });
+  }
+});
+
+test("restricted fills in what is not said, in every container, and keeps what is", () => {
+  const spec: PodSpec = {
+    securityContext: { runAsUser: 2000 },
+    initContainers: [{ name: "i", securityContext: { capabilities: { drop: ["KILL"] } } }],
+    containers: [{ name: "pulumi", securityContext: { readOnlyRootFilesystem: true } }, { name: "side" }],
+  };
+  const { template } = enforceProfile({ spec }, "restricted");
+  expect(template.spec).toEqual({
+    securityContext: { runAsNonRoot: true, runAsUser: 2000, seccompProfile: { type: "RuntimeDefault" } },
+    initContainers: [
+      { name: "i", securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL", "KILL"] } } },
+    ],
+    containers: [
+      {
+        name: "pulumi",
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        },
+      },
+      { name: "side", securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } },
+    ],
+  });
+});
+
+test("baseline changes nothing", () => {
+  const spec = container({ runAsUser: 0 });
+  expect(enforceProfile({ spec }, "baseline").template.spec).toEqual(spec);
+});
