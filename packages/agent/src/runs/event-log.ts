@@ -65,7 +65,7 @@ export class EventLog {
     const write = async (): Promise<void> => {
       await before;
       try {
-        this.#file ??= await open(this.#folder.events, "a", 0o600);
+        this.#file ??= await openForAppending(this.#folder.events);
         await this.#file.write(`${JSON.stringify(stored)}\n`);
       } catch {
         // A full disk costs an event, not the run.
@@ -90,6 +90,17 @@ export class EventLog {
     this.#file = undefined;
     this.wake();
   }
+}
+
+/** Behind a line that a crash cut short, on a line of its own. */
+async function openForAppending(path: string): Promise<FileHandle> {
+  const file = await open(path, "a+", 0o600);
+  const { size } = await file.stat();
+  if (size > 0) {
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+    if (buffer[0] !== 0x0a) await file.write("\n");
+  }
+  return file;
 }
 
 /** Reads what is on disk, and what has been added each time it is asked for more. */

@@ -71,7 +71,8 @@ export class RunManager {
 
   /** One whose result can be seen is over, though a moment may pass until it is put away. */
   async activeRun(): Promise<RunId | undefined> {
-    if (this.#current && (await this.#resultOf(this.#current.run.folder))) await this.#current.finished;
+    const current = this.#current;
+    if (current && (await this.#resultOf(current.run.folder))) await current.finished;
     return this.#current?.record.runId;
   }
 
