@@ -57,11 +57,13 @@ async function live(nth: number, where: Where): Promise<Life> {
   const mortal = new MortalClient(stage.client, nth, where);
   stage.start({ client: mortal.client });
   let isDead = false;
-  const revival = mortal.died.then(async () => {
+  const revive = async (): Promise<void> => {
+    await mortal.died;
     await stage.stop();
     isDead = true;
     stage.start();
-  });
+  };
+  const revival = revive();
   const seen: string[] = [];
   const settle = async (name: string, what: string): Promise<void> => {
     const { status } = await stage.isReady(name);

@@ -54,7 +54,7 @@ export function dueOf(view: StackView, { spec, revision, aliases }: Ready): Due 
     type: spec.operation,
     generation: view.stack.metadata.generation ?? 0,
     revision,
-    reconcileRequest: requestOf(view.stack),
+    reconcileRequest: lastRequestOf(view),
     inputs: inputsOf(view),
   };
   const now = (why: Why): Due => ({ kind: "now", why, trigger });
@@ -70,6 +70,10 @@ export function dueOf(view: StackView, { spec, revision, aliases }: Ready): Due 
   return view.now >= at ? now("resync") : { kind: "resyncAt", at };
 }
 
+/** One that is taken back asks for nothing. */
+const lastRequestOf = (view: StackView): string =>
+  requestOf(view.stack) || (lastUpdateOf(view)?.reconcileRequest ?? "");
+
 /** A destroy needs no revision: it works from the state. */
 export function destroyDueOf(view: StackView, spec: NormalStack): Due {
   const last = lastUpdateOf(view);
@@ -77,7 +81,7 @@ export function destroyDueOf(view: StackView, spec: NormalStack): Due {
     type: "destroy",
     generation: view.stack.metadata.generation ?? 0,
     revision: last?.lastAttemptedCommit ?? "",
-    reconcileRequest: requestOf(view.stack),
+    reconcileRequest: lastRequestOf(view),
     inputs: last?.inputs ?? "",
   };
   if (!last || typeOf(last) !== "destroy" || !isSameTrigger(last, trigger)) {

@@ -50,6 +50,8 @@ export function covers(actual: JsonValue | undefined, wanted: JsonValue): boolea
   if (Array.isArray(wanted)) {
     return Array.isArray(actual) && wanted.every((item) => actual.some((other) => covers(other, item)));
   }
+  // Whether the API server keeps a null is its own affair.
+  if (wanted === null) return actual === undefined || actual === null;
   if (!isObject(wanted)) return actual === wanted;
   return isObject(actual) && Object.entries(wanted).every(([field, value]) => covers(actual[field], value));
 }

@@ -1,0 +1,468 @@
+/** What can stand in a Stack's way, how its status says so, and that it goes on by itself afterwards. */
+import { describe, expect, test } from "bun:test";
+import { createAuthority } from "@pko/cluster";
+import { reconcileRequestAnnotation, stackKind, type Stack } from "@pko/api";
+import { builtin, resource, type KubeObject } from "@pko/kube";
+import { stacks, updates, workspaces } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { condition, patience, reasonOf, Stage } from "./harness.ts";
+import { gitServer } from "./git-server.ts";
+
+const message = (stack: Stack): string => condition(stack, "Ready")?.message ?? "";
+const stalls = (stage: Stage, name: string, reason: string): Promise<Stack> =>
+  stage.becomes(name, reason, (stack) => reasonOf(stack) === reason);
+
+const ociRepositories = resource<KubeObject>({
+  apiVersion: "source.toolkit.fluxcd.io/v1",
+  kind: "OCIRepository",
+  plural: "ocirepositories",
+  namespaced: true,
+});
+
+/** The kind as Flux serves it, without its schema. */
+async function defineSources({ client }: Stage): Promise<void> {
+  const definitions = resource<KubeObject & { spec: object }>({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+    namespaced: false,
+  });
+  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  await client.create(definitions, {
+    apiVersion: definitions.apiVersion,
+    kind: definitions.kind,
+    metadata: { name: "ocirepositories.source.toolkit.fluxcd.io" },
+    spec: {
+      group: "source.toolkit.fluxcd.io",
+      scope: "Namespaced",
+      names: {
+        kind: "OCIRepository",
+        listKind: "OCIRepositoryList",
+        plural: "ocirepositories",
+        singular: "ocirepository",
+      },
+      versions: [
+        { name: "v1", served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } },
+      ],
+    },
+  });
+}
+
+describe("inputs", () => {
+  test(
+    "a Secret that comes late, and a key that is wrong",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      await stage.stack("web", {
+        envRefs: { TOKEN: { type: "Secret", secret: { name: "token", key: "value" } } },
+        configRefs: { "web:size": { name: "sizes", key: "size", json: true } },
+      });
+      const waiting = await stalls(stage, "web", "SpecInvalid");
+      expect(message(waiting)).toContain(
+        "there is no Secret token, which the variable TOKEN needs; there is no ConfigMap sizes",
+      );
+      const metadata = { namespace: stage.namespace };
+      await stage.client.create(builtin.secrets, {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { ...metadata, name: "token" },
+        stringData: { other: "x" },
+      });
+      await stage.client.create(builtin.configMaps, {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { ...metadata, name: "sizes" },
+        data: { size: "{" },
+      });
+      stage.jump(16_000);
+      const wrong = await stage.becomes("web", "told of the key", (stack) => message(stack).includes("no key value"));
+      expect(message(wrong)).toContain("the key size of the ConfigMap sizes is not JSON");
+      await stage.client.apply(
+        builtin.secrets,
+        { apiVersion: "v1", kind: "Secret", metadata: { ...metadata, name: "token" }, stringData: { value: "canary" } },
+        { fieldManager: "test" },
+      );
+      await stage.client.apply(
+        builtin.configMaps,
+        { apiVersion: "v1", kind: "ConfigMap", metadata: { ...metadata, name: "sizes" }, data: { size: "3" } },
+        { fieldManager: "test" },
+      );
+      stage.jump(16_000);
+      await stage.isReady("web");
+      const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
+      expect(workspace.spec?.stacks?.[0]?.config).toEqual([
+        {
+          key: "web:size",
+          valueFrom: { path: "/var/run/configmaps/stacks.pulumi.com/configmaps/sizes/size", json: true },
+        },
+      ]);
+      expect(JSON.stringify([workspace, await stage.get("web")])).not.toContain("canary");
+    },
+    patience,
+  );
+
+  test(
+    "Stacks that wait for each other are named; breaking the circle frees them",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      await stage.stack("one", { prerequisites: [{ name: "two" }] });
+      await stage.stack("two", { prerequisites: [{ name: "three" }] });
+      await stage.stack("three", { prerequisites: [{ name: "one" }] });
+      expect(message(await stalls(stage, "two", "SpecInvalid"))).toContain("two → three → one → two");
+      await stalls(stage, "one", "SpecInvalid");
+      await stage.stack("three");
+      await Promise.all(["one", "two", "three"].map((name) => stage.isReady(name)));
+      expect(stage.simulator.runs.map(({ name }) => name.replace(/-[0-9a-f]*$/, ""))).toEqual(["three", "two", "one"]);
+    },
+    patience,
+  );
+
+  test(
+    "a prerequisite that is too old runs once more, however many wait for it",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      await stage.stack("base");
+      await stage.isReady("base");
+      stage.jump(3_600_000);
+      const prerequisites = [{ name: "base", requirement: { succeededWithinDuration: "30m" } }];
+      await Promise.all(["a", "b", "c"].map((name) => stage.stack(name, { prerequisites })));
+      await Promise.all(["a", "b", "c"].map((name) => stage.isReady(name)));
+      const base = await stage.get("base");
+      expect(base.metadata.annotations?.[reconcileRequestAnnotation]).toMatch(/^after-20/);
+      expect(base.metadata.managedFields?.map(({ manager }) => manager)).toContain(
+        "pulumi-kubernetes-operator/prerequisite-request",
+      );
+      expect(stage.simulator.runs.filter(({ name }) => name.startsWith("base")).length).toBe(2);
+      expect(stage.runs.length).toBe(5);
+    },
+    patience,
+  );
+});
+
+describe("the source", () => {
+  test(
+    "git over https: a new commit is found, a missing branch told, credentials checked",
+    async () => {
+      const authority = await createAuthority("git");
+      const pair = await authority.issue({ commonName: "git", ips: ["127.0.0.1"] });
+      using server = gitServer({ tls: pair });
+      const folder = mkdtempSync(join(tmpdir(), "git-ca-"));
+      writeFileSync(join(folder, "ca.crt"), authority.cert);
+      const inherited = { ...process.env, GIT_SSL_CAINFO: join(folder, "ca.crt") };
+      await using stage = await Stage.set({
+        git: { policy: { allowHttp: false, allowedAddresses: ["127.0.0.1"] }, inherited },
+      });
+      server.credentials = "git:hush";
+      const first = server.commit();
+      const gitAuth = { accessToken: { type: "Secret", secret: { name: "git", key: "token" } } };
+      await stage.stack("web", { projectRepo: server.url, branch: "main", repoDir: "infra", gitAuth });
+      expect(message(await stalls(stage, "web", "SourceUnavailable"))).toContain("there is no Secret git");
+      const metadata = { namespace: stage.namespace, name: "git" };
+      await stage.client.create(builtin.secrets, {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata,
+        stringData: { token: "wrong" },
+      });
+      stage.operator.controller.enqueue(`${stage.namespace}/web`);
+      expect(
+        message(await stage.becomes("web", "refused", (stack) => message(stack).includes("refuses"))),
+      ).not.toContain("wrong");
+      await stage.client.apply(
+        builtin.secrets,
+        { apiVersion: "v1", kind: "Secret", metadata, stringData: { token: "hush" } },
+        { fieldManager: "test" },
+      );
+      stage.jump(61_000);
+      stage.operator.controller.enqueue(`${stage.namespace}/web`);
+      const ready = await stage.isReady("web", first);
+      expect(JSON.stringify(ready.status)).not.toContain("hush");
+      const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
+      expect(workspace.spec?.git).toEqual({
+        url: server.url,
+        ref: first,
+        dir: "infra",
+        auth: { token: { name: "git", key: "token" } },
+      });
+
+      const second = server.commit();
+      stage.jump(64_000);
+      await stage.isReady("web", second);
+      await stage.stack("web", { projectRepo: server.url, branch: "gone", gitAuth });
+      expect(message(await stalls(stage, "web", "SourceUnavailable"))).toContain("has no refs/heads/gone");
+      await stage.stack("web", { projectRepo: server.url, commit: first, gitAuth });
+      await stage.isReady("web", first);
+      const { length } = server.requests;
+      stage.jump(600_000);
+      await Bun.sleep(500);
+      expect(server.requests.length).toBe(length);
+      expect(stage.runs).toEqual([`up@${first}`, `up@${second}`, `up@${first}`]);
+    },
+    patience,
+  );
+
+  test(
+    "a Flux source: its kind comes later, absent, not ready, ready, another revision",
+    async () => {
+      await using stage = await Stage.set();
+      const sourceRef = { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "OCIRepository", name: "repo" };
+      await stage.stack("web", { fluxSource: { sourceRef, dir: "infra" } });
+      const unserved = await stalls(stage, "web", "SourceUnavailable");
+      expect(message(unserved)).toContain("the cluster serves no OCIRepository of source.toolkit.fluxcd.io/v1");
+      await defineSources(stage);
+      const isFound = async (): Promise<boolean> => {
+        stage.jump(31_000);
+        return message(await stage.get("web")).includes("there is no OCIRepository repo");
+      };
+      await waitFor(isFound, { timeoutMs: 30_000 });
+      const ref = { namespace: stage.namespace, name: "repo" };
+      const { apiVersion, kind } = sourceRef;
+      await stage.client.create(ociRepositories, { apiVersion, kind, metadata: ref });
+      await stage.becomes("web", "told that it is not ready", (stack) => message(stack).includes("no artifact"));
+      const tell = async (letter: string, ready: "True" | "False"): Promise<void> => {
+        const status = {
+          observedGeneration: 1,
+          artifact: {
+            url: `http://source/${letter}.tar.gz`,
+            digest: `sha256:${letter.repeat(64)}`,
+            revision: `main@${letter}`,
+          },
+          conditions: [{ type: "Ready", status: ready, message: "told" }],
+        };
+        await stage.client.patch(ociRepositories, ref, {
+          patch: { type: "merge", body: { status } },
+          subresource: "status",
+        });
+      };
+      await tell("a", "True");
+      await stage.isReady("web", `sha256:${"a".repeat(64)}`);
+      const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
+      expect(workspace.spec?.flux).toEqual({
+        url: "http://source/a.tar.gz",
+        digest: `sha256:${"a".repeat(64)}`,
+        dir: "infra",
+      });
+      await tell("a", "False");
+      await stage.becomes("web", "told of the failure", (stack) => message(stack).includes("is not ready: told"));
+      await tell("b", "True");
+      await stage.isReady("web", `sha256:${"b".repeat(64)}`);
+      expect(stage.runs.length).toBe(2);
+    },
+    patience,
+  );
+});
+
+describe("workspaces and updates", () => {
+  test(
+    "a Workspace that fails is told, and a change of the program tries again",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      stage.simulator.script.workspace = ({ spec }) =>
+        spec?.program?.generation === 1 ? { stalled: "InstallationFailed", message: "npm: 404" } : { ready: true };
+      await stage.stack("web");
+      expect(message(await stalls(stage, "web", "WorkspaceFailed"))).toContain("npm: 404");
+      await stage.program("program", "two");
+      await stage.isReady("web", "2");
+      expect(stage.runs).toEqual(["up@2"]);
+    },
+    patience,
+  );
+
+  test(
+    "templates overlay what is generated",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      await stage.stack("web", {
+        refresh: true,
+        targets: ["urn:a"],
+        useLocalStackOnly: true,
+        serviceAccountName: "deployer",
+        secretsRef: { "web:password": { type: "Secret", secret: { name: "passwords", key: "web" } } },
+        workspaceTemplate: {
+          metadata: { labels: { team: "a" } },
+          spec: {
+            image: "my/image",
+            env: [{ name: "EXTRA", value: "1" }],
+            podTemplate: { spec: { containers: [{ name: "pulumi", resources: { limits: { memory: "1Gi" } } }] } },
+          },
+        },
+        updateTemplate: { metadata: { labels: { team: "a" } }, spec: { ttlAfterCompleted: "1h", parallel: 3 } },
+        backend: "s3://bucket",
+      });
+      const metadata = { namespace: stage.namespace, name: "passwords" };
+      await stage.client.create(builtin.secrets, {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata,
+        stringData: { web: "x" },
+      });
+      stage.jump(16_000);
+      await stage.isReady("web");
+      const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
+      expect(workspace.metadata.labels).toEqual({
+        team: "a",
+        "pulumi.com/component": "stack",
+        "pulumi.com/stack-name": "web",
+      });
+      expect(workspace.spec).toMatchObject({
+        image: "my/image",
+        serviceAccountName: "deployer",
+        env: [
+          { name: "PULUMI_BACKEND_URL", value: "s3://bucket" },
+          { name: "EXTRA", value: "1" },
+        ],
+        stacks: [
+          {
+            name: "dev",
+            create: false,
+            config: [
+              {
+                key: "web:password",
+                secret: true,
+                valueFrom: { path: "/var/run/secrets/stacks.pulumi.com/secrets/passwords/web" },
+              },
+            ],
+          },
+        ],
+      });
+      expect(workspace.spec?.podTemplate?.spec).toMatchObject({
+        volumes: [{ name: "secret-passwords", secret: { secretName: "passwords" } }],
+        containers: [
+          { name: "pulumi", resources: { limits: { memory: "1Gi" } }, volumeMounts: [{ name: "secret-passwords" }] },
+        ],
+      });
+      const { items } = await stage.client.list(updates, { namespace: stage.namespace });
+      expect(items[0]?.metadata.labels).toMatchObject({ team: "a" });
+      expect(items[0]?.spec).toEqual({
+        workspaceName: "web",
+        stackName: "dev",
+        type: "up",
+        refresh: true,
+        target: ["urn:a"],
+        parallel: 3,
+        ttlAfterCompleted: "3600s",
+      });
+    },
+    patience,
+  );
+
+  test(
+    "a conflict stalls, or is soon tried again where the spec says so; events tell",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      stage.simulator.script.update = () => ({ end: "failed", message: "[409] Conflict", errorClass: "conflict" });
+      await stage.stack("strict");
+      await stage.stack("patient", { retryOnUpdateConflict: true });
+      await stalls(stage, "strict", "UpdateConflict");
+      await stalls(stage, "patient", "RetryingAfterFailure");
+      stage.simulator.script.update = () => ({ end: "succeeded" });
+      stage.jump(11_000);
+      await Promise.all([stage.isReady("strict"), stage.isReady("patient")]);
+      const reasons = async (): Promise<boolean> => {
+        const { items } = await stage.client.list(builtin.events, { namespace: stage.namespace });
+        const seen = new Set(items.map(({ reason }) => reason));
+        return seen.has("StackUpdateConflictDetected") && seen.has("StackCreated");
+      };
+      await waitFor(reasons, { timeoutMs: 20_000 });
+      const exposed = stage.operator.metrics.expose();
+      expect(exposed).toContain("stacks_active 2\n");
+      expect(exposed).toContain(`stacks_failing{namespace="${stage.namespace}"} 0\n`);
+      expect(exposed).toContain('stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n');
+      expect(exposed).toContain('stack_time_to_first_update_seconds_count{result="failed"} 2\n');
+    },
+    patience,
+  );
+
+  test(
+    "in a namespace that is being deleted the destroy cannot run, and the status says so",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      await stage.stack("web", { destroyOnFinalize: true });
+      await stage.isReady("web");
+      await stage.client.delete(builtin.namespaces, { name: stage.namespace });
+      await stage.delete("web");
+      const stack = await stalls(stage, "web", "NamespaceTerminating");
+      expect(stack.metadata.finalizers).toHaveLength(1);
+      expect(stage.runs).toEqual(["up@1"]);
+    },
+    patience,
+  );
+
+  test(
+    "a preview shows what it printed, and writes no outputs for others",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      stage.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "http://planned" } });
+      await stage.stack("web", { preview: true });
+      const ready = await stage.isReady("web");
+      expect(ready.status?.lastUpdate).toMatchObject({ type: "preview", summary: "1 unchanged" });
+      expect(ready.status?.outputs).toEqual({ url: "http://planned" });
+      expect(
+        await stage.client.find(builtin.secrets, { namespace: stage.namespace, name: "web-outputs" }),
+      ).toBeUndefined();
+    },
+    patience,
+  );
+});
+
+describe("what another operator has left", () => {
+  test(
+    "a Stack that it deployed is up to date, and its failed one is tried again",
+    async () => {
+      await using stage = await Stage.set("empty");
+      await stage.program("program");
+      const { apiVersion, kind } = stackKind;
+      const time = new Date(Date.now() - 600_000).toISOString();
+      for (const [name, state] of [
+        ["good", "succeeded"],
+        ["bad", "failed"],
+      ] as const) {
+        await stage.stack(name, { destroyOnFinalize: true });
+        const lastUpdate = {
+          name: `${name}-18e1b5c2`,
+          type: "up",
+          state,
+          generation: 1,
+          lastAttemptedCommit: "1",
+          ...(state === "succeeded" && { lastSuccessfulCommit: "1" }),
+          lastResyncTime: time,
+          failures: state === "failed" ? 2 : 0,
+        };
+        const conditions = [
+          { type: "Ready", status: "True", reason: "ProcessingCompleted", message: "", lastTransitionTime: time },
+        ] as const;
+        const metadata = { name, namespace: stage.namespace };
+        const status = {
+          observedGeneration: 1,
+          lastUpdate,
+          conditions: [...conditions],
+          currentUpdate: { name: "old" },
+        };
+        await stage.client.patch(stacks, metadata, {
+          patch: { type: "merge", body: { apiVersion, kind, status } },
+          subresource: "status",
+          fieldManager: "pulumi-kubernetes-operator/stack-status",
+        });
+      }
+      stage.start();
+      const bad = await stage.isReady("bad");
+      const good = await stage.becomes("good", "taken over", ({ status }) => status?.currentUpdate === undefined);
+      expect(good.status?.lastUpdate?.name).toBe("good-18e1b5c2");
+      expect(bad.status?.lastUpdate?.failures).toBe(0);
+      expect(stage.runs).toEqual(["up@1"]);
+    },
+    patience,
+  );
+});

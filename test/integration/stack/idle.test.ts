@@ -1,0 +1,165 @@
+/** A thousand Stacks at rest cost nothing: no write, no update, also after a restart. */
+import { expect, test } from "bun:test";
+import { stackKind, type Stack } from "@pko/api";
+import {
+  connect,
+  eventRecorder,
+  manualClock,
+  metricsRegistry,
+  reflector,
+  type ManualClock,
+  type Registry,
+} from "@pko/kube";
+import {
+  ownedUpdateIndexers,
+  programs,
+  stackController,
+  stackIndexers,
+  stacks,
+  updates,
+  workspaces,
+  type ListRefs,
+} from "@pko/operator";
+import { faultProxy, testNamespace, waitFor, type FaultProxy } from "@pko/testkit";
+
+import { apiServerWithApi } from "../api/install.ts";
+
+const count = 1000;
+const head = "c".repeat(40);
+const noon = Date.UTC(2030, 0, 1, 12);
+
+/** As it is after a success: half follow a branch, half a Program, some of each resync every hour. */
+function atRest(index: number, namespace: string): Stack {
+  const isGit = index % 2 === 0;
+  const revision = isGit ? head : "1";
+  const time = new Date(noon - 60_000).toISOString().replace(".000", "");
+  return {
+    apiVersion: stackKind.apiVersion,
+    kind: stackKind.kind,
+    metadata: { name: `s${index}`, namespace, finalizers: ["finalizer.stack.pulumi.com"] },
+    spec: {
+      stack: "dev",
+      ...(isGit
+        ? { projectRepo: `https://host/${index % 10}.git`, branch: "main" }
+        : { programRef: { name: "program" } }),
+      ...(index % 5 === 0 && { continueResyncOnCommitMatch: true, resyncFrequencySeconds: 3600 }),
+    },
+    status: {
+      observedGeneration: 1,
+      lastUpdate: {
+        name: `s${index}-update`,
+        type: "up",
+        state: "succeeded",
+        generation: 1,
+        lastAttemptedCommit: revision,
+        lastSuccessfulCommit: revision,
+        lastResyncTime: time,
+        failures: 0,
+      },
+      conditions: [
+        {
+          type: "Ready",
+          status: "True",
+          reason: "ProcessingCompleted",
+          message: "The last update succeeded.",
+          lastTransitionTime: time,
+          observedGeneration: 1,
+        },
+      ],
+      ...(index % 5 === 0 && {
+        next: { what: "the periodic resync", time: new Date(noon + 3_540_000).toISOString().replace(".000", "") },
+      }),
+    },
+  };
+}
+
+interface Process {
+  readonly metrics: Registry;
+  readonly polls: () => number;
+  readonly reconciles: () => number;
+  stop(): Promise<void>;
+}
+
+function startOperator(proxy: FaultProxy, namespace: string, clock: ManualClock): Process {
+  const client = connect(proxy.credentials);
+  const scope = { namespaces: [namespace] };
+  const reflectors = {
+    stacks: reflector(client, stacks, { ...scope, indexers: stackIndexers }),
+    workspaces: reflector(client, workspaces, scope),
+    updates: reflector(client, updates, { ...scope, indexers: ownedUpdateIndexers }),
+    programs: reflector(client, programs, scope),
+  };
+  const metrics = metricsRegistry();
+  let polls = 0;
+  const listRefs: ListRefs = async () => {
+    polls++;
+    return { kind: "listed", commits: new Map([["refs/heads/main", head]]) };
+  };
+  const running = stackController({
+    client,
+    reflectors,
+    events: eventRecorder({ client, component: "test" }),
+    git: { policy: { allowHttp: false, allowedAddresses: [] } },
+    listRefs,
+    namespaces: [namespace],
+    metrics,
+    clock,
+  });
+  const stop = new AbortController();
+  const all = Promise.all([
+    ...Object.values(reflectors).map((each) => each.run(stop.signal)),
+    running.run({ stop: stop.signal, kill: stop.signal }),
+  ]);
+  const reconciles = (): number =>
+    [...metrics.expose().matchAll(/^controller_runtime_reconcile_total\{[^}]*\} (\d+)/gm)].reduce(
+      (sum, [, value]) => sum + Number(value),
+      0,
+    );
+  return {
+    metrics,
+    polls: () => polls,
+    reconciles,
+    async stop() {
+      stop.abort();
+      await all;
+    },
+  };
+}
+
+test("1,000 idle Stacks: no write in ten minutes, none after a restart", async () => {
+  const server = await apiServerWithApi();
+  await using place = await testNamespace({ server });
+  const { client, name: namespace } = place;
+  const { apiVersion, kind } = { apiVersion: "pulumi.com/v1", kind: "Program" };
+  await client.create(programs, { apiVersion, kind, metadata: { name: "program", namespace }, program: {} });
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  const workers = Array.from({ length: 8 }, async () => {
+    for (let index = indexes.pop(); index !== undefined; index = indexes.pop()) {
+      const { status, ...stack } = atRest(index, namespace);
+      await client.create(stacks, stack);
+      const patch = { type: "merge", body: { status } } as const;
+      await client.patch(stacks, { namespace, name: `s${index}` }, { patch, subresource: "status" });
+    }
+  });
+  await Promise.all(workers);
+  await using proxy = await faultProxy(server.credentials);
+  const clock = manualClock(noon);
+  for (const life of ["first", "second"]) {
+    const began = performance.now();
+    const operator = startOperator(proxy, namespace, clock);
+    await waitFor(() => operator.reconciles() >= count, { timeoutMs: 60_000 });
+    await clock.advance(100);
+    // Those that follow a branch are looked at once more when their repository has been.
+    await waitFor(() => operator.reconciles() >= count * 1.5, { timeoutMs: 60_000 });
+    const caughtUpMs = Math.round(performance.now() - began);
+    const looks = operator.reconciles();
+    await clock.advance(10 * 60_000);
+    await Bun.sleep(300);
+    const idleLooks = operator.reconciles() - looks;
+    await operator.stop();
+    expect(proxy.writes.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+    expect(idleLooks).toBe(0);
+    expect(operator.polls()).toBeLessThanOrEqual(5 * 11);
+    console.log(`    ${life} life: caught up in ${caughtUpMs} ms, ${operator.polls()} looks at 5 repositories`);
+  }
+}, 240_000);
