@@ -254,6 +254,65 @@ test(
 );
 
 test(
+  "when a pod finds no node, the workspace that has been idle for longest goes to sleep",
+  async () => {
+    await using stage = await Stage.open({ idleTimeoutMs: 600_000 });
+    await stage.ready("fresh", spec);
+    await stage.ready("idle", spec);
+    const { status } = await stage.workspace("idle");
+    const conditions = [{ ...status?.conditions?.[0], lastTransitionTime: minuteAgo() }];
+    await stage.client.patch(workspaces, stage.at("idle"), {
+      patch: { type: "merge", body: { status: { conditions } } },
+      subresource: "status",
+    });
+    await stage.create("needy", spec);
+    await stage.becomes("needy", "WaitingForReplicas");
+    const message = "0/1 nodes are available: 1 Insufficient cpu.";
+    await stage.playPod("needy", {
+      phase: "Pending",
+      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
+    });
+    await stage.becomes("needy", "WaitingForReplicas", `${message}; idle workspaces make room`);
+    await stage.becomes("idle", "Succeeded", "asleep");
+    await waitFor(async () => (await stage.statefulSet("idle")).spec?.replicas === 0);
+    expect((await stage.statefulSet("fresh")).spec?.replicas).toBe(1);
+  },
+  patience,
+);
+
+const minuteAgo = (): string => new Date(Date.now() - 60_000).toISOString().replace(/\.\d+/, "");
+
+test(
+  "a workspace whose backend would die with its pod stays awake, and says so",
+  async () => {
+    await using stage = await Stage.open({ idleTimeoutMs: 1000 });
+    const env = [{ name: "PULUMI_BACKEND_URL", value: "file:///share/state" }];
+    await stage.ready("web", { ...spec, env });
+    await stage.becomes("web", "Succeeded", "which no volume keeps");
+    expect(await stage.eventReasons()).toContain("StateNotKept");
+    await Bun.sleep(2500);
+    expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
+  },
+  patience,
+);
+
+test(
+  "an init container may append to $PULUMI_ENV",
+  async () => {
+    await using stage = await Stage.open();
+    const initContainers = [{ name: "setup-env", image: "busybox", command: ["sh", "-c", "echo A=1 >> $PULUMI_ENV"] }];
+    await stage.create("web", { ...spec, podTemplate: { spec: { initContainers } } });
+    await stage.becomes("web", "WaitingForReplicas");
+    const setup = (await stage.statefulSet("web")).spec?.template.spec?.initContainers?.find(
+      ({ name }) => name === "setup-env",
+    );
+    expect(setup?.env).toEqual([{ name: "PULUMI_ENV", value: "/share/pulumi.env" }]);
+    expect(setup?.volumeMounts).toEqual([{ name: "share", mountPath: "/share" }]);
+  },
+  patience,
+);
+
+test(
   "a StatefulSet of another make is replaced where it cannot be changed",
   async () => {
     await using stage = await Stage.open();

@@ -90,11 +90,15 @@ function bootstrapContainer({ agentImage, agentImagePullPolicy }: WorkspaceSetti
     image: agentImage,
     ...(agentImagePullPolicy && { imagePullPolicy: agentImagePullPolicy }),
     command: bootstrapCommand,
+    ...lastWords,
     env: [dynamicEnv],
     resources: { requests: { cpu: "10m", memory: "32Mi" } },
     volumeMounts: [{ name: shareVolume, mountPath: shareFolder }],
   };
 }
+
+/** What it printed last tells why it has ended: explain-pod.ts repeats it. */
+const lastWords = { terminationMessagePolicy: "FallbackToLogsOnError" };
 
 const dynamicEnv: EnvVar = { name: dynamicEnvVariable, value: dynamicEnvFile };
 
@@ -108,6 +112,7 @@ function pulumiContainerOf(workspace: NormalWorkspace, { agentFlags = [] }: Work
     env: environmentOf(workspace),
     ...(envFrom.length > 0 && { envFrom: [...envFrom] }),
     ports: [{ name: "agent", containerPort: agentPort }],
+    ...lastWords,
     // The agent speaks to who holds its certificate's counterpart alone: that it listens is all a probe can tell.
     readinessProbe: { tcpSocket: { port: agentPort }, periodSeconds: 5, failureThreshold: 3 },
     resources: resourcesOf(workspace),

@@ -154,7 +154,7 @@ export function updateFacts(update: Update, pod: Known<Pod> | undefined): Update
 
 /** Looked for only when a pod finds no node: who of those with a pod has had nothing to do for longest. */
 function longestIdleOf(sources: WorkspaceSources, now: number): Key | undefined {
-  if (sources.pods.byIndex(unschedulableIndex, "yes").length === 0) return undefined;
+  if (!sources.pods.byIndex(unschedulableIndex, "yes").some((pod) => wantsRoom(pod, now))) return undefined;
   let longest: { readonly key: Key; readonly since: number } | undefined;
   for (const workspace of sources.workspaces.list()) {
     const since = idleWithPodSince(sources, workspace);
@@ -162,6 +162,16 @@ function longestIdleOf(sources: WorkspaceSources, now: number): Key | undefined 
     if (!longest || since < longest.since) longest = { key: keyOf(workspace), since };
   }
   return longest?.key;
+}
+
+/** A pod that no node could ever take shall not keep others from their sleep's usual time. */
+const roomMs = 10 * 60_000;
+
+/** Others can help with what is used up, not with taints or selectors. */
+function wantsRoom({ metadata, status }: Known<Pod>, now: number): boolean {
+  const message = status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
+  const age = now - Date.parse(metadata.creationTimestamp ?? "");
+  return /Insufficient|Too many pods/.test(message) && !(age > roomMs);
 }
 
 function idleWithPodSince(sources: WorkspaceSources, workspace: Workspace): number | undefined {
@@ -279,17 +289,17 @@ async function admission(
     await client.create(builtin.pods, podFor(normal, template), { dryRun: true, signal });
     return undefined;
   } catch (error) {
-    if (error instanceof ApiError && error.status < 500 && !isOurOwnLack(error)) return error.explanation;
-    return undefined;
+    if (!(error instanceof ApiError) || error.status >= 500 || isOurOwnLack(error)) return undefined;
+    return error.reason === "AlreadyExists" ? undefined : error.explanation;
   }
 }
 
-/** The pod that the StatefulSet would make, but for its name. */
+/** The pod that the StatefulSet would make. */
 export function podFor({ name, namespace }: NormalWorkspace, template: PodTemplateSpec): Known<Pod> {
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { ...template.metadata, name: `${statefulSetNameOf(name)}-check`, namespace },
+    metadata: { ...template.metadata, name: podNameOf(name), namespace },
     ...(template.spec && { spec: template.spec }),
   };
 }

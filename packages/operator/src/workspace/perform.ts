@@ -1,6 +1,16 @@
 /** All writes of the Workspace controller. Each can be done twice with the effect of once. */
 import { fieldManagers, statefulSetNameOf, type NormalWorkspace, type WorkspaceStatus } from "@pko/api";
-import { ApiError, builtin, isConflict, isNotFound, keyOf, type Client, type Key, type ObjectRef } from "@pko/kube";
+import {
+  ApiError,
+  builtin,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  keyOf,
+  type Client,
+  type Key,
+  type ObjectRef,
+} from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 
 import type { Preparation, Preparations } from "../agents/agents.ts";
@@ -106,9 +116,9 @@ async function judgePod(client: Client, normal: NormalWorkspace, { view, signal 
   try {
     await client.create(builtin.pods, pod, { dryRun: true, fieldValidation: "Strict", signal });
   } catch (error) {
-    // A full quota frees itself when the former pod goes; a pod that then does not come about is explained later.
-    const passes = error instanceof ApiError && (isOurOwnLack(error) || error.explanation.includes("exceeded quota"));
-    if (!passes) throw error;
+    // The pod of the former template bears the name. A full quota frees itself when the former pod goes; a pod that then does not come about is explained later.
+    const isQuota = error instanceof ApiError && error.explanation.includes("exceeded quota");
+    if (!isQuota && !isAlreadyExists(error) && !(error instanceof ApiError && isOurOwnLack(error))) throw error;
   }
 }
 

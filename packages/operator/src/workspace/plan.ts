@@ -247,7 +247,9 @@ function podNotUp(view: WorkspaceView): Plan | undefined {
   const { pod, longestIdle } = view;
   if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
   const steps = certificateStep(view);
-  if (!pod.isUnschedulable || !longestIdle) return report(explained(pod), pauses.safety, steps);
+  if (!pod.isUnschedulable) return report(explained(pod), pauses.safety, steps);
+  // Others may become idle at any time.
+  if (!longestIdle) return report(explained(pod), pauses.missing, steps);
   const { message } = pod.explanation;
   const outcome: Outcome = { kind: "waiting", message: `${message}; idle workspaces make room`, isStuck: true };
   return report(outcome, pauses.missing, [...steps, { kind: "look", key: longestIdle }]);

@@ -88,10 +88,8 @@ export const runOf = ({ updates }: Pick<WorkspaceView, "updates">): UpdateFacts 
 
 /** The last time that it was good for something. */
 export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[]): number {
-  const times = [workspace.metadata.creationTimestamp, readyOf(workspace)?.lastTransitionTime].map((time) =>
-    time ? Date.parse(time) : 0,
-  );
-  return Math.max(...times.filter((time) => !Number.isNaN(time)), ...updates.map(({ endedAt = 0 }) => endedAt), 0);
+  const readySince = Date.parse(readyOf(workspace)?.lastTransitionTime ?? "");
+  return Math.max(Number.isNaN(readySince) ? 0 : readySince, ...updates.map(({ endedAt = 0 }) => endedAt));
 }
 
 /** How long the Ready condition has had its status. */
