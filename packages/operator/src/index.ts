@@ -14,3 +14,4 @@ export * from "./workspace/index.ts";
 export { gitPoller, type GitFollow, type GitLook, type GitPoller } from "./sources/git-poller.ts";
 export { gitLister, type GitSettings, type ListRefs } from "./sources/git-remote.ts";
 export type { GitCredentials } from "./sources/git-credentials.ts";
+export { githubAppTokens, type GitHubAppOptions } from "./sources/github-app.ts";

@@ -1,8 +1,17 @@
 /** The poller against a real git server. */
 import { describe, expect, test } from "bun:test";
+import { generateKeyPairSync, verify } from "node:crypto";
 import { type GitRef } from "@pko/api";
 import { manualClock, type Key } from "@pko/kube";
-import { gitLister, gitPoller, type GitCredentials, type GitFollow, type GitLook } from "@pko/operator";
+import {
+  githubAppTokens,
+  gitLister,
+  gitPoller,
+  type GitCredentials,
+  type GitFollow,
+  type GitLook,
+  type GitSettings,
+} from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import { gitServer, type GitServer } from "./git-server.ts";
@@ -10,7 +19,7 @@ import { gitServer, type GitServer } from "./git-server.ts";
 const loopback = { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] }, inherited: process.env };
 const branch = (name: string): GitFollow["ref"] => ({ kind: "branch", name });
 
-function polling(server: GitServer, settings = loopback) {
+function polling(server: GitServer, settings: GitSettings = loopback) {
   const clock = manualClock();
   const woken: Key[] = [];
   const poller = gitPoller({ list: gitLister(settings), wake: (key) => woken.push(key), clock, random: () => 0 });
@@ -144,6 +153,81 @@ describe("what is wrong", () => {
     expect(poller.look("a/web", follow())).toEqual({ kind: "found", commit });
   }, 30_000);
 });
+
+describe("a repository that has moved", () => {
+  test("is found, with the credentials where the origin is the same", async () => {
+    using server = gitServer();
+    server.credentials = "u:p";
+    const commit = server.commit();
+    server.moved = { from: "/old", to: server.url };
+    const url = server.url.replace("repo.git", "old");
+    const { answer } = polling(server);
+    const credentials: GitCredentials = { kind: "basic", username: "u", password: "p" };
+    expect(await answer("a/web", { url, credentials })).toEqual({ kind: "found", commit });
+  }, 30_000);
+
+  test("is asked without credentials at another origin", async () => {
+    using server = gitServer();
+    using other = gitServer();
+    other.commit();
+    other.credentials = "u:p";
+    server.moved = { from: "/old", to: other.url };
+    const url = server.url.replace("repo.git", "old");
+    const { answer } = polling(server);
+    const credentials: GitCredentials = { kind: "basic", username: "u", password: "p" };
+    expect(await answer("a/web", { url, credentials })).toMatchObject({ kind: "failed" });
+    expect(other.authorizations).toEqual([null]);
+  }, 30_000);
+
+  test("to an address that is refused is not asked", async () => {
+    using server = gitServer();
+    server.moved = { from: "/old", to: "http://169.254.169.254/repo.git" };
+    const url = server.url.replace("repo.git", "old");
+    expect(await polling(server).answer("a/web", { url })).toMatchObject({ kind: "failed", trouble: "refused" });
+  }, 30_000);
+});
+
+describe("a GitHub App", () => {
+  test("exchanges its key for a token, which is kept, and signs in with it", async () => {
+    using server = gitServer();
+    server.credentials = "x-access-token:installation-token";
+    const commit = server.commit();
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const claims: string[] = [];
+    using api = tokenApi((request) => {
+      const claim = request.headers.get("authorization")?.slice("Bearer ".length) ?? "";
+      claims.push(claim);
+      const [head = "", body = "", signature = ""] = claim.split(".");
+      const isSigned = verify(
+        "RSA-SHA256",
+        Buffer.from(`${head}.${body}`),
+        publicKey,
+        Buffer.from(signature, "base64url"),
+      );
+      if (!isSigned || !request.url.endsWith("/app/installations/7/access_tokens"))
+        return new Response(null, { status: 401 });
+      return Response.json({ token: "installation-token", expires_at: new Date(Date.now() + 3_600_000).toISOString() });
+    });
+    const githubApps = githubAppTokens({ policy: loopback.policy, apiOf: () => api.url });
+    const { answer, clock, poller, follow } = polling(server, { ...loopback, githubApps });
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+    const credentials: GitCredentials = { kind: "githubApp", appId: "1", installationId: "7", privateKey: pem };
+    expect(await answer("a/web", { credentials })).toEqual({ kind: "found", commit });
+    const next = server.commit();
+    await clock.advance(61_000);
+    await waitFor(() => Bun.deepEquals(poller.look("a/web", follow({ credentials })), { kind: "found", commit: next }));
+    expect(claims.length).toBe(1);
+    const wrong: GitCredentials = { ...credentials, privateKey: "no key" };
+    expect(await answer("b/web", { credentials: wrong })).toMatchObject({ trouble: "auth" });
+    const other: GitCredentials = { ...credentials, installationId: "8" };
+    expect(await answer("c/web", { credentials: other })).toMatchObject({ trouble: "auth" });
+  }, 30_000);
+});
+
+function tokenApi(answer: (request: Request) => Response): Disposable & { readonly url: string } {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
+  return { url: `http://127.0.0.1:${server.port ?? 0}`, [Symbol.dispose]: () => void server.stop(true) };
+}
 
 describe("one look for all", () => {
   test("50 Stacks that follow one repository are one request", async () => {

@@ -10,6 +10,10 @@ export interface GitServer extends Disposable {
   readonly requests: string[];
   /** "user:password" that every request must carry. */
   credentials: string | undefined;
+  /** The authorization of each request. */
+  readonly authorizations: (string | null)[];
+  /** Requests below this path are sent elsewhere. */
+  moved: { readonly from: string; readonly to: string } | undefined;
   /** Answers every request with this status. */
   status: number | undefined;
   commit(branch?: string): string;
@@ -47,6 +51,11 @@ export function gitServer({ tls }: GitServerOptions = {}): GitServer {
       requests.push(url.pathname);
       if (self.status !== undefined) return new Response(null, { status: self.status });
       const authorization = request.headers.get("authorization");
+      self.authorizations.push(authorization);
+      if (self.moved && url.pathname.startsWith(self.moved.from)) {
+        const location = self.moved.to + url.pathname.slice(self.moved.from.length) + url.search;
+        return new Response(null, { status: 301, headers: { location } });
+      }
       if (self.credentials !== undefined && authorization !== `Basic ${btoa(self.credentials)}`) {
         return new Response(null, { status: 401, headers: { "www-authenticate": 'Basic realm="git"' } });
       }
@@ -56,7 +65,9 @@ export function gitServer({ tls }: GitServerOptions = {}): GitServer {
   const self: GitServer = {
     url: `${tls ? "https" : "http"}://127.0.0.1:${server.port ?? 0}/repo.git`,
     requests,
+    authorizations: [],
     credentials: undefined,
+    moved: undefined,
     status: undefined,
     commit(branch = "main") {
       run(work, ["checkout", "--quiet", "-B", branch]);

@@ -8,8 +8,13 @@ export type GitCredentials =
   | { readonly kind: "none" }
   | { readonly kind: "basic"; readonly username: string; readonly password: string }
   | { readonly kind: "ssh"; readonly privateKey: string; readonly passphrase?: string; readonly knownHosts: string }
-  /** The workspace signs in by itself; the operator polls without. */
-  | { readonly kind: "githubApp" };
+  /** Exchanged for a token when the repository is asked. */
+  | {
+      readonly kind: "githubApp";
+      readonly appId: string;
+      readonly installationId: string;
+      readonly privateKey: string;
+    };
 
 /** The names under which the Workspace finds the same credentials. */
 export type WorkspaceAuth = NonNullable<NonNullable<WorkspaceSpec["git"]>["auth"]>;
@@ -95,7 +100,12 @@ function credentialsOf(
         knownHosts: knownHosts ?? forgeHosts,
       };
     case "githubApp":
-      return { kind: "githubApp" };
+      return {
+        kind: "githubApp",
+        appId: valueOf(auth.appId).trim(),
+        installationId: valueOf(auth.installationId).trim(),
+        privateKey: valueOf(auth.privateKey),
+      };
     default:
       return assertNever(auth);
   }

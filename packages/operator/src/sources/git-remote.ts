@@ -2,13 +2,15 @@
  * One look at a repository's refs by `git ls-remote`: no configuration but ours, no hooks, no helpers, no prompt, two
  * protocols. Credentials live in the environment and in files of mode 0600, never in arguments or in a URL.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import type { GitHubAppTokens } from "../workspace/prepare-request.ts";
 import { resolveHost, type NetworkPolicy } from "./addresses.ts";
 import { runGit, type GitEnd } from "./git-command.ts";
 import type { GitCredentials } from "./git-credentials.ts";
+import { followMove } from "./git-move.ts";
 import type { SourceTrouble } from "./source-view.ts";
 
 export interface GitRemote {
@@ -23,6 +25,8 @@ export interface GitSettings {
   /** Of the operator's own environment, for proxies and certificate authorities. */
   readonly inherited?: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs?: number;
+  /** Without it, who signs in as a GitHub App is told so. */
+  readonly githubApps?: GitHubAppTokens;
 }
 
 export type GitRefs =
@@ -38,25 +42,83 @@ const mostNames = 200;
 
 export function gitLister(settings: GitSettings): ListRefs {
   return async (remote, refs, signal) => {
-    const place = await placeOf(remote.url, settings);
-    if (place.kind === "failed") return place;
-    const folder = await mkdtemp(join(tmpdir(), "operator-git-"));
-    try {
-      const access = await accessOf(remote, place, folder);
-      if (access.kind === "failed") return access;
-      const end = await runGit({
-        git: settings.git ?? "git",
-        args: ["ls-remote", "--quiet", "--", place.spelled, ...patterns(refs)],
-        cwd: folder,
-        env: { ...baseEnvironment(settings, folder), ...access.env, ...asVariables(settings, access.config) },
-        timeoutMs: settings.timeoutMs ?? 60_000,
-        signal,
-      });
-      return readEnd(end);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    const signedIn = await signIn(remote, settings, signal);
+    if (signedIn.kind === "failed") return signedIn;
+    const listed = await listRefs(signedIn.remote, { settings, refs, signal });
+    if (listed.kind !== "moved") return listed;
+    const moved = await movedTo(signedIn.remote, settings, signal);
+    if (!moved) return failed("refused", "the repository's address leads elsewhere, and not to a repository");
+    const again = await listRefs(moved, { settings, refs, signal });
+    return again.kind === "moved"
+      ? failed("refused", "the repository's address leads elsewhere again and again")
+      : again;
   };
+}
+
+type SignedIn = { readonly kind: "signedIn"; readonly remote: GitRemote } | Failed;
+
+async function signIn(remote: GitRemote, { githubApps }: GitSettings, signal: AbortSignal): Promise<SignedIn> {
+  const { url, credentials } = remote;
+  if (credentials.kind !== "githubApp") return { kind: "signedIn", remote };
+  if (!githubApps) return { kind: "failed", trouble: "refused", message: "this operator signs in as no GitHub App" };
+  const { kind: _, ...app } = credentials;
+  const token = await githubApps.tokenFor({ ...app, repository: url }, signal);
+  if (!token.ok) return { kind: "failed", trouble: "auth", message: token.message };
+  const basic = { kind: "basic", username: "x-access-token", password: token.token } as const;
+  return { kind: "signedIn", remote: { url, credentials: basic } };
+}
+
+/** With the credentials only where the origin is the same. */
+async function movedTo(remote: GitRemote, settings: GitSettings, signal: AbortSignal): Promise<GitRemote | undefined> {
+  const from = URL.parse(remote.url);
+  if (!from) return undefined;
+  const basic = basicOf(remote.credentials, from);
+  const file = settings.inherited?.["GIT_SSL_CAINFO"];
+  try {
+    const ca = file === undefined ? undefined : await readFile(file, "utf8");
+    const plain = withoutCredentials(from);
+    const to = await followMove({
+      from: plain,
+      policy: settings.policy,
+      signal,
+      ...(basic !== undefined && { authorization: `Basic ${basic}` }),
+      ...(ca !== undefined && { ca }),
+    });
+    if (!to) return undefined;
+    if (to.origin !== plain.origin) return { url: to.href, credentials: { kind: "none" } };
+    to.username = from.username;
+    to.password = from.password;
+    return { url: to.href, credentials: remote.credentials };
+  } catch {
+    return undefined;
+  }
+}
+
+interface Question {
+  readonly settings: GitSettings;
+  readonly refs: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+async function listRefs(remote: GitRemote, { settings, refs, signal }: Question): Promise<GitRefs | Moved> {
+  const place = await placeOf(remote.url, settings);
+  if (place.kind === "failed") return place;
+  const folder = await mkdtemp(join(tmpdir(), "operator-git-"));
+  try {
+    const access = await accessOf(remote, place, folder);
+    if (access.kind === "failed") return access;
+    const end = await runGit({
+      git: settings.git ?? "git",
+      args: ["ls-remote", "--quiet", "--", place.spelled, ...patterns(refs)],
+      cwd: folder,
+      env: { ...baseEnvironment(settings, folder), ...access.env, ...asVariables(settings, access.config) },
+      timeoutMs: settings.timeoutMs ?? 60_000,
+      signal,
+    });
+    return readEnd(end);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** A tag's commit is listed under its name and `^{}`. */
@@ -105,9 +167,7 @@ function parse(spelled: string, policy: NetworkPolicy): Omit<Place, "addresses" 
     return { transport: "ssh", spelled, host: url.hostname, port: Number(url.port || 22) };
   }
   if (url.protocol !== "https:" && !(policy.allowHttp && url.protocol === "http:")) return undefined;
-  const plain = new URL(url);
-  plain.username = "";
-  plain.password = "";
+  const plain = withoutCredentials(url);
   const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
   return { transport: "http", spelled: plain.href, url, host: url.hostname, port };
 }
@@ -137,20 +197,28 @@ async function accessOf({ credentials }: GitRemote, place: Place, folder: string
 
 function httpAccess(credentials: GitCredentials, { url, host, port, addresses }: Place): Access | Failed {
   const config: Setting[] = [];
-  const { username, password } =
-    credentials.kind === "basic"
-      ? credentials
-      : { username: decoded(url?.username ?? ""), password: decoded(url?.password ?? "") };
-  if (username || password) {
-    const basic = Buffer.from(`${username}:${password}`).toString("base64");
-    // For this origin alone.
-    config.push([`http.${url?.origin ?? ""}/.extraHeader`, `Authorization: Basic ${basic}`]);
-  }
+  const basic = url && basicOf(credentials, url);
+  // For this origin alone.
+  if (basic) config.push([`http.${url.origin}/.extraHeader`, `Authorization: Basic ${basic}`]);
   const pinned = addresses.map((address) => (address.includes(":") ? `[${address}]` : address));
   if (pinned.length > 0 && addresses[0] !== host && !host.startsWith("[")) {
     config.push(["http.curloptResolve", `${host}:${port}:${pinned.join(",")}`]);
   }
   return { kind: "access", config, env: {} };
+}
+
+/** Those of the Secrets, or of the address itself. */
+function basicOf(credentials: GitCredentials, url: URL): string | undefined {
+  const { username, password } =
+    credentials.kind === "basic" ? credentials : { username: decoded(url.username), password: decoded(url.password) };
+  return username || password ? Buffer.from(`${username}:${password}`).toString("base64") : undefined;
+}
+
+function withoutCredentials(url: URL): URL {
+  const plain = new URL(url);
+  plain.username = "";
+  plain.password = "";
+  return plain;
 }
 
 function decoded(text: string): string {
@@ -266,10 +334,13 @@ function asVariables({ policy }: GitSettings, more: readonly Setting[]): Record<
   return variables;
 }
 
-function readEnd(end: GitEnd): GitRefs {
+/** The server told git to look elsewhere. */
+type Moved = { readonly kind: "moved" };
+
+function readEnd(end: GitEnd): GitRefs | Moved {
   if (end.kind === "missing") return failed("unreachable", "git is not installed in the operator's image");
   if (end.kind === "late") return failed("unreachable", "the repository did not answer in time");
-  if (end.code !== 0) return explain(end.stderr);
+  if (end.code !== 0) return /error: 30[12378]/.test(end.stderr) ? { kind: "moved" } : explain(end.stderr);
   return { kind: "listed", commits: parseRefs(end.stdout) };
 }
 
@@ -299,11 +370,6 @@ const explanations: readonly (readonly [RegExp, SourceTrouble, string])[] = [
     "the repository refuses the credentials",
   ],
   [/incorrect passphrase|invalid format|error in libcrypto|load key/i, "auth", "the ssh key cannot be used"],
-  [
-    /error: 30[12378]/,
-    "refused",
-    "the repository's address leads elsewhere: set projectRepo to the address it has now, often with .git at its end",
-  ],
   [
     /repository .*not found|error: 404|does not (appear to be|exist)|not a git repository/i,
     "notFound",
