@@ -159,3 +159,53 @@ test(
   },
   patience,
 );
+
+test(
+  "an Update whose Workspace was taken away does not keep the Stack waiting for ever",
+  async () => {
+    await using stage = await Stage.set();
+    await stage.program("program");
+    stage.simulator.script.update = () => ({ end: "never" });
+    await stage.stack("web");
+    await waitFor(() => stage.runs.length === 1);
+    const ref = { namespace: stage.namespace, name: "web" };
+    await stage.client.delete(workspaces, ref);
+    const withdrawn = await stage.becomes("web", "told", ({ status }) => status?.lastUpdate?.state === "failed");
+    expect(reasonOf(withdrawn)).toBe("RetryingAfterFailure");
+    stage.simulator.script.update = () => ({ end: "succeeded" });
+    stage.jump(11_000);
+    await stage.isReady("web");
+    expect(stage.runs).toEqual(["up@1", "up@1"]);
+  },
+  patience,
+);
+
+test(
+  "a burst of changes while an update runs becomes one update",
+  async () => {
+    await using stage = await Stage.set();
+    await stage.program("program");
+    stage.simulator.script.update = () => ({ end: "never" });
+    await stage.stack("web");
+    await waitFor(() => stage.runs.length === 1);
+    for (const text of ["a", "b", "c", "d"]) await stage.program("program", text);
+    await stage.stack("web", { config: { "web:a": 1 } });
+    await stage.annotate("web", { [reconcileRequestAnnotation]: "now" });
+    stage.simulator.script.update = () => ({ end: "succeeded" });
+    await stage.isReady("web", "5");
+    expect(stage.runs).toEqual(["up@1", "up@5"]);
+  },
+  patience,
+);
+
+test(
+  "a Stack may come before its Program",
+  async () => {
+    await using stage = await Stage.set();
+    await stage.stack("web");
+    await stage.becomes("web", "waiting", (stack) => reasonOf(stack) === "SourceUnavailable");
+    await stage.program("program");
+    await stage.isReady("web", "1");
+  },
+  patience,
+);

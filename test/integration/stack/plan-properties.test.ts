@@ -235,6 +235,13 @@ class World {
       case "createUpdate":
         this.#create(step);
         break;
+      case "withdrawUpdate":
+        this.updates = this.updates.map((update) =>
+          update.name === step.name && update.startedAt === undefined
+            ? { ...update, state: "failed", endedAt: this.now, message: "withdrawn" }
+            : update,
+        );
+        break;
       case "none":
       case "note":
       case "askPrerequisites":
@@ -265,10 +272,7 @@ class World {
     const recorded = parseTrigger(update.metadata.annotations?.[triggerAnnotation]);
     expect(recorded).toEqual(trigger);
     expect(why).toBeDefined();
-    this.updates = [
-      ...this.updates,
-      anUpdate({ name, type: trigger.type, createdAt: this.now, startedAt: this.now, trigger }),
-    ];
+    this.updates = [...this.updates, anUpdate({ name, type: trigger.type, createdAt: this.now, trigger })];
   }
 
   #end(): void {
@@ -291,8 +295,15 @@ class World {
     this.updates = this.updates.map((update) => this.#progress(update, isKind));
     // Time to live.
     if (chance.is(0.3)) this.updates = this.updates.filter(({ state, held }) => held || state === "running");
-    if (isKind) return;
+    if (!isKind) this.#disturb(chance);
+  }
+
+  #disturb(chance: Chance): void {
     if (chance.is(0.1)) this.revision = chance.of([1, 2, 3]);
+    if (chance.is(0.05)) this.workspace = { kind: "absent" };
+    if (chance.is(0.1) && this.workspace.kind === "present") {
+      this.workspace = { ...this.workspace, state: { kind: "failed", reason: "InitializationFailed", message: "no" } };
+    }
     if (chance.is(0.1)) this.isSourceThere = !this.isSourceThere;
     if (chance.is(0.1)) this.#edit({ annotations: { "pulumi.com/reconciliation-request": chance.of(["a", "b"]) } });
     if (chance.is(0.1)) this.#edit({ generation: (this.stack.metadata.generation ?? 0) + 1 });
@@ -301,6 +312,11 @@ class World {
 
   #progress(update: UpdateView, isKind: boolean): UpdateView {
     if (update.state !== "running" || !this.#chance.is(0.6)) return update;
+    // It begins in a Workspace that is ready, and ends in any.
+    if (update.startedAt === undefined) {
+      const isReady = this.workspace.kind === "present" && this.workspace.state.kind === "ready";
+      return isReady ? { ...update, startedAt: this.now } : update;
+    }
     const isFailed = !isKind && this.#chance.is(0.4);
     if (update.type === "destroy") this.destroys.push(isFailed ? "failed" : "succeeded");
     const info = { projectInfo: { name: "p", runtime: "yaml" }, endedAt: this.now };

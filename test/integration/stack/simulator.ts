@@ -117,7 +117,9 @@ export class Simulator implements AsyncDisposable {
       const { revision = "" } = JSON.parse(annotations["pulumi.com/trigger"] ?? "{}") as { revision?: string };
       this.runs.push({ name, uid, type: update.spec?.type ?? "", revision, spec: update.spec ?? {} });
     }
-    const play = this.script.update(update);
+    const play: Play = update.metadata.deletionTimestamp
+      ? { end: "failed", message: "deleted before it began" }
+      : this.script.update(update);
     if (play.end === "never") return;
     await this.#status(updates, update, await this.#endOf(update, play));
   }

@@ -48,15 +48,20 @@ function isOtherRevision({ last, trigger, aliases }: Question): boolean {
   return commit !== trigger.revision && !aliases.includes(commit);
 }
 
-export function dueOf(view: StackView, { spec, revision, aliases }: Ready): Due {
-  const last = lastUpdateOf(view);
-  const trigger: Trigger = {
+/** What an update that began now would run for. */
+export function triggerNow(view: StackView, { spec, revision }: Pick<Ready, "spec" | "revision">): Trigger {
+  return {
     type: spec.operation,
     generation: view.stack.metadata.generation ?? 0,
     revision,
     reconcileRequest: lastRequestOf(view),
     inputs: inputsOf(view),
   };
+}
+
+export function dueOf(view: StackView, { spec, revision, aliases }: Ready): Due {
+  const last = lastUpdateOf(view);
+  const trigger = triggerNow(view, { spec, revision });
   const now = (why: Why): Due => ({ kind: "now", why, trigger });
   if (!last?.state) return now("first");
   const change = changes.find(([, isChanged]) => isChanged({ last, trigger, aliases }));

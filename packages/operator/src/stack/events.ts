@@ -35,6 +35,7 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "removeFinalizer":
     case "askPrerequisites":
     case "applyWorkspace":
+    case "withdrawUpdate":
       return [];
     default:
       return assertNever(step);

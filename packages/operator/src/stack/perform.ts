@@ -63,6 +63,8 @@ async function performStep(performer: Performer, view: StackView, step: Step): P
       return await applyWorkspace(performer, step);
     case "createUpdate":
       return await createUpdate(performer, view, step);
+    case "withdrawUpdate":
+      return await withdrawUpdate(performer, view, step);
     case "deleteWorkspace":
       return await deleteWorkspace(performer, view, step);
     default:
@@ -201,6 +203,16 @@ function isSameStack(stack: StackView["stack"], view: StackView): boolean {
     stack.status?.lastUpdate?.name === seen.status?.lastUpdate?.name &&
     stack.status?.lastUpdate?.lastResyncTime === seen.status?.lastUpdate?.lastResyncTime
   );
+}
+
+/** Its controller ends it: as cancelled, should it have begun meanwhile. */
+async function withdrawUpdate(
+  { client, signal }: Performer,
+  view: StackView,
+  { name, uid }: Extract<Step, { kind: "withdrawUpdate" }>,
+): Promise<Performed> {
+  await orGone(client.delete(updates, { namespace: refOf(view).namespace, name }, { uid, signal }));
+  return done;
 }
 
 async function deleteWorkspace(

@@ -308,7 +308,11 @@ cases("after a failure", [
 cases("while an update runs", [
   ["nothing else happens", { updates: [anUpdate()] }, "none: StackProcessing"],
   ["not though the spec changed", { generation: 2, updates: [anUpdate()] }, "none: StackProcessing"],
-  ["not though the spec became invalid", { spec: { stack: "" }, updates: [anUpdate()] }, "none: StackProcessing"],
+  [
+    "not though the spec became invalid",
+    { spec: { stack: "" }, updates: [anUpdate({ startedAt: now })] },
+    "none: StackProcessing",
+  ],
   [
     "not though the source is gone",
     { source: unavailable("notFound", "gone"), updates: [anUpdate()] },
@@ -320,10 +324,14 @@ cases("while an update runs", [
     { last: failed({ lastResyncTime: ago(9999) }), updates: [anUpdate()] },
     "none: StackProcessing",
   ],
-  ["not though its Workspace is going", { workspace: "deleting", updates: [anUpdate()] }, "none: StackProcessing"],
+  [
+    "not though its Workspace is going",
+    { workspace: "deleting", updates: [anUpdate({ startedAt: now })] },
+    "none: StackProcessing",
+  ],
   [
     "a destroy waits for it",
-    { deleting: true, spec: { destroyOnFinalize: true }, updates: [anUpdate()] },
+    { deleting: true, spec: { destroyOnFinalize: true }, updates: [anUpdate({ startedAt: now })] },
     "none: StackProcessing",
   ],
   [
@@ -333,6 +341,70 @@ cases("while an update runs", [
       updates: [anUpdate({ name: "web-before", state: "succeeded" }), anUpdate()],
     },
     "release, none: StackProcessing",
+  ],
+]);
+
+const installing = { failed: "InstallationFailed" };
+
+cases("an update that has not begun", [
+  ["waits for its Workspace", { workspace: "preparing", updates: [anUpdate()] }, "none: StackProcessing"],
+  ["and tells when that fails", { workspace: installing, updates: [anUpdate()] }, "none: WorkspaceFailed"],
+  [
+    "is withdrawn when its Workspace is gone",
+    { workspace: "absent", updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "is withdrawn when its Workspace is going",
+    { workspace: "deleting", updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "is withdrawn when its Workspace fails and there is a new revision",
+    { workspace: installing, source: program(2), updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  ["or a new spec", { workspace: installing, generation: 2, updates: [anUpdate()] }, "withdrawUpdate: StackProcessing"],
+  [
+    "or a new request",
+    { workspace: installing, request: "x", updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "not while its Workspace may still become ready",
+    { workspace: "preparing", generation: 2, updates: [anUpdate()] },
+    "none: StackProcessing",
+  ],
+  [
+    "is withdrawn when the Stack is deleted",
+    { deleting: true, spec: { destroyOnFinalize: true }, updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  ["is withdrawn once", { workspace: "absent", updates: [anUpdate({ deleting: true })] }, "none: StackProcessing"],
+  [
+    "a destroy waits for a Workspace that fails",
+    {
+      deleting: true,
+      spec: { destroyOnFinalize: true },
+      workspace: installing,
+      updates: [anUpdate({ type: "destroy" })],
+    },
+    "none: WorkspaceFailed",
+  ],
+  [
+    "a destroy without a Workspace is withdrawn",
+    {
+      deleting: true,
+      spec: { destroyOnFinalize: true },
+      workspace: "absent",
+      updates: [anUpdate({ type: "destroy" })],
+    },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "one that has begun is never withdrawn",
+    { workspace: "absent", updates: [anUpdate({ startedAt: now })] },
+    "none: StackProcessing",
   ],
 ]);
 
@@ -748,7 +820,7 @@ cases("deletion with a destroy", [
   ],
   [
     "an update that ran, but is nowhere noted, is remembered by its object",
-    { ...dying, updates: [anUpdate()] },
+    { ...dying, updates: [anUpdate({ startedAt: now })] },
     "none: StackProcessing",
   ],
   ["or by the status", { ...dying, status: { currentUpdate: { name: "web-x" } } }, creating("destroy for destroy")],
@@ -778,7 +850,7 @@ describe("what people read", () => {
     ],
     [
       "that the destroy comes later",
-      { ...dying, updates: [anUpdate()] },
+      { ...dying, updates: [anUpdate({ startedAt: now })] },
       /the resources are destroyed when it has ended/,
     ],
     [

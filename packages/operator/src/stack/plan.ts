@@ -21,11 +21,11 @@ import {
 } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 
-import { conflict, destroyDueOf, dueOf, retryAtOf, stalledAfter, type Due, type Why } from "./due.ts";
+import { conflict, destroyDueOf, dueOf, retryAtOf, stalledAfter, triggerNow, type Due, type Why } from "./due.ts";
 import type { Outcome } from "./outcome.ts";
 import { unmetOf, type Ask } from "./prerequisites.ts";
 import { noted, type Noted } from "./result.ts";
-import { timeText, typeOf, type Trigger } from "./trigger.ts";
+import { timeText, triggerText, typeOf, type Trigger } from "./trigger.ts";
 import { updateObject } from "./update-object.ts";
 import { isDeleting, lastUpdateOf, specOf, type StackView, type UpdateView } from "./view.ts";
 import { isAsWanted, workspaceObject, type WorkspaceOrigin } from "./workspace-object.ts";
@@ -45,6 +45,8 @@ export type Step =
       /** Both must still be as they were seen. */
       readonly workspace: Workspace;
     }
+  /** One that has not begun, and is no longer wanted as it is. */
+  | { readonly kind: "withdrawUpdate"; readonly name: string; readonly uid: string }
   | { readonly kind: "deleteWorkspace"; readonly uid: string };
 
 export interface Plan {
@@ -66,6 +68,8 @@ const checks: readonly Check[] = [
   destroyed,
   nothingToDestroy,
   finalizerMissing,
+  updateInVain,
+  updateBlocked,
   updateRunning,
   specInvalid,
   inCircle,
@@ -196,8 +200,41 @@ function finalizerMissing(view: StackView): Decision | undefined {
   return { step: { kind: "addFinalizer" }, outcome: { kind: "keep" } };
 }
 
+const runningOf = ({ updates }: StackView): UpdateView | undefined => updates.find(({ state }) => state === "running");
+
+/** The Update waits for a Workspace that will never be what it waits for: it would keep everything else waiting. */
+function updateInVain(view: StackView): Decision | undefined {
+  const update = runningOf(view);
+  if (!update || update.startedAt !== undefined || update.deleting) return undefined;
+  const why = vanityOf(view, update);
+  if (why === undefined) return undefined;
+  const { name, uid, type } = update;
+  const message = `The ${type} ${name} has not begun, and is withdrawn, because ${why}.`;
+  return { step: { kind: "withdrawUpdate", name, uid }, outcome: processing(message, `the end of Update ${name}`) };
+}
+
+function vanityOf(view: StackView, update: UpdateView): string | undefined {
+  const { workspace, source } = view;
+  if (isDeleting(view) && update.type !== "destroy") return "the Stack is being deleted";
+  if (workspace.kind !== "present") return "its Workspace is gone";
+  const spec = specOf(view);
+  if (workspace.state.kind !== "failed" || !spec || source.kind !== "ready" || !update.trigger) return undefined;
+  const wanted = triggerNow(view, { spec, revision: source.revision });
+  const isWanted = update.type === "destroy" || triggerText(wanted) === triggerText(update.trigger);
+  return isWanted ? undefined : "its Workspace has failed, and there is something newer to try";
+}
+
+/** The Workspace is tried again by itself. */
+function updateBlocked(view: StackView): Decision | undefined {
+  const update = runningOf(view);
+  const { workspace } = view;
+  if (!update || update.startedAt !== undefined || workspace.kind !== "present") return undefined;
+  if (workspace.state.kind !== "failed") return undefined;
+  return { step: none, outcome: workspaceFailed(workspace.object.metadata.name ?? "", workspace.state) };
+}
+
 function updateRunning(view: StackView): Decision | undefined {
-  const update = view.updates.find(({ state }) => state === "running");
+  const update = runningOf(view);
   if (!update) return undefined;
   const what = `The ${update.type} ${update.name}`;
   const then = isDeleting(view) && update.type !== "destroy" ? "; the resources are destroyed when it has ended" : "";
@@ -348,20 +385,18 @@ function planWorkspace(view: StackView, wanted: Wanted): Decision {
       const message = `${name} is being prepared for ${because(due)}: ${workspace.state.message}`;
       return { step: none, outcome: processing(message, name) };
     }
-    case "failed": {
-      const { reason, message } = workspace.state;
-      const isOld = reason === "IncompatibleConfiguration";
-      const failed = isOld ? "PulumiVersionTooLow" : "WorkspaceFailed";
-      return {
-        step: none,
-        outcome: { kind: "stalled", reason: failed, message: `${name} cannot be prepared: ${message}` },
-      };
-    }
+    case "failed":
+      return { step: none, outcome: workspaceFailed(spec.name, workspace.state) };
     case "ready":
       return createUpdate(view, wanted, workspace.object);
     default:
       return assertNever(workspace.state);
   }
+}
+
+function workspaceFailed(name: string, state: { readonly reason: string; readonly message: string }): Outcome {
+  const reason = state.reason === "IncompatibleConfiguration" ? "PulumiVersionTooLow" : "WorkspaceFailed";
+  return { kind: "stalled", reason, message: `Workspace ${name} cannot be prepared: ${state.message}` };
 }
 
 function createUpdate({ stack }: StackView, { spec, due }: Wanted, workspace: Workspace): Decision {

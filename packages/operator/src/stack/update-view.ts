@@ -6,11 +6,13 @@ import type { UpdateView } from "./view.ts";
 
 export function updateView(update: Update): UpdateView {
   const { metadata, spec } = update;
-  const { finalizers = [], resourceVersion = "", name = "" } = metadata;
+  const { finalizers = [], resourceVersion = "", name = "", uid = "" } = metadata;
   const state = stateOf(update);
   const trigger = parseTrigger(metadata.annotations?.[triggerAnnotation]);
   return {
     name,
+    uid,
+    deleting: metadata.deletionTimestamp !== undefined,
     type: spec?.type ?? "up",
     state,
     held: finalizers.includes(stackFinalizer),

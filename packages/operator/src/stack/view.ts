@@ -35,6 +35,8 @@ export interface StackView {
 
 export interface UpdateView {
   readonly name: string;
+  readonly uid: string;
+  readonly deleting: boolean;
   readonly type: string;
   readonly state: "running" | "succeeded" | "failed";
   /** Kept until its end is noted in the Stack's status. */

@@ -77,6 +77,8 @@ export const failed = (changes: Partial<LastUpdate> = {}): LastUpdate => {
 
 export const anUpdate = (changes: Partial<UpdateView> = {}): UpdateView => ({
   name: "web-now",
+  uid: "uid-of-now",
+  deleting: false,
   type: "up",
   state: "running",
   held: true,
