@@ -158,8 +158,8 @@ test(
   "what the API server refuses is told in its own words, and mended by a better spec",
   async () => {
     await using stage = await Stage.open();
-    const bad = { spec: { containers: [{ name: "pulumi", resources: { limits: { cpu: "50m" } } }] } };
-    await stage.create("web", { ...spec, podTemplate: bad });
+    const tooMuch = { spec: { containers: [{ name: "pulumi", resources: { limits: { cpu: "50m" } } }] } };
+    await stage.create("web", { ...spec, podTemplate: tooMuch });
     const told = await stage.becomes("web", "InitializationFailed", "must be less than or equal to cpu limit");
     expect(told.status?.conditions?.map(({ type, status }) => [type, status])).toEqual([
       ["Ready", "False"],
@@ -169,6 +169,23 @@ test(
     await stage.becomes("web", "InitializationFailed", 'unknown field "spec.containers[0].imagee"');
     await stage.change("web", { podTemplate: { spec: { hostNetwork: true, containers: null } } });
     await stage.becomes("web", "InitializationFailed", "spec.podTemplate.spec.hostNetwork is true");
+    const bad: readonly [object, string][] = [
+      [{ podTemplate: null, serviceTemplate: { spec: { portss: [] } } }, 'unknown field "spec.portss"'],
+      [{ serviceTemplate: { spec: { type: "Nothing", portss: null } } }, 'Unsupported value: "Nothing"'],
+      [
+        { serviceTemplate: null, podTemplate: { spec: { restartPolicy: "Never" } } },
+        "restartPolicy: Unsupported value",
+      ],
+      [{ podTemplate: { spec: { tolerations: "all", restartPolicy: null } } }, "tolerations"],
+      [
+        { podTemplate: { spec: { containers: [{ name: "pulumi", env: [{ name: "A", value: 1 }] }] } } },
+        "is not a text",
+      ],
+    ];
+    for (const [change, words] of bad) {
+      await stage.change("web", change);
+      await stage.becomes("web", "InitializationFailed", words);
+    }
     await stage.change("web", { podTemplate: null });
     await stage.becomes("web", "WaitingForReplicas");
   },
@@ -308,6 +325,36 @@ test(
     );
     expect(setup?.env).toEqual([{ name: "PULUMI_ENV", value: "/share/pulumi.env" }]);
     expect(setup?.volumeMounts).toEqual([{ name: "share", mountPath: "/share" }]);
+  },
+  patience,
+);
+
+test(
+  "a certificate that is gone or spoilt is issued anew, and the pod stays",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    const ref = stage.at("web-workspace-tls");
+    const { generation } = (await stage.statefulSet("web")).metadata;
+    const { data } = await stage.client.get(builtin.secrets, ref);
+    stage.look("web");
+    await Bun.sleep(200);
+    expect((await stage.client.get(builtin.secrets, ref)).data).toEqual(data as never);
+
+    const spoilt = { data: { "tls.crt": Buffer.from("spoilt").toString("base64") } };
+    await stage.client.patch(builtin.secrets, ref, { patch: { type: "merge", body: spoilt } });
+    stage.look("web");
+    await waitFor(async () => {
+      const { data: next } = await stage.client.get(builtin.secrets, ref);
+      return Buffer.from(next?.["tls.crt"] ?? "", "base64")
+        .toString()
+        .includes("BEGIN CERTIFICATE");
+    });
+    await stage.client.delete(builtin.secrets, ref);
+    stage.look("web");
+    await waitFor(async () => (await stage.client.find(builtin.secrets, ref)) !== undefined);
+    expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
+    await stage.becomes("web", "Succeeded");
   },
   patience,
 );

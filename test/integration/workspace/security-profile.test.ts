@@ -108,6 +108,9 @@ function randomSecurity(random: () => number): object {
       }),
       ...maybe(0.05, { readOnlyRootFilesystem: true }),
     },
+    ...maybe(0.1, {
+      startupProbe: { tcpSocket: { port: 1, ...maybe(0.5, { host: pick("", "127.0.0.1", "10.0.0.1") }) } },
+    }),
     ...maybe(0.1, { ports: [{ containerPort: 80, ...maybe(0.5, { hostPort: 80 }) }] }),
   });
   const isHost = random() < 0.05;
@@ -128,6 +131,15 @@ function randomSecurity(random: () => number): object {
             { hostPath: { path: "/" } },
             { emptyDir: {} },
             { nfs: { server: "s", path: "/" } },
+            { image: { reference: "x", pullPolicy: "IfNotPresent" } },
+            {
+              ephemeral: {
+                volumeClaimTemplate: {
+                  spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+                },
+              },
+            },
+            { downwardAPI: { items: [] } },
             { configMap: { name: "c" } },
           ),
         },

@@ -219,7 +219,13 @@ async function readRequest(sources: WorkspaceSources, reader: Reader): Promise<R
   const secrets = await readAll(sources, reader, names);
   const program = normal.source.kind === "program" ? programOf(sources, normal, normal.source.name) : undefined;
   const appToken = await readAppToken(sources, reader, secrets);
-  return buildPrepareRequest(normal, { secrets, ...(program && { program }), ...(appToken && { appToken }) });
+  const { maxUnpackedBytes } = sources.settings;
+  return buildPrepareRequest(normal, {
+    secrets,
+    ...(program && { program }),
+    ...(appToken && { appToken }),
+    ...(maxUnpackedBytes !== undefined && { maxUnpackedBytes }),
+  });
 }
 
 function programOf({ programs }: WorkspaceSources, { namespace }: NormalWorkspace, name: string): Program | undefined {

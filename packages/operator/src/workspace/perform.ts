@@ -1,5 +1,5 @@
 /** All writes of the Workspace controller. Each can be done twice with the effect of once. */
-import { fieldManagers, statefulSetNameOf, type NormalWorkspace, type WorkspaceStatus } from "@pko/api";
+import { fieldManagers, statefulSetNameOf, type WorkspaceStatus } from "@pko/api";
 import {
   ApiError,
   builtin,
@@ -9,9 +9,12 @@ import {
   keyOf,
   type Client,
   type Key,
+  type Known,
   type ObjectRef,
 } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Service } from "kubernetes-types/core/v1";
 
 import type { Preparation, Preparations } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
@@ -103,22 +106,31 @@ async function applyObjects(client: Client, objects: BuiltObjects, task: Task): 
   }
 }
 
-/** A dry run of the StatefulSet, and of the pod itself: only there do admission and quota have their say. */
-async function judge(client: Client, { statefulSet }: BuiltObjects, { view, signal }: Task): Promise<void> {
-  const dryRun = { fieldManager, dryRun: true, fieldValidation: "Strict", signal } as const;
-  if (view.spec.ok && view.inputs?.pod.ok) await judgePod(client, view.spec.value, { view, signal });
-  await client.apply(builtin.statefulSets, statefulSet, dryRun);
+/**
+ * Dry runs of the objects, and of the pod itself: only there do admission and quota have their say. They are creations,
+ * since to an apply with an unknown field the API server answers with an internal error.
+ */
+async function judge(client: Client, { statefulSet, service }: BuiltObjects, { view, signal }: Task): Promise<void> {
+  const options = { dryRun: true, fieldValidation: "Strict", signal } as const;
+  const { spec, inputs } = view;
+  if (spec.ok && inputs?.pod.ok) {
+    const pod = podFor(spec.value, inputs.pod.template);
+    await unlessBeside(client.create(builtin.pods, pod, options));
+  }
+  await unlessBeside(client.create(builtin.services, service as Known<Service>, options));
+  await unlessBeside(client.create(builtin.statefulSets, statefulSet as Known<StatefulSet>, options));
 }
 
-async function judgePod(client: Client, normal: NormalWorkspace, { view, signal }: Task): Promise<void> {
-  if (!view.inputs?.pod.ok) return;
-  const pod = podFor(normal, view.inputs.pod.template);
+/** Whatever says nothing about the object itself. */
+async function unlessBeside(trial: Promise<unknown>): Promise<void> {
   try {
-    await client.create(builtin.pods, pod, { dryRun: true, fieldValidation: "Strict", signal });
+    await trial;
   } catch (error) {
-    // The pod of the former template bears the name. A full quota frees itself when the former pod goes; a pod that then does not come about is explained later.
-    const isQuota = error instanceof ApiError && error.explanation.includes("exceeded quota");
-    if (!isQuota && !isAlreadyExists(error) && !(error instanceof ApiError && isOurOwnLack(error))) throw error;
+    // One of that name is there already: the new one was found good before that was noticed.
+    if (isAlreadyExists(error)) return;
+    // A full quota frees itself when the former pod goes; a pod that then does not come about is explained later.
+    if (error instanceof ApiError && (isOurOwnLack(error) || error.explanation.includes("exceeded quota"))) return;
+    throw error;
   }
 }
 

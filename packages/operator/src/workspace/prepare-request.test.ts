@@ -63,7 +63,8 @@ const sources: Readonly<Record<string, { spec: object; with?: Partial<Materials>
   },
   "an artifact of Flux": {
     spec: { flux: { url: "http://source/a.tgz", digest: "sha256:ab", dir: "x" } },
-    gives: { kind: "flux", url: "http://source/a.tgz", digest: "sha256:ab", dir: "x" },
+    with: { maxUnpackedBytes: 5 },
+    gives: { kind: "flux", url: "http://source/a.tgz", digest: "sha256:ab", dir: "x", maxUnpackedBytes: 5 },
   },
   "a folder of the image": { spec: { local: { dir: "/app" } }, gives: { kind: "local", dir: "/app" } },
   "what an init container has brought": { spec: {}, gives: { kind: "local", dir: "/share/workspace" } },

@@ -30,6 +30,8 @@ export interface Materials {
   readonly program?: Program;
   /** The token of the GitHub App, where one is asked for. */
   readonly appToken?: AppToken;
+  /** For artifacts of Flux. */
+  readonly maxUnpackedBytes?: number;
 }
 
 export type AppToken = { readonly ok: true; readonly token: string } | { readonly ok: false; readonly message: string };
@@ -84,7 +86,7 @@ function sourceOf(source: WorkspaceSource, materials: Materials): Attempt<Source
     case "git":
       return gitOf(source, materials);
     case "flux":
-      return given({ kind: "flux", url: source.url, digest: source.digest, ...(source.dir && { dir: source.dir }) });
+      return given(fluxOf(source, materials));
     case "local":
       return given({ kind: "local", dir: source.dir });
     case "program":
@@ -97,6 +99,19 @@ function sourceOf(source: WorkspaceSource, materials: Materials): Attempt<Source
     default:
       return assertNever(source);
   }
+}
+
+function fluxOf(
+  { url, digest, dir }: Extract<WorkspaceSource, { kind: "flux" }>,
+  { maxUnpackedBytes }: Materials,
+): Source {
+  return {
+    kind: "flux",
+    url,
+    digest,
+    ...(dir && { dir }),
+    ...(maxUnpackedBytes !== undefined && { maxUnpackedBytes }),
+  };
 }
 
 const commitPattern = /^([0-9a-f]{40}|[0-9a-f]{64})$/;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { SecurityProfile } from "@pko/api";
-import type { Container, PodSpec, SecurityContext } from "kubernetes-types/core/v1";
+import type { Container, PodSpec, SecurityContext, Volume } from "kubernetes-types/core/v1";
 
 import { enforceProfile } from "./security-profile.ts";
 
@@ -49,6 +49,14 @@ const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; re
   "a port of the host": {
     spec: container({}, { ports: [{ containerPort: 1, hostPort: 2 }] }),
     baseline: ["containers[pulumi].ports takes the host's port 2"],
+  },
+  "a probe of another host": {
+    spec: container({}, { livenessProbe: { tcpSocket: { host: "10.0.0.1", port: 1 } } }),
+    baseline: ["containers[pulumi] calls the host 10.0.0.1 in a probe or hook"],
+  },
+  "an image as a volume": {
+    spec: plain({ volumes: [{ name: "i", image: { reference: "x" } } as Volume] }),
+    baseline: [],
   },
   "no seccomp": {
     spec: container({ seccompProfile: { type: "Unconfined" } }),

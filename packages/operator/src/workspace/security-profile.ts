@@ -125,8 +125,17 @@ function baselineContainerViolations({ container, field }: Placed): string[] {
     ...(context.procMount && context.procMount !== "Default"
       ? [`${field}.securityContext.procMount is not Default`]
       : []),
+    ...hostsCalled(container).map((host) => `${field} calls the host ${host} in a probe or hook`),
     ...confinementViolations(context, `${field}.`),
   ];
+}
+
+/** The kubelet would call them for the pod, from the node's network. */
+function hostsCalled({ livenessProbe, readinessProbe, startupProbe, lifecycle }: Container): string[] {
+  const handlers = [livenessProbe, readinessProbe, startupProbe, lifecycle?.postStart, lifecycle?.preStop];
+  return handlers
+    .flatMap((handler) => [handler?.httpGet?.host ?? "", handler?.tcpSocket?.host ?? ""])
+    .filter((host) => host !== "");
 }
 
 interface Confinement extends Pick<SecurityContext, "seccompProfile" | "seLinuxOptions" | "windowsOptions"> {
@@ -155,6 +164,7 @@ const restrictedVolumes = new Set([
   "downwardAPI",
   "emptyDir",
   "ephemeral",
+  "image",
   "persistentVolumeClaim",
   "projected",
   "secret",

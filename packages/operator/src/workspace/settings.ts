@@ -8,6 +8,8 @@ export interface WorkspaceSettings {
   readonly agentFlags?: readonly string[];
   /** How long a pod is kept after its last Update, where the Workspace says nothing; 0 keeps it for ever. */
   readonly idleTimeoutMs: number;
+  /** The most bytes that a Flux artifact may unpack to; the agent's own bound when absent. */
+  readonly maxUnpackedBytes?: number;
 }
 
 export const defaultIdleTimeoutMs = 10 * 60_000;

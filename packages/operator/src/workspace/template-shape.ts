@@ -20,6 +20,8 @@ const named = fieldsOf({ name: "text" });
 const keyed = fieldsOf({ name: "text", key: "text" });
 const withItems = { items: listOf(fieldsOf({ key: "text" })) };
 
+const handler = fieldsOf({ httpGet: fieldsOf({ host: "text" }), tcpSocket: fieldsOf({ host: "text" }) });
+
 const container = fieldsOf({
   name: "text",
   env: listOf(
@@ -32,6 +34,10 @@ const container = fieldsOf({
   envFrom: listOf(fieldsOf({ prefix: "text", secretRef: named, configMapRef: named })),
   ports: listOf(fieldsOf({ hostPort: "number" })),
   volumeMounts: listOf(fieldsOf({ name: "text", mountPath: "text" })),
+  livenessProbe: handler,
+  readinessProbe: handler,
+  startupProbe: handler,
+  lifecycle: fieldsOf({ postStart: handler, preStop: handler }),
   securityContext: fieldsOf({ capabilities: fieldsOf({ add: texts, drop: texts }), ...confinement }),
 });
 
