@@ -60,7 +60,7 @@ export class JumpingClock implements Clock {
   }
 }
 
-export type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client">>;
+export type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client" | "log">>;
 
 /** One process of the operator: what it knows ends with it. */
 export class Operator implements AsyncDisposable {

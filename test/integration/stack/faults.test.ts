@@ -1,0 +1,96 @@
+/** An API server that is in trouble, and secrets in every input. */
+import { expect, test } from "bun:test";
+import { builtin, connect, logger } from "@pko/kube";
+import { stacks, updates, workspaces } from "@pko/operator";
+import { faultProxy, sharedApiServer, type Verdict } from "@pko/testkit";
+
+import { patience, Stage } from "./harness.ts";
+import { live, undisturbedRuns } from "./life.ts";
+
+const troubles: readonly Verdict[] = [
+  { status: 500 },
+  { status: 503, retryAfterSeconds: 0 },
+  { status: 429, retryAfterSeconds: 0 },
+  { status: 409 },
+  { cut: "before" },
+  { cut: "after" },
+];
+
+test("one request in six fails, and the life of a Stack is the same", async () => {
+  let faults = 0;
+  const lives = Array.from({ length: 4 }, async () => {
+    await using stage = await Stage.set("empty");
+    const place = await sharedApiServer();
+    await using proxy = await faultProxy(place.credentials);
+    proxy.on(() => {
+      if (Math.random() > 1 / 6) return undefined;
+      faults++;
+      return troubles[Math.floor(Math.random() * troubles.length)];
+    });
+    stage.start({ client: connect(proxy.credentials) });
+    const { runs } = await live(stage);
+    expect(runs).toEqual(undisturbedRuns);
+    await stage.stop();
+  });
+  await Promise.all(lives);
+  console.log(`    ${faults} faults in ${lives.length} lives`);
+  expect(faults).toBeGreaterThan(20);
+}, 240_000);
+
+test(
+  "no secret leaves the Secrets: not by status, events, logs, metrics or other objects",
+  async () => {
+    const canary = "canary-4711";
+    const lines: string[] = [];
+    await using stage = await Stage.set({ log: logger({ level: "debug", write: (line) => void lines.push(line) }) });
+    await stage.program("program");
+    const metadata = { namespace: stage.namespace, name: "secrets" };
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata,
+      stringData: { token: canary, username: canary, password: canary },
+    };
+    await stage.client.create(builtin.secrets, secret);
+    stage.simulator.script.update = () => ({ end: "succeeded", outputs: { password: canary }, secrets: ["password"] });
+    const from = (key: string) => ({ type: "Secret", secret: { name: "secrets", key } });
+    await stage.stack("base");
+    await stage.isReady("base");
+    await stage.stack("web", {
+      envRefs: { TOKEN: from("token"), OUTPUT: { type: "StackOutput", stack: "base", output: "password" } },
+      secretsRef: {
+        "web:password": from("password"),
+        "web:other": { type: "StackOutput", stack: "base", output: "password" },
+      },
+    });
+    await stage.isReady("web");
+    await stage.stack("git", {
+      projectRepo: "https://127.0.0.1:1/repo.git",
+      branch: "main",
+      gitAuth: { basicAuth: { userName: from("username"), password: from("password") } },
+    });
+    await stage.becomes(
+      "git",
+      "unreachable",
+      ({ status }) => status?.conditions?.some(({ type }) => type === "Stalled") ?? false,
+    );
+    await Bun.sleep(500);
+    const { namespace } = stage;
+    const sinks = {
+      stacks: (await stage.client.list(stacks, { namespace })).items,
+      workspaces: (await stage.client.list(workspaces, { namespace })).items,
+      updates: (await stage.client.list(updates, { namespace })).items,
+      events: (await stage.client.list(builtin.events, { namespace })).items,
+      logs: lines,
+      metrics: stage.operator.metrics.expose(),
+    };
+    expect(lines.length).toBeGreaterThan(10);
+    expect(sinks.events.length).toBeGreaterThan(0);
+    for (const [sink, content] of Object.entries(sinks)) {
+      for (const form of [canary, btoa(canary), btoa(`${canary}:${canary}`)]) {
+        expect([sink, JSON.stringify(content).includes(form)]).toEqual([sink, false]);
+      }
+    }
+  },
+  patience,
+);
