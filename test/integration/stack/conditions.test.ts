@@ -384,6 +384,35 @@ describe("workspaces and updates", () => {
   );
 
   test(
+    "a quota stands in the way, and then no more",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      const quotas = resource<KubeObject & { spec?: object; status?: object }>({
+        apiVersion: "v1",
+        kind: "ResourceQuota",
+        plural: "resourcequotas",
+        namespaced: true,
+      });
+      const metadata = { name: "none", namespace: stage.namespace };
+      const hard = { "count/workspaces.auto.pulumi.com": "0" };
+      await stage.client.create(quotas, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard } });
+      const body = { status: { hard, used: { "count/workspaces.auto.pulumi.com": "0" } } };
+      await stage.client.patch(quotas, metadata, { patch: { type: "merge", body }, subresource: "status" });
+      await Bun.sleep(500);
+      await stage.stack("web");
+      expect(message(await stalls(stage, "web", "WorkspaceFailed"))).toContain("exceeded quota");
+      await stage.client.delete(quotas, metadata);
+      const isReady = async (): Promise<boolean> => {
+        stage.jump(61_000);
+        return condition(await stage.get("web"), "Ready")?.status === "True";
+      };
+      await waitFor(isReady, { timeoutMs: 30_000 });
+    },
+    patience,
+  );
+
+  test(
     "in a namespace that is being deleted the destroy cannot run, and the status says so",
     async () => {
       await using stage = await Stage.set();

@@ -1,7 +1,16 @@
 /** The Stack controller: who wakes a Stack, and the one way from a look to what is written. */
 import { isDeepStrictEqual } from "node:util";
 
-import { stackFinalizer, stackKind, type Program, type Stack, type Update, type Workspace } from "@pko/api";
+import {
+  stackEvents,
+  stackFinalizer,
+  stackKind,
+  type Program,
+  type Stack,
+  type StackEvent,
+  type Update,
+  type Workspace,
+} from "@pko/api";
 import {
   again,
   controller,
@@ -157,6 +166,7 @@ class Reconciler {
     }
     if (plan.step.kind !== "none") log.info("step made", { step: plan.step.kind, refused: isRefused });
     this.#tell(view, shown);
+    if (performed.kind === "done" && performed.lost !== undefined) this.#tellLost(view, performed.lost);
     if (isRefused) return again(refusedMs);
     return plan.lookAt === undefined ? done : again(Math.max(0, plan.lookAt - now));
   }
@@ -164,6 +174,11 @@ class Reconciler {
   #tell(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): void {
     for (const note of eventsOf(view, step, outcome)) this.#sinks.events.record(view.stack, note);
     if (step.kind === "note") this.#sinks.metrics.noted(view.stack, step.noted);
+  }
+
+  #tellLost({ stack }: StackView, message: string): void {
+    const reason: StackEvent = "StackOutputRetrievalFailure";
+    this.#sinks.events.record(stack, { type: stackEvents[reason], reason, message });
   }
 
   /** Updates of a Stack that is gone, perhaps with another of its name in its place: nobody will note their end. */

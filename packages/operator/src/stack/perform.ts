@@ -26,7 +26,8 @@ export interface Performer {
 }
 
 export type Performed =
-  | { readonly kind: "done" }
+  /** `lost` tells of outputs that could not be kept. */
+  | { readonly kind: "done"; readonly lost?: string }
   /** The world is not as it was seen: look again. */
   | { readonly kind: "stale" }
   /** The API server said no, and will again. */
@@ -74,13 +75,19 @@ async function performStep(performer: Performer, view: StackView, step: Step): P
 
 function outcomeOf(error: unknown): Outcome | undefined {
   if (!(error instanceof ApiError)) return undefined;
-  if (isForbidden(error) && error.causes.some(({ reason }) => reason === "NamespaceTerminating")) {
+  if (isTerminating(error)) {
     const message = "The namespace is being deleted, so nothing can be created in it any more";
     return { kind: "stalled", reason: "NamespaceTerminating", message };
   }
-  if (isInvalid(error)) return { kind: "stalled", reason: "SpecInvalid", message: error.explanation };
-  return undefined;
+  const { status, explanation } = error;
+  if (status === 422) return { kind: "stalled", reason: "SpecInvalid", message: explanation };
+  // A quota, a webhook, a role that is too small.
+  if (status !== 400 && status !== 403) return undefined;
+  return { kind: "stalled", reason: "WorkspaceFailed", message: `The API server refuses: ${explanation}` };
 }
+
+const isTerminating = (error: unknown): boolean =>
+  isForbidden(error) && error.causes.some(({ reason }) => reason === "NamespaceTerminating");
 
 const refOf = ({ stack }: StackView): { name: string; namespace: string } => ({
   name: stack.metadata.name ?? "",
@@ -132,13 +139,18 @@ export async function release(
   await orGone(client.patch(updates, ref, { patch, fieldManager: fieldManagers.operator, signal }));
 }
 
-/** Before the status, which says that there are new ones. */
+/** Before the status, which says that there are new ones. That an update has ended is noted without them, too. */
 async function keepOutputs({ client, signal }: Performer, view: StackView, update: UpdateView): Promise<Performed> {
   if (view.outputs.kind !== "read" || update.type !== "up") return done;
   const secret = outputsSecret(view.stack, update.name, view.outputs);
   const { metadata, ...rest } = secret;
   const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
-  await client.apply(builtin.secrets, body, { fieldManager: fieldManagers.operator, signal });
+  try {
+    await client.apply(builtin.secrets, body, { fieldManager: fieldManagers.operator, signal });
+  } catch (error) {
+    if (!isInvalid(error) && !isForbidden(error)) throw error;
+    return { kind: "done", lost: `The outputs could not be written to ${body.metadata.name}: ${error.explanation}` };
+  }
   return done;
 }
 
