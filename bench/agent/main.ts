@@ -121,7 +121,7 @@ function bareUpdates(web: AgentWorkspace): number[] {
   });
 }
 
-if (!existsSync(pulumi)) throw new Error(`there is no Pulumi CLI at ${pulumi}: run \`make tools\` first`);
+if (!existsSync(pulumi)) throw new Error(`there is no Pulumi CLI at ${pulumi}: run \`make cluster\` first`);
 try {
   const figures = await measure();
   const table: readonly (readonly [string, string])[] = [

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -209,7 +209,9 @@ describe("stacks that must exist", () => {
 
 describe("the environment file", () => {
   test("is read before every command", async () => {
-    const file = join(mkdtempSync(join(tmpdir(), "pko-env-")), "env");
+    const folder = mkdtempSync(join(tmpdir(), "pko-env-"));
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, "env");
     const web = new TestWorkspace({ env: { PULUMI_ENV: file, PULUMI_CONFIG_PASSPHRASE: "wrong-canary" } });
     writeFileSync(file, "export PULUMI_CONFIG_PASSPHRASE='from the file'\n");
     await web.start();

@@ -1,6 +1,15 @@
 /** Sources in a living workspace: what a new commit costs, what is kept, and what is refused without harm. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRepository, serveGit } from "@pko/agent/testing";
@@ -11,7 +20,10 @@ setDefaultTimeout(120_000);
 
 const root = mkdtempSync(join(tmpdir(), "pko-agent-git-"));
 const server = serveGit(root);
-afterAll(() => server.stop());
+afterAll(async () => {
+  await server.stop();
+  rmSync(root, { recursive: true, force: true });
+});
 
 const yaml = (input: string) => JSON.stringify({ name: "demo", runtime: "yaml", resources: { a: stash(input) } });
 const git = (name: string, more: object): Source => ({

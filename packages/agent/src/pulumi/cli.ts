@@ -50,6 +50,9 @@ export class PulumiCli {
     const added = await readEnvFile(inherited["PULUMI_ENV"]);
     const env: Record<string, string> = {
       PULUMI_SKIP_UPDATE_CHECK: "true",
+      // The CLI's own logs of every command: by default a week of them, up to 500 MB of the pod's disk.
+      PULUMI_LOG_ROTATION_MAX_AGE_DAYS: "1",
+      PULUMI_LOG_ROTATION_MAX_TOTAL_MB: "32",
       // A stack that exists keeps its secrets provider, though its settings file is not in the repository.
       PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER: "true",
       ...Object.fromEntries(own),

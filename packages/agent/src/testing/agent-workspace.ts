@@ -1,6 +1,16 @@
 /** A real agent in a process of its own, with the real CLI, spoken to over mTLS as the operator does. For benchmarks too. */
 import { spawn, type ChildProcess } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -105,6 +115,10 @@ export class AgentWorkspace {
 
   async dispose(): Promise<void> {
     await this.kill("SIGKILL");
+    // Commands that outlive their agent would write into a folder that is gone.
+    for (const name of readdirSync("/proc")) {
+      if (/^\d+$/.test(name) && workingFolder(name).startsWith(this.root)) process.kill(Number(name), "SIGKILL");
+    }
     rmSync(this.root, { recursive: true, force: true });
   }
 
@@ -197,5 +211,13 @@ export class AgentWorkspace {
   async until(runId: string, fits: (update: WatchUpdate) => boolean): Promise<void> {
     for await (const update of this.agent.watch({ runId, fromSeq: 1 })) if (fits(update)) return;
     throw new Error("the run ended before");
+  }
+}
+
+function workingFolder(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return "";
   }
 }
