@@ -121,10 +121,16 @@ export function podFacts(pod: Known<Pod>, workspace: PodFacts["agent"]["workspac
     // Not the pod's readiness: that comes seconds after the agent has begun to listen.
     isUp: container?.state?.running !== undefined && ip !== "" && status?.phase === "Running",
     isDeleting: metadata.deletionTimestamp !== undefined,
+    ...(metadata.deletionTimestamp !== undefined && { endingSince: endingSince(metadata) }),
     isUnschedulable: isUnschedulable(pod),
     revision: metadata.labels?.["controller-revision-hash"] ?? "",
     explanation: explainPod(pod),
   };
+}
+
+/** The time of deletion is the end of the grace. */
+function endingSince({ deletionTimestamp = "", deletionGracePeriodSeconds = 0 }: Known<Pod>["metadata"]): number {
+  return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
 }
 
 export function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): StatefulSetFacts {

@@ -67,9 +67,12 @@ async function performStep(hands: Hands, step: Step, task: Task): Promise<Perfor
       );
       return {};
     }
-    case "deletePod":
-      await unlessGone(client.delete(builtin.pods, { namespace, name: podNameOf(name) }, { uid: step.uid, signal }));
+    case "deletePod": {
+      const { uid, graceSeconds } = step;
+      const options = { uid, signal, ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }) };
+      await unlessGone(client.delete(builtin.pods, { namespace, name: podNameOf(name) }, options));
       return {};
+    }
     case "prepare":
       return { preparation: ensure(preparations, step) };
     case "forget":

@@ -256,6 +256,19 @@ describe("the pod", () => {
       says: "ending",
     },
     "is ending": { when: [ready(), set(), pod({ isDeleting: true })], is: "rolling" },
+    "has been ending for too long, without a run: its grace is cut short": {
+      when: [ready(), set(), pod({ isDeleting: true, endingSince: ago(61) })],
+      does: ["deletePod"],
+      is: "rolling",
+    },
+    "has been ending for a while": {
+      when: [ready(), set(), pod({ isDeleting: true, endingSince: ago(59) })],
+      is: "rolling",
+    },
+    "has been ending for long, with a run: that has its grace": {
+      when: [ready(), set(), pod({ isDeleting: true, endingSince: ago(300) }), update("onPod")],
+      is: "rolling",
+    },
     "is up: it is prepared": { when: [notReady(), set(), pod()], does: ["prepare"], is: "preparing" },
     "is up and prepared: the same is asked again, which costs nothing": {
       when: [ready(), set(), pod()],
@@ -388,6 +401,11 @@ describe("sleep", () => {
     "lasts while the old pod ends": {
       when: [ready(5000), withoutAddress, set({ replicas: 0 }), pod({ isDeleting: true })],
       does: ["forget"],
+      is: "asleep",
+    },
+    "and the old pod does not end: its grace is cut short": {
+      when: [ready(5000), withoutAddress, set({ replicas: 0 }), pod({ isDeleting: true, endingSince: ago(61) })],
+      does: ["deletePod"],
       is: "asleep",
     },
     "without a StatefulSet is sleep too": { when: [ready(), withoutAddress], does: ["forget"], is: "asleep" },

@@ -42,7 +42,7 @@ export type Step =
   /** Judged by a dry run first: what the API server refuses becomes the outcome. */
   | { readonly kind: "applyObjects"; readonly objects: BuiltObjects }
   | { readonly kind: "sleep"; readonly uid: string }
-  | { readonly kind: "deletePod"; readonly uid: string }
+  | { readonly kind: "deletePod"; readonly uid: string; readonly graceSeconds?: number }
   /** `again`: a preparation that has failed is asked for once more. */
   | { readonly kind: "prepare"; readonly pod: AgentPod; readonly request: PrepareRequest; readonly again: boolean }
   | { readonly kind: "forget" }
@@ -61,6 +61,7 @@ type Check = (view: WorkspaceView) => Plan | undefined;
 const checks: readonly Check[] = [
   deleting,
   specInvalid,
+  endingForTooLong,
   updateRunning,
   asleep,
   sleepDue,
@@ -96,6 +97,8 @@ const pauses = {
   lostRun: 120_000,
   /** An agent that has just been started may not listen yet. */
   connect: 10_000,
+  /** A pod without a run has nothing to end in order. */
+  ending: 60_000,
   /** In case no watch tells. */
   safety: 60_000,
 } as const;
@@ -119,6 +122,14 @@ function specInvalid({ spec }: WorkspaceView): Plan | undefined {
   return spec.ok ? undefined : report({ kind: "refused", message: describeProblems(spec.problems) });
 }
 
+/** The grace is for runs. An agent that does not heed its end would hold its node's resources for all of it. */
+function endingForTooLong(view: WorkspaceView): Plan | undefined {
+  const { pod, now } = view;
+  if (pod?.endingSince === undefined || runOf(view) || now - pod.endingSince < pauses.ending) return undefined;
+  const outcome: Outcome = isAsleep(view) ? { kind: "asleep" } : { kind: "rolling", message: pod.explanation.message };
+  return report(outcome, pauses.ending, [{ kind: "deletePod", uid: pod.agent.uid, graceSeconds: 5 }]);
+}
+
 function updateRunning(view: WorkspaceView): Plan | undefined {
   const { pod, workspace } = view;
   const run = runOf(view);
@@ -132,7 +143,9 @@ function updateRunning(view: WorkspaceView): Plan | undefined {
 }
 
 function asleep(view: WorkspaceView): Plan | undefined {
-  return isAsleep(view) ? report({ kind: "asleep" }, undefined, [{ kind: "forget" }]) : undefined;
+  // Whether the pod has really ended is looked at once more.
+  const afterMs = view.pod ? pauses.ending : undefined;
+  return isAsleep(view) ? report({ kind: "asleep" }, afterMs, [{ kind: "forget" }]) : undefined;
 }
 
 function sleepDue(view: WorkspaceView): Plan | undefined {

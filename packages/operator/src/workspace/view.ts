@@ -14,6 +14,8 @@ export interface PodFacts {
   /** The agent's container runs and can be dialled. */
   readonly isUp: boolean;
   readonly isDeleting: boolean;
+  /** When its deletion was asked for. */
+  readonly endingSince?: number;
   readonly isUnschedulable: boolean;
   /** Of the StatefulSet's template that it was made from. */
   readonly revision: string;
