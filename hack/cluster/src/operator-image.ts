@@ -11,16 +11,17 @@ import { step } from "./progress.ts";
 import { run } from "./shell.ts";
 
 const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
-const executables = { operator: "packages/operator/src/main.ts", agent: "packages/agent/src/main.ts" } as const;
+/** The program that makes each executable; its only argument is the file to make. */
+const builds = { operator: "packages/operator/build.ts", agent: "packages/agent/build.ts" } as const;
 
 /** Returns the image's name. Its tag is the hash of what is in it, so a changed program is never an old image. */
 export async function publishOperatorImage(): Promise<string> {
   const context = join(repositoryRoot, ".build/image");
   const hash = createHash("sha256");
-  for (const [name, entry] of Object.entries(executables)) {
+  for (const [name, build] of Object.entries(builds)) {
     const output = join(context, "bin", name);
     await mkdir(join(context, "bin"), { recursive: true });
-    await run([process.execPath, "build", "--compile", "--minify", join(repositoryRoot, entry), "--outfile", output]);
+    await run([process.execPath, join(repositoryRoot, build), output]);
     for await (const chunk of createReadStream(output)) hash.update(chunk as Buffer);
   }
   const image = `${repository}:${hash.digest("hex").slice(0, 12)}`;

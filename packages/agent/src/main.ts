@@ -27,6 +27,8 @@ const redactor = new Redactor();
 const log = createLog(redactor, (line) => process.stderr.write(line));
 
 async function serve(args: readonly string[]): Promise<void> {
+  // First of all: the kernel drops a signal that the first process of a container does not handle yet.
+  const stopped = stopSignal();
   const options = parseOptions(args, process.env);
   const agent = createAgent({ options, inherited: process.env, redactor, log, version });
   await agent.recover();
@@ -48,7 +50,7 @@ async function serve(args: readonly string[]): Promise<void> {
     onError: (error) => log.warn("certificate not read", { error: errorMessage(error) }),
   });
   log.info("agent ready", { version, port: server.port });
-  const signal = await stopSignal();
+  const signal = await stopped;
   log.info("agent stopping", { signal });
   unwatch();
   await agent.stop();

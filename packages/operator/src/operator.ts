@@ -121,6 +121,7 @@ function workspaceSettings(options: Options) {
   return {
     agentImage: options.agentImage,
     idleTimeoutMs: options.idleTimeoutSeconds * 1000,
+    maxUnpackedBytes: options.maxUnpackedBytes,
     agentFlags: [
       ...(options.allowHttp ? ["--allow-http"] : []),
       ...(options.allowedAddresses.length > 0 ? [`--allow-addresses=${options.allowedAddresses.join(",")}`] : []),

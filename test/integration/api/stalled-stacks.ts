@@ -41,7 +41,6 @@ export const stalledStacks: readonly BadStack[] = [
     expected: "cannot be the name of the workspace's Service",
   },
   { what: "a name that starts with a digit", stack: named("1web", program({})), expected: "metadata.name: cannot be" },
-  stalled("a repository by http", git({ projectRepo: "http://host/repo" }), address),
   stalled("a repository by git's own protocol", git({ projectRepo: "git://host/repo" }), address),
   stalled("a repository in a file", git({ projectRepo: "file:///srv/repo" }), address),
   stalled("a repository on a path", git({ projectRepo: "/srv/repo" }), address),

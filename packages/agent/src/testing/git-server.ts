@@ -59,12 +59,14 @@ export interface GitServerOptions {
   /** Answers instead of git where it returns something. */
   readonly intercept?: (request: Request) => Response | undefined;
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** Where to listen; 127.0.0.1 unless given. */
+  readonly hostname?: string;
 }
 
 export function serveGit(root: string, options: GitServerOptions = {}): GitServer {
   const requests: { path: string; authorization: string | null }[] = [];
   const server = Bun.serve({
-    hostname: "127.0.0.1",
+    hostname: options.hostname ?? "127.0.0.1",
     port: 0,
     ...(options.tls && { tls: options.tls }),
     async fetch(request) {

@@ -4,7 +4,7 @@ import { Findings } from "./findings.ts";
 import { candidateRefs, gitRefOf, gitRepositoryOf, type GitRef } from "./git.ts";
 
 describe("the address of a repository", () => {
-  const allowed: [string, "https" | "ssh"][] = [
+  const allowed: [string, "https" | "http" | "ssh"][] = [
     ["https://github.com/pulumi/examples", "https"],
     ["https://user@dev.azure.com/org/project/_git/repo", "https"],
     ["https://host:8443/repo.git", "https"],
@@ -13,6 +13,7 @@ describe("the address of a repository", () => {
     ["git@github.com:pulumi/examples.git", "ssh"],
     ["github.com:pulumi/examples.git", "ssh"],
     ["git@host:/srv/git/repo.git", "ssh"],
+    ["http://github.com/pulumi/examples", "http"],
   ];
   for (const [url, transport] of allowed) {
     test(`${url} goes by ${transport}`, () => expect(gitRepositoryOf(url)).toEqual({ transport, url }));
@@ -22,7 +23,6 @@ describe("the address of a repository", () => {
     "",
     "examples",
     "/srv/git/repo",
-    "http://github.com/pulumi/examples",
     "git://github.com/pulumi/examples",
     "file:///etc/passwd",
     "ext::sh -c 'id'",

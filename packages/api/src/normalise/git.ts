@@ -28,7 +28,8 @@ export type GitAuth =
   | { readonly kind: "secret"; readonly name: string };
 
 export interface GitRepository {
-  readonly transport: "https" | "ssh";
+  /** Whether plain http may be used is for who connects to say: by default it may not. */
+  readonly transport: "https" | "http" | "ssh";
   readonly url: string;
 }
 
@@ -47,6 +48,7 @@ export function gitRepositoryOf(url: string): GitRepository | undefined {
   if (!parsed || parsed.hostname === "" || parsed.hostname.startsWith("-") || parsed.pathname.length <= 1)
     return undefined;
   if (parsed.protocol === "https:") return { transport: "https", url };
+  if (parsed.protocol === "http:") return { transport: "http", url };
   if (parsed.protocol === "ssh:") return { transport: "ssh", url };
   return undefined;
 }

@@ -331,7 +331,7 @@ describe("problems", () => {
 
   test("are told all at once", () => {
     const spec = {
-      projectRepo: "http://host/repo",
+      projectRepo: "git://host/repo",
       branch: "a b",
       config: { a: null },
       envRefs: { A: { type: "FS", filesystem: { path: "/" } } },
@@ -359,7 +359,7 @@ describe("problems", () => {
 
   test("never hold a secret that was written in the wrong place", () => {
     const spec = {
-      projectRepo: "http://user:hunter2@host/repo",
+      projectRepo: "git://user:hunter2@host/repo",
       branch: "main",
       secrets: { a: "hunter2" },
       config: { a: "hunter2" },

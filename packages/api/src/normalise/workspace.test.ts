@@ -99,7 +99,7 @@ describe("a Workspace", () => {
 
   const bad: [string, object, string][] = [
     ["two sources", { local: { dir: "/a" }, git: { url: "https://h/r", ref: "a" } }, "spec"],
-    ["an address by http", { git: { url: "http://h/r", ref: "a" } }, "spec.git.url"],
+    ["an address of no use", { git: { url: "git://h/r", ref: "a" } }, "spec.git.url"],
     ["no revision", { git: { url: "https://h/r" } }, "spec.git.ref"],
     ["a folder outside", { git: { url: "https://h/r", ref: "a", dir: "../.." } }, "spec.git.dir"],
     ["an artifact without a digest", { flux: { url: "http://h/r" } }, "spec.flux.digest"],

@@ -1,0 +1,146 @@
+/** The operator on the cluster: its API installed, its agent's image published, its process on this machine, where a test may kill it. */
+import { mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { Stack, Update } from "@pko/api";
+import { clusterKubeconfig, network, publishOperatorImage } from "@pko/cluster";
+import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
+import { stacks, updates } from "@pko/operator";
+import { kubectlFor, spawnChild, waitFor, type ChildProcess, type Kubectl } from "@pko/testkit";
+
+const root = join(import.meta.dir, "../../..");
+const folder = mkdtempSync(join(tmpdir(), "pko-e2e-"));
+const kubeconfig = clusterKubeconfig();
+
+export const kubectl: Kubectl = kubectlFor({ kubeconfig, cacheFolder: join(folder, "kubectl-cache") });
+
+export interface Operator {
+  readonly client: Client;
+  /** What it has logged, as one text. */
+  log(): Promise<string>;
+  /** Ends it as a crash does, and starts another. */
+  crash(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+let image: Promise<string> | undefined;
+
+export async function startOperator(...flags: string[]): Promise<Operator> {
+  await installApi();
+  // Built once for all test files of a run.
+  image ??= publishOperatorImage();
+  const agentImage = await image;
+  const logFile = join(folder, `operator-${crypto.randomUUID()}.log`);
+  const start = (): ChildProcess =>
+    spawnChild({
+      command: [
+        process.execPath,
+        join(root, "packages/operator/src/main.ts"),
+        `--kubeconfig=${kubeconfig}`,
+        `--agent-image=${agentImage}`,
+        "--probe-address=127.0.0.1:0",
+        "--metrics-address=127.0.0.1:0",
+        "--allow-http",
+        `--allow-addresses=${network.machine}`,
+        ...flags,
+      ],
+      logFile,
+    });
+  let operator = start();
+  return {
+    client: connect(await kubeconfigCredentials(kubeconfig)),
+    log: () => Bun.file(logFile).text(),
+    async crash() {
+      await operator.stop("SIGKILL");
+      operator = start();
+    },
+    stop: () => operator.stop(),
+  };
+}
+
+async function installApi(): Promise<void> {
+  const crds = join(root, "deploy/crds");
+  await kubectl(["apply", "--server-side", "-f", crds]);
+  for (const file of readdirSync(crds)) {
+    await kubectl(["wait", "--for=condition=Established", "-f", join(crds, file), "--timeout=30s"]);
+  }
+  await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "pulumi-kubernetes-operator" } });
+}
+
+export async function apply(...objects: readonly object[]): Promise<void> {
+  await kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }) });
+}
+
+/** A namespace with a volume for the backend's state and the service account of the documents. */
+export async function newNamespace(name: string): Promise<string> {
+  const namespace = `${name}-${crypto.randomUUID().slice(0, 8)}`;
+  await apply(
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "pulumi", namespace } },
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "state", namespace },
+      spec: { accessModes: ["ReadWriteMany"], resources: { requests: { storage: "1Gi" } } },
+    },
+  );
+  return namespace;
+}
+
+export async function removeNamespace(namespace: string): Promise<void> {
+  await kubectl(["delete", "namespace", namespace, "--wait=false"]);
+}
+
+/** What every Stack here shares: a file backend on the namespace's volume, and its passphrase. */
+export const onFileBackend = {
+  serviceAccountName: "pulumi",
+  envRefs: {
+    PULUMI_BACKEND_URL: { type: "Literal", literal: { value: "file:///state" } },
+    PULUMI_CONFIG_PASSPHRASE: { type: "Literal", literal: { value: "passphrase" } },
+  },
+  workspaceTemplate: {
+    spec: {
+      podTemplate: {
+        spec: {
+          terminationGracePeriodSeconds: 1,
+          containers: [{ name: "pulumi", volumeMounts: [{ name: "state", mountPath: "/state" }] }],
+          volumes: [{ name: "state", persistentVolumeClaim: { claimName: "state" } }],
+        },
+      },
+    },
+  },
+} as const;
+
+export interface Place {
+  readonly client: Client;
+  readonly namespace: string;
+}
+
+export async function getStack({ client, namespace }: Place, name: string): Promise<Stack> {
+  return await client.get(stacks, { name, namespace });
+}
+
+export async function updatesOf({ client, namespace }: Place, name: string): Promise<Update[]> {
+  const { items } = await client.list(updates, { namespace, labelSelector: `pulumi.com/stack-name=${name}` });
+  return items.toSorted((a, b) => `${a.status?.startTime}`.localeCompare(`${b.status?.startTime}`));
+}
+
+/** The Stack once its status satisfies the test's wish; the status as it stands when time runs out. */
+export async function stackUntil(place: Place, name: string, wish: (stack: Stack) => boolean): Promise<Stack> {
+  let last: Stack | undefined;
+  const satisfied = async (): Promise<Stack | false> => {
+    last = await getStack(place, name);
+    return wish(last) && last;
+  };
+  try {
+    return await waitFor(satisfied, { timeoutMs: 90_000, what: `Stack ${name}: ${wish.toString()}` });
+  } catch (error) {
+    throw new Error(`${String(error)}\nits status: ${JSON.stringify(last?.status, undefined, 2)}`, { cause: error });
+  }
+}
+
+export function isReady({ metadata, status }: Stack): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  return ready?.status === "True" && ready.observedGeneration === metadata.generation;
+}
