@@ -209,3 +209,27 @@ test(
   },
   patience,
 );
+
+test(
+  "a Workspace that hangs can be mended though an Update waits for it",
+  async () => {
+    await using stage = await Stage.set();
+    await stage.program("program");
+    stage.simulator.script.update = () => ({ end: "never" });
+    await stage.stack("web", { destroyOnFinalize: true });
+    await waitFor(() => stage.runs.length === 1);
+    stage.simulator.script.workspace = ({ spec }) =>
+      spec?.image === "good" ? { ready: true } : { waiting: "no image" };
+    const hangs = async (): Promise<boolean> => {
+      const { status } = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
+      return status?.conditions?.[0]?.message === "no image";
+    };
+    await waitFor(hangs);
+    stage.simulator.script.update = ({ metadata }) =>
+      metadata.name === stage.simulator.runs[0]?.name ? { end: "never" } : { end: "succeeded" };
+    await stage.stack("web", { destroyOnFinalize: true, workspaceTemplate: { spec: { image: "good" } } });
+    await stage.isReady("web");
+    expect(stage.runs).toEqual(["up@1", "up@1"]);
+  },
+  patience,
+);

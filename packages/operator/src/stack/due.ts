@@ -27,7 +27,10 @@ const longestConflictMs = 60_000;
 /** Failures in a row after which a person should look. */
 export const stalledAfter = 3;
 
+/** Kinds of failure that matter here. */
 export const conflict = "conflict";
+/** It never began. */
+export const withdrawn = "withdrawn";
 
 interface Question {
   readonly last: LastUpdate;

@@ -3,7 +3,7 @@ import { stackEvents, type StackEvent } from "@pko/api";
 import type { EventNote } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 
-import { conflict } from "./due.ts";
+import { conflict, withdrawn } from "./due.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Step } from "./plan.ts";
 import type { StackView } from "./view.ts";
@@ -49,6 +49,8 @@ function endEvents(view: StackView, { noted }: Extract<Step, { kind: "note" }>):
     const lost = view.outputs.kind === "lost" ? [note("StackOutputRetrievalFailure", view.outputs.message)] : [];
     return [note(type === "destroy" ? "StackDestroyed" : "StackCreated", told), ...lost];
   }
+  // Nothing has happened.
+  if (failure === withdrawn) return [];
   if (failure === conflict) return [note("StackUpdateConflictDetected", `The ${type} ${name} failed: ${message}`)];
   if (failure === "stackNotFound") return [note("StackNotFound", `The ${type} ${name} failed: ${message}`)];
   return [note("StackUpdateFailure", `The ${type} ${name} failed: ${message}`)];

@@ -371,10 +371,11 @@ cases("an update that has not begun", [
     "withdrawUpdate: StackProcessing",
   ],
   [
-    "not while its Workspace may still become ready",
+    "is withdrawn when its Workspace hangs and there is a new spec",
     { workspace: "preparing", generation: 2, updates: [anUpdate()] },
-    "none: StackProcessing",
+    "withdrawUpdate: StackProcessing",
   ],
+  ["not when it is about to begin", { generation: 2, updates: [anUpdate()] }, "none: StackProcessing"],
   [
     "is withdrawn when the Stack is deleted",
     { deleting: true, spec: { destroyOnFinalize: true }, updates: [anUpdate()] },

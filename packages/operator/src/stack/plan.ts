@@ -202,7 +202,7 @@ function finalizerMissing(view: StackView): Decision | undefined {
 
 const runningOf = ({ updates }: StackView): UpdateView | undefined => updates.find(({ state }) => state === "running");
 
-/** The Update waits for a Workspace that will never be what it waits for: it would keep everything else waiting. */
+/** The Update waits for a Workspace that may never be what it waits for: it would keep the remedy waiting, too. */
 function updateInVain(view: StackView): Decision | undefined {
   const update = runningOf(view);
   if (!update || update.startedAt !== undefined || update.deleting) return undefined;
@@ -218,10 +218,10 @@ function vanityOf(view: StackView, update: UpdateView): string | undefined {
   if (isDeleting(view) && update.type !== "destroy") return "the Stack is being deleted";
   if (workspace.kind !== "present") return "its Workspace is gone";
   const spec = specOf(view);
-  if (workspace.state.kind !== "failed" || !spec || source.kind !== "ready" || !update.trigger) return undefined;
+  if (workspace.state.kind === "ready" || !spec || source.kind !== "ready" || !update.trigger) return undefined;
   const wanted = triggerNow(view, { spec, revision: source.revision });
   const isWanted = update.type === "destroy" || triggerText(wanted) === triggerText(update.trigger);
-  return isWanted ? undefined : "its Workspace has failed, and there is something newer to try";
+  return isWanted ? undefined : "its Workspace is not ready, and there is something newer to run";
 }
 
 /** The Workspace is tried again by itself. */

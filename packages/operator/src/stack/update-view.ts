@@ -1,6 +1,7 @@
 /** An Update as its Stack sees it. */
 import { stackFinalizer, type Condition, type Update, type UpdateStatus } from "@pko/api";
 
+import { withdrawn } from "./due.ts";
 import { parseTrigger, timeOf, triggerAnnotation } from "./trigger.ts";
 import type { UpdateView } from "./view.ts";
 
@@ -78,5 +79,7 @@ function classOf(update: Update, words: string): string | undefined {
   const { errorClass } = update.status ?? {};
   if (errorClass) return errorClass;
   if (conflicting.test(words)) return "conflict";
-  return condition(update, "Failed")?.reason === "Aborted" ? "interrupted" : undefined;
+  const { reason } = condition(update, "Failed") ?? {};
+  if (reason === "Canceled" && !update.status?.startTime) return withdrawn;
+  return reason === "Aborted" ? "interrupted" : undefined;
 }
