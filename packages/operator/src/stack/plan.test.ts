@@ -393,6 +393,17 @@ cases("an update that has not begun", [
     "none: WorkspaceFailed",
   ],
   [
+    "a destroy is withdrawn when its Workspace hangs and there is a new spec",
+    {
+      deleting: true,
+      generation: 2,
+      spec: { destroyOnFinalize: true },
+      workspace: "preparing",
+      updates: [anUpdate({ type: "destroy", trigger: aTrigger({ type: "destroy" }) })],
+    },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
     "a destroy without a Workspace is withdrawn",
     {
       deleting: true,

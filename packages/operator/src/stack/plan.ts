@@ -214,14 +214,21 @@ function updateInVain(view: StackView): Decision | undefined {
 }
 
 function vanityOf(view: StackView, update: UpdateView): string | undefined {
-  const { workspace, source } = view;
+  const { workspace } = view;
   if (isDeleting(view) && update.type !== "destroy") return "the Stack is being deleted";
   if (workspace.kind !== "present") return "its Workspace is gone";
+  if (workspace.state.kind === "ready" || !isOutdated(view, update)) return undefined;
+  return "its Workspace is not ready, and there is something newer to run";
+}
+
+function isOutdated(view: StackView, { type, trigger }: UpdateView): boolean {
+  const { source, stack } = view;
   const spec = specOf(view);
-  if (workspace.state.kind === "ready" || !spec || source.kind !== "ready" || !update.trigger) return undefined;
-  const wanted = triggerNow(view, { spec, revision: source.revision });
-  const isWanted = update.type === "destroy" || triggerText(wanted) === triggerText(update.trigger);
-  return isWanted ? undefined : "its Workspace is not ready, and there is something newer to run";
+  if (!trigger || !spec) return false;
+  // A destroy has no revision of its own.
+  if (type === "destroy") return trigger.generation !== stack.metadata.generation;
+  if (source.kind !== "ready") return false;
+  return triggerText(triggerNow(view, { spec, revision: source.revision })) !== triggerText(trigger);
 }
 
 /** The Workspace is tried again by itself. */
