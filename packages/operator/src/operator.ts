@@ -27,6 +27,7 @@ import { runs } from "./agents/runs.ts";
 import { programs, stacks, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
+import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { updateController } from "./update/controller.ts";
@@ -73,19 +74,21 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   });
   const running = runs({ authority: authorities, wake: (runId) => updateControl.wakeRun(runId), log });
 
+  const githubApps = githubAppTokens({ policy: options });
   const shared = { client, events, log, metrics };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
     authority: authorities,
     preparations: preparing,
+    githubApps,
     settings: workspaceSettings(options),
   });
   const updateControl = updateController({ ...shared, ...reflectors, runs: running, projects: preparing });
   const stackControl = stackController({
     ...shared,
     reflectors,
-    git: { policy: options, inherited: process.env },
+    git: { policy: options, inherited: process.env, githubApps },
     ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });

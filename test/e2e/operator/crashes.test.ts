@@ -33,6 +33,8 @@ let git: GitServer;
 const slowProject = (seconds: number): Record<string, string> => ({
   "Pulumi.yaml": "name: slow\nruntime: nodejs\n",
   "package.json": '{ "name": "slow", "main": "index.ts" }',
+  // The SDK comes with the image; the language host wants to see a folder all the same.
+  "node_modules/.keep": "",
   "index.ts": `
 import * as pulumi from "@pulumi/pulumi";
 
