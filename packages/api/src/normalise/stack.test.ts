@@ -250,6 +250,7 @@ describe("defaults", () => {
     expect(normal({})).toMatchObject({
       operation: "up",
       refresh: false,
+      expectNoRefreshChanges: false,
       create: true,
       destroyOnFinalize: false,
       resync: { everyMs: 60_000, always: false },
@@ -263,6 +264,7 @@ describe("defaults", () => {
     const said = normal({
       preview: true,
       refresh: true,
+      expectNoRefreshChanges: true,
       useLocalStackOnly: true,
       destroyOnFinalize: true,
       runProgram: true,
@@ -284,6 +286,7 @@ describe("defaults", () => {
     expect(said).toMatchObject({
       operation: "preview",
       refresh: true,
+      expectNoRefreshChanges: true,
       create: false,
       destroyOnFinalize: true,
       runProgramOnDestroy: true,
@@ -313,7 +316,7 @@ describe("advice", () => {
     ["on a password in the repository's address", git({ projectRepo: "https://u:p@h/r" }), "spec.projectRepo"],
     ["on a resync below the floor", { resyncFrequencySeconds: 5 }, "spec.resyncFrequencySeconds"],
     ["on shallow without a repository", { shallow: true }, "spec.shallow"],
-    ["on expectNoRefreshChanges", { expectNoRefreshChanges: true }, "spec.expectNoRefreshChanges"],
+    ["on expectNoRefreshChanges without refresh", { expectNoRefreshChanges: true }, "spec.expectNoRefreshChanges"],
   ];
   for (const [what, spec, field] of cases) {
     test(`${what} does not stand in the way`, () => {

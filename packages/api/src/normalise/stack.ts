@@ -35,6 +35,8 @@ export interface NormalStack {
   /** What an update does: previews never change anything. */
   readonly operation: "up" | "preview";
   readonly refresh: boolean;
+  /** The refresh before an update may find nothing new, or the update does not begin. */
+  readonly expectNoRefreshChanges: boolean;
   readonly targets: readonly string[];
   readonly targetDependents: boolean;
   /** Whether the Pulumi stack is created when it does not exist. */
@@ -109,6 +111,7 @@ function conductOf(spec: StackSpec) {
   return {
     operation: spec.preview ? ("preview" as const) : ("up" as const),
     refresh: spec.refresh ?? false,
+    expectNoRefreshChanges: (spec.refresh && spec.expectNoRefreshChanges) ?? false,
     targets: spec.targets ?? [],
     targetDependents: spec.targetDependents ?? false,
     create: !spec.useLocalStackOnly,
@@ -141,6 +144,9 @@ function workspaceOf(spec: StackSpec, scope: Scope): NormalStack["workspace"] {
 
 function adviseOnFields(spec: StackSpec, { findings }: Scope): void {
   const noEffect = { message: "has no effect", remedy: "remove it" };
-  if (spec.expectNoRefreshChanges) findings.advise("spec.expectNoRefreshChanges", noEffect);
+  if (spec.expectNoRefreshChanges && !spec.refresh) {
+    const remedy = "set refresh to true, or remove it";
+    findings.advise("spec.expectNoRefreshChanges", { message: "has no effect without refresh", remedy });
+  }
   if (spec.initOnCreate && spec.useLocalStackOnly) findings.advise("spec.initOnCreate", noEffect);
 }

@@ -24,6 +24,7 @@ describe("an Update", () => {
         targetDependents: false,
         replace: [],
         expectNoChanges: false,
+        expectNoRefreshChanges: false,
         continueOnError: false,
         remove: false,
         runProgram: false,

@@ -23,6 +23,7 @@ export interface NormalUpdate {
   readonly targetDependents: boolean;
   readonly replace: readonly string[];
   readonly expectNoChanges: boolean;
+  readonly expectNoRefreshChanges: boolean;
   readonly continueOnError: boolean;
   readonly remove: boolean;
   readonly runProgram: boolean;
@@ -80,6 +81,7 @@ function optionsOf(spec: UpdateSpec, findings: Findings) {
     targetDependents: spec.targetDependents ?? false,
     replace: spec.replace ?? [],
     expectNoChanges: spec.expectNoChanges ?? false,
+    expectNoRefreshChanges: spec.expectNoRefreshChanges ?? false,
     continueOnError: spec.continueOnError ?? false,
     remove: spec.remove ?? false,
     runProgram: spec.runProgram ?? false,

@@ -7,7 +7,9 @@ import { stackWording as wording } from "./wording.ts";
 export const lifecycleFields = {
   preview: optional(flag("Whether only previews run, so that nothing is ever changed.")),
   refresh: optional(flag("Whether the state is refreshed before each update.")),
-  expectNoRefreshChanges: optional(flag("Accepted for compatibility; has no effect.")),
+  expectNoRefreshChanges: optional(
+    flag("Whether an update stops, before it changes anything, when the refresh before it finds changes."),
+  ),
   runProgram: optional(flag("Whether the program runs for a destroy too.")),
   targets: optional(texts("URNs of the only resources to work on.")),
   targetDependents: optional(flag("Whether resources that depend on the targets are worked on too.")),

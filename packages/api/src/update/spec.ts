@@ -18,6 +18,9 @@ const operation = {
   parallel: optional(int32("How many resources to work on at once; 1 means one after another.")),
   message: optional(text("A message to record with the operation.")),
   expectNoChanges: optional(flag("Whether any change is a failure.")),
+  expectNoRefreshChanges: optional(
+    flag("Whether an up stops, before it changes anything, when the refresh before it finds changes."),
+  ),
   replace: optional(urns("URNs of resources to replace.")),
   target: optional(urns("URNs of the only resources to work on.")),
   targetDependents: optional(flag("Whether resources that depend on the targets are worked on too.")),

@@ -119,11 +119,17 @@ describe("the Update", () => {
       destroyOnFinalize: true,
       targets: ["urn:a"],
       refresh: true,
+      expectNoRefreshChanges: true,
       runProgram: true,
     });
     const update = updateObject({ stack, spec, workspace, trigger });
     expect(updateView(update)).toMatchObject({ state: "running", held: true, trigger, type: "up" });
-    expect(update.spec).toMatchObject({ refresh: true, target: ["urn:a"], ttlAfterCompleted: "86400s" });
+    expect(update.spec).toMatchObject({
+      refresh: true,
+      expectNoRefreshChanges: true,
+      target: ["urn:a"],
+      ttlAfterCompleted: "86400s",
+    });
     const destroy = updateObject({ stack, spec, workspace, trigger: { ...trigger, type: "destroy" } });
     expect(destroy.spec).toEqual({
       workspaceName: "web",

@@ -47,6 +47,7 @@ export function updateObject({ stack, spec, workspace, trigger }: UpdateRequest)
 function upSpec(spec: NormalStack): UpdateSpec {
   return {
     ...(spec.refresh && { refresh: true }),
+    ...(spec.expectNoRefreshChanges && { expectNoRefreshChanges: true }),
     ...(spec.targets.length > 0 && { target: [...spec.targets] }),
     ...(spec.targetDependents && { targetDependents: true }),
     ...spec.update.spec,

@@ -14,8 +14,11 @@ export function operationOf(spec: NormalUpdate, logLevel?: number): Operation {
   switch (spec.type) {
     case "preview":
       return { kind: "preview", ...common, ...refresh, ...replace, ...expectNoChanges };
-    case "up":
-      return { kind: "up", ...common, ...refresh, ...replace, ...expectNoChanges, ...continueOnError };
+    case "up": {
+      const expectNoRefreshChanges = spec.expectNoRefreshChanges ? { expectNoRefreshChanges: true } : {};
+      const expectations = { ...expectNoChanges, ...expectNoRefreshChanges };
+      return { kind: "up", ...common, ...refresh, ...replace, ...expectations, ...continueOnError };
+    }
     case "refresh":
       return { kind: "refresh", ...common, ...expectNoChanges };
     case "destroy":

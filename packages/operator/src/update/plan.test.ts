@@ -207,6 +207,7 @@ table("what the agent is asked", [
         message: "why",
         continueOnError: true,
         expectNoChanges: true,
+        expectNoRefreshChanges: true,
       }),
     ],
     {
@@ -221,6 +222,7 @@ table("what the agent is asked", [
           message: "why",
           continueOnError: true,
           expectNoChanges: true,
+          expectNoRefreshChanges: true,
         },
       },
     },
