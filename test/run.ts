@@ -31,7 +31,8 @@ const cluster = [process.execPath, join(root, "hack/cluster/src/main.ts")];
 async function main(names: readonly string[]): Promise<boolean> {
   const reports = await mkdtemp(join(tmpdir(), "pko-tests-"));
   let total: Counts = { passed: 0, failed: 0, skipped: 0 };
-  let ok = true;
+  let ok = await succeeds([...cluster, "packages"]);
+  if (!ok) return false;
   try {
     for (const name of names.length > 0 ? names : Object.keys(suites)) {
       const suite = suites[name];

@@ -5,8 +5,8 @@ import { buildImages } from "./images.ts";
 import { layout } from "./layout.ts";
 import { runningSupervisor, startCluster, stopCluster } from "./lifecycle.ts";
 import { stateRoot } from "./paths.ts";
-import { findProblems, inspectMachine, installPackages } from "./prerequisites.ts";
-import { attempt } from "./shell.ts";
+import { findProblems, inspectMachine, installPackages, missingPackages } from "./prerequisites.ts";
+import { attempt, isOnPath } from "./shell.ts";
 import { buildTools, toolNames, toolPath } from "./tools.ts";
 
 /** A cluster that the user names is theirs: it is used, never started or ended. The ambient KUBECONFIG is never read. */
@@ -32,6 +32,16 @@ export async function clusterDown(): Promise<void> {
   if (givenKubeconfig !== undefined) return console.error("CLUSTER_KUBECONFIG names a cluster that is not ours to end");
   await stopCluster(stateRoot);
   console.error("the cluster has ended; nothing of it runs");
+}
+
+/** The programs that tests call, without a cluster. */
+export async function ensurePackages(): Promise<void> {
+  const missing = missingPackages();
+  if (missing.length === 0) return;
+  const install = `install ${missing.join(", ")}`;
+  if (!isOnPath("apt-get")) throw new UserError([`missing programs, and no apt-get to install them with: ${install}`]);
+  if (process.getuid?.() !== 0) throw new UserError([`missing programs, and only root may install them: ${install}`]);
+  await installPackages(missing);
 }
 
 async function checkMachine(): Promise<void> {

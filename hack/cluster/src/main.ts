@@ -1,5 +1,5 @@
 /** The commands behind the Makefile's cluster targets. */
-import { clusterDown, clusterKubeconfig, clusterUp, UserError } from "./cluster.ts";
+import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, UserError } from "./cluster.ts";
 import { superviseCluster } from "./supervisor.ts";
 import { buildTools } from "./tools.ts";
 
@@ -7,6 +7,7 @@ const commands: Record<string, (args: string[]) => Promise<void>> = {
   up: clusterUp,
   down: clusterDown,
   kubeconfig: async () => console.log(clusterKubeconfig()),
+  packages: ensurePackages,
   /** What integration tests need: programs, but no cluster. */
   tools: async () => await buildTools(["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"]),
   supervise: async ([root = "", ...archives]) => await superviseCluster(root, archives),

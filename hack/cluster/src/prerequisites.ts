@@ -22,6 +22,9 @@ const packages = {
   slirp4netns: "slirp4netns",
   unshare: "util-linux",
   git: "git",
+  // For tests: real servers of their own.
+  ssh: "openssh-client",
+  openssl: "openssl",
 } as const;
 
 const gibibyte = 1024 ** 3;
@@ -116,7 +119,7 @@ export async function installPackages(names: readonly string[]): Promise<void> {
   });
 }
 
-function missingPackages(): string[] {
+export function missingPackages(): string[] {
   return Object.entries(packages)
     .filter(([program]) => !(program.startsWith("/") ? existsSync(program) : isOnPath(program)))
     .map(([, name]) => name);
