@@ -15,7 +15,7 @@ interface Counts {
   readonly skipped: number;
 }
 
-const packages = ["api", "kube", "rpc", "agent", "operator"].map((name) => `packages/${name}`);
+const packages = ["api", "git", "kube", "rpc", "agent", "operator"].map((name) => `packages/${name}`);
 
 const suites: Record<string, Suite> = {
   unit: { folders: [...packages, "hack"], needs: "nothing" },

@@ -1,64 +1,18 @@
-/**
- * Which addresses a repository or an artifact may be fetched from. Loopback and link-local ones are the pod itself and
- * the cloud's metadata service: a URL that leads there is refused, whatever name it hides behind.
- */
-import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+/** The safe addresses of a host, in the agent's own terms. */
+import { resolveHost as resolve, type NetworkPolicy } from "@pko/git";
+import { assertNever } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 
-export interface NetworkPolicy {
-  readonly allowHttp: boolean;
-  /** Addresses that may be used although they are reserved. */
-  readonly allowedAddresses: readonly string[];
-}
-
-const forbidden = new BlockList();
-for (const [network, prefix] of [
-  ["0.0.0.0", 8],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["224.0.0.0", 4],
-  ["240.0.0.0", 4],
-] as const) {
-  forbidden.addSubnet(network, prefix, "ipv4");
-}
-for (const [network, prefix] of [
-  ["::", 128],
-  ["::1", 128],
-  ["fe80::", 10],
-  ["ff00::", 8],
-  // The metadata service of EC2 over IPv6.
-  ["fd00:ec2::254", 128],
-] as const) {
-  forbidden.addSubnet(network, prefix, "ipv6");
-}
-
-export function isForbidden(address: string): boolean {
-  const plain = embeddedIpv4(address) ?? address;
-  return forbidden.check(plain, isIP(plain) === 6 ? "ipv6" : "ipv4");
-}
-
-/** The IPv4 address inside an IPv4-mapped or NAT64 one, as URL parsing spells it: two groups of hex digits at the end. */
-function embeddedIpv4(address: string): string | undefined {
-  if (isIP(address) !== 6) return undefined;
-  const spelled = new URL(`http://[${address.split("%")[0] ?? ""}]/`).hostname.slice(1, -1);
-  const match = /^(?:::ffff|64:ff9b:):([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(spelled);
-  if (!match) return undefined;
-  const [high, low] = [Number.parseInt(match[1] ?? "0", 16), Number.parseInt(match[2] ?? "0", 16)];
-  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
-}
-
-/** The addresses of a host, all of them allowed. Whoever connects uses these: a second look-up could answer otherwise. */
 export async function resolveHost(host: string, policy: NetworkPolicy): Promise<Outcome<readonly string[]>> {
-  const bare = host.startsWith("[") ? host.slice(1, -1) : host;
-  let addresses: string[];
-  try {
-    addresses = isIP(bare) ? [bare] : (await lookup(bare, { all: true })).map(({ address }) => address);
-  } catch {
-    return failed("sourceUnavailable", `the host ${bare} cannot be resolved`);
+  const resolved = await resolve(host, policy);
+  switch (resolved.kind) {
+    case "resolved":
+      return done(resolved.addresses);
+    case "unknown":
+      return failed("sourceUnavailable", resolved.message);
+    case "forbidden":
+      return failed("sourceInvalid", resolved.message);
+    default:
+      return assertNever(resolved);
   }
-  if (addresses.some((address) => isForbidden(address) && !policy.allowedAddresses.includes(address))) {
-    return failed("sourceInvalid", `the host ${bare} is a loopback, link-local or otherwise reserved address`);
-  }
-  return done(addresses);
 }

@@ -3,7 +3,8 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { done, failed, type Outcome } from "../outcome.ts";
-import { resolveHost, type NetworkPolicy } from "./addresses.ts";
+import type { NetworkPolicy } from "@pko/git";
+import { resolveHost } from "./addresses.ts";
 
 export interface GetOptions {
   readonly policy: NetworkPolicy;

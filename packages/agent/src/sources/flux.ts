@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import type { FluxSource } from "@pko/rpc";
-import type { NetworkPolicy } from "../net/addresses.ts";
+import type { NetworkPolicy } from "@pko/git";
 import { getFollowing, statusFailure } from "../net/http.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { defaultLimits, untar } from "./untar.ts";

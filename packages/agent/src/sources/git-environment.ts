@@ -5,7 +5,8 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { GitSource } from "@pko/rpc";
-import { resolveHost, type NetworkPolicy } from "../net/addresses.ts";
+import { inheritedNames, type NetworkPolicy } from "@pko/git";
+import { resolveHost } from "../net/addresses.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import type { Remote } from "./git-url.ts";
 
@@ -30,22 +31,6 @@ export interface GitSetting {
   readonly policy: NetworkPolicy;
   readonly inherited: NodeJS.ProcessEnv;
 }
-
-/** What a network between pod and server may need, and nothing else of the pod's environment. */
-const inheritedNames = [
-  "PATH",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "ALL_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "all_proxy",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR",
-  "GIT_SSL_CAINFO",
-];
 
 export async function prepareGit(access: GitAccess, setting: GitSetting): Promise<Outcome<GitEnvironment>> {
   const { remote } = access;

@@ -1,5 +1,5 @@
 /** Addresses of repositories, commits and refs: checked before git sees them, so that none is taken for an option. */
-import type { NetworkPolicy } from "../net/addresses.ts";
+import type { NetworkPolicy } from "@pko/git";
 import { checkScheme } from "../net/http.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever, type GitSource } from "@pko/rpc";
-import type { NetworkPolicy } from "../net/addresses.ts";
+import type { NetworkPolicy } from "@pko/git";
 import { getFollowing, statusFailure } from "../net/http.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import { lastLines, runCommand, type CommandEnd } from "../system/command.ts";

@@ -1,5 +1,5 @@
 /** Where a repository has moved to: git was told not to follow redirects, so every hop is looked at here. */
-import { resolveHost, type NetworkPolicy } from "./addresses.ts";
+import { resolveHost, type NetworkPolicy } from "@pko/git";
 
 const suffix = "/info/refs?service=git-upload-pack";
 const mostHops = 5;

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { GitHubAppTokens } from "../workspace/prepare-request.ts";
-import { resolveHost, type NetworkPolicy } from "./addresses.ts";
+import { inheritedNames, resolveHost, type NetworkPolicy } from "@pko/git";
 import { runGit, type GitEnd } from "./git-command.ts";
 import type { GitCredentials } from "./git-credentials.ts";
 import { followMove } from "./git-move.ts";
@@ -275,21 +275,6 @@ function sshCommand({ host, port, addresses }: Place, files: { key: string; know
   ];
   return ["ssh", "-F", "/dev/null", ...options.flatMap((option) => ["-o", `'${option}'`])].join(" ");
 }
-
-const inheritedNames = [
-  "PATH",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "ALL_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "all_proxy",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR",
-  "GIT_SSL_CAINFO",
-];
 
 function baseEnvironment({ policy, inherited = {} }: GitSettings, home: string): Record<string, string> {
   const kept = inheritedNames.flatMap((name) => {

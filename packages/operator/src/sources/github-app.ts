@@ -7,7 +7,7 @@ import { createHash, createPrivateKey, sign } from "node:crypto";
 import { systemClock, type Clock } from "@pko/kube";
 
 import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-request.ts";
-import { resolveHost, type NetworkPolicy } from "./addresses.ts";
+import { resolveHost, type NetworkPolicy } from "@pko/git";
 
 export interface GitHubAppOptions {
   readonly policy: NetworkPolicy;

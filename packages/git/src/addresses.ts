@@ -1,6 +1,6 @@
 /**
- * Which addresses a repository may be asked at. Loopback and link-local ones are the operator's own pod and the cloud's
- * metadata service: an address that leads there is refused, whatever name it hides behind.
+ * Which addresses a repository or an artifact may be fetched from. Loopback and link-local ones are the pod itself and
+ * the cloud's metadata service: an address that leads there is refused, whatever name it hides behind.
  */
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
@@ -43,7 +43,7 @@ export function isForbidden(address: string): boolean {
   return forbidden.check(plain, isIP(plain) === 6 ? "ipv6" : "ipv4");
 }
 
-/** The IPv4 address inside an IPv4-mapped or NAT64 one. */
+/** The IPv4 address inside an IPv4-mapped or NAT64 one, as URL parsing spells it: two groups of hex digits at the end. */
 function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
   const spelled = new URL(`http://[${address.split("%")[0] ?? ""}]/`).hostname.slice(1, -1);
