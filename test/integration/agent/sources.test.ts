@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRepository, serveGit } from "@pko/agent/testing";
 import type { Source } from "@pko/rpc";
+import { waitFor } from "@pko/testkit";
 import { program, stash, TestWorkspace } from "./harness.ts";
 
 setDefaultTimeout(120_000);
@@ -230,14 +231,13 @@ describe("dependencies", () => {
 
 describe("preparations that overlap", () => {
   test("the same one is joined, another takes its place", async () => {
-    // Slow enough to overlap.
-    const web = await new TestWorkspace({ beforeCli: 'case "$*" in *select*) sleep 1.5;; esac' }).start();
+    const web = await new TestWorkspace({ beforeCli: firstSelectionHangs }).start();
     const request = (input: string) => ({
       source: program({ resources: { a: stash(input) } }),
       stack: { name: "dev", create: true, config: [], environments: [] },
     });
     const [one, same] = [web.agent.prepare(request("one")), web.agent.prepare(request("one"))];
-    await Bun.sleep(700);
+    await waitFor(() => selections(web).length === 1, { what: "the first selection to begin" });
     const two = web.agent.prepare(request("two"));
     const start = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
     expect(start.ok || start.error.code).toBe("busy");
@@ -247,6 +247,12 @@ describe("preparations that overlap", () => {
     const last = await two;
     expect(last.ok && last.value.ok).toBe(true);
     expect(readFileSync(join(web.share, "workspace/Pulumi.yaml"), "utf8")).toContain("two");
-    expect(web.cliCalls().filter((call) => call.includes("select"))).toHaveLength(2);
+    expect(selections(web)).toHaveLength(2);
   });
 });
+
+/** For as long as it takes until it is superseded. */
+const firstSelectionHangs = 'case "$*" in *select*) mkdir "$0.selected" 2>/dev/null && sleep 60;; esac';
+
+const selections = (workspace: TestWorkspace): string[] =>
+  workspace.cliCalls().filter((call) => call.includes("select"));
