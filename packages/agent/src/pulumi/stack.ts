@@ -4,7 +4,7 @@
  * source says. The run is told where the settings are (`--config-file`).
  */
 import { createHash } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import type { StackSettings } from "@pko/rpc";
 import { stringify } from "yaml";
@@ -148,11 +148,6 @@ async function projectCopy(project: Project, place: StackPlace): Promise<string>
   const content = stringify({ name: project.name, runtime: project.runtime, ...backend });
   await writeAtomically(join(folder, "Pulumi.yaml"), content);
   return folder;
-}
-
-/** After a stack was removed: its keys are of no use to a new one of that name. */
-export async function forgetStack(place: StackPlace): Promise<void> {
-  await rm(place.folder, { recursive: true, force: true });
 }
 
 function providerFlag(provider: string | undefined): string[] {

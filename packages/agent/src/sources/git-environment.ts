@@ -5,7 +5,14 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { GitSource } from "@pko/rpc";
-import { inheritedNames, type NetworkPolicy } from "@pko/git";
+import {
+  gitEnvironment,
+  gitSettings,
+  settingVariables,
+  type GitConfigLine,
+  type GitSurroundings,
+  type NetworkPolicy,
+} from "@pko/git";
 import { resolveHost } from "../net/addresses.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import type { Remote } from "./git-url.ts";
@@ -25,14 +32,7 @@ export interface GitAccess {
   readonly ca: string | undefined;
 }
 
-export interface GitSetting {
-  /** A folder of the agent's own. */
-  readonly home: string;
-  readonly policy: NetworkPolicy;
-  readonly inherited: NodeJS.ProcessEnv;
-}
-
-export async function prepareGit(access: GitAccess, setting: GitSetting): Promise<Outcome<GitEnvironment>> {
+export async function prepareGit(access: GitAccess, setting: GitSurroundings): Promise<Outcome<GitEnvironment>> {
   const { remote } = access;
   const host = remote.kind === "http" ? remote.url.hostname : remote.host;
   const addresses = await resolveHost(host, setting.policy);
@@ -59,7 +59,7 @@ export async function prepareGit(access: GitAccess, setting: GitSetting): Promis
     env: {
       ...baseEnvironment(setting),
       ...env,
-      ...asVariables([...baseConfig(setting.policy), ...config]),
+      ...settingVariables([...baseConfig(setting.policy), ...config]),
     },
     ...(authorization && { authorization }),
     dispose,
@@ -67,14 +67,12 @@ export async function prepareGit(access: GitAccess, setting: GitSetting): Promis
 }
 
 /** For commands that only read and write on this machine. */
-export function localGitEnvironment(setting: GitSetting): Record<string, string> {
-  return { ...baseEnvironment(setting), ...asVariables(baseConfig(setting.policy)) };
+export function localGitEnvironment(setting: GitSurroundings): Record<string, string> {
+  return { ...baseEnvironment(setting), ...settingVariables(baseConfig(setting.policy)) };
 }
 
-type Setting = readonly [name: string, value: string];
-
 interface Built {
-  readonly config: readonly Setting[];
+  readonly config: readonly GitConfigLine[];
   readonly env: Readonly<Record<string, string>>;
   readonly authorization?: string;
 }
@@ -84,40 +82,14 @@ interface Place {
   readonly pinned: readonly string[];
 }
 
-function baseEnvironment(setting: GitSetting): Record<string, string> {
-  const inherited = inheritedNames.flatMap((name) => {
-    const value = setting.inherited[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return {
-    ...Object.fromEntries(inherited),
-    HOME: setting.home,
-    LC_ALL: "C",
-    GIT_CONFIG_NOSYSTEM: "1",
-    GIT_CONFIG_GLOBAL: "/dev/null",
-    GIT_ATTR_NOSYSTEM: "1",
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_ASKPASS: "/bin/false",
-    SSH_ASKPASS: "/bin/false",
-    GIT_ALLOW_PROTOCOL: setting.policy.allowHttp ? "https:ssh:http" : "https:ssh",
-    GIT_PROTOCOL_FROM_USER: "0",
-    GIT_OPTIONAL_LOCKS: "0",
-  };
+function baseEnvironment(setting: GitSurroundings): Record<string, string> {
+  return { ...gitEnvironment(setting), GIT_OPTIONAL_LOCKS: "0" };
 }
 
-function baseConfig(policy: NetworkPolicy): Setting[] {
+function baseConfig(policy: NetworkPolicy): GitConfigLine[] {
   return [
-    ["core.hooksPath", "/dev/null"],
+    ...gitSettings(policy),
     ["core.fsmonitor", "false"],
-    ["core.askPass", "/bin/false"],
-    ["credential.helper", ""],
-    ["protocol.allow", "never"],
-    ["protocol.https.allow", "always"],
-    ["protocol.ssh.allow", "always"],
-    ["protocol.http.allow", policy.allowHttp ? "always" : "never"],
-    // Redirects are followed by the agent, which looks at where they lead (git.ts).
-    ["http.followRedirects", "false"],
-    ["http.lowSpeedLimit", "1000"],
     ["http.lowSpeedTime", "60"],
     ["submodule.recurse", "false"],
     ["fetch.recurseSubmodules", "false"],
@@ -127,15 +99,6 @@ function baseConfig(policy: NetworkPolicy): Setting[] {
   ];
 }
 
-function asVariables(settings: readonly Setting[]): Record<string, string> {
-  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) };
-  for (const [index, [name, value]] of settings.entries()) {
-    variables[`GIT_CONFIG_KEY_${index}`] = name;
-    variables[`GIT_CONFIG_VALUE_${index}`] = value;
-  }
-  return variables;
-}
-
 type HttpRemote = Extract<Remote, { kind: "http" }>;
 type SshRemote = Extract<Remote, { kind: "ssh" }>;
 
@@ -143,7 +106,7 @@ async function httpEnvironment(remote: HttpRemote, access: GitAccess, place: Pla
   if (access.auth?.kind === "ssh") return failed("sourceInvalid", "an ssh key cannot open an https repository");
   const { url } = remote;
   const authorization = authorizationOf(remote, access.auth);
-  const config: Setting[] = [];
+  const config: GitConfigLine[] = [];
   if (authorization) {
     if (/[\r\n]/.test(authorization)) return failed("sourceInvalid", "the git credentials hold a line break");
     // For this origin alone.

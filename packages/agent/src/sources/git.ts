@@ -6,13 +6,13 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever, type GitSource } from "@pko/rpc";
-import type { NetworkPolicy } from "@pko/git";
+import type { GitSurroundings, NetworkPolicy } from "@pko/git";
 import { getFollowing, statusFailure } from "../net/http.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import { lastLines, runCommand, type CommandEnd } from "../system/command.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Redactor } from "../system/redact.ts";
-import { localGitEnvironment, prepareGit, type GitEnvironment, type GitSetting } from "./git-environment.ts";
+import { localGitEnvironment, prepareGit, type GitEnvironment } from "./git-environment.ts";
 import { parseCommit, parseRef, parseRemote } from "./git-url.ts";
 
 export interface GitContext {
@@ -120,7 +120,7 @@ async function followMove(source: GitSource, from: GitEnvironment, context: GitC
 
 class Repository {
   readonly context: GitContext;
-  readonly setting: GitSetting;
+  readonly setting: GitSurroundings;
   readonly #folder: string;
   readonly #shallow: boolean;
   #moved = false;

@@ -7,7 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { GitHubAppTokens } from "../workspace/prepare-request.ts";
-import { inheritedNames, resolveHost, type NetworkPolicy } from "@pko/git";
+import {
+  gitEnvironment,
+  gitSettings,
+  resolveHost,
+  settingVariables,
+  type GitConfigLine,
+  type NetworkPolicy,
+} from "@pko/git";
 import { runGit, type GitEnd } from "./git-command.ts";
 import type { GitCredentials } from "./git-credentials.ts";
 import { followMove } from "./git-move.ts";
@@ -111,7 +118,11 @@ async function listRefs(remote: GitRemote, { settings, refs, signal }: Question)
       git: settings.git ?? "git",
       args: ["ls-remote", "--quiet", "--", place.spelled, ...patterns(refs)],
       cwd: folder,
-      env: { ...baseEnvironment(settings, folder), ...access.env, ...asVariables(settings, access.config) },
+      env: {
+        ...gitEnvironment({ home: folder, policy: settings.policy, inherited: settings.inherited ?? {} }),
+        ...access.env,
+        ...settingVariables([...gitSettings(settings.policy), ["http.lowSpeedTime", "30"], ...access.config]),
+      },
       timeoutMs: settings.timeoutMs ?? 60_000,
       signal,
     });
@@ -179,11 +190,9 @@ function parseScp(spelled: string): Omit<Place, "addresses" | "kind"> | undefine
   return match?.groups?.["host"] ? { transport: "ssh", spelled, host: match.groups["host"], port: 22 } : undefined;
 }
 
-type Setting = readonly [name: string, value: string];
-
 interface Access {
   readonly kind: "access";
-  readonly config: readonly Setting[];
+  readonly config: readonly GitConfigLine[];
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -196,7 +205,7 @@ async function accessOf({ credentials }: GitRemote, place: Place, folder: string
 }
 
 function httpAccess(credentials: GitCredentials, { url, host, port, addresses }: Place): Access | Failed {
-  const config: Setting[] = [];
+  const config: GitConfigLine[] = [];
   const basic = url && basicOf(credentials, url);
   // For this origin alone.
   if (basic) config.push([`http.${url.origin}/.extraHeader`, `Authorization: Basic ${basic}`]);
@@ -274,49 +283,6 @@ function sshCommand({ host, port, addresses }: Place, files: { key: string; know
     "ConnectTimeout=20",
   ];
   return ["ssh", "-F", "/dev/null", ...options.flatMap((option) => ["-o", `'${option}'`])].join(" ");
-}
-
-function baseEnvironment({ policy, inherited = {} }: GitSettings, home: string): Record<string, string> {
-  const kept = inheritedNames.flatMap((name) => {
-    const value = inherited[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return {
-    ...Object.fromEntries(kept),
-    HOME: home,
-    LC_ALL: "C",
-    GIT_CONFIG_NOSYSTEM: "1",
-    GIT_CONFIG_GLOBAL: "/dev/null",
-    GIT_ATTR_NOSYSTEM: "1",
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_ASKPASS: "/bin/false",
-    SSH_ASKPASS: "/bin/false",
-    GIT_ALLOW_PROTOCOL: policy.allowHttp ? "https:ssh:http" : "https:ssh",
-    GIT_PROTOCOL_FROM_USER: "0",
-  };
-}
-
-function asVariables({ policy }: GitSettings, more: readonly Setting[]): Record<string, string> {
-  const settings: Setting[] = [
-    ["core.hooksPath", "/dev/null"],
-    ["core.askPass", "/bin/false"],
-    ["credential.helper", ""],
-    ["protocol.allow", "never"],
-    ["protocol.https.allow", "always"],
-    ["protocol.ssh.allow", "always"],
-    ["protocol.http.allow", policy.allowHttp ? "always" : "never"],
-    // A redirect could lead to an address that nobody looked at.
-    ["http.followRedirects", "false"],
-    ["http.lowSpeedLimit", "1000"],
-    ["http.lowSpeedTime", "30"],
-    ...more,
-  ];
-  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) };
-  for (const [index, [name, value]] of settings.entries()) {
-    variables[`GIT_CONFIG_KEY_${index}`] = name;
-    variables[`GIT_CONFIG_VALUE_${index}`] = value;
-  }
-  return variables;
 }
 
 /** The server told git to look elsewhere. */
