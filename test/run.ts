@@ -5,8 +5,10 @@ import { join } from "node:path";
 
 interface Suite {
   readonly folders: readonly string[];
-  /** What has to be there before: nothing, programs from the cache, or the cluster itself. */
-  readonly needs: "nothing" | "tools" | "cluster";
+  /** Programs that have to be built before. */
+  readonly tools: readonly string[];
+  /** Whether it runs on the local cluster, or the one that CLUSTER_KUBECONFIG names. */
+  readonly onCluster?: true;
 }
 
 interface Counts {
@@ -17,12 +19,14 @@ interface Counts {
 
 const packages = ["api", "git", "kube", "rpc", "agent", "operator"].map((name) => `packages/${name}`);
 
+const programs = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
+
 const suites: Record<string, Suite> = {
-  unit: { folders: [...packages, "hack"], needs: "nothing" },
-  integration: { folders: ["packages/testkit", "test/integration"], needs: "tools" },
+  unit: { folders: [...packages, "hack"], tools: [] },
+  integration: { folders: ["packages/testkit", "test/integration"], tools: programs },
   // Starts and kills the local cluster again and again.
-  cluster: { folders: ["test/cluster"], needs: "tools" },
-  e2e: { folders: ["test/e2e"], needs: "cluster" },
+  cluster: { folders: ["test/cluster"], tools: programs },
+  e2e: { folders: ["test/e2e"], tools: ["helm"], onCluster: true },
 };
 
 const root = join(import.meta.dir, "..");
@@ -55,9 +59,8 @@ async function runSuite(name: string, suite: Suite, report: string): Promise<boo
   console.log(`\n── ${name} tests`);
   const reporter = ["--reporter=junit", `--reporter-outfile=${report}`];
   const tests = [process.execPath, "test", "--timeout=60000", ...reporter, ...suite.folders];
-  const prepared = suite.needs !== "tools" || (await succeeds([...cluster, "tools"]));
-  if (!prepared) return false;
-  return suite.needs === "cluster" ? await aroundCluster(() => succeeds(tests)) : await succeeds(tests);
+  if (!(await succeeds([...cluster, "tools", ...suite.tools]))) return false;
+  return suite.onCluster ? await aroundCluster(() => succeeds(tests)) : await succeeds(tests);
 }
 
 /** A new cluster, so that what someone left in an old one changes nothing; a given one is taken as it is. */

@@ -7,7 +7,7 @@ import { runningSupervisor, startCluster, stopCluster } from "./lifecycle.ts";
 import { stateRoot } from "./paths.ts";
 import { findProblems, inspectMachine, installPackages, missingPackages } from "./prerequisites.ts";
 import { attempt, isOnPath } from "./shell.ts";
-import { buildTools, toolNames, toolPath } from "./tools.ts";
+import { buildTools, clusterTools, toolPath } from "./tools.ts";
 
 /** A cluster that the user names is theirs: it is used, never started or ended. The ambient KUBECONFIG is never read. */
 export const givenKubeconfig = process.env["CLUSTER_KUBECONFIG"];
@@ -23,7 +23,7 @@ export async function clusterUp(): Promise<void> {
   // What the kernel still takes apart of a killed run would pass for another cluster.
   await stopCluster(stateRoot);
   await checkMachine();
-  await buildTools(toolNames);
+  await buildTools(clusterTools);
   await startCluster(stateRoot, [await buildImages()]);
   announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
@@ -45,7 +45,7 @@ export async function ensurePackages(): Promise<void> {
 }
 
 async function checkMachine(): Promise<void> {
-  const machine = await inspectMachine(toolNames.every((name) => existsSync(toolPath(name))));
+  const machine = await inspectMachine(clusterTools.every((name) => existsSync(toolPath(name))));
   const problems = findProblems(machine);
   if (problems.length > 0) throw new UserError(problems);
   await installPackages(machine.missingPackages);

@@ -1,17 +1,22 @@
 /** The commands behind the Makefile's cluster targets. */
 import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, UserError } from "./cluster.ts";
 import { superviseCluster } from "./supervisor.ts";
-import { buildTools } from "./tools.ts";
+import { buildTools, toolNames, type ToolName } from "./tools.ts";
 
 const commands: Record<string, (args: string[]) => Promise<void>> = {
   up: clusterUp,
   down: clusterDown,
   kubeconfig: async () => console.log(clusterKubeconfig()),
   packages: ensurePackages,
-  /** What integration tests need: programs, but no cluster. */
-  tools: async () => await buildTools(["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"]),
+  tools: async (names) => await buildTools(names.map(parseToolName)),
   supervise: async ([root = "", ...archives]) => await superviseCluster(root, archives),
 };
+
+function parseToolName(name: string): ToolName {
+  const tool = toolNames.find((known) => known === name);
+  if (tool === undefined) throw new UserError([`no tool is named ${name}: choose from ${toolNames.join(", ")}`]);
+  return tool;
+}
 
 const [name = "", ...args] = process.argv.slice(2);
 const command = commands[name];

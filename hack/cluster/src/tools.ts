@@ -18,6 +18,8 @@ interface GoTool {
   readonly variables?: Readonly<Record<string, string>>;
   /** Minutes of a first build on two cores, to say before it starts. */
   readonly minutes: number;
+  /** Who needs it: the cluster itself, or only those who ask for it. */
+  readonly optional?: true;
 }
 
 const kubernetesVersion = "v1.34.4";
@@ -62,13 +64,16 @@ const tools = {
     minutes: 1,
   },
   coredns: { module: "coredns", package: ".", minutes: 1 },
-  helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", minutes: 2 },
+  helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", minutes: 2, optional: true },
   pause: { module: "pause", package: ".", minutes: 1 },
 } satisfies Record<string, GoTool>;
 
 export type ToolName = keyof typeof tools;
 
 export const toolNames = Object.keys(tools) as ToolName[];
+
+/** What the cluster is made of. */
+export const clusterTools = toolNames.filter((name) => (tools[name] as GoTool).optional === undefined);
 
 /** Where a tool is once it is built. */
 export function toolPath(name: ToolName): string {

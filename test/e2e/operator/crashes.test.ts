@@ -20,7 +20,7 @@ import {
   updatesOf,
   type Operator,
   type Place,
-} from "./harness.ts";
+} from "../harness.ts";
 
 const slow = 240_000;
 const repositories = mkdtempSync(join(tmpdir(), "pko-git-"));
@@ -58,8 +58,9 @@ new Slow(pulumi.getStack());
 
 describe("a slow update", () => {
   beforeAll(async () => {
-    operator = await startOperator();
-    place = { client: operator.client, namespace: await newNamespace("crashes") };
+    const namespace = await newNamespace("crashes");
+    operator = await startOperator([namespace]);
+    place = { client: operator.client, namespace };
     git = serveGit(repositories, { hostname: network.machine });
     createRepository(repositories, "slow").commit(slowProject(15));
   }, slow);

@@ -19,7 +19,7 @@ import {
   updatesOf,
   type Operator,
   type Place,
-} from "./harness.ts";
+} from "../harness.ts";
 
 const slow = 180_000;
 
@@ -42,8 +42,9 @@ const project = (text: string): Record<string, string> => ({
 
 describe("the operator on a cluster", () => {
   beforeAll(async () => {
-    operator = await startOperator();
-    place = { client: operator.client, namespace: await newNamespace("gitops") };
+    const namespace = await newNamespace("gitops");
+    operator = await startOperator([namespace]);
+    place = { client: operator.client, namespace };
     git = serveGit(repositories, { hostname: network.machine });
   }, slow);
 

@@ -9,7 +9,7 @@ import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { kubectlFor, spawnChild, waitFor, type ChildProcess, type Kubectl } from "@pko/testkit";
 
-const root = join(import.meta.dir, "../../..");
+const root = join(import.meta.dir, "../..");
 const folder = mkdtempSync(join(tmpdir(), "pko-e2e-"));
 const kubeconfig = clusterKubeconfig();
 
@@ -26,7 +26,8 @@ export interface Operator {
 
 let image: Promise<string> | undefined;
 
-export async function startOperator(...flags: string[]): Promise<Operator> {
+/** Serves the given namespaces only, so that what else the cluster holds stays untouched. */
+export async function startOperator(namespaces: readonly string[], ...flags: string[]): Promise<Operator> {
   await installApi();
   // Built once for all test files of a run.
   image ??= publishOperatorImage();
@@ -39,6 +40,7 @@ export async function startOperator(...flags: string[]): Promise<Operator> {
         join(root, "packages/operator/src/main.ts"),
         `--kubeconfig=${kubeconfig}`,
         `--agent-image=${agentImage}`,
+        `--watch-namespaces=${namespaces.join(",")}`,
         "--probe-address=127.0.0.1:0",
         "--metrics-address=127.0.0.1:0",
         "--allow-http",
