@@ -4,10 +4,12 @@ import { existsSync } from "node:fs";
 import { buildImages } from "./images.ts";
 import { layout } from "./layout.ts";
 import { runningSupervisor, startCluster, stopCluster } from "./lifecycle.ts";
+import { dnsAnswers } from "./network.ts";
 import { stateRoot } from "./paths.ts";
 import { findProblems, inspectMachine, installPackages, missingPackages } from "./prerequisites.ts";
 import { attempt, isOnPath } from "./shell.ts";
 import { buildTools, clusterTools, toolPath } from "./tools.ts";
+import { until } from "./until.ts";
 
 /** A cluster that the user names is theirs: it is used, never started or ended. The ambient KUBECONFIG is never read. */
 export const givenKubeconfig = process.env["CLUSTER_KUBECONFIG"];
@@ -16,16 +18,26 @@ export function clusterKubeconfig(): string {
   return givenKubeconfig ?? layout(stateRoot).kubeconfig;
 }
 
-export async function clusterUp(): Promise<void> {
+/** Without DNS it is there sooner, and enough for pods that call each other by address; a later call adds DNS. */
+export async function clusterUp({ dns }: { readonly dns: boolean }): Promise<void> {
   if (givenKubeconfig !== undefined) return await checkGivenCluster(givenKubeconfig);
-  if ((await runningSupervisor(stateRoot)) !== undefined) return announce("is running already");
+  if ((await runningSupervisor(stateRoot)) !== undefined) {
+    if (dns) await addDns();
+    return announce("is running already");
+  }
   const started = performance.now();
   // What the kernel still takes apart of a killed run would pass for another cluster.
   await stopCluster(stateRoot);
   await checkMachine();
-  await buildTools(clusterTools);
+  await buildTools([...clusterTools, ...(dns ? ["coredns" as const] : [])]);
   await startCluster(stateRoot, [await buildImages()]);
   announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
+}
+
+/** The cluster waits for the program; it is there in a running one, unless that was started without. */
+async function addDns(): Promise<void> {
+  await buildTools(["coredns"]);
+  await until("DNS to be ready", dnsAnswers);
 }
 
 export async function clusterDown(): Promise<void> {

@@ -10,6 +10,8 @@ import { toolPath } from "./tools.ts";
 export interface Component {
   readonly name: string;
   readonly command: readonly string[];
+  /** A program that may be built later: it is started as soon as this file exists. */
+  readonly program?: string;
 }
 
 export function components(layout: Layout): Component[] {
@@ -26,7 +28,11 @@ export function components(layout: Layout): Component[] {
       name: "containerd",
       command: inClusterNetwork(["containerd", "--config", join(layout.config, "containerd.toml")]),
     },
-    { name: "coredns", command: inClusterNetwork([toolPath("coredns"), "-conf", join(layout.config, "Corefile")]) },
+    {
+      name: "coredns",
+      command: inClusterNetwork([toolPath("coredns"), "-conf", join(layout.config, "Corefile")]),
+      program: toolPath("coredns"),
+    },
     kube("kube-controller-manager", kubeconfig("kube-controller-manager"), ...controllerManagerFlags(layout)),
     kube("kube-scheduler", kubeconfig("kube-scheduler"), "--leader-elect=false"),
     kube("kubelet", kubeconfig("kubelet"), ...kubeletFlags(layout)),

@@ -4,7 +4,7 @@ import { superviseCluster } from "./supervisor.ts";
 import { buildTools, toolNames, type ToolName } from "./tools.ts";
 
 const commands: Record<string, (args: string[]) => Promise<void>> = {
-  up: clusterUp,
+  up: async () => await clusterUp({ dns: true }),
   down: clusterDown,
   kubeconfig: async () => console.log(clusterKubeconfig()),
   packages: ensurePackages,

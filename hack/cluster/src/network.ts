@@ -41,6 +41,10 @@ export async function layNetwork(): Promise<void> {
   for (const range of [network.pods, network.services]) await run(["ip", "route", "add", range, "via", network.uplink]);
 }
 
+export async function dnsAnswers(): Promise<boolean> {
+  return (await fetch(`http://${network.node}:8181/ready`)).ok;
+}
+
 async function inside(command: readonly string[]): Promise<void> {
   await run(inClusterNetwork(command));
 }

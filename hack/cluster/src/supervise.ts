@@ -1,5 +1,5 @@
 /** Keeps programs running: a component that ends, for whatever reason, is started again. */
-import { appendFileSync, closeSync, openSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Component } from "./components.ts";
@@ -14,6 +14,8 @@ export function keepRunning(component: Component, logs: string): void {
 }
 
 async function superviseForever(component: Component, log: string): Promise<never> {
+  const { program } = component;
+  while (program !== undefined && !existsSync(program)) await Bun.sleep(longestDelayMs / 10);
   let delay = firstDelayMs;
   for (;;) {
     const started = performance.now();

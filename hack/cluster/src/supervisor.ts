@@ -2,6 +2,7 @@
  * The one program that is the cluster. It runs as the child of an init in a PID and mount namespace of its own, so
  * the kernel ends every process, mount and network link of the cluster the moment it dies, however it dies.
  */
+import { existsSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 
@@ -10,15 +11,14 @@ import { components, ctr, storeCommand, type Component } from "./components.ts";
 import { registriesFolder, writeConfigFiles } from "./config-files.ts";
 import { nodeName, writeCredentials } from "./credentials.ts";
 import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
-import { inClusterNetwork, layNetwork, network } from "./network.ts";
+import { dnsAnswers, inClusterNetwork, layNetwork } from "./network.ts";
 import { ownPidNamespace } from "./processes.ts";
 import { imageNames, layoutsIn, serveRegistry } from "./registry.ts";
 import { attempt, run } from "./shell.ts";
 import { writeStatus } from "./status.ts";
+import { until } from "./until.ts";
 import { keepRunning } from "./supervise.ts";
 import { toolPath } from "./tools.ts";
-
-const startDeadlineMs = 120_000;
 
 export async function superviseCluster(root: string, layouts: readonly string[]): Promise<never> {
   const layout = layoutOf(root);
@@ -86,10 +86,10 @@ async function start(layout: Layout, images: readonly string[]): Promise<void> {
   await until("the node to be Ready", async () => {
     return (await kubectl(layout, "wait", "--for=condition=Ready", `node/${nodeName}`, "--timeout=5s")) === 0;
   });
-  await say(layout, "waiting for DNS");
-  await until("DNS to be ready", async () => {
-    return (await fetch(`http://${network.node}:8181/ready`)).ok;
-  });
+  if (existsSync(toolPath("coredns"))) {
+    await say(layout, "waiting for DNS");
+    await until("DNS to be ready", dnsAnswers);
+  }
   await until(
     "service accounts to exist",
     async () => (await kubectl(layout, "get", "serviceaccount", "default")) === 0,
@@ -117,14 +117,6 @@ async function loadImages(layout: Layout, images: readonly string[]): Promise<vo
 async function kubectl(layout: Layout, ...args: string[]): Promise<number> {
   const result = await attempt([toolPath("kube"), "kubectl", `--kubeconfig=${layout.kubeconfig}`, ...args]);
   return result.code;
-}
-
-async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + startDeadlineMs;
-  while (!(await condition().catch(() => false))) {
-    if (Date.now() > deadline) throw new Error(`gave up after ${startDeadlineMs / 1000} s of waiting for ${what}`);
-    await Bun.sleep(100);
-  }
 }
 
 async function say(layout: Layout, phase: string): Promise<void> {

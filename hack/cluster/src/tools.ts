@@ -63,7 +63,7 @@ const tools = {
     package: "github.com/pulumi/pulumi/sdk/v3/go/pulumi-language-go",
     minutes: 1,
   },
-  coredns: { module: "coredns", package: ".", minutes: 1 },
+  coredns: { module: "coredns", package: ".", minutes: 1, optional: true },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", minutes: 2, optional: true },
   pause: { module: "pause", package: ".", minutes: 1 },
 } satisfies Record<string, GoTool>;

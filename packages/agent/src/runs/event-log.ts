@@ -10,6 +10,7 @@ const chunkBytes = 64 * 1024;
 
 export class EventLog {
   readonly #folder: RunFolder;
+  readonly #onEvent: (event: RunEvent) => void;
   #file: FileHandle | undefined;
   #lastSeq = 0;
   #progress: Progress = noProgress;
@@ -17,13 +18,14 @@ export class EventLog {
   #grown = Promise.withResolvers<void>();
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(folder: RunFolder) {
+  private constructor(folder: RunFolder, onEvent: (event: RunEvent) => void) {
     this.#folder = folder;
+    this.#onEvent = onEvent;
   }
 
-  /** With what an earlier agent wrote, if it did. */
-  static async open(folder: RunFolder): Promise<EventLog> {
-    const log = new EventLog(folder);
+  /** With what an earlier agent wrote, if it did. New events are told to `onEvent`, those of an earlier agent are not. */
+  static async open(folder: RunFolder, onEvent: (event: RunEvent) => void = () => undefined): Promise<EventLog> {
+    const log = new EventLog(folder, onEvent);
     for await (const stored of new EventReader(folder).more()) {
       log.#lastSeq = stored.seq;
       log.#progress = addEvent(log.#progress, stored.event);
@@ -53,6 +55,7 @@ export class EventLog {
   async append(event: RunEvent, origin?: StoredEvent["origin"]): Promise<void> {
     const seq = this.#lastSeq + 1;
     this.#lastSeq = seq;
+    this.#onEvent(event);
     const stored: StoredEvent = {
       type: "event",
       seq,

@@ -28,6 +28,7 @@ import type { Log } from "../system/log.ts";
 import type { Ready } from "../workspace/state.ts";
 import { ActiveRun } from "./active-run.ts";
 import { EventLog, EventReader } from "./event-log.ts";
+import { logEvent } from "./run-log.ts";
 import { listRuns, RunFolder, type RunRecord } from "./run-folder.ts";
 
 export interface RunManagerOptions {
@@ -144,7 +145,8 @@ export class RunManager {
       for (const { pid } of (await other.readRecord())?.launches ?? []) earlierPids.add(pid);
     }
     const context = { cli, log, hostname, agentStartedAt, earlierPids, graceSeconds };
-    const run = new ActiveRun(folder, record, { events: await EventLog.open(folder), context });
+    const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
+    const run = new ActiveRun(folder, record, { events, context });
     const current = { run, record, finished: this.#finish(run, record) };
     this.#current = current;
     return current;

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { RunEvent } from "@pko/rpc";
+import { createLog } from "../system/log.ts";
+import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";
 import { EventLog, EventReader } from "./event-log.ts";
 import { findPermalink } from "./launcher.ts";
+import { logEvent } from "./run-log.ts";
 import { listRuns, RunFolder } from "./run-folder.ts";
 import { tailLines } from "./tail.ts";
 
@@ -64,6 +68,49 @@ describe("events", () => {
     const read: string[] = [];
     for await (const { seq, event } of new EventReader(run).more()) read.push(`${seq} ${event.kind}`);
     expect(read).toEqual(["1 permalink", "2 notice"]);
+  });
+});
+
+describe("the pod's log", () => {
+  const lines = (event: RunEvent): unknown[] => {
+    const written: unknown[] = [];
+    const log = createLog(new Redactor(), (line) => written.push(JSON.parse(line)));
+    logEvent(log, "run", event);
+    return written;
+  };
+  const urn = "urn:pulumi:dev::web::aws:s3/bucket:Bucket::assets";
+
+  const told: [string, RunEvent, object][] = [
+    [
+      "a resource that is made",
+      { kind: "resource", phase: "finished", op: "create", urn, resourceType: "aws:s3/bucket:Bucket" },
+      { level: "info", message: "resource finished", op: "create", type: "aws:s3/bucket:Bucket", name: "assets" },
+    ],
+    [
+      "a resource that failed",
+      { kind: "resource", phase: "failed", op: "update", urn, resourceType: "aws:s3/bucket:Bucket" },
+      { level: "error", message: "resource failed", op: "update", name: "assets" },
+    ],
+    [
+      "a program's error",
+      { kind: "diagnostic", severity: "error", message: "boom", urn },
+      { level: "error", message: "program said", text: "boom" },
+    ],
+    [
+      "how it ended",
+      { kind: "summary", changes: { create: 2 }, durationSeconds: 3 },
+      { message: "step finished", seconds: 3, changes: '{"create":2}' },
+    ],
+    ["the page in Pulumi Cloud", { kind: "permalink", url: "https://x" }, { url: "https://x" }],
+  ];
+  for (const [what, event, expected] of told) {
+    test(`tells ${what}`, () => {
+      expect(lines(event)).toMatchObject([{ run: "run", ...expected }]);
+    });
+  }
+
+  test("is silent about resources that stay as they are", () => {
+    expect(lines({ kind: "resource", phase: "finished", op: "same", urn, resourceType: "a:b:C" })).toEqual([]);
   });
 });
 
