@@ -3,10 +3,13 @@ BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test verify format generate cluster cluster-down kubeconfig soak
+.PHONY: help setup demo test verify format generate cluster cluster-down kubeconfig soak
 
 help: ## What there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup ## From nothing to a deployed example, then a change to it (EXAMPLE=name for another one)
+	@$(BUN) hack/demo/src/main.ts
 
 test: setup ## Every test: unit, integration on a real API server, end to end on the local cluster
 	@$(BUN) test/run.ts $(SUITE)

@@ -6,6 +6,7 @@ import type { Component } from "./components.ts";
 
 const firstDelayMs = 200;
 const longestDelayMs = 5000;
+const lookAgainMs = 500;
 /** A program that ran this long was healthy: its next restart is quick again. */
 const healthyAfterMs = 10_000;
 
@@ -14,8 +15,7 @@ export function keepRunning(component: Component, logs: string): void {
 }
 
 async function superviseForever(component: Component, log: string): Promise<never> {
-  const { program } = component;
-  while (program !== undefined && !existsSync(program)) await Bun.sleep(longestDelayMs / 10);
+  while (!isBuilt(component)) await Bun.sleep(lookAgainMs);
   let delay = firstDelayMs;
   for (;;) {
     const started = performance.now();
@@ -24,6 +24,10 @@ async function superviseForever(component: Component, log: string): Promise<neve
     appendFileSync(log, `\nsupervisor: ${component.name} ended (${outcome}), starting again in ${delay} ms\n`);
     await Bun.sleep(delay);
   }
+}
+
+function isBuilt({ program }: Component): boolean {
+  return program === undefined || existsSync(program);
 }
 
 async function runOnce(component: Component, log: string): Promise<string> {

@@ -1,0 +1,91 @@
+/** An example: a folder of manifests that `kubectl apply -f` takes, and perhaps a change to it. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Stack } from "@pko/api";
+import { repositoryRoot, UserError } from "@pko/cluster";
+import { parseAllDocuments } from "yaml";
+
+export interface Example {
+  readonly name: string;
+  /** Relative to the repository, as a user types it. */
+  readonly folder: string;
+  /** Those that others need come first. */
+  readonly stacks: readonly Stack[];
+  /** A merge patch of the last Stack, where the example has one. */
+  readonly change?: string;
+}
+
+const examples = join(repositoryRoot, "examples");
+
+/** Folders of this name hold the patch: kubectl does not look into folders of folders. */
+const changeFile = join("change", "stack.yaml");
+
+export function readExample(name: string): Example {
+  const folder = join("examples", name);
+  if (!/^[a-z0-9-]+$/.test(name) || stackFiles(folder).length === 0) {
+    throw new UserError([`there is no example ${name}: choose from ${exampleNames().join(", ")}`]);
+  }
+  const stacks = inOrder(readStacks(folder));
+  const change = join(folder, changeFile);
+  return { name, folder, stacks, ...(existsSync(join(repositoryRoot, change)) && { change }) };
+}
+
+export function exampleNames(): string[] {
+  return readdirSync(examples)
+    .filter((name) => stackFiles(join("examples", name)).length > 0)
+    .toSorted();
+}
+
+/** What a Stack needs beyond a cluster with the operator, if it does. */
+export function missingFor({ name, stacks }: Example): string | undefined {
+  const elsewhere = stacks.find((stack) => !keepsStateInFiles(stack));
+  if (elsewhere === undefined) return undefined;
+  return (
+    `the example ${name} keeps its state outside of the cluster (Stack ${elsewhere.metadata.name}): ` +
+    `follow examples/${name}/README.md on a cluster of yours, or choose from ${runnableNames().join(", ")}`
+  );
+}
+
+function runnableNames(): string[] {
+  return exampleNames().filter((name) => readStacks(join("examples", name)).every(keepsStateInFiles));
+}
+
+function keepsStateInFiles({ spec }: Stack): boolean {
+  return spec.backend?.startsWith("file://") ?? false;
+}
+
+/** Each Stack behind its prerequisites. */
+function inOrder(stacks: readonly Stack[]): Stack[] {
+  const depth = (stack: Stack, seen: readonly string[] = []): number => {
+    const { name = "" } = stack.metadata;
+    if (seen.includes(name)) return 0;
+    const before = stacks.filter((other) => dependsOn(stack, other));
+    return Math.max(0, ...before.map((other) => 1 + depth(other, [...seen, name])));
+  };
+  return stacks.toSorted((a, b) => depth(a) - depth(b));
+}
+
+function dependsOn({ spec }: Stack, other: Stack): boolean {
+  const named = [
+    ...(spec.prerequisites ?? []).flatMap(({ name, requirement }) => [name, requirement]),
+    ...Object.values(spec.envRefs ?? {}).map((reference) => ("stack" in reference ? reference.stack : undefined)),
+  ];
+  return named.includes(other.metadata.name);
+}
+
+function readStacks(folder: string): Stack[] {
+  return stackFiles(folder).flatMap((file) =>
+    parseAllDocuments(readFileSync(join(repositoryRoot, folder, file), "utf8"))
+      .map((document) => document.toJS() as Stack | null)
+      .filter((object): object is Stack => object?.kind === "Stack"),
+  );
+}
+
+function stackFiles(folder: string): string[] {
+  const path = join(repositoryRoot, folder);
+  if (!existsSync(path)) return [];
+  return readdirSync(path).filter(
+    (file) => file.endsWith(".yaml") && /^kind: Stack$/m.test(readFileSync(join(path, file), "utf8")),
+  );
+}
