@@ -81,7 +81,9 @@ class Follower {
   async #lastUpdate(): Promise<Update | undefined> {
     const { name, namespace } = this.#name;
     const { items } = await this.#client.list(updates, { namespace, labelSelector: `pulumi.com/stack-name=${name}` });
-    return items.toSorted((a, b) => `${a.metadata.creationTimestamp}`.localeCompare(`${b.metadata.creationTimestamp}`)).at(-1);
+    return items
+      .toSorted((a, b) => `${a.metadata.creationTimestamp}`.localeCompare(`${b.metadata.creationTimestamp}`))
+      .at(-1);
   }
 
   #readLog(): void {
@@ -98,7 +100,7 @@ class Follower {
     this.#told = this.#tell(log.stdout);
   }
 
-  async #tell(output: ReadableStream<Uint8Array>): Promise<void> {
+  async #tell(output: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
     let rest = "";
     for await (const chunk of output.pipeThrough(new TextDecoderStream())) {
       const lines = (rest + chunk).split("\n");

@@ -1,11 +1,5 @@
 /** From nothing to a deployed Stack, then a change to it, told step by step. */
-import {
-  clusterKubeconfig,
-  clusterUp,
-  givenKubeconfig,
-  step,
-  UserError,
-} from "@pko/cluster";
+import { clusterKubeconfig, clusterUp, givenKubeconfig, step, UserError } from "@pko/cluster";
 import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
 
@@ -42,7 +36,9 @@ async function main(example: Example): Promise<void> {
 
 /** What an earlier demo left goes the way a user's goes: the Stack is deleted, so its resources are destroyed. */
 async function clear(client: Client, example: Example, names: readonly StackName[]): Promise<void> {
-  const present = new Set((await client.list(stacks)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+  const present = new Set(
+    (await client.list(stacks)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
+  );
   const left = names.filter(({ namespace, name }) => present.has(`${namespace}/${name}`));
   if (left.length === 0) return;
   await step("deleting what an earlier demo left", async (progress) => {
@@ -88,7 +84,9 @@ function goOn({ folder }: Example, { name, namespace }: StackName): void {
     `kubectl logs ${name}-workspace-0 --namespace ${namespace}`,
     `kubectl delete stack ${name} --namespace ${namespace}   # destroys its resources, then goes`,
     "make demo EXAMPLE=structured-config                   # another one; they are in examples/",
-    ...(givenKubeconfig === undefined ? ["make cluster-down                                     # ends the cluster"] : []),
+    ...(givenKubeconfig === undefined
+      ? ["make cluster-down                                     # ends the cluster"]
+      : []),
   ]) {
     console.log(`  ${command}`);
   }

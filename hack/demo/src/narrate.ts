@@ -14,7 +14,8 @@ export function sentenceOf({ stack, workspace, update }: Scene): string {
   if (isReady(stack)) return endOf(update);
   const stalled = condition(stack, "Stalled");
   if (stalled?.status === "True") return `stalled: ${stalled.message ?? stalled.reason ?? "no reason given"}`;
-  if (update !== undefined && condition(update, "Progressing")?.status === "True") return `${typeOf(update)} is running`;
+  if (update !== undefined && condition(update, "Progressing")?.status === "True")
+    return `${typeOf(update)} is running`;
   const preparing = workspace && condition(workspace, "Ready");
   if (preparing?.status === "False" && preparing.message) return `workspace: ${preparing.message}`;
   return status?.waiting ? `waiting for ${status.waiting.for}` : "seen by nobody yet";
@@ -55,7 +56,7 @@ function endOf(update: Update | undefined): string {
   if (update === undefined) return "ready";
   const { startTime, endTime, progress } = update.status ?? {};
   const counts = (["created", "updated", "replaced", "deleted", "unchanged"] as const)
-    .map((name) => [name, Number(progress?.[name] ?? 0)] as const)
+    .map((name) => [name, progress?.[name] ?? 0] as const)
     .filter(([, count]) => count > 0)
     .map(([name, count]) => `${count} ${name}`);
   const took = startTime && endTime ? ` in ${seconds(Date.parse(endTime) - Date.parse(startTime))}` : "";
@@ -63,7 +64,7 @@ function endOf(update: Update | undefined): string {
 }
 
 function typeOf({ spec }: Update): string {
-  return spec.type ?? "up";
+  return spec?.type ?? "up";
 }
 
 export function seconds(milliseconds: number): string {
