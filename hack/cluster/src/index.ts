@@ -1,4 +1,5 @@
 export { clusterKubeconfig, clusterUp, givenKubeconfig, UserError } from "./cluster.ts";
+export { publishImage } from "./images.ts";
 export { layout } from "./layout.ts";
 export { publishOperatorImage } from "./operator-image.ts";
 export { clusterNamespace, runningSupervisor } from "./lifecycle.ts";

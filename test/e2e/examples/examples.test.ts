@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import type { Stack } from "@pko/api";
+import { layout, publishImage, stateRoot } from "@pko/cluster";
 
 import {
   isReady,
@@ -39,6 +40,14 @@ const promised: Readonly<Record<string, Readonly<Record<string, Outputs>>>> = {
       perSecond: 20,
     },
   },
+  prerequisites: { network: { range: "10.0.0.0/16" }, database: { name: "orders" } },
+  "stack-output": {
+    platform: { endpoint: "https://platform.eu-west-1.example.com", token: "[secret]" },
+    tenant: { connectedTo: "[secret]" },
+  },
+  previews: { website: { page: "<h1>Hello</h1>" }, "website-preview": { page: "<h1>Hello, world</h1>" } },
+  "custom-image": { "custom-image": { greeting: "hello from the image" } },
+  "init-containers": { "init-containers": { value: "[secret]" } },
 };
 
 let operator: Operator;
@@ -48,7 +57,15 @@ beforeAll(async () => {
   const namespace = await newNamespace("examples");
   operator = await startOperator([namespace]);
   place = { client: operator.client, namespace };
+  await buildCustomImage();
 }, slow);
+
+/** As its page tells, with the cluster's own tool, under the name that its Stack has. */
+async function buildCustomImage(): Promise<void> {
+  const context = join(folder, "custom-image");
+  const name = "registry.example.com/my-team/workspace:1.0";
+  await publishImage({ name, containerfile: join(context, "Containerfile"), context }, layout(stateRoot).images);
+}
 
 afterAll(async () => {
   // First the Stacks, as the pages tell: their state must still be there when they are destroyed.
