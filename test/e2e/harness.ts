@@ -63,7 +63,7 @@ export async function startOperator(namespaces: readonly string[], ...flags: str
 
 async function installApi(): Promise<void> {
   const crds = join(root, "deploy/crds");
-  await kubectl(["apply", "--server-side", "-f", crds]);
+  await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
   for (const file of readdirSync(crds)) {
     await kubectl(["wait", "--for=condition=Established", "-f", join(crds, file), "--timeout=30s"]);
   }

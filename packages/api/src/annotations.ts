@@ -5,3 +5,7 @@ export const reconcileRequestAnnotation = "pulumi.com/reconciliation-request";
 
 /** On the Secret of an Update's outputs: the keys that Pulumi holds secret, as a JSON list. */
 export const secretOutputsAnnotation = "pulumi.com/secrets";
+
+/** On the definitions of the kinds: the operator's version that wrote them, and a hash of what it wrote. */
+export const crdVersionAnnotation = "pulumi.com/operator-version";
+export const crdHashAnnotation = "pulumi.com/definition-hash";

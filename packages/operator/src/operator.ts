@@ -24,6 +24,7 @@ import {
 import { authority } from "./agents/authority.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
+import { upgradeDefinitions } from "./crds/upgrade.ts";
 import { programs, stacks, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
@@ -35,7 +36,8 @@ import { updateIndexers } from "./update/observe.ts";
 import { podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
-const leaseName = "pulumi-kubernetes-operator";
+/** The Go operator's own: while one of both leads, the other waits. */
+const leaseName = "operator.pulumi.com";
 const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
 
 export interface Surroundings {
@@ -47,6 +49,7 @@ export interface Surroundings {
 export async function operator({ options, credentials, log }: Surroundings): Promise<Manager> {
   const metrics = metricsRegistry();
   const reading = connect(credentials);
+  if (options.upgradeCrds) await upgradeDefinitions({ client: reading, log });
   const elector = electorOf(options, { credentials, log });
   const client = connectFenced({ credentials, leadership: elector });
   const events = eventRecorder({ client, component, instance: options.podName, log, metrics });

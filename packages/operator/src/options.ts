@@ -16,6 +16,8 @@ export interface Options {
   readonly agentImage: string;
   /** How long a workspace stays up after its last work; for ever when 0. */
   readonly idleTimeoutSeconds: number;
+  /** Whether it brings the definitions of its kinds up to date when it starts. */
+  readonly upgradeCrds: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly probes: Listen;
   readonly metrics: Listen;
@@ -38,6 +40,7 @@ const flags = {
   "pod-name": { type: "string" },
   "agent-image": { type: "string" },
   "idle-timeout-seconds": { type: "string", default: "600" },
+  "upgrade-crds": { type: "boolean", default: false },
   "log-level": { type: "string", default: "info" },
   "log-format": { type: "string", default: "json" },
   "probe-address": { type: "string", default: "0.0.0.0:8081" },
@@ -74,6 +77,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     podName: values.text("pod-name") ?? hostname(),
     agentImage: values.required("agent-image"),
     idleTimeoutSeconds: values.number("idle-timeout-seconds"),
+    upgradeCrds: values.flag("upgrade-crds"),
     log: {
       level: values.parsed("log-level", parseLogLevel, "is not a level: use debug, info, warn or error"),
       format: values.parsed("log-format", parseLogFormat, "is not a format: use json or console"),

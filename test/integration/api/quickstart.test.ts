@@ -1,8 +1,8 @@
 /** What users type first: install, explain, list. */
-import { customResourceDefinitions } from "@pko/api";
+import { customResourceDefinitions, operatorImage } from "@pko/api";
 import { testNamespace, type ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 
 import { apiServerWithApi, pathTo, patience, quickstart, stacks } from "./install.ts";
 
@@ -21,6 +21,12 @@ test("the quickstart manifest goes in by plain kubectl apply, again and again", 
   expect(lines.filter((line) => !line.endsWith(" unchanged"))).toEqual([]);
   expect(again).toContain("serviceaccount/pulumi");
   expect(again).toContain("clusterrolebinding.rbac.authorization.k8s.io/default:pulumi:system:auth-delegator");
+});
+
+test("the quickstart manifest holds everything and is small", () => {
+  const text = readFileSync(quickstart, "utf8");
+  expect(Buffer.byteLength(text)).toBeLessThan(200_000);
+  expect(text).toContain(`image: ${operatorImage}`);
 });
 
 test("every CRD is a file below 256 KiB", () => {

@@ -1,9 +1,13 @@
 /** From a kind's definition to its CustomResourceDefinition. Pure: the same definition gives the same object. */
+import { createHash } from "node:crypto";
+
 import type { TSchema } from "typebox";
 
+import { crdHashAnnotation, crdVersionAnnotation } from "../annotations.ts";
 import type { ConditionTable } from "../conditions.ts";
 import { validatedBy, type CelRule } from "../schema/cel.ts";
-import { structural, type StructuralSchema } from "./structural.ts";
+import { version } from "../version.ts";
+import { structural, withoutSentences, type StructuralSchema } from "./structural.ts";
 
 export interface PrinterColumn {
   readonly name: string;
@@ -33,7 +37,7 @@ export interface KindDefinition {
 export interface CustomResourceDefinition {
   readonly apiVersion: "apiextensions.k8s.io/v1";
   readonly kind: "CustomResourceDefinition";
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
   readonly spec: {
     readonly group: string;
     readonly scope: "Namespaced";
@@ -54,34 +58,45 @@ export interface CrdVersion {
 export const category = "pulumi";
 
 export function crdOf(definition: KindDefinition): CustomResourceDefinition {
-  const { kind, plural, group } = definition;
+  const { plural, group } = definition;
+  const spec = specOf(definition);
+  const hash = createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 16);
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: "Namespaced",
-      names: {
-        kind,
-        listKind: `${kind}List`,
-        plural,
-        singular: kind.toLowerCase(),
-        shortNames: definition.shortNames,
-        categories: [category],
-      },
-      versions: definition.versions.map((name, index) => versionOf(definition, { name, storage: index === 0 })),
+    metadata: {
+      name: `${plural}.${group}`,
+      annotations: { [crdVersionAnnotation]: version, [crdHashAnnotation]: hash },
     },
+    spec,
   };
 }
 
-function versionOf(definition: KindDefinition, version: Pick<CrdVersion, "name" | "storage">): CrdVersion {
+function specOf(definition: KindDefinition): CustomResourceDefinition["spec"] {
+  const { kind, plural, group } = definition;
   return {
-    ...version,
+    group,
+    scope: "Namespaced",
+    names: {
+      kind,
+      listKind: `${kind}List`,
+      plural,
+      singular: kind.toLowerCase(),
+      shortNames: definition.shortNames,
+      categories: [category],
+    },
+    versions: definition.versions.map((name, index) => versionOf(definition, { name, storage: index === 0 })),
+  };
+}
+
+function versionOf(definition: KindDefinition, which: Pick<CrdVersion, "name" | "storage">): CrdVersion {
+  return {
+    ...which,
     served: true,
     subresources: { status: {} },
     additionalPrinterColumns: definition.columns.map(printed),
-    schema: { openAPIV3Schema: rootSchema(definition) },
+    // Sentences in the stored version alone: `kubectl explain` shows that one, and the manifest stays small.
+    schema: { openAPIV3Schema: which.storage ? rootSchema(definition) : withoutSentences(rootSchema(definition)) },
   };
 }
 

@@ -57,3 +57,16 @@ function mapValues(patterns: UnknownRecord): StructuralSchema {
   if (others.length > 0) throw new Error("a map has one schema for all its values");
   return structural(values);
 }
+
+/** The same demands, with no description. */
+export function withoutSentences(schema: StructuralSchema): StructuralSchema {
+  const { properties, additionalProperties, items } = schema;
+  const result: StructuralSchema = {
+    ...schema,
+    ...(properties && { properties: mapRecord(properties, (each) => withoutSentences(each as StructuralSchema)) }),
+    ...(additionalProperties && { additionalProperties: withoutSentences(additionalProperties) }),
+    ...(items && { items: withoutSentences(items) }),
+  };
+  delete result.description;
+  return result;
+}

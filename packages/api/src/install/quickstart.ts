@@ -1,6 +1,7 @@
-/** What `kubectl apply --filename deploy/quickstart/install.yaml` puts into a cluster, beside the operator itself. */
+/** What `kubectl apply --filename deploy/quickstart/install.yaml` puts into a cluster. */
 import { stackPolicy } from "../admission/stack-policy.ts";
 import { customResourceDefinitions } from "../crd/all.ts";
+import { operatorNamespaceObject, operatorObjects } from "./operator-objects.ts";
 
 /** The service account that the documents' Stacks name. */
 const serviceAccount = {
@@ -19,8 +20,10 @@ const authDelegator = {
 };
 
 export const quickstartObjects = (): object[] => [
+  operatorNamespaceObject,
   ...customResourceDefinitions(),
   ...stackPolicy,
   serviceAccount,
   authDelegator,
+  ...operatorObjects,
 ];

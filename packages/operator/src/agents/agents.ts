@@ -19,7 +19,7 @@ import type {
 import type { Certificate } from "@pko/rpc/pki";
 
 /** Where an agent listens, unless the workspace's address says otherwise. */
-export const agentPort = 50_051;
+export { agentPort } from "@pko/api";
 
 /** The pod of a workspace, as it is now. A replaced pod has another uid. */
 export interface AgentPod {

@@ -1,0 +1,165 @@
+/**
+ * The operator itself, as the quickstart installs it: the same as the chart with its default values, which a test compares.
+ * Names and selectors are those of the Go operator's quickstart, so that this one takes its place instead of running beside.
+ */
+import { labelsOfWorkspace } from "../labels.ts";
+import { imageTag, operatorImage } from "../version.ts";
+import { crdRules, editRules, ownRules, servedRules, viewRules, type Rule } from "./rbac.ts";
+
+export const operatorNamespace = "pulumi-kubernetes-operator";
+export const agentPort = 50_051;
+export const metricsPort = 8383;
+export const probesPort = 8081;
+
+const name = "controller-manager";
+const selector = { "control-plane": name };
+const labels = { "app.kubernetes.io/name": operatorNamespace, "app.kubernetes.io/version": imageTag };
+/** By which network policies and people find the operator's pods. */
+const podLabels = { "app.kubernetes.io/name": operatorNamespace, ...selector };
+const rbac = "rbac.authorization.k8s.io";
+const subjects = [{ kind: "ServiceAccount", name, namespace: operatorNamespace }];
+
+const inNamespace = (name: string) => ({ name, namespace: operatorNamespace, labels });
+
+const namespace = {
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name: operatorNamespace, labels: { ...labels, "pod-security.kubernetes.io/enforce": "restricted" } },
+};
+
+const serviceAccount = { apiVersion: "v1", kind: "ServiceAccount", metadata: inNamespace(name) };
+
+const clusterRole = (role: string, rules: readonly Rule[], more: Readonly<Record<string, string>> = {}) => ({
+  apiVersion: `${rbac}/v1`,
+  kind: "ClusterRole",
+  metadata: { name: `${operatorNamespace}-${role}`, labels: { ...labels, ...more } },
+  rules,
+});
+
+const aggregatedTo = (...roles: readonly string[]) =>
+  Object.fromEntries(roles.map((role) => [`${rbac}/aggregate-to-${role}`, "true"]));
+
+const clusterRoleBinding = {
+  apiVersion: `${rbac}/v1`,
+  kind: "ClusterRoleBinding",
+  metadata: { name: operatorNamespace, labels },
+  roleRef: { apiGroup: rbac, kind: "ClusterRole", name: `${operatorNamespace}-controller-manager` },
+  subjects,
+};
+
+const ownRole = {
+  apiVersion: `${rbac}/v1`,
+  kind: "Role",
+  metadata: inNamespace("leader-election-role"),
+  rules: ownRules,
+};
+
+const ownRoleBinding = {
+  apiVersion: `${rbac}/v1`,
+  kind: "RoleBinding",
+  metadata: inNamespace("leader-election-rolebinding"),
+  roleRef: { apiGroup: rbac, kind: "Role", name: "leader-election-role" },
+  subjects,
+};
+
+const service = {
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: inNamespace(operatorNamespace),
+  spec: {
+    type: "ClusterIP",
+    ports: [{ name: "http-metrics", port: metricsPort, targetPort: "http-metrics", protocol: "TCP" }],
+    selector,
+  },
+};
+
+const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+
+const container = {
+  name: "manager",
+  image: operatorImage,
+  imagePullPolicy: "IfNotPresent",
+  args: ["--leader-elect", "--upgrade-crds"],
+  env: [
+    fromField("OPERATOR_NAMESPACE", "metadata.namespace"),
+    fromField("OPERATOR_POD_NAME", "metadata.name"),
+    { name: "OPERATOR_AGENT_IMAGE", value: operatorImage },
+  ],
+  ports: [
+    { name: "http-metrics", containerPort: metricsPort, protocol: "TCP" },
+    { name: "http-probes", containerPort: probesPort, protocol: "TCP" },
+  ],
+  livenessProbe: { httpGet: { path: "/healthz", port: probesPort }, initialDelaySeconds: 15, periodSeconds: 20 },
+  readinessProbe: { httpGet: { path: "/readyz", port: probesPort }, initialDelaySeconds: 1, periodSeconds: 5 },
+  resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "512Mi" } },
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+  },
+  // Credentials for Git, for as long as a question takes.
+  volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+};
+
+const deployment = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: inNamespace(name),
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: selector },
+    template: {
+      metadata: { labels: podLabels, annotations: { "kubectl.kubernetes.io/default-container": container.name } },
+      spec: {
+        serviceAccountName: name,
+        terminationGracePeriodSeconds: 60,
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: 65_532,
+          runAsGroup: 65_532,
+          fsGroup: 65_532,
+          seccompProfile: { type: "RuntimeDefault" },
+        },
+        containers: [container],
+        volumes: [{ name: "tmp", emptyDir: { medium: "Memory", sizeLimit: "64Mi" } }],
+      },
+    },
+  },
+};
+
+/** Agents in the namespace of the documents' examples hear the operator alone. */
+const agentsNetworkPolicy = {
+  apiVersion: "networking.k8s.io/v1",
+  kind: "NetworkPolicy",
+  metadata: { name: "allow-workspace-rpc", namespace: "default", labels },
+  spec: {
+    podSelector: { matchLabels: { "auto.pulumi.com/component": labelsOfWorkspace("")["auto.pulumi.com/component"] } },
+    policyTypes: ["Ingress"],
+    ingress: [
+      {
+        from: [
+          {
+            namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": operatorNamespace } },
+            podSelector: { matchLabels: { "app.kubernetes.io/name": operatorNamespace } },
+          },
+        ],
+        ports: [{ protocol: "TCP", port: agentPort }],
+      },
+    ],
+  },
+};
+
+export const operatorNamespaceObject = namespace;
+
+export const operatorObjects: readonly object[] = [
+  serviceAccount,
+  clusterRole("controller-manager", [...servedRules, ...crdRules]),
+  clusterRole("view", viewRules, aggregatedTo("admin", "edit", "view")),
+  clusterRole("edit", editRules, aggregatedTo("admin", "edit")),
+  clusterRoleBinding,
+  ownRole,
+  ownRoleBinding,
+  service,
+  agentsNetworkPolicy,
+  deployment,
+];

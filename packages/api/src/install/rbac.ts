@@ -1,0 +1,72 @@
+/**
+ * What the operator may do: each rule is there because its code asks for it, and a test compares them with what it asks.
+ * Of Secrets it knows the names, from specs: it cannot list or watch them.
+ */
+import { kindDefinitions } from "../crd/all.ts";
+import { autoGroup, pulumiGroup } from "../kinds.ts";
+
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+const watch = ["list", "watch"] as const;
+const apply = ["create", "patch"] as const;
+
+/** In each namespace that it serves. */
+export const servedRules: readonly Rule[] = [
+  { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch, "patch"] },
+  { apiGroups: [pulumiGroup], resources: ["programs"], verbs: watch },
+  { apiGroups: [pulumiGroup], resources: ["stacks/status", "programs/status"], verbs: ["patch"] },
+  { apiGroups: [autoGroup], resources: ["workspaces", "updates"], verbs: ["get", ...watch, ...apply, "delete"] },
+  { apiGroups: [autoGroup], resources: ["workspaces/status", "updates/status"], verbs: ["patch"] },
+  // Some clusters ask for it of whoever makes an object that holds up the deletion of its owner.
+  { apiGroups: [pulumiGroup], resources: ["stacks/finalizers"], verbs: ["update"] },
+  { apiGroups: [autoGroup], resources: ["workspaces/finalizers", "updates/finalizers"], verbs: ["update"] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply, "delete"] },
+  { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] },
+  // It makes pods in dry runs alone: that is how templates are judged.
+  { apiGroups: [""], resources: ["pods"], verbs: ["get", ...watch, "create", "delete"] },
+  { apiGroups: [""], resources: ["services"], verbs: apply },
+  { apiGroups: ["apps"], resources: ["statefulsets"], verbs: [...watch, ...apply, "delete"] },
+  { apiGroups: [""], resources: ["events"], verbs: apply },
+  {
+    apiGroups: ["source.toolkit.fluxcd.io"],
+    resources: ["buckets", "externalartifacts", "gitrepositories", "helmcharts", "ocirepositories"],
+    verbs: watch,
+  },
+];
+
+/** In its own namespace: who leads, and the authority that signs the agents' certificates. */
+export const ownRules: readonly Rule[] = [
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", ...watch, ...apply] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply] },
+];
+
+/** The definitions of its kinds, which a new version brings up to date. */
+export const crdRules: readonly Rule[] = [
+  {
+    apiGroups: ["apiextensions.k8s.io"],
+    resources: ["customresourcedefinitions"],
+    resourceNames: kindDefinitions.map(({ plural, group }) => `${plural}.${group}`),
+    verbs: ["get", "patch"],
+  },
+];
+
+/** For people: what the cluster's own roles `view` and `edit` come to allow. */
+export const viewRules: readonly Rule[] = [
+  {
+    apiGroups: [pulumiGroup, autoGroup],
+    resources: kindDefinitions.map(({ plural }) => plural),
+    verbs: ["get", ...watch],
+  },
+];
+export const editRules: readonly Rule[] = [
+  {
+    apiGroups: [pulumiGroup, autoGroup],
+    resources: kindDefinitions.map(({ plural }) => plural),
+    verbs: ["create", "delete", "deletecollection", "patch", "update"],
+  },
+];
