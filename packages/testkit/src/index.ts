@@ -2,6 +2,7 @@ export * from "./api-server.ts";
 export * from "./builders.ts";
 export * from "./check-status.ts";
 export * from "./child-process.ts";
+export * from "./cloud/index.ts";
 export * from "./event-filter.ts";
 export * from "./fault-proxy.ts";
 export * from "./free-port.ts";

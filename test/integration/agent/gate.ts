@@ -14,8 +14,9 @@ export const gatedProgram: Source = program({
 export class Gate {
   readonly #path: string;
 
-  constructor(workspace: TestWorkspace) {
-    this.#path = join(workspace.share, "workspace", "gate");
+  /** In the program's folder. */
+  constructor(place: TestWorkspace | string) {
+    this.#path = join(typeof place === "string" ? place : join(place.share, "workspace"), "gate");
     execFileSync("mkfifo", [this.#path]);
   }
 

@@ -1,0 +1,142 @@
+/**
+ * A stand-in for Pulumi Cloud: as much of its API as the CLI needs to log in, to keep stacks and their secrets there, to
+ * run previews and updates, and to open ESC environments. What tests look at and change is at hand.
+ */
+import { AccessTokens } from "./access.ts";
+import { Environments } from "./environments.ts";
+import { answer, callOf, type Call, type Handler, type RoutedRequest } from "./http.ts";
+import { Secrets } from "./secrets.ts";
+import { Stacks, type CloudStack } from "./stacks.ts";
+import { TokenExchange } from "./token-exchange.ts";
+import { begin, CloudUpdate, Updates } from "./updates.ts";
+import { capabilities, readDefaultOrganization, readUser } from "./user.ts";
+
+export interface CloudOptions {
+  readonly hostname?: string;
+  /** Checkpoints beyond this many bytes are sent as differences. */
+  readonly deltaCutoffBytes?: number;
+}
+
+export interface Cloud {
+  /** For PULUMI_BACKEND_URL, PULUMI_API and `pulumi login`. */
+  readonly url: string;
+  readonly tokens: AccessTokens;
+  readonly exchange: TokenExchange;
+  readonly environments: Environments;
+  /** Every request so far, as METHOD /path STATUS. */
+  readonly requests: readonly string[];
+  /** By its full name: organization/project/stack. */
+  stack(name: string): CloudStack | undefined;
+  /** Begins an update of somebody else, who then holds the stack. */
+  hold(name: string): CloudUpdate;
+  stop(): Promise<void>;
+}
+
+const defaultCutoffBytes = 1024 * 1024;
+
+export function serveCloud({
+  hostname = "127.0.0.1",
+  deltaCutoffBytes = defaultCutoffBytes,
+}: CloudOptions = {}): Cloud {
+  const tokens = new AccessTokens();
+  const exchange = new TokenExchange(tokens);
+  const environments = new Environments();
+  const stacks = new Stacks();
+  const parts: Parts = { stacks, updates: new Updates(stacks), secrets: new Secrets(stacks), environments, exchange };
+  const requests: string[] = [];
+
+  const serve = async (request: RoutedRequest, handler: Handler): Promise<Response> => {
+    const response = await answer(callOf(request, tokens), handler);
+    requests.push(`${request.method} ${new URL(request.url).pathname} ${response.status}`);
+    return response;
+  };
+  const routed = ([path, methods]: readonly [string, Methods]) => {
+    const handlers = Object.entries(methods).map(
+      ([method, handler]) => [method, (request: RoutedRequest) => serve(request, handler)] as const,
+    );
+    return [path, Object.fromEntries(handlers)] as const;
+  };
+  const server = Bun.serve({
+    hostname,
+    port: 0,
+    routes: Object.fromEntries(routes(parts, deltaCutoffBytes).map(routed)),
+    fetch: (request) => serve(request, () => Response.json({ code: 404, message: "Not Found" }, { status: 404 })),
+  });
+  return {
+    url: `http://${hostname}:${server.port}`,
+    tokens,
+    exchange,
+    environments,
+    requests,
+    stack: (name) => stacks.named(name),
+    hold(name) {
+      const stack = stacks.named(name);
+      if (!stack) throw new Error(`there is no stack ${name}`);
+      const update = new CloudUpdate({ kind: "update", author: "somebody-else", program: {} });
+      stack.updates.push(update);
+      begin(stack, update);
+      return update;
+    },
+    stop: () => server.stop(true),
+  };
+}
+
+type Methods = Readonly<Partial<Record<"GET" | "HEAD" | "POST" | "PATCH" | "DELETE", Handler>>>;
+
+interface Parts {
+  readonly stacks: Stacks;
+  readonly updates: Updates;
+  readonly secrets: Secrets;
+  readonly environments: Environments;
+  readonly exchange: TokenExchange;
+}
+
+const stackPath = "/api/stacks/:organization/:project/:stack";
+const updatePath = `${stackPath}/:kind/:update`;
+const escPath = "/api/esc/environments/:organization/yaml";
+
+function routes(parts: Parts, deltaCutoffBytes: number): readonly (readonly [string, Methods])[] {
+  const { stacks, secrets, environments, exchange } = parts;
+  return [
+    ["/api/capabilities", { GET: () => capabilities(deltaCutoffBytes) }],
+    ["/api/user", { GET: readUser }],
+    ["/api/user/organizations/default", { GET: readDefaultOrganization }],
+    ["/api/oauth/token", { POST: (call) => exchange.exchange(call) }],
+    [
+      "/api/stacks/:organization/:project",
+      { HEAD: (call) => stacks.hasProject(call), POST: (call) => stacks.create(call) },
+    ],
+    [stackPath, { GET: (call) => stacks.read(call), DELETE: (call) => stacks.remove(call) }],
+    [`${stackPath}/tags`, { PATCH: (call) => stacks.setTags(call) }],
+    [`${stackPath}/export`, { GET: (call) => stacks.export(call) }],
+    [`${stackPath}/encrypt`, { POST: (call) => secrets.encrypt(call) }],
+    [`${stackPath}/decrypt`, { POST: (call) => secrets.decrypt(call) }],
+    [`${stackPath}/batch-encrypt`, { POST: (call) => secrets.batchEncrypt(call) }],
+    [`${stackPath}/batch-decrypt`, { POST: (call) => secrets.batchDecrypt(call) }],
+    [`${escPath}/check`, { POST: (call) => environments.check(call) }],
+    [`${escPath}/open`, { POST: (call) => environments.open(call) }],
+    [`${escPath}/open/:session`, { GET: (call) => environments.readOpened(call) }],
+    ...updateRoutes(parts),
+  ];
+}
+
+function updateRoutes({ updates }: Parts): readonly (readonly [string, Methods])[] {
+  const creating = ["update", "preview", "refresh", "destroy"].map((kind): readonly [string, Methods] => [
+    `${stackPath}/${kind}`,
+    { POST: (call: Call) => updates.create(call, kind) },
+  ]);
+  return [
+    ...creating,
+    [`${stackPath}/import`, { POST: (call) => updates.import(call) }],
+    [`${stackPath}/updates`, { GET: (call) => updates.history(call) }],
+    [`${stackPath}/updates/latest`, { GET: (call) => updates.latest(call) }],
+    [updatePath, { GET: (call) => updates.status(call), POST: (call) => updates.start(call) }],
+    [`${updatePath}/renew_lease`, { POST: (call) => updates.renew(call) }],
+    [`${updatePath}/checkpoint`, { PATCH: (call) => updates.patchCheckpoint(call) }],
+    [`${updatePath}/checkpointverbatim`, { PATCH: (call) => updates.patchVerbatim(call) }],
+    [`${updatePath}/checkpointdelta`, { PATCH: (call) => updates.patchDelta(call) }],
+    [`${updatePath}/events/batch`, { POST: (call) => updates.recordEvents(call) }],
+    [`${updatePath}/complete`, { POST: (call) => updates.complete(call) }],
+    [`${updatePath}/cancel`, { POST: (call) => updates.cancel(call) }],
+  ];
+}

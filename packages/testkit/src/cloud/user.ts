@@ -1,0 +1,33 @@
+/** Who the caller is, and what the server can do. */
+import type { Call, Handler } from "./http.ts";
+
+export const readUser: Handler = (call: Call) => {
+  const { login, organizations, kind, team } = call.identity();
+  const [organization] = organizations;
+  return {
+    id: login,
+    githubLogin: login,
+    name: login,
+    email: `${login}@example.com`,
+    avatarUrl: "",
+    organizations: organizations.map((name) => ({ githubLogin: name, name, avatarUrl: "" })),
+    identities: [],
+    ...(kind !== "personal" && { tokenInfo: { name: kind, organization, ...(team !== undefined && { team }) } }),
+  };
+};
+
+export const readDefaultOrganization: Handler = (call: Call) => ({
+  GitHubLogin: call.identity().organizations[0] ?? "",
+});
+
+/** Without journals: checkpoints are sent whole, and as differences once they are larger than the cut-off. */
+export const capabilities = (cutoffBytes: number): object => ({
+  capabilities: [
+    {
+      capability: "delta-checkpoint-uploads-v2",
+      version: 2,
+      configuration: { checkpointCutoffSizeBytes: cutoffBytes },
+    },
+    { capability: "batch-encrypt" },
+  ],
+});
