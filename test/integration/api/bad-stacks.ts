@@ -149,6 +149,11 @@ const prerequisites: readonly BadStack[] = [
   bad("a time to live in words", fromProgram({ updateTemplate: { spec: { ttlAfterCompleted: "1 day" } } }), noDuration),
 ];
 
+const oidc: readonly BadStack[] = [
+  bad("a team and a user", fromProgram({ oidc: { team: "a", user: "b" } }), "names a team and a user; keep team"),
+  bad("an administrator of a team", fromProgram({ oidc: { team: "a", admin: true } }), "admin belongs to a token of"),
+];
+
 const metadata: readonly BadStack[] = [
   {
     what: "a name of 43 characters",
@@ -169,6 +174,7 @@ const metadata: readonly BadStack[] = [
 
 /** Refused in good words. */
 export const refusedStacks: readonly BadStack[] = [
+  ...oidc,
   ...sources,
   ...references,
   ...credentials,

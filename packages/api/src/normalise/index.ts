@@ -2,6 +2,7 @@ export * from "./configuration.ts";
 export * from "./environment.ts";
 export * from "./findings.ts";
 export * from "./git.ts";
+export * from "./oidc.ts";
 export * from "./prerequisites.ts";
 export * from "./reference.ts";
 export * from "./source.ts";

@@ -277,6 +277,7 @@ describe("defaults", () => {
       targets: ["urn:a"],
       targetDependents: true,
       environment: ["aws"],
+      oidc: { team: "platform" },
       secretsProvider: "awskms://key",
       updateTemplate: {
         metadata: { labels: { team: "web" } },
@@ -296,6 +297,7 @@ describe("defaults", () => {
       targets: ["urn:a"],
       targetDependents: true,
       environments: ["aws"],
+      oidc: { team: "platform" },
       secretsProvider: "awskms://key",
       update: {
         labels: { team: "web" },
@@ -316,6 +318,7 @@ describe("advice", () => {
     ["on a password in the repository's address", git({ projectRepo: "https://u:p@h/r" }), "spec.projectRepo"],
     ["on a resync below the floor", { resyncFrequencySeconds: 5 }, "spec.resyncFrequencySeconds"],
     ["on shallow without a repository", { shallow: true }, "spec.shallow"],
+    ["on oidc beside a token", { oidc: {}, envRefs: { PULUMI_ACCESS_TOKEN: secret("a", "b") } }, "spec.oidc"],
     ["on expectNoRefreshChanges without refresh", { expectNoRefreshChanges: true }, "spec.expectNoRefreshChanges"],
   ];
   for (const [what, spec, field] of cases) {

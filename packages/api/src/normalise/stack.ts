@@ -1,11 +1,13 @@
 /** Every accepted spelling of a Stack in one form, for the controller. Pure; never throws, whatever it is given. */
 import { Type, type Static } from "typebox";
 
+import type { Oidc } from "../shared/oidc.ts";
 import { StackSpec } from "../stack/spec.ts";
 import { nameLimit, stackWording as wording } from "../stack/wording.ts";
 import { configOf, type ConfigItem } from "./configuration.ts";
 import { envFromOf, envOf, type EnvBundle, type EnvVariable } from "./environment.ts";
 import { Findings, type Normalised } from "./findings.ts";
+import { oidcOf } from "./oidc.ts";
 import { prerequisitesOf, type NormalPrerequisite } from "./prerequisites.ts";
 import { isArgument, isServicePrefix } from "./rules.ts";
 import type { Scope } from "./scope.ts";
@@ -28,6 +30,8 @@ export interface NormalStack {
   readonly env: readonly EnvVariable[];
   readonly envFrom: readonly EnvBundle[];
   readonly config: readonly ConfigItem[];
+  /** As it is given: the Workspace takes it over. */
+  readonly oidc?: Oidc;
   readonly secretsProvider?: string;
   /** Pulumi ESC environments. */
   readonly environments: readonly string[];
@@ -95,8 +99,10 @@ function checkNames({ stack }: StackSpec, { name, findings }: Scope): void {
 
 /** What a program is given. */
 function inputsOf(spec: StackSpec, scope: Scope) {
+  oidcOf(spec.oidc, spec.stack, scope.findings);
   return {
     env: envOf(spec, scope),
+    ...(spec.oidc && { oidc: spec.oidc }),
     envFrom: envFromOf(spec, scope),
     config: configOf(spec, scope),
     environments: spec.environment ?? [],
@@ -149,4 +155,8 @@ function adviseOnFields(spec: StackSpec, { findings }: Scope): void {
     findings.advise("spec.expectNoRefreshChanges", { message: "has no effect without refresh", remedy });
   }
   if (spec.initOnCreate && spec.useLocalStackOnly) findings.advise("spec.initOnCreate", noEffect);
+  if (spec.oidc && (spec.accessTokenSecret || spec.envRefs?.["PULUMI_ACCESS_TOKEN"])) {
+    const remedy = "remove it, or remove PULUMI_ACCESS_TOKEN";
+    findings.advise("spec.oidc", { message: "has no effect beside PULUMI_ACCESS_TOKEN", remedy });
+  }
 }

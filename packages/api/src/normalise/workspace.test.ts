@@ -74,6 +74,23 @@ describe("a Workspace", () => {
     });
   });
 
+  const holders: [string, object, object][] = [
+    [
+      "the organization of its stack's name",
+      {},
+      { organization: "acme", holder: { kind: "organization", admin: false } },
+    ],
+    ["an administrator", { admin: true }, { holder: { kind: "organization", admin: true } }],
+    ["another organization's team", { organization: "o", team: "t" }, { organization: "o", holder: { team: "t" } }],
+    ["a user for an hour", { user: "u", expirationSeconds: 3600 }, { holder: { user: "u" }, expirationSeconds: 3600 }],
+  ];
+  for (const [what, oidc, expected] of holders) {
+    test(`signs in as ${what}`, () => {
+      const spec = { oidc, stacks: [{ name: "acme/web/dev" }] };
+      expect(normaliseWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { oidc: expected } });
+    });
+  }
+
   test("takes configuration from values, variables and files", () => {
     const config = [
       { key: "a", value: { b: 1 }, secret: true },
@@ -107,6 +124,9 @@ describe("a Workspace", () => {
     ["two sources, one a Program", { local: { dir: "/a" }, program: { name: "web" } }, "spec"],
     ["an unknown profile", { securityProfile: "privileged" }, "spec.securityProfile"],
     ["configuration without a value", { stacks: [{ name: "a", config: [{ key: "b" }] }] }, "spec.stacks[0].config[0]"],
+    ["a team and a user", { oidc: { team: "a", user: "b" } }, "spec.oidc"],
+    ["an administrator of a team", { oidc: { team: "a", admin: true } }, "spec.oidc"],
+    ["an organization that is none", { oidc: { organization: "a,b" } }, "spec.oidc.organization"],
     ["a stack that looks like an option", { stacks: [{ name: "-x" }] }, "spec.stacks[0].name"],
   ];
   for (const [what, spec, field] of bad) {

@@ -5,6 +5,7 @@ import { optional, type JsonValue } from "../schema/field.ts";
 import { defaultImages, defaultRequests, securityProfiles, type SecurityProfile } from "../workspace/pod-facts.ts";
 import { WorkspaceSpec } from "../workspace/spec.ts";
 import { Findings, type Normalised } from "./findings.ts";
+import { oidcOf, type NormalOidc } from "./oidc.ts";
 import { gitRepositoryOf, type GitRepository } from "./git.ts";
 import { folderBelowRoot, isArgument, isObjectName, isServicePrefix } from "./rules.ts";
 import { NamedMetadata, shaped } from "./shape.ts";
@@ -61,6 +62,8 @@ export interface NormalWorkspace {
   readonly source: WorkspaceSource;
   readonly env: NonNullable<WorkspaceSpec["env"]>;
   readonly envFrom: NonNullable<WorkspaceSpec["envFrom"]>;
+  /** Nothing is said about it when undefined. */
+  readonly oidc?: NormalOidc;
   readonly resources: NonNullable<WorkspaceSpec["resources"]>;
   readonly podTemplate: NonNullable<WorkspaceSpec["podTemplate"]>;
   readonly serviceTemplate: NonNullable<WorkspaceSpec["serviceTemplate"]>;
@@ -90,12 +93,14 @@ function normalForm(
   const securityProfile = profileOf(spec, findings);
   const source = sourceOf(spec, findings);
   const stacks = (spec.stacks ?? []).map((stack, index) => stackOf(stack, `spec.stacks[${index}]`, findings));
+  const oidc = oidcOf(spec.oidc, spec.stacks?.[0]?.name ?? "", findings);
   if (!securityProfile || !source) return undefined;
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? "",
     ...podOf(spec, securityProfile),
     source,
+    ...(oidc && { oidc }),
     stacks,
   };
 }

@@ -12,6 +12,7 @@ import {
   texts,
   type JsonObject,
 } from "../schema/field.ts";
+import { Oidc } from "../shared/oidc.ts";
 import { ValueReference } from "./reference.ts";
 
 const ConfigMapValue = Type.Object(
@@ -43,5 +44,6 @@ export const configurationFields = {
   accessTokenSecret: optional(
     text("Deprecated, use envRefs: the Secret whose key accessToken becomes PULUMI_ACCESS_TOKEN."),
   ),
+  oidc: optional(Oidc),
   backend: optional(text("The address of the state backend, such as s3://bucket; Pulumi Cloud when left out.")),
 };

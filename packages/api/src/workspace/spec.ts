@@ -2,6 +2,7 @@
 import { Type, type Static } from "typebox";
 
 import { anything, atomicList, flag, int32, int64, keyedBy, listOf, optional, text, texts } from "../schema/field.ts";
+import { Oidc } from "../shared/oidc.ts";
 import { projectInfo } from "../shared/project-info.ts";
 import { EnvFrom, EnvVar, PodTemplate, Resources, ServiceTemplate, secretKey } from "./pod.ts";
 
@@ -106,6 +107,7 @@ export const WorkspaceSpec = Type.Object(
     projectInfo: optional(projectInfo("Starts with an empty project of this name and runtime, to destroy from state.")),
     envFrom: optional(listOf(EnvFrom, "Sources of many environment variables.", atomicList)),
     env: optional(listOf(EnvVar, "Environment variables, which win over envFrom.", keyedBy("name"))),
+    oidc: optional(Oidc),
     resources: optional(Resources),
     podTemplate: optional(PodTemplate),
     serviceTemplate: optional(ServiceTemplate),

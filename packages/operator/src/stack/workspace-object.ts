@@ -75,6 +75,7 @@ function generatedSpec(spec: NormalStack, origin: WorkspaceOrigin): WorkspaceSpe
   return {
     ...origin,
     ...(serviceAccountName && { serviceAccountName }),
+    ...(spec.oidc && { oidc: spec.oidc }),
     ...(env.length > 0 && { env }),
     ...(envFrom.length > 0 && { envFrom }),
     ...(volumes.length > 0 && { podTemplate: { spec: podOf(volumes) } }),
