@@ -18,18 +18,17 @@ const time = "2026-01-01T00:00:00Z";
 const holds = (type: string, status: "True" | "False", message: string) =>
   ({ type, status, reason: "Some", message, lastTransitionTime: time, observedGeneration: 1 }) as never;
 
-const update = (conditions: never[]): Update => ({
+const update: Update = {
   apiVersion: "auto.pulumi.com/v1alpha1",
   kind: "Update",
   metadata: { name: "shop-1" },
   spec: { type: "up" },
   status: {
-    conditions,
     startTime: time,
     endTime: "2026-01-01T00:00:02Z",
-    progress: { time, created: 3, updated: 0, deleted: 0, replaced: 0, unchanged: 1, failed: 0 },
+    summary: "3 created, 1 unchanged",
   },
-});
+};
 
 const workspace = (message: string): Workspace => ({
   apiVersion: "auto.pulumi.com/v1alpha1",
@@ -52,10 +51,10 @@ describe("what is said of a Stack", () => {
       { stack: stack({ waiting: { for: "the workspace", since: time } }), workspace: workspace("pulling the image") },
       "workspace: pulling the image",
     ],
-    ["whose update runs", { stack: stack({}), update: update([holds("Progressing", "True", "")]) }, "up is running"],
+    ["whose update runs", { stack: stack({ currentUpdate: { name: "shop-1" } }), update }, "up is running"],
     [
       "that is ready",
-      { stack: stack({ conditions: [holds("Ready", "True", "")] }), update: update([]) },
+      { stack: stack({ conditions: [holds("Ready", "True", "")] }), update },
       "ready: up succeeded in 2.0 s (3 created, 1 unchanged)",
     ],
     [
@@ -71,7 +70,8 @@ describe("what is said of the pod's log", () => {
   const cases: [string, object, string | undefined][] = [
     ["a new resource", { message: "resource finished", op: "create", name: "a", type: "b:c:D" }, "+ a  b:c:D"],
     ["a failed one", { message: "resource failed", op: "create", name: "a", type: "b:c:D" }, "✗ a  b:c:D"],
-    ["the program's words", { message: "program said", text: "boom" }, "boom"],
+    ["the program's words", { level: "error", message: "program said", text: "boom" }, "boom"],
+    ["a warning", { level: "warn", message: "program said", text: "deprecated" }, undefined],
     ["the page to follow", { message: "page opened", url: "https://x" }, "follow it at https://x"],
     ["anything else", { message: "agent started" }, undefined],
   ];

@@ -14,8 +14,9 @@ export function sentenceOf({ stack, workspace, update }: Scene): string {
   if (isReady(stack)) return endOf(update);
   const stalled = condition(stack, "Stalled");
   if (stalled?.status === "True") return `stalled: ${stalled.message ?? stalled.reason ?? "no reason given"}`;
-  if (update !== undefined && condition(update, "Progressing")?.status === "True")
+  if (update !== undefined && status?.currentUpdate?.name === update.metadata.name) {
     return `${typeOf(update)} is running`;
+  }
   const preparing = workspace && condition(workspace, "Ready");
   if (preparing?.status === "False" && preparing.message) return `workspace: ${preparing.message}`;
   return status?.waiting ? `waiting for ${status.waiting.for}` : "seen by nobody yet";
@@ -38,7 +39,7 @@ export function resourceLine(line: string): string | undefined {
     return `${mark} ${String(entry["name"])}  ${String(entry["type"])}`;
   }
   if (entry?.["message"] === "resource failed") return `✗ ${String(entry["name"])}  ${String(entry["type"])}`;
-  if (entry?.["message"] === "program said") return String(entry["text"]);
+  if (entry?.["message"] === "program said" && entry["level"] === "error") return String(entry["text"]);
   if (entry?.["message"] === "page opened") return `follow it at ${String(entry["url"])}`;
   return undefined;
 }
@@ -54,13 +55,9 @@ export function outputLines(outputs: Readonly<Record<string, unknown>>): string[
 
 function endOf(update: Update | undefined): string {
   if (update === undefined) return "ready";
-  const { startTime, endTime, progress } = update.status ?? {};
-  const counts = (["created", "updated", "replaced", "deleted", "unchanged"] as const)
-    .map((name) => [name, progress?.[name] ?? 0] as const)
-    .filter(([, count]) => count > 0)
-    .map(([name, count]) => `${count} ${name}`);
+  const { startTime, endTime, summary } = update.status ?? {};
   const took = startTime && endTime ? ` in ${seconds(Date.parse(endTime) - Date.parse(startTime))}` : "";
-  return `ready: ${typeOf(update)} succeeded${took}${counts.length > 0 ? ` (${counts.join(", ")})` : ""}`;
+  return `ready: ${typeOf(update)} succeeded${took}${summary ? ` (${summary})` : ""}`;
 }
 
 function typeOf({ spec }: Update): string {
