@@ -128,9 +128,17 @@ export interface PublishedImage {
 /** Builds an image and offers it to the running cluster, which pulls it like any other. */
 export async function publishImage({ name, containerfile, context }: PublishedImage, images: string): Promise<void> {
   await buildahBuild({ name, file: containerfile, context });
-  const layout = join(images, name.replaceAll(/[^a-z0-9.-]/gi, "_"));
+  const layout = publishedLayout(name, images);
   await rm(layout, { recursive: true, force: true });
   await exportImages([name], layout);
+}
+
+export function isPublished(name: string, images: string): boolean {
+  return existsSync(publishedLayout(name, images));
+}
+
+function publishedLayout(name: string, images: string): string {
+  return join(images, name.replaceAll(/[^a-z0-9.-]/gi, "_"));
 }
 
 /** One layout holds them all, so that shared layers are stored, pulled and unpacked once. */

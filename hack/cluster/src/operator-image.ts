@@ -1,10 +1,10 @@
 /** The image of the operator and its agent, made from this clone's sources and offered to the running cluster. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { publishImage } from "./images.ts";
+import { isPublished, publishImage } from "./images.ts";
 import { layout } from "./layout.ts";
 import { repositoryRoot, stateRoot } from "./paths.ts";
 import { step } from "./progress.ts";
@@ -17,7 +17,8 @@ const builds = { operator: "packages/operator/build.ts", agent: "packages/agent/
 /** Returns the image's name. Its tag is the hash of what is in it, so a changed program is never an old image. */
 export async function publishOperatorImage(): Promise<string> {
   const context = join(repositoryRoot, ".build/image");
-  const hash = createHash("sha256");
+  const containerfile = join(repositoryRoot, "deploy/images/operator.Containerfile");
+  const hash = createHash("sha256").update(await readFile(containerfile));
   for (const [name, build] of Object.entries(builds)) {
     const output = join(context, "bin", name);
     await mkdir(join(context, "bin"), { recursive: true });
@@ -26,7 +27,7 @@ export async function publishOperatorImage(): Promise<string> {
   }
   const image = `${repository}:${hash.digest("hex").slice(0, 12)}`;
   const { images } = layout(stateRoot);
-  const containerfile = join(repositoryRoot, "deploy/images/operator.Containerfile");
+  if (isPublished(image, images)) return image;
   await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context }, images));
   return image;
 }
