@@ -64,6 +64,13 @@ const tools = {
     minutes: 1,
   },
   coredns: { module: "coredns", package: ".", minutes: 1, optional: true },
+  argocd: {
+    module: "argocd",
+    package: "github.com/argoproj/argo-cd/v3/cmd",
+    variables: { "github.com/argoproj/argo-cd/v3/common.version": "3.2.0" },
+    minutes: 4,
+    optional: true,
+  },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", minutes: 2, optional: true },
   pause: { module: "pause", package: ".", minutes: 1 },
 } satisfies Record<string, GoTool>;

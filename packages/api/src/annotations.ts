@@ -3,6 +3,9 @@
 /** On a Stack: any new value asks for one update. */
 export const reconcileRequestAnnotation = "pulumi.com/reconciliation-request";
 
+/** On a Stack: the name of its Update that is to be cancelled, and not to be tried again by itself. */
+export const cancellationRequestAnnotation = "pulumi.com/cancellation-request";
+
 /** On the Secret of an Update's outputs: the keys that Pulumi holds secret, as a JSON list. */
 export const secretOutputsAnnotation = "pulumi.com/secrets";
 

@@ -22,7 +22,8 @@ export const stackConditions = {
     UpdateConflict: "Another update of the same Pulumi stack is running elsewhere.",
     PulumiVersionTooLow: "The workspace's Pulumi CLI is too old for what the spec asks.",
     WorkspaceFailed: "The workspace could not be prepared.",
-    UpdateFailed: "Several updates in a row failed; they are still tried again, ever more rarely.",
+    UpdateFailed:
+      "Several updates in a row failed, and they are still tried again, ever more rarely; or one was cancelled on request.",
     NamespaceTerminating: "The namespace is being deleted, so no workspace can run the destroy.",
   },
 } as const satisfies ConditionTable;

@@ -1,10 +1,11 @@
-/** Every file that is generated from the schemas: path from the repository's root → content. */
+/** Every file that is generated, from the schemas or from other files: path from the repository's root → content. */
 import { format } from "prettier";
 import { Document, isScalar, visit } from "yaml";
 
 import { kindDefinitions } from "./crd/all.ts";
 import { crdOf } from "./crd/definition.ts";
 import { referencePage } from "./docs/reference.ts";
+import { argoCdSettings } from "./install/argo-cd.ts";
 import { quickstartObjects } from "./install/quickstart.ts";
 
 const note = "Generated from packages/api by `bun packages/api/generate.ts`; do not edit.";
@@ -17,6 +18,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     files.set(`docs/api/${kind.toLowerCase()}.md`, await markdownFile(referencePage(definition)));
   }
   files.set("deploy/quickstart/install.yaml", yamlFile(quickstartObjects()));
+  files.set("deploy/argocd/argocd-cm.yaml", yamlFile([await argoCdSettings()]));
   return files;
 }
 

@@ -1,7 +1,7 @@
 /** When is an update due? Pure: the rules of the reference, each under its name. */
 import type { LastUpdate, NormalStack } from "@pko/api";
 
-import { isSameTrigger, requestOf, timeOf, typeOf, type Trigger } from "./trigger.ts";
+import { isCancelled, isSameTrigger, requestOf, timeOf, typeOf, type Trigger } from "./trigger.ts";
 import { lastUpdateOf, type StackView } from "./view.ts";
 
 export type Why = "first" | "generation" | "revision" | "request" | "inputs" | "retry" | "resync" | "destroy";
@@ -69,7 +69,8 @@ export function dueOf(view: StackView, { spec, revision, aliases }: Ready): Due 
   if (!last?.state) return now("first");
   const change = changes.find(([, isChanged]) => isChanged({ last, trigger, aliases }));
   if (change) return now(change[0]);
-  if (last.state !== "succeeded") {
+  // Whoever has stopped it does not want to see it again at once.
+  if (last.state !== "succeeded" && !isCancelled(view.stack, last.name)) {
     const at = retryAtOf(last, spec);
     return view.now >= at ? now("retry") : { kind: "retryAt", at };
   }
@@ -95,6 +96,7 @@ export function destroyDueOf(view: StackView, spec: NormalStack): Due {
   if (!last || typeOf(last) !== "destroy" || !isSameTrigger(last, trigger)) {
     return { kind: "now", why: "destroy", trigger };
   }
+  if (isCancelled(view.stack, last.name)) return { kind: "never" };
   const at = retryAtOf(last, spec);
   return view.now >= at ? { kind: "now", why: "retry", trigger } : { kind: "retryAt", at };
 }

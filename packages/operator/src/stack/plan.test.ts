@@ -420,6 +420,65 @@ cases("an update that has not begun", [
   ],
 ]);
 
+const destroyed = { deleting: true, spec: { destroyOnFinalize: true } };
+
+cases("an update that is to be cancelled", [
+  ["is withdrawn", { cancelled: "web-now", updates: [anUpdate()] }, "withdrawUpdate: StackProcessing"],
+  [
+    "though it has begun",
+    { cancelled: "web-now", updates: [anUpdate({ startedAt: now })] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "but only once",
+    { cancelled: "web-now", updates: [anUpdate({ startedAt: now, deleting: true })] },
+    "none: StackProcessing",
+  ],
+  ["not when another was meant", { cancelled: "web-last", updates: [anUpdate()] }, "none: StackProcessing"],
+  [
+    "a person is told of its end",
+    { cancelled: "web-now", updates: [anUpdate({ state: "failed", endedAt: now })] },
+    "note: UpdateFailed",
+  ],
+  [
+    "its success is a success",
+    { cancelled: "web-now", updates: [anUpdate({ state: "succeeded", endedAt: now })] },
+    "note: Ready",
+  ],
+  [
+    "it is not tried again",
+    { cancelled: "web-last", last: failed({ lastResyncTime: ago(9999) }) },
+    "none: UpdateFailed",
+  ],
+  [
+    "unless the request to cancel it is taken back",
+    { last: failed({ lastResyncTime: ago(9999) }) },
+    creating("up for retry"),
+  ],
+  ["or something is requested", { cancelled: "web-last", last: failed(), request: "x" }, creating("up for request")],
+  ["or the spec changes", { cancelled: "web-last", last: failed(), generation: 2 }, creating("up for generation")],
+  ["or the source", { cancelled: "web-last", last: failed(), source: program(2) }, creating("up for revision")],
+  [
+    "or the next resync comes",
+    {
+      cancelled: "web-last",
+      spec: { continueResyncOnCommitMatch: true, resyncFrequencySeconds: 60 },
+      last: failed({ lastResyncTime: ago(60) }),
+    },
+    creating("up for resync"),
+  ],
+  [
+    "a destroy is not tried again, either",
+    { ...destroyed, cancelled: "web-last", last: failed({ type: "destroy", lastResyncTime: ago(9999) }) },
+    "none: UpdateFailed",
+  ],
+  [
+    "unless it is requested",
+    { ...destroyed, cancelled: "web-last", request: "x", last: failed({ type: "destroy" }) },
+    creating("destroy for destroy"),
+  ],
+]);
+
 cases("when an update has ended", [
   ["its success is noted", { updates: [anUpdate({ state: "succeeded", endedAt: now })] }, "note: Ready"],
   [

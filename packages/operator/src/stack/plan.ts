@@ -25,7 +25,7 @@ import { conflict, destroyDueOf, dueOf, retryAtOf, stalledAfter, triggerNow, typ
 import type { Outcome } from "./outcome.ts";
 import { unmetOf, type Ask } from "./prerequisites.ts";
 import { noted, type Noted } from "./result.ts";
-import { timeText, triggerText, typeOf, type Trigger } from "./trigger.ts";
+import { isCancelled, timeText, triggerText, typeOf, type Trigger } from "./trigger.ts";
 import { updateObject } from "./update-object.ts";
 import { isDeleting, lastUpdateOf, specOf, type StackView, type UpdateView } from "./view.ts";
 import { isAsWanted, workspaceObject, type WorkspaceOrigin } from "./workspace-object.ts";
@@ -45,7 +45,7 @@ export type Step =
       /** Both must still be as they were seen. */
       readonly workspace: Workspace;
     }
-  /** One that has not begun, and is no longer wanted as it is. */
+  /** One that is no longer wanted as it is: it has not begun, or a person wants it to stop. */
   | { readonly kind: "withdrawUpdate"; readonly name: string; readonly uid: string }
   | { readonly kind: "deleteWorkspace"; readonly uid: string };
 
@@ -68,6 +68,7 @@ const checks: readonly Check[] = [
   destroyed,
   nothingToDestroy,
   finalizerMissing,
+  updateCancelled,
   updateInVain,
   updateBlocked,
   updateRunning,
@@ -118,7 +119,9 @@ function endUnnoted(view: StackView): Decision | undefined {
 /** What the Stack is like once an update has ended. */
 function outcomeAfter(view: StackView, last: LastUpdate, spec: NormalStack | undefined): Outcome {
   if (last.state !== "succeeded") {
-    return failedOutcome(last, spec ? retryAtOf(last, spec) : view.now);
+    return isCancelled(view.stack, last.name)
+      ? cancelledOutcome(last)
+      : failedOutcome(last, spec ? retryAtOf(last, spec) : view.now);
   }
   if (isDeleting(view)) return processing("The resources are destroyed.");
   const generation = view.stack.metadata.generation ?? 0;
@@ -157,6 +160,13 @@ function failedOutcome(last: LastUpdate, retryAt: number): Outcome {
     };
   }
   return { kind: "retrying", preview: typeOf(last) === "preview", message: `${what}: ${words}`, retryAt };
+}
+
+function cancelledOutcome(last: LastUpdate): Outcome {
+  const words = last.message ?? "it did not say how it ended";
+  const again = "It is tried again when it is requested, or when the spec or the source changes.";
+  const message = `The ${typeOf(last)} ${last.name ?? ""} was cancelled, as requested: ${words}\n${again}`;
+  return { kind: "stalled", reason: "UpdateFailed", message };
 }
 
 function ordinal(count: number): string {
@@ -202,6 +212,14 @@ function finalizerMissing(view: StackView): Decision | undefined {
 
 const runningOf = ({ updates }: StackView): UpdateView | undefined => updates.find(({ state }) => state === "running");
 
+function updateCancelled(view: StackView): Decision | undefined {
+  const update = runningOf(view);
+  if (!update || update.deleting || !isCancelled(view.stack, update.name)) return undefined;
+  const { name, uid, type } = update;
+  const message = `The ${type} ${name} is being cancelled, as requested.`;
+  return { step: { kind: "withdrawUpdate", name, uid }, outcome: processing(message, `the end of Update ${name}`) };
+}
+
 /** The Update waits for a Workspace that may never be what it waits for: it would keep the remedy waiting, too. */
 function updateInVain(view: StackView): Decision | undefined {
   const update = runningOf(view);
@@ -245,9 +263,12 @@ function updateRunning(view: StackView): Decision | undefined {
   if (!update) return undefined;
   const what = `The ${update.type} ${update.name}`;
   const then = isDeleting(view) && update.type !== "destroy" ? "; the resources are destroyed when it has ended" : "";
-  const state =
-    update.startedAt === undefined ? "waits for its workspace" : `has been running since ${timeText(update.startedAt)}`;
-  return { step: none, outcome: processing(`${what} ${state}${then}.`, `the end of Update ${update.name}`) };
+  return { step: none, outcome: processing(`${what} ${stateOf(update)}${then}.`, `the end of Update ${update.name}`) };
+}
+
+function stateOf({ deleting, startedAt }: UpdateView): string {
+  if (deleting) return "is being cancelled";
+  return startedAt === undefined ? "waits for its workspace" : `has been running since ${timeText(startedAt)}`;
 }
 
 function specInvalid({ spec }: StackView): Decision | undefined {
@@ -331,7 +352,7 @@ function planLater(view: StackView, spec: NormalStack, due: Exclude<Due, { kind:
   const resyncAt = due.kind === "resyncAt" ? due.at : undefined;
   return {
     step: reclaim(view, spec),
-    outcome: upToDate(last, spec, resyncAt),
+    outcome: last.state === "failed" ? cancelledOutcome(last) : upToDate(last, spec, resyncAt),
     ...(resyncAt !== undefined && { lookAt: resyncAt }),
   };
 }

@@ -1,5 +1,12 @@
 /** Why an update runs, how that is remembered on the Update itself, and how the Update is named after it. */
-import { reconcileRequestAnnotation, updateNameOf, type LastUpdate, type Stack, type UpdateType } from "@pko/api";
+import {
+  cancellationRequestAnnotation,
+  reconcileRequestAnnotation,
+  updateNameOf,
+  type LastUpdate,
+  type Stack,
+  type UpdateType,
+} from "@pko/api";
 
 export interface Trigger {
   readonly type: UpdateType;
@@ -14,6 +21,10 @@ export interface Trigger {
 export const triggerAnnotation = "pulumi.com/trigger";
 
 export const requestOf = ({ metadata }: Stack): string => metadata.annotations?.[reconcileRequestAnnotation] ?? "";
+
+/** Whether it is this Update that was asked to be cancelled: a later one has another name. */
+export const isCancelled = ({ metadata }: Stack, updateName: string | undefined): boolean =>
+  updateName !== undefined && metadata.annotations?.[cancellationRequestAnnotation] === updateName;
 
 export const triggerText = (trigger: Trigger): string => JSON.stringify(trigger);
 

@@ -1,5 +1,6 @@
 /** For tests: views of a Stack, in few words. */
 import {
+  cancellationRequestAnnotation,
   normaliseStack,
   reconcileRequestAnnotation,
   stackFinalizer,
@@ -28,6 +29,8 @@ export interface Setting {
   readonly last?: LastUpdate;
   readonly generation?: number;
   readonly request?: string;
+  /** The Update that is to be cancelled. */
+  readonly cancelled?: string;
   readonly deleting?: boolean;
   readonly finalizer?: boolean;
   readonly source?: SourceView;
@@ -111,7 +114,11 @@ export const prerequisite = (changes: Partial<PrerequisiteView> = {}): Prerequis
 });
 
 export function stackOf(setting: Setting): Stack {
-  const { generation = 1, deleting = false, finalizer = true, request } = setting;
+  const { generation = 1, deleting = false, finalizer = true, request, cancelled } = setting;
+  const annotations = {
+    ...(request !== undefined && { [reconcileRequestAnnotation]: request }),
+    ...(cancelled !== undefined && { [cancellationRequestAnnotation]: cancelled }),
+  };
   const status = setting.last
     ? { ...settled(generation), lastUpdate: setting.last, ...setting.status }
     : setting.status;
@@ -127,7 +134,7 @@ export function stackOf(setting: Setting): Stack {
       creationTimestamp: ago(7200),
       ...(deleting && { deletionTimestamp: ago(60) }),
       ...(finalizer && { finalizers: [stackFinalizer] }),
-      ...(request !== undefined && { annotations: { [reconcileRequestAnnotation]: request } }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
     },
     spec: { stack: "dev", ...sourceFields(setting.spec), ...setting.spec },
     ...(status && { status }),

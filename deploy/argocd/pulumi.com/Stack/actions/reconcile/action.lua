@@ -1,0 +1,5 @@
+-- Asks for one update: any new value does.
+local os = require("os")
+obj.metadata.annotations = obj.metadata.annotations or {}
+obj.metadata.annotations["pulumi.com/reconciliation-request"] = os.date("!%Y-%m-%dT%XZ")
+return obj
