@@ -9,7 +9,9 @@ import { attempt, isOnPath, run } from "./shell.ts";
 import { step } from "./progress.ts";
 
 /** Program (or folder) → the Debian package that brings it. */
-const packages = {
+type Packages = Readonly<Record<string, string>>;
+
+const clusterPackages: Packages = {
   containerd: "containerd",
   runc: "runc",
   "/usr/lib/cni/bridge": "containernetworking-plugins",
@@ -22,10 +24,15 @@ const packages = {
   slirp4netns: "slirp4netns",
   unshare: "util-linux",
   git: "git",
-  // For tests: real servers of their own.
+};
+
+/** What only tests call: real servers of their own. */
+const testPackages: Packages = {
   ssh: "openssh-client",
   openssl: "openssl",
-} as const;
+  // It is the server, too, under that name. The package redis-server would start one.
+  "redis-check-rdb": "redis-tools",
+};
 
 const gibibyte = 1024 ** 3;
 const wantedCacheBytes = 12 * gibibyte;
@@ -102,7 +109,7 @@ export async function inspectMachine(toolsBuilt: boolean): Promise<Machine> {
     go,
     freeCacheBytes: await freeBytes(cacheRoot),
     freeStateBytes: await freeBytes(stateRoot),
-    missingPackages: missingPackages(),
+    missingPackages: missing(clusterPackages),
     canInstall: isOnPath("apt-get"),
     links: linux ? readdirSync("/sys/class/net") : [],
     routes: isOnPath("ip") ? (await attempt(["ip", "-4", "route"])).stdout.split("\n") : [],
@@ -119,7 +126,12 @@ export async function installPackages(names: readonly string[]): Promise<void> {
   });
 }
 
+/** What the tests need beside the cluster's own is in it. */
 export function missingPackages(): string[] {
+  return missing({ ...clusterPackages, ...testPackages });
+}
+
+function missing(packages: Packages): string[] {
   return Object.entries(packages)
     .filter(([program]) => !(program.startsWith("/") ? existsSync(program) : isOnPath(program)))
     .map(([, name]) => name);
