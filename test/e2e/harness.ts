@@ -136,7 +136,7 @@ export async function stackUntil(place: Place, name: string, wish: (stack: Stack
     return wish(last) && last;
   };
   try {
-    return await waitFor(satisfied, { timeoutMs: 90_000, what: `Stack ${name}: ${wish.toString()}` });
+    return await waitFor(satisfied, { timeoutMs: 240_000, what: `Stack ${name}: ${wish.toString()}` });
   } catch (error) {
     throw new Error(`${String(error)}\nits status: ${JSON.stringify(last?.status, undefined, 2)}`, { cause: error });
   }

@@ -222,6 +222,13 @@ describe("dependencies", () => {
     expect((await web.prepare(node({}))).changed.dependencies).toBe(true);
   });
 
+  test("of a project whose source is gone are not looked for", async () => {
+    const web = await new TestWorkspace().start();
+    const prepared = await web.prepare({ kind: "project", name: "demo", runtime: "nodejs" });
+    expect(prepared.changed.dependencies).toBe(false);
+    expect(installs(web)).toBe(0);
+  });
+
   test("of a YAML program need no installation", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ resources: { a: stash("x") } }));

@@ -60,7 +60,9 @@ export async function prepareWorkspace(request: PrepareRequest, context: StepCon
   if (!project.ok) return { ok: false, phase: "source", failure: project.failure };
 
   clock.begin("install");
-  const installed = await install(project.value, placed.value, context);
+  // A project without its program is there to be destroyed, and has nothing that could be installed.
+  const isBare = request.source.kind === "project";
+  const installed = isBare ? done(false) : await install(project.value, placed.value, context);
   if (!installed.ok) return { ok: false, phase: "install", failure: installed.failure };
 
   clock.begin("stack");

@@ -2,7 +2,7 @@
 import { Type, type Static } from "typebox";
 
 import { conditionTypes, stackConditions } from "../conditions.ts";
-import { anything, int64, mapOf, optional, text, time } from "../schema/field.ts";
+import { anything, flag, int64, mapOf, optional, text, time } from "../schema/field.ts";
 import { conditionsOf } from "../shared/condition.ts";
 import { projectInfo } from "../shared/project-info.ts";
 import { runReportFields } from "../shared/run-report.ts";
@@ -69,6 +69,11 @@ export const StackStatus = Type.Object(
     next: optional(Next),
     outputs: optional(
       mapOf(anything("The output's value."), "The stack's outputs by name; a secret shows as [secret]."),
+    ),
+    deployed: optional(
+      flag(
+        "Whether an update has run that may have changed resources. Where only previews have, deleting the Stack destroys nothing.",
+      ),
     ),
     projectInfo: optional(
       projectInfo("The project as last run, remembered so that a destroy works without the source."),

@@ -10,10 +10,11 @@ import { covers, merged } from "./merge.ts";
 import { outputsSecret, versionsOf } from "./outputs.ts";
 import { cycleFrom } from "./prerequisites.ts";
 import { noted } from "./result.ts";
-import { ago, anUpdate, failed, now, stackOf, succeeded, viewOf } from "./testing/views.ts";
+import { ago, anUpdate, failed, now, stackOf, succeeded, viewOf, type Setting } from "./testing/views.ts";
 import { nameOfUpdate, parseTrigger, triggerText } from "./trigger.ts";
 import { updateObject } from "./update-object.ts";
 import { updateView } from "./update-view.ts";
+import type { UpdateView } from "./view.ts";
 import { isAsWanted, workspaceObject } from "./workspace-object.ts";
 
 function generated(spec: Partial<StackSpec>) {
@@ -236,6 +237,33 @@ describe("the end of an update", () => {
     });
     expect(Object.values(versionsOf(second)).toSorted()).toEqual(["u1", "u2", "u2"]);
     expect(versionsOf(second)).toMatchObject({ a: "u2", b: "u1" });
+  });
+});
+
+describe("whether anything was deployed", () => {
+  const after = (setting: Setting, update: Partial<UpdateView>) =>
+    noted(viewOf(setting), anUpdate({ state: "succeeded", endedAt: now, ...update })).deployed;
+  const last = succeeded({ type: "preview" });
+
+  test("a first preview deploys nothing, and neither do those that follow", () => {
+    expect(after({}, { type: "preview" })).toBe(false);
+    expect(after({ last, status: { deployed: false } }, { type: "preview" })).toBe(false);
+  });
+
+  test("an update does, failed or not, and that is never forgotten", () => {
+    expect(after({ last, status: { deployed: false } }, {})).toBe(true);
+    expect(after({}, { state: "failed" })).toBe(true);
+    expect(after({ last: succeeded(), status: { deployed: true } }, { type: "preview" })).toBe(true);
+  });
+
+  test("one that was withdrawn before it began does not", () => {
+    const withdrawn = { state: "failed", failure: "withdrawn" } as const;
+    expect(after({ last, status: { deployed: false } }, withdrawn)).toBe(false);
+    expect(after({}, withdrawn)).toBeUndefined();
+  });
+
+  test("what an operator without that note has done is not known", () => {
+    expect(after({ last }, { type: "preview" })).toBeUndefined();
   });
 });
 

@@ -15,6 +15,7 @@ import {
 import { assertNever } from "@pko/rpc";
 
 import { stacks, updates, workspaces } from "../kinds.ts";
+import { isComplete } from "../update/conditions.ts";
 import type { Outcome } from "./outcome.ts";
 import { outputsSecret } from "./outputs.ts";
 import type { Plan, Step } from "./plan.ts";
@@ -105,15 +106,16 @@ async function addFinalizer({ client, signal }: Performer, view: StackView): Pro
 async function removeFinalizer(
   { client, signal }: Performer,
   view: StackView,
-  { neverRan }: Extract<Step, { kind: "removeFinalizer" }>,
+  { untouched }: Extract<Step, { kind: "removeFinalizer" }>,
 ): Promise<Performed> {
   const { name, namespace } = refOf(view);
-  if (neverRan) {
+  if (untouched) {
     // The store may not have seen yet what was created a moment ago.
     const labelSelector = `${stackNameLabel}=${labelsOfStack(name)[stackNameLabel]}`;
     const { items } = await client.list(updates, { namespace, labelSelector, signal });
     const uid = view.stack.metadata.uid ?? "";
-    if (items.some(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid))) return stale;
+    const owned = items.filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid));
+    if (owned.some((update) => update.spec?.type !== "preview" || !isComplete(update))) return stale;
   }
   const { resourceVersion, finalizers = [] } = view.stack.metadata;
   const left = finalizers.filter((finalizer) => finalizer !== stackFinalizer);

@@ -774,9 +774,29 @@ cases("deletion with a destroy", [
   ["though the last update failed", { ...dying, last: failed() }, creating("destroy for destroy")],
   ["though the last update failed often", { ...dying, last: failed({ failures: 9 }) }, creating("destroy for destroy")],
   [
-    "though only previews ran",
-    { deleting: true, spec: { destroyOnFinalize: true, preview: true }, last: succeeded({ type: "preview" }) },
+    "not where only previews ran: the Pulumi stack may be another's",
+    { ...dying, last: succeeded({ type: "preview" }), status: { deployed: false } },
+    "removeFinalizer: keep",
+  ],
+  [
+    "also where previews run now, and updates ran before",
+    { ...dying, last: succeeded({ type: "preview" }), status: { deployed: true } },
     creating("destroy for destroy"),
+  ],
+  [
+    "also where another operator has kept no note of what ran before",
+    { ...dying, last: succeeded({ type: "preview" }) },
+    creating("destroy for destroy"),
+  ],
+  [
+    "also where the first update was noted nowhere but in its object",
+    {
+      ...dying,
+      last: succeeded({ type: "preview" }),
+      status: { deployed: false },
+      updates: [anUpdate({ startedAt: now })],
+    },
+    "none: StackProcessing",
   ],
   ["in a Workspace", { ...dying, last: succeeded(), workspace: "absent" }, "applyWorkspace: StackProcessing"],
   ["that is ready", { ...dying, last: succeeded(), workspace: "preparing" }, "none: StackProcessing"],

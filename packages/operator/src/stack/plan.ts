@@ -33,7 +33,7 @@ import { isAsWanted, workspaceObject, type WorkspaceOrigin } from "./workspace-o
 export type Step =
   | { readonly kind: "none" }
   | { readonly kind: "addFinalizer" }
-  | { readonly kind: "removeFinalizer"; readonly neverRan: boolean }
+  | { readonly kind: "removeFinalizer"; readonly untouched: boolean }
   | { readonly kind: "note"; readonly noted: Noted }
   | { readonly kind: "askPrerequisites"; readonly asks: readonly Ask[] }
   | { readonly kind: "applyWorkspace"; readonly workspace: Workspace }
@@ -188,20 +188,29 @@ const wantsDestroy = ({ stack }: StackView): boolean => {
 
 function deletedWithoutDestroy(view: StackView): Decision | undefined {
   if (!isDeleting(view) || wantsDestroy(view)) return undefined;
-  return { step: { kind: "removeFinalizer", neverRan: false }, outcome: { kind: "keep" } };
+  return { step: { kind: "removeFinalizer", untouched: false }, outcome: { kind: "keep" } };
 }
 
 function destroyed(view: StackView): Decision | undefined {
   const last = lastUpdateOf(view);
   if (!isDeleting(view) || !last || typeOf(last) !== "destroy" || last.state !== "succeeded") return undefined;
-  return { step: { kind: "removeFinalizer", neverRan: false }, outcome: { kind: "keep" } };
+  return { step: { kind: "removeFinalizer", untouched: false }, outcome: { kind: "keep" } };
 }
 
-/** No update ever began, so there is nothing of ours. */
+/** No update ever began, or only previews did, so there is nothing of ours. */
 function nothingToDestroy(view: StackView): Decision | undefined {
-  const { lastUpdate, currentUpdate, projectInfo } = view.stack.status ?? {};
-  if (!isDeleting(view) || lastUpdate || currentUpdate || projectInfo || view.updates.length > 0) return undefined;
-  return { step: { kind: "removeFinalizer", neverRan: true }, outcome: { kind: "keep" } };
+  if (!isDeleting(view) || !(neverRan(view) || hasOnlyPreviewed(view))) return undefined;
+  return { step: { kind: "removeFinalizer", untouched: true }, outcome: { kind: "keep" } };
+}
+
+function neverRan({ stack, updates }: StackView): boolean {
+  const { lastUpdate, currentUpdate, projectInfo } = stack.status ?? {};
+  return !lastUpdate && !currentUpdate && !projectInfo && updates.length === 0;
+}
+
+/** The Pulumi stack may be that of another Stack, whose changes are previewed here: it is not ours to destroy. */
+function hasOnlyPreviewed({ stack, updates }: StackView): boolean {
+  return stack.status?.deployed === false && updates.every((update) => isOver(update) && update.type === "preview");
 }
 
 /** Before anything that would have to be destroyed one day. */

@@ -1,6 +1,7 @@
 /** From the end of an Update to what the Stack's status keeps of it. Pure. */
 import type { JsonValue, LastUpdate, ProjectInfo, StackStatus } from "@pko/api";
 
+import { withdrawn } from "./due.ts";
 import { isSameTrigger, timeOf, timeText, typeOf, type Trigger } from "./trigger.ts";
 import { lastUpdateOf, statusOfStack, type OutputsView, type StackView, type UpdateView } from "./view.ts";
 
@@ -8,14 +9,18 @@ export interface Noted {
   readonly update: UpdateView;
   readonly lastUpdate: LastUpdate;
   readonly projectInfo?: ProjectInfo;
+  /** Whether anything may have been changed since the Stack was made; absent when that cannot be told. */
+  readonly deployed?: boolean;
   /** Masked. Absent when they are not known to have changed. */
   readonly outputs?: NonNullable<StackStatus["outputs"]>;
 }
 
 export function noted(view: StackView, update: UpdateView): Noted {
+  const deployed = deployedAfter(view, update);
   return {
     update,
     lastUpdate: lastUpdate(view, update),
+    ...(deployed !== undefined && { deployed }),
     ...(update.projectInfo && { projectInfo: update.projectInfo }),
     ...(view.outputs.kind === "read" && { outputs: masked(view.outputs.values) }),
   };
@@ -43,6 +48,14 @@ function lastUpdate(view: StackView, update: UpdateView): LastUpdate {
     ...(update.permalink && { permalink: update.permalink }),
     ...update.report,
   };
+}
+
+/** A Stack that has only ever previewed has made nothing, though the Pulumi stack may be full: another's, perhaps. */
+function deployedAfter(view: StackView, update: UpdateView): boolean | undefined {
+  const { deployed, lastUpdate: before } = statusOfStack(view);
+  if (update.type !== "preview" && update.failure !== withdrawn) return true;
+  // What an operator that keeps no such note has done is not known.
+  return deployed ?? (before || update.type !== "preview" ? undefined : false);
 }
 
 /** Of an Update that another operator made, its Stack's status tells. */

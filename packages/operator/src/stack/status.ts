@@ -4,26 +4,32 @@ import { assertNever } from "@pko/rpc";
 
 import type { Outcome } from "./outcome.ts";
 import type { Plan } from "./plan.ts";
+import type { Noted } from "./result.ts";
 import { requestOf, timeText } from "./trigger.ts";
 import { specOf, statusOfStack, type StackView } from "./view.ts";
 
 export function statusOf(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): StackStatus {
   const before = statusOfStack(view);
   if (outcome.kind === "keep") return before;
-  const noted = step.kind === "note" ? step.noted : undefined;
-  const lastUpdate = noted?.lastUpdate ?? before.lastUpdate;
-  const projectInfo = noted?.projectInfo ?? before.projectInfo;
-  const outputs = noted?.outputs ?? before.outputs;
   const current = currentUpdateOf(view, step);
   return {
     observedGeneration: view.stack.metadata.generation ?? 0,
     ...(requestOf(view.stack) && { observedReconcileRequest: requestOf(view.stack) }),
     conditions: conditionsFor(view, outcome),
     ...(current && { currentUpdate: current }),
-    ...(lastUpdate && { lastUpdate }),
     ...waitingOf(view, outcome),
     ...nextOf(outcome),
+    ...rememberedOf(before, step.kind === "note" ? step.noted : {}),
+  };
+}
+
+/** What updates have left. */
+function rememberedOf(before: StackStatus, noted: Partial<Noted>): StackStatus {
+  const { lastUpdate, outputs, deployed, projectInfo } = { ...before, ...noted };
+  return {
+    ...(lastUpdate && { lastUpdate }),
     ...(outputs && { outputs }),
+    ...(deployed !== undefined && { deployed }),
     ...(projectInfo && { projectInfo }),
   };
 }

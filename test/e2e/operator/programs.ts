@@ -1,0 +1,53 @@
+/** Pulumi programs for tests on the cluster, as the files of their repositories. */
+
+/** YAML, which is JSON too: one output, and a resource of each name. */
+export const yamlProject = (text: string, ...resources: readonly string[]): Record<string, string> => ({
+  "Pulumi.yaml": JSON.stringify({
+    name: "webapp",
+    runtime: "yaml",
+    resources: Object.fromEntries(
+      resources.map((name) => [name, { type: "pulumi:index:Stash", properties: { input: name } }]),
+    ),
+    outputs: { text },
+  }),
+});
+
+/** TypeScript: files on the state volume, written, read, changed and removed as a cloud's resources would be. */
+export const filesProject = (body: string): Record<string, string> => ({
+  "Pulumi.yaml": "name: files\nruntime: nodejs\n",
+  "package.json": '{ "name": "files", "main": "index.ts" }',
+  // The SDK comes with the image; the language host wants to see a folder all the same.
+  "node_modules/.keep": "",
+  "index.ts": `
+import * as pulumi from "@pulumi/pulumi";
+
+const provider: pulumi.dynamic.ResourceProvider = {
+  async create(inputs) {
+    if (inputs.content === "broken") throw new Error("the disk is on fire");
+    require("node:fs").writeFileSync("/state/" + inputs.path, inputs.content);
+    return { id: inputs.path, outs: { path: inputs.path, content: inputs.content } };
+  },
+  async read(id, props) {
+    return { id, props: { ...props, content: require("node:fs").readFileSync("/state/" + id, "utf8") } };
+  },
+  async diff(_, olds, news) {
+    return { changes: olds.content !== news.content };
+  },
+  async update(id, _, news) {
+    require("node:fs").writeFileSync("/state/" + id, news.content);
+    return { outs: { path: news.path, content: news.content } };
+  },
+  async delete(id) {
+    require("node:fs").rmSync("/state/" + id, { force: true });
+  },
+};
+
+class File extends pulumi.dynamic.Resource {
+  constructor(path: string, content: string, options: pulumi.CustomResourceOptions = {}) {
+    super(provider, path, { path, content }, options);
+  }
+}
+
+${body}
+`,
+});
