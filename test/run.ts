@@ -22,8 +22,9 @@ const packages = ["api", "git", "kube", "rpc", "agent", "operator"].map((name) =
 const programs = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
 
 const suites: Record<string, Suite> = {
-  unit: { folders: [...packages, "hack"], tools: [] },
-  integration: { folders: ["packages/testkit", "test/integration"], tools: programs },
+  unit: { folders: [...packages, "hack", "test/docs"], tools: [] },
+  // The commands of the pages are checked with the programs themselves.
+  integration: { folders: ["packages/testkit", "test/integration"], tools: [...programs, "helm"] },
   // Starts and kills the local cluster again and again.
   cluster: { folders: ["test/cluster"], tools: programs },
   e2e: { folders: ["test/e2e"], tools: ["argocd", "helm"], onCluster: true },

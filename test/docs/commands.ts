@@ -1,0 +1,51 @@
+/** The commands of a block that readers are told to type: as much of the shell's language as the pages use. */
+
+export interface Command {
+  /** Without quotes; variables as they are written. */
+  readonly words: readonly string[];
+  /** As it is written, for messages. */
+  readonly line: string;
+}
+
+const piece =
+  /(?<comment>(?<=^|\s)#[^\n]*)|(?<end>\n|&&|\|\|?|;)|(?<space>(?:[ \t]|\\\n)+)|'(?<single>[^']*)'|"(?<double>(?:\\[^]|[^"\\])*)"|(?<nested>\$\([^()]*\))|\\(?<escaped>.)|(?<plain>[^\s'"\\;|&#]|#)/gy;
+
+/** Throws on what it does not know, such as a redirection of more lines: nothing that is not understood passes. */
+export function parseCommands(text: string): Command[] {
+  const commands: Command[] = [];
+  let [words, word, line]: [string[], string | undefined, string] = [[], undefined, ""];
+  const endWord = (): void => {
+    if (word !== undefined) words.push(word);
+    word = undefined;
+  };
+  const endCommand = (): void => {
+    endWord();
+    if (words.length > 0) commands.push({ words, line: line.trim() });
+    [words, line] = [[], ""];
+  };
+  let read = 0;
+  for (const match of text.matchAll(piece)) {
+    read = match.index + match[0].length;
+    const { comment, end, space, ...parts } = match.groups ?? {};
+    if (end !== undefined) endCommand();
+    else if (comment === undefined) line += match[0];
+    if (space !== undefined) endWord();
+    const part = Object.values(parts).find((value) => value !== undefined);
+    if (part !== undefined) word = (word ?? "") + part;
+  }
+  if (read < text.length) throw new Error(`not a command that is understood: ${text.slice(read).split("\n", 1)[0]}`);
+  endCommand();
+  for (const { words, line } of commands) {
+    if (words.some((word) => /^\d?[<>]/.test(word))) throw new Error(`redirections are not understood: ${line}`);
+  }
+  return commands;
+}
+
+/** The values of an option, in whichever way they are given. */
+export function valuesOf({ words }: Command, ...names: readonly string[]): string[] {
+  return words.flatMap((word, index) => {
+    const name = names.find((name) => word === name || word.startsWith(`${name}=`));
+    if (name === undefined) return [];
+    return word === name ? (words[index + 1] ?? []) : word.slice(name.length + 1);
+  });
+}

@@ -1,0 +1,55 @@
+/** What the pages tell of reasons, events, messages, metrics and flags is what the sources say. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { autoEvents, stackConditions, stackEvents, updateConditions, workspaceConditions } from "@pko/api";
+import { ErrorClass } from "@pko/rpc";
+import { describe, expect, test } from "bun:test";
+
+import { files, pages, root } from "./pages.ts";
+
+const spansOf = (path: string): readonly string[] => pages.find((page) => page.path === path)?.spans ?? [];
+
+const isSource = (path: string): boolean => /^packages\/.*\.ts$/.test(path) && !/\.test\.ts$|\/testing\//.test(path);
+const sources = files
+  .filter(isSource)
+  .map((path) => readFileSync(join(root, path), "utf8"))
+  .join("\n");
+
+const troubleshooting = spansOf("docs/troubleshooting.md");
+
+describe("troubleshooting knows every", () => {
+  const reasons = [stackConditions, workspaceConditions, updateConditions]
+    .flatMap((table) => Object.values<object>(table))
+    .flatMap((table) => Object.keys(table));
+  const failures = ErrorClass.anyOf.map(({ const: name }) => name);
+  test.each([...new Set([...reasons, ...failures])])("%s", (name) => expect(troubleshooting).toContain(name));
+});
+
+/** Without the sources in the message of a failure. */
+const isSaid = (text: string): boolean => sources.includes(text);
+
+test("troubleshooting quotes what the sources say", () => {
+  const isCommand = (span: string): boolean => /^(pulumi|kubectl) /.test(span) || /^\w+: \w+$/.test(span);
+  const messages = troubleshooting.filter((span) => span.includes(" ") && !isCommand(span));
+  expect(messages.length).toBeGreaterThan(15);
+  expect(messages.filter((message) => !message.split("…").every((part) => isSaid(part.trim())))).toEqual([]);
+});
+
+describe("the page on status knows every event", () => {
+  const told = spansOf("docs/updates-and-status.md");
+  test.each(Object.keys({ ...stackEvents, ...autoEvents }))("%s", (event) => expect(told).toContain(event));
+});
+
+test("the page on operations tells of flags and metrics that there are", () => {
+  const told = spansOf("docs/operations.md");
+  const flags = told.filter((span) => /^--[a-z-]+$/.test(span));
+  expect(flags.length).toBeGreaterThan(4);
+  expect(flags.filter((flag) => !isSaid(`"${flag.slice(2)}": { type: `))).toEqual([]);
+  // The names of some are put together of a prefix and the rest.
+  const nameOf = (span: string): string =>
+    /^(?:(?:controller_runtime|workqueue|reflector)_)?([a-z_]+)/.exec(span)?.[1] ?? "";
+  const metrics = told.filter((span) => /^[a-z]+(_[a-z]+)+(\{.*\})?$/.test(span));
+  expect(metrics.length).toBeGreaterThan(10);
+  expect(metrics.filter((metric) => !isSaid(`"${nameOf(metric)}"`))).toEqual([]);
+});

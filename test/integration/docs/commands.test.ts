@@ -1,0 +1,116 @@
+/** Every command that readers are told to type exists, with its options, its kinds and its files. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { toolPath } from "@pko/cluster";
+import type { ApiServer } from "@pko/testkit";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { parseCommands, valuesOf, type Command } from "../../docs/commands.ts";
+import { pages, root } from "../../docs/pages.ts";
+import { apiServerWithApi, patience } from "../api/install.ts";
+
+setDefaultTimeout(patience);
+
+let server: ApiServer;
+let kinds: ReadonlySet<string>;
+
+beforeAll(async () => {
+  server = await apiServerWithApi();
+  kinds = await servedKinds();
+}, patience);
+
+const commands = new Map<string, { readonly where: string; readonly command: Command }>();
+for (const { path, blocks } of pages) {
+  for (const { text } of blocks.filter(({ language }) => language === "sh")) {
+    for (const command of parseCommands(text)) commands.set(command.line, { where: path, command });
+  }
+}
+
+describe("can be typed as it is printed", () => {
+  for (const { where, command } of commands.values()) {
+    test.concurrent(`${command.line} (${where})`, async () => {
+      const check = checks[command.words[0] ?? ""];
+      if (!check)
+        throw new Error(`nobody knows how to check ${command.words[0]}: tell commands.test.ts, or leave it out`);
+      await check(command);
+    });
+  }
+});
+
+/** How each program's commands are checked. What is not here is not in the pages. */
+const checks: Readonly<Record<string, (command: Command) => void | Promise<void>>> = {
+  make: checkMake,
+  kubectl: checkKubectl,
+  helm: checkHelm,
+  docker: checkDocker,
+  git: ({ words }) => expect(["clone", "push"]).toContain(words[1] ?? ""),
+  export: ({ words }) => expect(words[1]).toMatch(/^[A-Z_]+=/),
+};
+
+function checkMake({ words }: Command): void {
+  const makefile = readFileSync(join(root, "Makefile"), "utf8");
+  const targets = words.slice(1).filter((word) => !word.startsWith("-") && !word.includes("="));
+  expect(targets).not.toEqual([]);
+  for (const target of targets) expect(makefile).toMatch(new RegExp(`^${target}:`, "m"));
+  for (const [example] of words.flatMap((word) => [...word.matchAll(/^EXAMPLE=(.*)/g)].map(([, name]) => [name]))) {
+    checkFile(`examples/${example}`);
+  }
+}
+
+/** Verbs that are followed by a kind. */
+const kindVerbs = new Set(["get", "describe", "delete", "wait", "annotate", "label", "patch", "edit", "explain"]);
+
+async function checkKubectl(command: Command): Promise<void> {
+  const [, verb = "", kind = ""] = command.words;
+  // It reads all options before it tells how to use them, and refuses those that it does not know.
+  const help = await server.kubectl([...command.words.slice(1).filter((word) => word !== "--"), "--help"]);
+  expect(help).toContain(`kubectl ${verb}`);
+  for (const file of valuesOf(command, "-f", "--filename")) if (file !== "-") checkFile(file);
+  if (!kindVerbs.has(verb) || kind.startsWith("-")) return;
+  const names = kind.split(",").map((name) => name.split(/[/.]/, 1)[0] ?? "");
+  for (const name of names) expect(kinds).toContain(name);
+  for (const path of valuesOf(command, "-o", "--output").flatMap(fieldsOf)) {
+    await server.kubectl(["explain", `${names[0]}${path}`]);
+  }
+}
+
+/** The fields that a JSONPath asks for, as far as a schema knows them. */
+function fieldsOf(output: string): string[] {
+  return [...output.matchAll(/\{((?:\.[A-Za-z]+)+)/g)].map(([, path = ""]) =>
+    path.replace(/^(\.status\.outputs|\.data)\..*/, "$1"),
+  );
+}
+
+/** Plural and singular names, and the short ones. */
+async function servedKinds(): Promise<ReadonlySet<string>> {
+  const listed = await server.kubectl(["api-resources", "--no-headers"]);
+  const names = new Set<string>();
+  for (const line of listed.split("\n")) {
+    const words = line.trim().split(/\s+/);
+    const [plural = "", short = ""] = words;
+    const isShort = words.length === 5;
+    for (const name of [plural, (words.at(-1) ?? "").toLowerCase(), ...(isShort ? short.split(",") : [])])
+      names.add(name);
+  }
+  return names;
+}
+
+async function checkHelm({ words }: Command): Promise<void> {
+  const [, verb = ""] = words;
+  const child = Bun.spawn([toolPath("helm"), ...words.slice(1), "--help"], { stdout: "pipe", stderr: "pipe" });
+  const [help, trouble] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  expect(trouble).toBe("");
+  expect(help).toContain(`helm ${verb}`);
+  for (const chart of words.filter((word) => /^(\.\/)?charts\//.test(word))) checkFile(chart);
+}
+
+function checkDocker(command: Command): void {
+  const [, verb = ""] = command.words;
+  expect(["build", "push"]).toContain(verb);
+  if (verb === "build") for (const file of [...valuesOf(command, "-f"), command.words.at(-1) ?? ""]) checkFile(file);
+}
+
+function checkFile(path: string): void {
+  expect(`${path}: ${existsSync(join(root, path)) ? "is there" : "is missing"}`).toBe(`${path}: is there`);
+}

@@ -1,0 +1,61 @@
+/** Every manifest that readers are shown is taken by the API server, to the letter, and understood by the operator. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { describeProblems, normaliseStack } from "@pko/api";
+import type { ApiServer } from "@pko/testkit";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { root } from "../../docs/pages.ts";
+import { apiServerWithApi, patience } from "../api/install.ts";
+import { exampleManifests, pageManifests, type Manifest } from "./manifests.ts";
+
+setDefaultTimeout(patience);
+
+let server: ApiServer;
+const manifests = [...exampleManifests, ...pageManifests];
+
+beforeAll(async () => {
+  server = await apiServerWithApi();
+  const names = new Set(
+    manifests.flatMap(({ objects }) => objects.flatMap(({ metadata }) => metadata.namespace ?? [])),
+  );
+  if (names.size === 0) return;
+  const items = [...names].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+  await server.kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items }) });
+}, patience);
+
+test("there are examples, and pages with manifests", () => {
+  expect(exampleManifests.length).toBeGreaterThan(20);
+  expect(pageManifests.length).toBeGreaterThan(20);
+});
+
+describe("kubectl apply --dry-run=server --validate=strict accepts", () => {
+  for (const { where, objects } of manifests) {
+    test.concurrent(where, async () => {
+      const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
+      await server.kubectl(["apply", "--dry-run=server", "--validate=strict", "-f", "-"], { input });
+    });
+  }
+});
+
+describe("the operator understands", () => {
+  for (const manifest of manifests) {
+    for (const stack of stacksOf(manifest)) {
+      test(`Stack ${stack.metadata.name} of ${manifest.where}`, () => {
+        const outcome = normaliseStack(stack);
+        if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
+        // Pages may show what is deprecated; examples do it as one should.
+        if (exampleManifests.includes(manifest)) expect(describeProblems(outcome.advice)).toBe("");
+      });
+    }
+  }
+});
+
+describe("an example tells what it is", () => {
+  for (const folder of new Set(exampleManifests.map(({ where }) => where.split("/").slice(0, 2).join("/")))) {
+    test(folder, () => expect(existsSync(join(root, folder, "README.md"))).toBe(true));
+  }
+});
+
+const stacksOf = ({ objects }: Manifest): Manifest["objects"] => objects.filter(({ kind }) => kind === "Stack");
