@@ -26,12 +26,16 @@ export interface Operator {
 
 let image: Promise<string> | undefined;
 
+/** The name of the operator's image, built and published once for all test files of a run. */
+export function publishedImage(): Promise<string> {
+  image ??= publishOperatorImage();
+  return image;
+}
+
 /** Serves the given namespaces only, so that what else the cluster holds stays untouched. */
 export async function startOperator(namespaces: readonly string[], ...flags: string[]): Promise<Operator> {
   await installApi();
-  // Built once for all test files of a run.
-  image ??= publishOperatorImage();
-  const agentImage = await image;
+  const agentImage = await publishedImage();
   const logFile = join(folder, `operator-${crypto.randomUUID()}.log`);
   const start = (): ChildProcess =>
     spawnChild({
@@ -61,7 +65,7 @@ export async function startOperator(namespaces: readonly string[], ...flags: str
   };
 }
 
-async function installApi(): Promise<void> {
+export async function installApi(): Promise<void> {
   const crds = join(root, "deploy/crds");
   await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
   for (const file of readdirSync(crds)) {

@@ -6,6 +6,15 @@ import { kindDefinitions } from "./crd/all.ts";
 import { crdOf } from "./crd/definition.ts";
 import { referencePage } from "./docs/reference.ts";
 import { argoCdSettings } from "./install/argo-cd.ts";
+import {
+  chartFacts,
+  chartFolder,
+  chartMetadata,
+  chartReadme,
+  valuesSchema,
+  valuesYaml,
+} from "./install/chart-files.ts";
+import { dashboard } from "./install/dashboard.ts";
 import { quickstartObjects } from "./install/quickstart.ts";
 
 const note = "Generated from packages/api by `bun packages/api/generate.ts`; do not edit.";
@@ -16,7 +25,14 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     const { group, plural, kind } = definition;
     files.set(`deploy/crds/${group}_${plural}.yaml`, yamlFile([crdOf(definition)]));
     files.set(`docs/api/${kind.toLowerCase()}.md`, await markdownFile(referencePage(definition)));
+    files.set(`${chartFolder}/crds/${group}_${plural}.yaml`, yamlFile([crdOf(definition)]));
   }
+  files.set(`${chartFolder}/Chart.yaml`, yamlFile([chartMetadata]));
+  files.set(`${chartFolder}/facts.yaml`, yamlFile([chartFacts]));
+  files.set(`${chartFolder}/values.yaml`, `# ${note}\n${valuesYaml()}`);
+  files.set(`${chartFolder}/values.schema.json`, await jsonFile(valuesSchema()));
+  files.set(`${chartFolder}/dashboard.json`, await jsonFile(dashboard()));
+  files.set(`${chartFolder}/README.md`, await markdownFile(chartReadme()));
   files.set("deploy/quickstart/install.yaml", yamlFile(quickstartObjects()));
   files.set("deploy/argocd/argocd-cm.yaml", yamlFile([await argoCdSettings()]));
   return files;
@@ -40,6 +56,10 @@ function yamlDocument(object: object): string {
 function fitsOneLine(items: readonly unknown[]): boolean {
   const texts = items.map((item) => (isScalar(item) ? String(item.value) : undefined));
   return texts.every((text) => text !== undefined && /^[\w ./:;,'-]*$/.test(text)) && texts.join("").length <= 160;
+}
+
+async function jsonFile(value: object): Promise<string> {
+  return await format(JSON.stringify(value), { parser: "json", printWidth: 120 });
 }
 
 async function markdownFile(page: string): Promise<string> {

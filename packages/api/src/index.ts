@@ -5,6 +5,7 @@ export * from "./crd/definition.ts";
 export * from "./events.ts";
 export * from "./field-managers.ts";
 export * from "./finalizers.ts";
+export * from "./install/chart-files.ts";
 export * from "./install/operator-objects.ts";
 export * from "./install/quickstart.ts";
 export * from "./install/rbac.ts";

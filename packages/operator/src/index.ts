@@ -1,6 +1,6 @@
 export * from "./kinds.ts";
 export * from "./agents/agents.ts";
-export { authority, authoritySecretName, type AuthorityOptions } from "./agents/authority.ts";
+export { authority, type AuthorityOptions } from "./agents/authority.ts";
 export { upgradeDefinitions } from "./crds/upgrade.ts";
 export { preparations, type PreparationsOptions } from "./agents/preparations.ts";
 export { runs, type RunsOptions } from "./agents/runs.ts";

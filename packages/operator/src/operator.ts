@@ -1,5 +1,5 @@
 /** The operator put together: one client, the stores that all share, the agents, and a controller for each kind. */
-import { autoComponentLabel } from "@pko/api";
+import { autoComponentLabel, leaseName } from "@pko/api";
 import {
   builtin,
   connect,
@@ -12,14 +12,21 @@ import {
   reflector,
   refKey,
   soleLeader,
+  systemClock,
+  tokenAccess,
   uniqueIdentity,
+  type Client,
+  type ConnectOptions,
   type Credentials,
   type Elector,
   type Logger,
   type Manager,
+  type Protection,
+  type Registry,
   type ReflectorOptions,
   type KubeObject,
 } from "@pko/kube";
+import { selfSignedCertificate } from "@pko/rpc/pki";
 
 import { authority } from "./agents/authority.ts";
 import { preparations } from "./agents/preparations.ts";
@@ -36,8 +43,6 @@ import { updateIndexers } from "./update/observe.ts";
 import { podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
-/** The Go operator's own: while one of both leads, the other waits. */
-const leaseName = "operator.pulumi.com";
 const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
 
 export interface Surroundings {
@@ -48,10 +53,11 @@ export interface Surroundings {
 
 export async function operator({ options, credentials, log }: Surroundings): Promise<Manager> {
   const metrics = metricsRegistry();
-  const reading = connect(credentials);
+  const connection = connectionOf(options);
+  const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeDefinitions({ client: reading, log });
-  const elector = electorOf(options, { credentials, log });
-  const client = connectFenced({ credentials, leadership: elector });
+  const elector = electorOf(options, { credentials, log, metrics });
+  const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component, instance: options.podName, log, metrics });
 
   const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
@@ -101,7 +107,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     controllers: [stackControl, workspaceControl, updateControl, programControl],
     elector,
     probes: options.probes,
-    metricsEndpoint: options.metrics,
+    metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await protectionOf(reading))) },
     // What the agents do goes on: whoever leads next takes it up.
     flush: async () => {
       await Promise.all([events.flush(), preparing.stop(), running.stop()]);
@@ -111,21 +117,38 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   });
 }
 
-function electorOf(options: Options, { credentials, log }: Pick<Surroundings, "credentials" | "log">): Elector {
+function electorOf(
+  options: Options,
+  { credentials, log, metrics }: Pick<Surroundings, "credentials" | "log"> & { readonly metrics: Registry },
+): Elector {
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
-    client: connect(credentials),
+    client: connect(credentials, connectionOf(options)),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),
     log,
+    metrics,
     ...options.leaderElection,
   });
+}
+
+/** A third for each attempt: one that hangs leaves time for another. */
+function connectionOf({ kubeApiTimeoutMs }: Options): ConnectOptions {
+  return { userAgent: component, timeoutMs: kubeApiTimeoutMs, attemptTimeoutMs: Math.ceil(kubeApiTimeoutMs / 3) };
+}
+
+async function protectionOf(client: Client): Promise<Protection> {
+  return {
+    tls: await selfSignedCertificate(component, new Date(systemClock.now())),
+    ...tokenAccess({ client, path: "/metrics" }),
+  };
 }
 
 function workspaceSettings(options: Options) {
   return {
     agentImage: options.agentImage,
+    ...(options.agentImagePullPolicy && { agentImagePullPolicy: options.agentImagePullPolicy }),
     idleTimeoutMs: options.idleTimeoutSeconds * 1000,
     maxUnpackedBytes: options.maxUnpackedBytes,
     agentFlags: [

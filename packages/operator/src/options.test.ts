@@ -24,6 +24,26 @@ describe("settings", () => {
     expect(options.leaderElection).toEqual({ leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 });
   });
 
+  test("take durations, limits and policies as the chart's values write them", () => {
+    const env = {
+      OPERATOR_LEADER_ELECT: "true",
+      OPERATOR_LEASE_DURATION: "1m",
+      OPERATOR_RENEW_DEADLINE: "45s",
+      OPERATOR_RETRY_PERIOD: "10s",
+      OPERATOR_KUBE_API_TIMEOUT: "1.5s",
+      OPERATOR_FLUX_MAX_UNPACKED_BYTES: "-1",
+      OPERATOR_AGENT_IMAGE_PULL_POLICY: "Always",
+      OPERATOR_METRICS_SECURE: "true",
+    };
+    expect(parseOptions(image, env)).toMatchObject({
+      leaderElection: { leaseDurationMs: 60_000, renewDeadlineMs: 45_000, retryPeriodMs: 10_000 },
+      kubeApiTimeoutMs: 1500,
+      maxUnpackedBytes: Number.MAX_SAFE_INTEGER,
+      agentImagePullPolicy: "Always",
+      metricsSecure: true,
+    });
+  });
+
   test("of the command line win over the environment", () => {
     expect(parseOptions(["--agent-image=b"], { OPERATOR_AGENT_IMAGE: "a" }).agentImage).toBe("b");
   });

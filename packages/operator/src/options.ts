@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
 
+import { parseDuration } from "@pko/api";
 import { parseLogFormat, parseLogLevel, type Listen, type LogFormat, type LogLevel } from "@pko/kube";
 
 export interface Options {
@@ -14,6 +15,7 @@ export interface Options {
   readonly podName: string;
   /** The image with the agent's executable. */
   readonly agentImage: string;
+  readonly agentImagePullPolicy?: PullPolicy;
   /** How long a workspace stays up after its last work; for ever when 0. */
   readonly idleTimeoutSeconds: number;
   /** Whether it brings the definitions of its kinds up to date when it starts. */
@@ -21,6 +23,10 @@ export interface Options {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly probes: Listen;
   readonly metrics: Listen;
+  /** Metrics by HTTPS, for callers whose token the cluster lets `get` the path `/metrics`. */
+  readonly metricsSecure: boolean;
+  /** How long a question to the API server may take, with all its attempts. */
+  readonly kubeApiTimeoutMs: number;
   readonly leaderElection?: {
     readonly leaseDurationMs: number;
     readonly renewDeadlineMs: number;
@@ -33,22 +39,28 @@ export interface Options {
   readonly allowedAddresses: readonly string[];
 }
 
+const pullPolicies = ["Always", "IfNotPresent", "Never"] as const;
+type PullPolicy = (typeof pullPolicies)[number];
+
 const flags = {
   kubeconfig: { type: "string" },
   namespace: { type: "string", default: "pulumi-kubernetes-operator" },
   "watch-namespaces": { type: "string", default: "" },
   "pod-name": { type: "string" },
   "agent-image": { type: "string" },
+  "agent-image-pull-policy": { type: "string" },
   "idle-timeout-seconds": { type: "string", default: "600" },
   "upgrade-crds": { type: "boolean", default: false },
   "log-level": { type: "string", default: "info" },
   "log-format": { type: "string", default: "json" },
   "probe-address": { type: "string", default: "0.0.0.0:8081" },
   "metrics-address": { type: "string", default: "0.0.0.0:8383" },
+  "metrics-secure": { type: "boolean", default: false },
+  "kube-api-timeout": { type: "string", default: "30s" },
   "leader-elect": { type: "boolean", default: false },
-  "lease-duration-seconds": { type: "string", default: "15" },
-  "renew-deadline-seconds": { type: "string", default: "10" },
-  "retry-period-seconds": { type: "string", default: "2" },
+  "lease-duration": { type: "string", default: "15s" },
+  "renew-deadline": { type: "string", default: "10s" },
+  "retry-period": { type: "string", default: "2s" },
   "flux-max-unpacked-bytes": { type: "string", default: "104857600" },
   "allow-http": { type: "boolean", default: false },
   "allow-addresses": { type: "string", default: "" },
@@ -70,12 +82,18 @@ export class OptionsError extends Error {
 export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
   const values = readValues(args, env);
   const kubeconfig = values.text("kubeconfig");
+  const pullPolicy = values.optional(
+    "agent-image-pull-policy",
+    parsePullPolicy,
+    `is none of ${pullPolicies.join(", ")}`,
+  );
   return {
     ...(kubeconfig !== undefined && { kubeconfig }),
     namespace: values.required("namespace"),
     watchNamespaces: values.list("watch-namespaces"),
     podName: values.text("pod-name") ?? hostname(),
     agentImage: values.required("agent-image"),
+    ...(pullPolicy && { agentImagePullPolicy: pullPolicy }),
     idleTimeoutSeconds: values.number("idle-timeout-seconds"),
     upgradeCrds: values.flag("upgrade-crds"),
     log: {
@@ -84,14 +102,20 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     },
     probes: values.parsed("probe-address", parseListen, "is not HOST:PORT"),
     metrics: values.parsed("metrics-address", parseListen, "is not HOST:PORT"),
+    metricsSecure: values.flag("metrics-secure"),
+    kubeApiTimeoutMs: values.duration("kube-api-timeout"),
     ...(values.flag("leader-elect") && {
       leaderElection: {
-        leaseDurationMs: values.number("lease-duration-seconds") * 1000,
-        renewDeadlineMs: values.number("renew-deadline-seconds") * 1000,
-        retryPeriodMs: values.number("retry-period-seconds") * 1000,
+        leaseDurationMs: values.duration("lease-duration"),
+        renewDeadlineMs: values.duration("renew-deadline"),
+        retryPeriodMs: values.duration("retry-period"),
       },
     }),
-    maxUnpackedBytes: values.number("flux-max-unpacked-bytes"),
+    maxUnpackedBytes: values.parsed(
+      "flux-max-unpacked-bytes",
+      parseLimit,
+      "is not a number of bytes, or -1 for no limit",
+    ),
     allowHttp: values.flag("allow-http"),
     allowedAddresses: values.list("allow-addresses"),
   };
@@ -123,6 +147,9 @@ function readValues(args: readonly string[], env: NodeJS.ProcessEnv) {
     parsed,
     flag: (name: Flag): boolean => [true, "true"].includes(given(name) ?? false),
     list: (name: Flag): string[] => (text(name) ?? "").split(",").filter((item) => item !== ""),
+    optional: <T>(name: Flag, parse: (text: string) => T | undefined, problem: string): T | undefined =>
+      text(name) === undefined ? undefined : parsed(name, parse, problem),
+    duration: (name: Flag): number => parsed(name, parsePositiveDuration, "is not a duration such as 15s"),
     number: (name: Flag): number => parsed(name, parseNumber, "is not a whole number of 0 or more"),
   };
 }
@@ -133,6 +160,19 @@ function variableOf(flag: Flag): string {
 
 function parseNumber(text: string): number | undefined {
   return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function parseLimit(text: string): number | undefined {
+  return text === "-1" ? Number.MAX_SAFE_INTEGER : parseNumber(text);
+}
+
+function parsePositiveDuration(text: string): number | undefined {
+  const milliseconds = parseDuration(text);
+  return milliseconds !== undefined && milliseconds > 0 ? milliseconds : undefined;
+}
+
+function parsePullPolicy(text: string): PullPolicy | undefined {
+  return pullPolicies.find((policy) => policy === text);
 }
 
 function parseListen(text: string): Listen | undefined {

@@ -126,6 +126,28 @@ async function createAuthority(now: Date): Promise<KeyPair> {
   return { cert: certificate.toString("pem"), key: await privatePem(keys.privateKey) };
 }
 
+/**
+ * For an endpoint whose callers cannot know our authorities, such as scrapers of metrics: it keeps listeners on the wire out,
+ * no more. It outlives any process, in whose memory alone it is.
+ */
+export async function selfSignedCertificate(name: string, now: Date): Promise<KeyPair> {
+  const keys = await generateKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serial(),
+    name: [{ CN: [name] }],
+    notBefore: new Date(now.getTime() - skewMs),
+    notAfter: new Date(now.getTime() + 10 * authorityLifetimeMs),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(false),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]),
+    ],
+  });
+  return { cert: certificate.toString("pem"), key: await privatePem(keys.privateKey) };
+}
+
 interface Subject {
   readonly name: string;
   readonly usage: "serverAuth" | "clientAuth";

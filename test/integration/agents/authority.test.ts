@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { builtin, manualClock, systemClock, type Client, type Clock } from "@pko/kube";
-import { authority, authoritySecretName } from "@pko/operator";
+import { authoritySecretName } from "@pko/api";
+import { authority } from "@pko/operator";
 import { splitBundle } from "@pko/rpc";
 import { testNamespace, type TestNamespace } from "@pko/testkit";
 

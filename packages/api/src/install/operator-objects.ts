@@ -4,7 +4,18 @@
  */
 import { labelsOfWorkspace } from "../labels.ts";
 import { imageTag, operatorImage } from "../version.ts";
-import { crdRules, editRules, ownRules, servedRules, viewRules, type Rule } from "./rbac.ts";
+import {
+  authoritySecretName,
+  crdRules,
+  editRules,
+  metricsAuthRules,
+  metricsReaderRules,
+  ownRules,
+  servedRules,
+  viewRules,
+  type PathRule,
+  type Rule,
+} from "./rbac.ts";
 
 export const operatorNamespace = "pulumi-kubernetes-operator";
 export const agentPort = 50_051;
@@ -29,7 +40,11 @@ const namespace = {
 
 const serviceAccount = { apiVersion: "v1", kind: "ServiceAccount", metadata: inNamespace(name) };
 
-const clusterRole = (role: string, rules: readonly Rule[], more: Readonly<Record<string, string>> = {}) => ({
+const clusterRole = (
+  role: string,
+  rules: readonly (Rule | PathRule)[],
+  more: Readonly<Record<string, string>> = {},
+) => ({
   apiVersion: `${rbac}/v1`,
   kind: "ClusterRole",
   metadata: { name: `${operatorNamespace}-${role}`, labels: { ...labels, ...more } },
@@ -39,13 +54,13 @@ const clusterRole = (role: string, rules: readonly Rule[], more: Readonly<Record
 const aggregatedTo = (...roles: readonly string[]) =>
   Object.fromEntries(roles.map((role) => [`${rbac}/aggregate-to-${role}`, "true"]));
 
-const clusterRoleBinding = {
+const clusterRoleBinding = (name: string, role: string) => ({
   apiVersion: `${rbac}/v1`,
   kind: "ClusterRoleBinding",
-  metadata: { name: operatorNamespace, labels },
-  roleRef: { apiGroup: rbac, kind: "ClusterRole", name: `${operatorNamespace}-controller-manager` },
+  metadata: { name, labels },
+  roleRef: { apiGroup: rbac, kind: "ClusterRole", name: `${operatorNamespace}-${role}` },
   subjects,
-};
+});
 
 const ownRole = {
   apiVersion: `${rbac}/v1`,
@@ -60,6 +75,14 @@ const ownRoleBinding = {
   metadata: inNamespace("leader-election-rolebinding"),
   roleRef: { apiGroup: rbac, kind: "Role", name: "leader-election-role" },
   subjects,
+};
+
+/** Empty until the operator fills it; in here, so that it goes when the rest goes. */
+const authoritySecret = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: inNamespace(authoritySecretName),
+  type: "Opaque",
 };
 
 const service = {
@@ -79,11 +102,19 @@ const container = {
   name: "manager",
   image: operatorImage,
   imagePullPolicy: "IfNotPresent",
-  args: ["--leader-elect", "--upgrade-crds"],
+  args: ["--leader-elect", "--upgrade-crds", "--metrics-secure"],
   env: [
     fromField("OPERATOR_NAMESPACE", "metadata.namespace"),
     fromField("OPERATOR_POD_NAME", "metadata.name"),
     { name: "OPERATOR_AGENT_IMAGE", value: operatorImage },
+    { name: "OPERATOR_AGENT_IMAGE_PULL_POLICY", value: "IfNotPresent" },
+    { name: "OPERATOR_LOG_LEVEL", value: "info" },
+    { name: "OPERATOR_LOG_FORMAT", value: "console" },
+    { name: "OPERATOR_LEASE_DURATION", value: "15s" },
+    { name: "OPERATOR_RENEW_DEADLINE", value: "10s" },
+    { name: "OPERATOR_RETRY_PERIOD", value: "2s" },
+    { name: "OPERATOR_KUBE_API_TIMEOUT", value: "30s" },
+    { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: "600" },
   ],
   ports: [
     { name: "http-metrics", containerPort: metricsPort, protocol: "TCP" },
@@ -153,12 +184,18 @@ export const operatorNamespaceObject = namespace;
 
 export const operatorObjects: readonly object[] = [
   serviceAccount,
-  clusterRole("controller-manager", [...servedRules, ...crdRules]),
+  clusterRole("controller-manager", servedRules),
+  clusterRole("crds", crdRules),
+  clusterRole("metrics-auth", metricsAuthRules),
+  clusterRole("metrics-reader", metricsReaderRules),
   clusterRole("view", viewRules, aggregatedTo("admin", "edit", "view")),
   clusterRole("edit", editRules, aggregatedTo("admin", "edit")),
-  clusterRoleBinding,
+  clusterRoleBinding(operatorNamespace, "controller-manager"),
+  clusterRoleBinding(`${operatorNamespace}-crds`, "crds"),
+  clusterRoleBinding(`${operatorNamespace}-metrics-auth`, "metrics-auth"),
   ownRole,
   ownRoleBinding,
+  authoritySecret,
   service,
   agentsNetworkPolicy,
   deployment,

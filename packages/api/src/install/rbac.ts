@@ -12,6 +12,16 @@ export interface Rule {
   readonly verbs: readonly string[];
 }
 
+export interface PathRule {
+  readonly nonResourceURLs: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** The Go operator's own: while one of both leads, the other waits. */
+export const leaseName = "operator.pulumi.com";
+/** Where the operator keeps the authority that signs the agents' certificates. */
+export const authoritySecretName = "pulumi-kubernetes-operator-authority";
+
 const watch = ["list", "watch"] as const;
 const apply = ["create", "patch"] as const;
 
@@ -41,8 +51,15 @@ export const servedRules: readonly Rule[] = [
 
 /** In its own namespace: who leads, and the authority that signs the agents' certificates. */
 export const ownRules: readonly Rule[] = [
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", ...watch, ...apply] },
-  { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply] },
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    resourceNames: [leaseName],
+    verbs: ["get", ...watch, "patch"],
+  },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
+  { apiGroups: [""], resources: ["secrets"], resourceNames: [authoritySecretName], verbs: ["get", "patch"] },
 ];
 
 /** The definitions of its kinds, which a new version brings up to date. */
@@ -54,6 +71,15 @@ export const crdRules: readonly Rule[] = [
     verbs: ["get", "patch"],
   },
 ];
+
+/** Whose token it is that asks for metrics, and whether its user may. */
+export const metricsAuthRules: readonly Rule[] = [
+  { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+  { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
+];
+
+/** For whoever scrapes. */
+export const metricsReaderRules: readonly PathRule[] = [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }];
 
 /** For people: what the cluster's own roles `view` and `edit` come to allow. */
 export const viewRules: readonly Rule[] = [

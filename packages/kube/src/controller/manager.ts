@@ -7,7 +7,7 @@
 import { onAbort, whenAborted } from "../abort.ts";
 import { sleep, systemClock, type Clock } from "../clock.ts";
 import type { Controller } from "./controller.ts";
-import { serveHttp, type Answer, type HttpServer, type Listen } from "../telemetry/http-server.ts";
+import { serveHttp, type Answer, type HttpServer, type Listen, type Protection } from "../telemetry/http-server.ts";
 import { soleLeader, type Elector, type Term } from "../leader/leadership.ts";
 import { silentLogger, type Logger } from "../telemetry/log.ts";
 import { exposeProcess, metricsContentType, metricsRegistry, type Registry } from "../telemetry/metrics.ts";
@@ -31,7 +31,7 @@ export interface ManagerOptions {
   /** Where `/healthz` and `/readyz` are served; not at all when absent. */
   readonly probes?: Listen;
   /** Where `/metrics` is served; may be the same as `probes`. */
-  readonly metricsEndpoint?: Listen;
+  readonly metricsEndpoint?: Listen & Protection;
   /** The last writes of a term, such as events: called when its reconciles have ended. */
   readonly flush?: () => Promise<void>;
   /** How long a stop waits for reconciles before it aborts them. */
@@ -221,7 +221,7 @@ class ProcessManager implements Manager {
     const metricsRoutes = {
       "/metrics": (): Answer => ({ contentType: metricsContentType, body: this.#metrics.expose() }),
     };
-    if (probes && metrics && isSame(probes, metrics)) {
+    if (probes && metrics && !metrics.tls && !metrics.refuse && isSame(probes, metrics)) {
       const server = serveHttp({ ...probes, routes: { ...probeRoutes, ...metricsRoutes }, onError });
       this.#servers = { probes: server, metrics: server };
       return;

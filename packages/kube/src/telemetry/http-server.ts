@@ -12,7 +12,15 @@ export interface Listen {
   readonly hostname?: string;
 }
 
-export interface HttpServerOptions extends Listen {
+/** Who may ask, and how the answer travels. */
+export interface Protection {
+  /** In PEM; plain HTTP when absent. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** The refusal for a request that is not to be answered; anyone may ask when absent. */
+  readonly refuse?: (request: Request) => Promise<Answer | undefined>;
+}
+
+export interface HttpServerOptions extends Listen, Protection {
   /** By path. Answers at once: none of them waits for anything. */
   readonly routes: Readonly<Record<string, () => Answer>>;
   readonly onError: (error: unknown) => void;
@@ -30,11 +38,12 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
     port: options.port,
     ...(options.hostname !== undefined && { hostname: options.hostname }),
     maxRequestBodySize: 1024,
-    fetch(request) {
+    ...(options.tls && { tls: options.tls }),
+    async fetch(request) {
       const route = routes.get(new URL(request.url).pathname);
       if (!route) return text({ status: 404, body: "not found\n" });
       if (request.method !== "GET" && request.method !== "HEAD") return text({ status: 405, body: "GET only\n" });
-      return text(route());
+      return text((await options.refuse?.(request)) ?? route());
     },
     error(error) {
       options.onError(error);

@@ -4,6 +4,7 @@
  * Whichever replica comes first creates it, the others read it; a rotation names the version it was decided on, so that of
  * two replicas one wins and the other reads again. The operator's own certificate is only ever in memory.
  */
+import { authoritySecretName } from "@pko/api";
 import {
   builtin,
   isAlreadyExists,
@@ -29,8 +30,6 @@ import {
 import type { Secret } from "kubernetes-types/core/v1";
 
 import type { Authority } from "./agents.ts";
-
-export const authoritySecretName = "pulumi-kubernetes-operator-authority";
 
 export interface AuthorityOptions {
   readonly client: Client;
@@ -131,7 +130,7 @@ class SecretAuthority implements Authority {
     for (let race = 0; race < maxRaces; race++) {
       const secret = await this.#options.client.find(builtin.secrets, this.#ref);
       const stored = secret && parseAuthorities(secret);
-      if (secret && !stored) this.#log.warn("the authority's Secret cannot be read and is written anew");
+      if (secret?.data && !stored) this.#log.warn("the authority's Secret cannot be read and is written anew");
       // What is in memory is what the agents trust: a Secret that someone removed comes back the same.
       const known = stored ?? this.#loaded?.authorities ?? (await createAuthorities(this.#now()));
       const due = await rotateAuthorities(known, this.#now());

@@ -1,0 +1,64 @@
+{{/* Names and labels are those of the Go operator's chart: an upgrade from it changes objects in place. */}}
+
+{{- define "operator.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "operator.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) }}
+{{- default $full .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "operator.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "operator.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "operator.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "operator.serviceAccountName" -}}
+{{- $own := ternary (include "operator.fullname" .) "default" .Values.serviceAccount.create }}
+{{- default $own .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "operator.image" -}}
+{{- $repository := printf "%s/%s" .Values.image.registry .Values.image.repository }}
+{{- with .Values.image.digest -}}
+{{ $repository }}@{{ . }}
+{{- else -}}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
+{{/* The namespaces that are served, as YAML: an empty list for all of them. */}}
+{{- define "operator.namespaces" -}}
+{{- if .Values.watchNamespaces }}
+{{- .Values.watchNamespaces | uniq | toYaml }}
+{{- else if and .Values.rbac.createRole (not .Values.rbac.createClusterRole) }}
+{{- list .Release.Namespace | toYaml }}
+{{- else -}}
+[]
+{{- end }}
+{{- end }}
+
+{{/* What the code knows: rules, ports, the policy. */}}
+{{- define "operator.facts" -}}
+{{ .Files.Get "facts.yaml" }}
+{{- end }}
+
+{{- define "operator.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "operator.serviceAccountName" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{/* A whole number that was written as a number or as a text; nothing for an empty text. Helm reads large numbers as 1e+09. */}}
+{{- define "operator.wholeNumber" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else if not (kindIs "invalid" .) }}{{ int64 . }}{{ end }}
+{{- end }}

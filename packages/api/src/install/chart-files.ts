@@ -1,0 +1,111 @@
+/** The files of the chart that are made from TypeScript: what has to agree with the code, the quickstart or the schemas. */
+import { Document, isScalar, visit, type Pair } from "yaml";
+
+import { stackPolicy } from "../admission/stack-policy.ts";
+import { isRecord } from "../schema/record.ts";
+import { imageTag, operatorImage, version } from "../version.ts";
+import { ChartValues } from "./chart-values.ts";
+import { agentPort, metricsPort, probesPort } from "./operator-objects.ts";
+import { crdRules, editRules, metricsAuthRules, metricsReaderRules, ownRules, servedRules, viewRules } from "./rbac.ts";
+
+export const chartFolder = "charts/pulumi-kubernetes-operator";
+
+interface Field {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, Field>>;
+}
+
+const values = ChartValues as Field;
+
+export const chartMetadata = {
+  apiVersion: "v2",
+  name: "pulumi-kubernetes-operator",
+  description: "Runs Pulumi stacks by GitOps.",
+  type: "application",
+  version,
+  appVersion: imageTag,
+  kubeVersion: ">= 1.30.0-0",
+  home: "https://www.pulumi.com",
+  sources: ["https://github.com/pulumi/pulumi-kubernetes-operator"],
+  keywords: ["pulumi", "kubernetes", "operator", "gitops"],
+  annotations: {
+    "artifacthub.io/license": "Apache-2.0",
+    "artifacthub.io/operator": "true",
+    "artifacthub.io/images": `- name: pulumi-kubernetes-operator\n  image: ${operatorImage}\n  platforms: [linux/amd64, linux/arm64]\n`,
+  },
+};
+
+/** What the templates read: they hold no rule, port or policy of their own. */
+export const chartFacts = {
+  ports: { agent: agentPort, metrics: metricsPort, probes: probesPort },
+  rules: {
+    served: servedRules,
+    own: ownRules,
+    crds: crdRules,
+    view: viewRules,
+    edit: editRules,
+    metricsAuth: metricsAuthRules,
+    metricsReader: metricsReaderRules,
+  },
+  admissionPolicy: stackPolicy,
+};
+
+export const valuesSchema = (): object => ({
+  $schema: "http://json-schema.org/draft-07/schema#",
+  title: "Values of the chart pulumi-kubernetes-operator",
+  ...(JSON.parse(JSON.stringify(ChartValues)) as object),
+});
+
+/** The defaults, each below the sentence that explains it. */
+export function valuesYaml(): string {
+  const document = new Document(defaultsOf(values));
+  visit(document, {
+    Pair(_, pair, path) {
+      const keys = [...path.flatMap((step) => keyOf(step)), ...keyOf(pair)];
+      const field = fieldAt(keys);
+      if (field?.description && isScalar(pair.key)) pair.key.commentBefore = ` ${field.description}`;
+      if (keys.length === 1 && isScalar(pair.key)) pair.key.spaceBefore = true;
+    },
+  });
+  return document.toString({ lineWidth: 0 });
+}
+
+const keyOf = (step: unknown): string[] => {
+  const { key } = step as Partial<Pair>;
+  return isScalar(key) ? [String(key.value)] : [];
+};
+
+function fieldAt(keys: readonly string[]): Field | undefined {
+  return keys.reduce<Field | undefined>((field, key) => field?.properties?.[key], values);
+}
+
+export function defaultsOf(field: Field): unknown {
+  if (field.default !== undefined) return field.default;
+  const fields = Object.entries(field.properties ?? {});
+  return Object.fromEntries(
+    fields.filter(([name]) => name !== "global").map(([name, child]) => [name, defaultsOf(child)]),
+  );
+}
+
+/** The chart's page. */
+export function chartReadme(): string {
+  return [
+    "# pulumi-kubernetes-operator",
+    "Runs Pulumi stacks by GitOps: Stacks, Programs, Workspaces and Updates as Kubernetes objects.",
+    "```sh\nhelm install --create-namespace -n pulumi-kubernetes-operator pulumi-kubernetes-operator \\\n  charts/pulumi-kubernetes-operator\n```",
+    "The four definitions are in `crds/`: Helm installs them first, and never changes or deletes them. The operator upgrades them when it starts (`crds.upgrade`). After `helm uninstall` the definitions and your objects are still there; everything else is gone.",
+    "| value | default | meaning |\n| --- | --- | --- |\n" + [...rows("", values)].join("\n"),
+  ].join("\n\n");
+}
+
+function* rows(prefix: string, field: Field): Iterable<string> {
+  for (const [name, child] of Object.entries(field.properties ?? {})) {
+    if (child.default === undefined && isRecord(child.properties) && Object.keys(child.properties).length > 0) {
+      yield* rows(`${prefix}${name}.`, child);
+    } else if (child.default !== undefined) {
+      yield `| \`${prefix}${name}\` | \`${JSON.stringify(child.default)}\` | ${child.description ?? ""} |`;
+    }
+  }
+}

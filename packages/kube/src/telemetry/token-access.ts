@@ -1,0 +1,89 @@
+/**
+ * Who may ask an endpoint, decided by the cluster: the caller shows a bearer token, and the API server says whose it is and
+ * whether that user may `get` the path. Scrapers have such a token, and usually the right to `/metrics`, already.
+ */
+import { createHash } from "node:crypto";
+
+import type { Client } from "../client/client.ts";
+import { systemClock, type Clock } from "../clock.ts";
+import { resource, type KubeObject } from "../resource.ts";
+import type { Answer, Protection } from "./http-server.ts";
+
+interface TokenReview extends KubeObject {
+  readonly spec: { readonly token: string };
+  readonly status?: { readonly authenticated?: boolean; readonly user?: User };
+}
+
+interface User {
+  readonly username?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+interface SubjectAccessReview extends KubeObject {
+  readonly spec: object;
+  readonly status?: { readonly allowed?: boolean };
+}
+
+const tokenReviews = resource<TokenReview>({
+  apiVersion: "authentication.k8s.io/v1",
+  kind: "TokenReview",
+  plural: "tokenreviews",
+  namespaced: false,
+});
+
+const accessReviews = resource<SubjectAccessReview>({
+  apiVersion: "authorization.k8s.io/v1",
+  kind: "SubjectAccessReview",
+  plural: "subjectaccessreviews",
+  namespaced: false,
+});
+
+export interface TokenAccessOptions {
+  readonly client: Client;
+  readonly path: string;
+  readonly clock?: Clock;
+}
+
+/** A scraper comes every few seconds: what was decided holds for as long. */
+const rememberedMs = 60_000;
+const mostRemembered = 100;
+
+const unauthenticated: Answer = { status: 401, body: "a bearer token that the cluster knows is needed\n" };
+const forbidden: Answer = { status: 403, body: "the token's user may not get this path\n" };
+
+export function tokenAccess({
+  client,
+  path,
+  clock = systemClock,
+}: TokenAccessOptions): Required<Pick<Protection, "refuse">> {
+  const decided = new Map<string, { readonly refusal: Answer | undefined; readonly untilMs: number }>();
+  return {
+    async refuse(request) {
+      const [, token] = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
+      if (token === undefined) return unauthenticated;
+      const key = createHash("sha256").update(token).digest("hex");
+      const known = decided.get(key);
+      if (known && clock.now() < known.untilMs) return known.refusal;
+      const refusal = await decide(client, token, path);
+      if (decided.size >= mostRemembered) decided.clear();
+      decided.set(key, { refusal, untilMs: clock.now() + rememberedMs });
+      return refusal;
+    },
+  };
+}
+
+async function decide(client: Client, token: string, path: string): Promise<Answer | undefined> {
+  const { apiVersion, kind } = tokenReviews;
+  const { status } = await client.create(tokenReviews, { apiVersion, kind, metadata: {}, spec: { token } });
+  if (!status?.authenticated) return unauthenticated;
+  const { username, uid, groups, extra } = status.user ?? {};
+  const review = await client.create(accessReviews, {
+    apiVersion: accessReviews.apiVersion,
+    kind: accessReviews.kind,
+    metadata: {},
+    spec: { user: username, uid, groups, extra, nonResourceAttributes: { path, verb: "get" } },
+  });
+  return review.status?.allowed ? undefined : forbidden;
+}

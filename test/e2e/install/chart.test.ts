@@ -1,0 +1,234 @@
+/** The chart's life on a cluster: install, a Stack under it, upgrade to two replicas, loss of the leader, roll back, uninstall. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { clusterKubeconfig } from "@pko/cluster";
+import { builtin, connect, kubeconfigCredentials, resource, type KubeObject } from "@pko/kube";
+import { waitFor } from "@pko/testkit";
+
+import {
+  apply,
+  getStack,
+  installApi,
+  isReady,
+  kubectl,
+  newNamespace,
+  onFileBackend,
+  publishedImage,
+  removeNamespace,
+  stackUntil,
+  updatesOf,
+  type Place,
+} from "../harness.ts";
+import { chart, helm } from "./helm.ts";
+
+const slow = 180_000;
+const release = "pulumi-kubernetes-operator";
+
+const leases = resource<KubeObject & { readonly spec?: { readonly holderIdentity?: string } }>({
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  plural: "leases",
+  namespaced: true,
+});
+
+let place: Place;
+/** Where the chart is installed. */
+let home: string;
+let values: string[];
+
+describe("the chart on a cluster", () => {
+  beforeAll(async () => {
+    await installApi();
+    const client = connect(await kubeconfigCredentials(clusterKubeconfig()));
+    place = { client, namespace: await newNamespace("chart-stacks") };
+    home = `chart-${crypto.randomUUID().slice(0, 8)}`;
+    const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
+    // Others may share the cluster: only the tests' own namespace is served, and no definition is changed.
+    const settings = {
+      "image.repository": repository,
+      "image.tag": tag,
+      watchNamespaces: `{${place.namespace}}`,
+      "crds.upgrade": "false",
+      fullnameOverride: home,
+      "controller.logFormat": "json",
+    };
+    values = Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`);
+    const restricted = "pod-security.kubernetes.io/enforce=restricted";
+    await kubectl(["label", "namespace", place.namespace, restricted]);
+  }, slow);
+
+  afterAll(async () => {
+    await helm("uninstall", release, "-n", home, "--ignore-not-found", "--wait").catch(() => undefined);
+    await removeNamespace(home).catch(() => undefined);
+    await removeNamespace(place.namespace);
+  }, slow);
+
+  test(
+    "installs with the documents' command, and tells what to do next",
+    async () => {
+      const notes = await helm("install", "--create-namespace", "-n", home, release, chart, ...values, "--wait");
+      expect(notes).toContain(`It serves ${place.namespace} and no other namespace.`);
+      expect(notes).toContain("kubectl create secret generic pulumi-api-secret");
+      // Its pods would be let into a namespace with the strictest profile.
+      const restricted = "pod-security.kubernetes.io/enforce=restricted";
+      expect(await kubectl(["label", "namespace", home, restricted])).not.toContain("Warning");
+    },
+    slow,
+  );
+
+  test(
+    "runs a Stack in a restricted namespace, and once more when it is annotated as the documents say",
+    async () => {
+      await apply(program(), stack());
+      await stackUntil(place, "web", isReady);
+      const request = `pulumi.com/reconciliation-request=${new Date().toString()}`;
+      await kubectl(["annotate", "stack", "web", request, "--overwrite", "-n", place.namespace]);
+      await waitFor(async () => (await updatesOf(place, "web")).length === 2, {
+        timeoutMs: slow / 2,
+        what: "a second Update",
+      });
+      await stackUntil(place, "web", isReady);
+      expect(await refusals()).toEqual([]);
+    },
+    slow,
+  );
+
+  test(
+    "serves metrics to whom the cluster lets read them, and those that alerts and dashboard ask for",
+    async () => {
+      const scrape = await scraper();
+      expect((await scrape()).status).toBe(401);
+      const token = await tokenOf("scraper");
+      expect((await scrape(token)).status).toBe(403);
+      const role = `--clusterrole=${home}-metrics-reader`;
+      await kubectl(["create", "clusterrolebinding", home, role, `--serviceaccount=${home}:scraper`]);
+      try {
+        // The refusal is remembered for the token: another one is asked about anew.
+        const answer = await scrape(await tokenOf("scraper"));
+        expect(answer.status).toBe(200);
+        const exposed = new Set((await answer.text()).match(/^# TYPE \S+/gm)?.map((line) => line.slice(7)));
+        expect(metricsAskedFor().filter((name) => !exposed.has(name))).toEqual([]);
+      } finally {
+        await kubectl(["delete", "clusterrolebinding", home]);
+      }
+    },
+    slow,
+  );
+
+  test(
+    "upgrades to two replicas without running anything again; when the leader's pod dies, the other goes on",
+    async () => {
+      const before = (await updatesOf(place, "web")).length;
+      await helm("upgrade", "-n", home, release, chart, ...values, "--set=replicaCount=2", "--wait");
+      expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toContain(home);
+      const leader = await holder();
+      await kubectl(["delete", "pod", leader, "-n", home, "--grace-period=0", "--force"]);
+      await waitFor(async () => (await holder()) !== leader, { timeoutMs: slow / 2, what: "another leader" });
+      expect((await updatesOf(place, "web")).length).toBe(before);
+      await kubectl(["annotate", "stack", "web", "pulumi.com/reconciliation-request=again", "--overwrite", ...there()]);
+      await waitFor(async () => (await updatesOf(place, "web")).length === before + 1, {
+        timeoutMs: slow / 2,
+        what: "an Update of the new leader",
+      });
+      await stackUntil(place, "web", isReady);
+    },
+    slow,
+  );
+
+  test(
+    "rolls back",
+    async () => {
+      await helm("rollback", release, "1", "-n", home, "--wait");
+      const deployment = ["get", "deployment", `${home}-controller-manager`, "-n", home];
+      expect(await kubectl([...deployment, "-o", "jsonpath={.spec.replicas}"])).toBe("1");
+      expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toBe("");
+      expect(isReady(await getStack(place, "web"))).toBe(true);
+    },
+    slow,
+  );
+
+  test(
+    "destroys the Stack that is deleted, and is gone after uninstalling: the definitions alone stay",
+    async () => {
+      await kubectl(["delete", "stack", "web", "--timeout=120s", ...there()]);
+      await helm("uninstall", release, "-n", home, "--wait");
+      await waitFor(async () => (await leftovers()).length === 0, { timeoutMs: slow / 2, what: "nothing to be left" });
+      expect(await kubectl(["get", "crd", "-o", "name"])).toContain("stacks.pulumi.com");
+    },
+    slow,
+  );
+});
+
+const there = (): string[] => ["-n", place.namespace];
+
+const program = (): object => ({
+  apiVersion: "pulumi.com/v1",
+  kind: "Program",
+  metadata: { name: "web", namespace: place.namespace },
+  program: { resources: { kept: { type: "pulumi:index:Stash", properties: { input: "kept" } } } },
+});
+
+const stack = (): object => ({
+  apiVersion: "pulumi.com/v1",
+  kind: "Stack",
+  metadata: { name: "web", namespace: place.namespace },
+  spec: { ...onFileBackend, stack: "web", programRef: { name: "web" }, destroyOnFinalize: true },
+});
+
+async function pods(): Promise<
+  readonly { readonly metadata: { name?: string }; readonly status?: { podIP?: string } }[]
+> {
+  const labelSelector = `app.kubernetes.io/instance=${release}`;
+  return (await place.client.list(builtin.pods, { namespace: home, labelSelector })).items;
+}
+
+/** The pod that leads. */
+async function holder(): Promise<string> {
+  const lease = await place.client.get(leases, { namespace: home, name: "operator.pulumi.com" });
+  return lease.spec?.holderIdentity?.split("_")[0] ?? "";
+}
+
+async function refusals(): Promise<string[]> {
+  const log = await kubectl(["logs", `deployment/${home}-controller-manager`, "-n", home]);
+  return log.split("\n").filter((line) => /forbidden/i.test(line));
+}
+
+async function scraper(): Promise<(token?: string) => Promise<Response>> {
+  await kubectl(["create", "serviceaccount", "scraper", "-n", home]);
+  const [pod] = await pods();
+  const url = `https://${pod?.status?.podIP}:8383/metrics`;
+  return (token) =>
+    fetch(url, {
+      tls: { rejectUnauthorized: false },
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    });
+}
+
+async function tokenOf(account: string): Promise<string> {
+  return (await kubectl(["create", "token", account, "-n", home])).trim();
+}
+
+/** The names of metrics in the chart's alerts and dashboard, without the endings of histograms. */
+function metricsAskedFor(): string[] {
+  const rule = readFileSync(join(chart, "templates/prometheus-rule.yaml"), "utf8");
+  const board = readFileSync(join(chart, "dashboard.json"), "utf8");
+  const names = (rule + board).match(/\b[a-z]+(_[a-z]+)+(?=\{)/g) ?? [];
+  return [...new Set(names.map((name) => name.replace(/_(bucket|count|sum)$/, "")))];
+}
+
+/** Whatever the release has made and is still there, in its namespace or beside. */
+async function leftovers(): Promise<string[]> {
+  const kinds = "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding";
+  const inside =
+    "deployment,replicaset,pod,service,secret,lease,role,rolebinding,serviceaccount,networkpolicy,configmap";
+  const ofOthers = new Set(["configmap/kube-root-ca.crt", "serviceaccount/default", "serviceaccount/scraper"]);
+  const names = async (...args: readonly string[]): Promise<string[]> =>
+    (await kubectl(["get", ...args, "-o", "name"])).split("\n").filter((line) => line !== "" && !ofOthers.has(line));
+  return [
+    ...(await names(kinds)).filter((line) => line.includes(home)),
+    ...(await names(inside, "-n", home)),
+    ...(await names("role,rolebinding", ...there())),
+  ];
+}

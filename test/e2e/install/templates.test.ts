@@ -1,0 +1,148 @@
+/** What the chart makes of values: whole files for a handful of them, and the quickstart's operator for the defaults. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { quickstartObjects } from "@pko/api";
+import { parse } from "yaml";
+
+import { chart, helm, manifestsIn, type Manifest } from "./helm.ts";
+
+const name = "pulumi-kubernetes-operator";
+const folder = mkdtempSync(join(tmpdir(), "pko-values-"));
+
+async function render(values: object): Promise<string> {
+  const file = join(folder, `${crypto.randomUUID()}.yaml`);
+  await Bun.write(file, JSON.stringify(values));
+  const surroundings = ["--kube-version=1.34.0", "--api-versions=monitoring.coreos.com/v1"];
+  return await helm("template", name, chart, `--namespace=${name}`, ...surroundings, `--values=${file}`);
+}
+
+describe("the chart renders", () => {
+  const cases: Readonly<Record<string, object>> = {
+    defaults: {},
+    namespaced: {
+      watchNamespaces: ["team-a", "team-b"],
+      crds: { upgrade: false },
+      admissionPolicy: { enabled: false },
+      networkPolicy: { enabled: true },
+      controller: { metricsSecure: false },
+    },
+    "own-namespace": { rbac: { createClusterRole: false, createRole: true, createClusterAggregationRoles: false } },
+    observed: {
+      replicaCount: 2,
+      image: { digest: `sha256:${"0123456789abcdef".repeat(4)}`, pullPolicy: "Always" },
+      priorityClassName: "system-cluster-critical",
+      networkPolicy: {
+        enabled: true,
+        metricsFrom: [{ namespaceSelector: { matchLabels: { name: "monitoring" } } }],
+        workspaceNamespaces: ["default"],
+      },
+      serviceMonitor: { enabled: true, interval: "30s", labels: { release: "prometheus" } },
+      prometheusRule: { enabled: true, labels: { release: "prometheus" } },
+      oidc: { organization: "acme", tokenType: "team" },
+    },
+  };
+  for (const [what, values] of Object.entries(cases)) {
+    test(what, async () => {
+      const text = await render(values);
+      const file = Bun.file(join(import.meta.dir, "testdata", `${what}.yaml`));
+      if (process.env["UPDATE_GOLDEN"]) await Bun.write(file, text);
+      expect(text).toBe(await file.text());
+    });
+  }
+
+  test("every value that the Go operator's chart has", async () => {
+    const values = parse(await Bun.file(join(import.meta.dir, "testdata/reference-values.yaml")).text()) as object;
+    const deployment = find(manifestsIn(await render(values)), "Deployment");
+    expect(deployment.metadata.name).toBe("ours-controller-manager");
+    const text = JSON.stringify(deployment);
+    for (const told of Object.values(traces)) expect(text).toContain(told);
+  });
+
+  test("a dashboard that is JSON", async () => {
+    const objects = manifestsIn(await render({ grafanaDashboard: { enabled: true } }));
+    const { data } = find(objects, "ConfigMap") as unknown as { data: Record<string, string> };
+    expect(JSON.parse(data[`${name}.json`] ?? "")).toMatchObject({ uid: name });
+  });
+});
+
+/** What each value of testdata/reference-values.yaml leaves in the Deployment. */
+const traces = {
+  deploymentStrategy: '"type":"Recreate"',
+  replicaCount: '"replicas":3',
+  terminationGracePeriodSeconds: '"terminationGracePeriodSeconds":300',
+  image: '"image":"registry.example.com/team/operator:v9"',
+  pullPolicy: '"imagePullPolicy":"Always"',
+  imagePullSecrets: '"imagePullSecrets":[{"name":"registry"}]',
+  logLevel: '{"name":"OPERATOR_LOG_LEVEL","value":"3"}',
+  logFormat: '{"name":"OPERATOR_LOG_FORMAT","value":"json"}',
+  metricsSecure: '"args":["--leader-elect","--upgrade-crds"]',
+  leaseDuration: '{"name":"OPERATOR_LEASE_DURATION","value":"60s"}',
+  renewDeadline: '{"name":"OPERATOR_RENEW_DEADLINE","value":"45s"}',
+  retryPeriod: '{"name":"OPERATOR_RETRY_PERIOD","value":"10s"}',
+  kubeAPI: '{"name":"OPERATOR_KUBE_API_TIMEOUT","value":"20s"}',
+  flux: '{"name":"OPERATOR_FLUX_MAX_UNPACKED_BYTES","value":"-1"}',
+  extraEnv: '{"name":"HTTPS_PROXY","value":"http://proxy"}',
+  serviceAccount: '"serviceAccountName":"given"',
+  podAnnotations: '"pod-annotation":"yes"',
+  deploymentAnnotations: '"deployment-annotation":"yes"',
+  podSecurityContext: '"runAsUser":1234',
+  securityContext: '"privileged":false',
+  resources: '"cpu":"3"',
+  nodeSelector: '"nodeSelector":{"disk":"ssd"}',
+  tolerations: '"tolerations":[{"key":"dedicated","operator":"Exists"}]',
+  affinity: '"affinity":{"podAntiAffinity":{}}',
+  extraVolumes: '{"emptyDir":{},"name":"more"}',
+  extraVolumeMounts: '{"mountPath":"/more","name":"more"}',
+  extraPorts: '{"containerPort":9091,"name":"http-extra","protocol":"TCP"}',
+  podLabels: '"pod-label":"yes"',
+  initContainers: '"name":"first"',
+  extraSidecars: '"name":"beside"',
+};
+
+describe("values are refused that", () => {
+  const cases: readonly (readonly [what: string, values: object, told: string])[] = [
+    ["no one knows", { replicas: 2 }, "replicas"],
+    ["are of another type", { replicaCount: "two" }, "replicaCount"],
+    ["are no duration", { leaderElection: { leaseDuration: "soon" } }, "leaseDuration"],
+    ["are no digest", { image: { digest: "latest" } }, "digest"],
+  ];
+  for (const [what, values, told] of cases) {
+    test(what, async () => {
+      const trouble: unknown = await render(values).catch((error: unknown) => error);
+      expect(trouble).toBeInstanceOf(Error);
+      expect(String(trouble)).toContain(told);
+    });
+  }
+});
+
+test("the quickstart's operator is the chart's with its default values", async () => {
+  const chartObjects = manifestsIn(await render({}));
+  const quickstart = quickstartObjects() as Manifest[];
+  for (const kind of ["Deployment", "Service", "ValidatingAdmissionPolicy"]) {
+    expect([kind, comparable(find(quickstart, kind))]).toEqual([kind, comparable(find(chartObjects, kind))]);
+  }
+  const rulesOf = (objects: readonly Manifest[]) =>
+    objects
+      .flatMap(({ rules = [] }) =>
+        rules.map((rule) =>
+          JSON.stringify(rule, ["apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"]),
+        ),
+      )
+      .toSorted();
+  expect(rulesOf(quickstart)).toEqual(rulesOf(chartObjects));
+});
+
+function find(objects: readonly Manifest[], kind: string): Manifest {
+  const found = objects.find((object) => object.kind === kind);
+  if (!found) throw new Error(`there is no ${kind}`);
+  return found;
+}
+
+/** Without names and labels, which are those of the Go operator's quickstart and chart, and what is Kubernetes' default. */
+function comparable({ spec }: Manifest): unknown {
+  const dropped = new Set(["labels", "matchLabels", "selector", "serviceAccountName", "strategy"]);
+  return JSON.parse(JSON.stringify(spec, (key, value: unknown) => (dropped.has(key) ? undefined : value))) as unknown;
+}
