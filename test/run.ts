@@ -27,7 +27,7 @@ const suites: Record<string, Suite> = {
   integration: { folders: ["packages/testkit", "test/integration"], tools: [...programs, "helm"] },
   // Starts and kills the local cluster again and again.
   cluster: { folders: ["test/cluster"], tools: programs },
-  e2e: { folders: ["test/e2e"], tools: ["argocd", "helm"], onCluster: true },
+  e2e: { folders: ["test/e2e"], tools: ["argocd", "helm", "source-controller"], onCluster: true },
 };
 
 const root = join(import.meta.dir, "..");

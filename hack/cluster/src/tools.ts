@@ -73,6 +73,12 @@ const tools = {
   },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", minutes: 2, optional: true },
   pause: { module: "pause", package: ".", minutes: 1 },
+  "source-controller": {
+    module: "source-controller",
+    package: "github.com/fluxcd/source-controller",
+    minutes: 3,
+    optional: true,
+  },
 } satisfies Record<string, GoTool>;
 
 export type ToolName = keyof typeof tools;

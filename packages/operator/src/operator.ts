@@ -83,7 +83,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   });
   const running = runs({ authority: authorities, wake: (runId) => updateControl.wakeRun(runId), log });
 
-  const githubApps = githubAppTokens({ policy: options });
+  const githubApps = githubAppTokens({ policy: options, inherited: process.env });
   const shared = { client, events, log, metrics };
   const workspaceControl = workspaceController({
     ...shared,

@@ -36,7 +36,12 @@ async function get(path: string, overrides: { digest?: string; url?: string; all
     digest: overrides.digest ?? digest,
   };
   const policy = { allowHttp: false, allowedAddresses: overrides.allowed ?? ["127.0.0.1"] };
-  const outcome = await fetchFlux(source, folder, { archive, policy, signal: new AbortController().signal });
+  const outcome = await fetchFlux(source, folder, {
+    archive,
+    policy,
+    inherited: {},
+    signal: new AbortController().signal,
+  });
   return { folder, outcome, reason: outcome.ok ? "ok" : outcome.failure.reason };
 }
 

@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import type { FluxSource } from "@pko/rpc";
-import type { NetworkPolicy } from "@pko/git";
+import { trustedAuthorities, type NetworkPolicy } from "@pko/git";
 import { getFollowing, statusFailure } from "../net/http.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { defaultLimits, untar } from "./untar.ts";
@@ -15,6 +15,8 @@ export interface FluxContext {
   /** The file to fetch into; it is removed again. */
   readonly archive: string;
   readonly policy: NetworkPolicy;
+  /** The agent's environment, which may name authorities to trust. */
+  readonly inherited: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
 }
 
@@ -50,7 +52,8 @@ interface Download {
 async function download({ url, algorithm }: Download, context: FluxContext): Promise<Outcome<string>> {
   // Flux serves its artifacts inside the cluster, over http; the digest is what vouches for them.
   const policy = { ...context.policy, allowHttp: true };
-  const got = await getFollowing(url, { policy, signal: context.signal });
+  const ca = url.protocol === "https:" ? await trustedAuthorities(context.inherited) : undefined;
+  const got = await getFollowing(url, { policy, signal: context.signal, ...(ca && { ca }) });
   if (!got.ok) return got;
   const { response } = got.value;
   const status = response.statusCode ?? 0;

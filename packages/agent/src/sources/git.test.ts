@@ -184,7 +184,7 @@ describe("credentials", () => {
   test("a token with a line break cannot smuggle a header", async () => {
     const auth = { kind: "basic" as const, username: "a", password: "b\r\nX-Evil: 1" };
     const got = await get({ url: at, ref: "main", auth });
-    expect(got.reason).toBe("sourceUnauthorized");
+    expect(got.reason).toBe("sourceInvalid");
     expect(guarded.requests.every(({ authorization }) => !authorization?.includes("Evil"))).toBe(true);
   });
 });
@@ -312,8 +312,16 @@ describe("https", () => {
       second,
     );
     const untrusted = await get({ url: at, ref: "main", auth }, contextOf({ policy: strict }));
-    expect(untrusted.reason).toBe("sourceUnavailable");
-    expect(JSON.stringify(untrusted.failure)).toContain("certificate");
+    expect(untrusted.reason).toBe("sourceRefused");
+    expect(untrusted.failure?.message).toContain("ca.crt");
+  });
+
+  test("of a private authority is trusted where the pod's environment names its file, beside the public ones", async () => {
+    const file = join(temporaryFolder(), "private.pem");
+    writeFileSync(file, tls.cert);
+    const inherited = { PATH: process.env["PATH"], SSL_CERT_FILE: file };
+    const context = contextOf({ policy: strict, inherited });
+    expect((await get({ url: at, ref: "main", auth }, context)).commit).toBe(second);
   });
 
   test("by a name uses the addresses that were looked at", async () => {

@@ -6,14 +6,21 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever, type GitSource } from "@pko/rpc";
-import type { GitSurroundings, NetworkPolicy } from "@pko/git";
+import {
+  explainGit,
+  trustedAuthorities,
+  type GitSurroundings,
+  type GitTrouble,
+  type NetworkPolicy,
+  type OpenRepository,
+} from "@pko/git";
 import { getFollowing, statusFailure } from "../net/http.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import { lastLines, runCommand, type CommandEnd } from "../system/command.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Redactor } from "../system/redact.ts";
-import { localGitEnvironment, prepareGit, type GitEnvironment } from "./git-environment.ts";
-import { parseCommit, parseRef, parseRemote } from "./git-url.ts";
+import { localGitEnvironment, openSource } from "./git-environment.ts";
+import { parseCommit, parseRef } from "./git-ref.ts";
 
 export interface GitContext {
   readonly git: string;
@@ -76,37 +83,35 @@ function parseWanted(source: GitSource): Outcome<Wanted> {
 
 async function fetchRemote(source: GitSource, wanted: Wanted, repository: Repository): Promise<Outcome<string>> {
   const { context } = repository;
-  const remote = parseRemote(source.url, context.policy);
-  if (!remote.ok) return remote;
-  if (remote.value.kind === "http") context.redactor.add(remote.value.password);
-  const access = { remote: remote.value, auth: source.auth, ca: source.ca };
-  const environment = await prepareGit(access, repository.setting);
-  if (!environment.ok) return environment;
+  const opened = await openSource(source, repository.setting);
+  if (!opened.ok) return opened;
+  const remote = opened.value;
   try {
-    context.redactor.add(environment.value.authorization);
-    const fetched = await repository.fetch(environment.value, wanted);
+    context.redactor.add(...remote.secrets);
+    const fetched = await repository.fetch(remote, wanted);
     if (fetched.ok || !hasMoved(fetched.failure) || !repository.mayMove()) return fetched;
   } finally {
-    await environment.value.dispose();
+    await remote.dispose();
   }
-  const moved = await followMove(source, environment.value, context);
+  const moved = await followMove(source, remote, context);
   if (!moved.ok) return moved;
   // Credentials stay with the origin they are for.
   const { auth, ...anonymous } = source;
-  const isSame = moved.value.origin === new URL(environment.value.remote).origin;
+  const isSame = moved.value.origin === new URL(remote.remote).origin;
   const next = auth && isSame ? { ...anonymous, auth } : anonymous;
   return await fetchRemote({ ...next, url: moved.value.href }, wanted, repository);
 }
 
 /** Git was told not to follow redirects: this finds where they lead, and every hop is an address that may be asked. */
-async function followMove(source: GitSource, from: GitEnvironment, context: GitContext): Promise<Outcome<URL>> {
+async function followMove(source: GitSource, from: OpenRepository, context: GitContext): Promise<Outcome<URL>> {
   const suffix = "/info/refs?service=git-upload-pack";
   const start = new URL(from.remote.replace(/\/$/, "") + suffix);
+  const ca = source.ca ?? (await trustedAuthorities(context.inherited));
   const got = await getFollowing(start, {
     policy: context.policy,
     signal: context.signal,
     ...(from.authorization && { authorization: from.authorization }),
-    ...(source.ca && { ca: source.ca }),
+    ...(ca && { ca }),
   });
   if (!got.ok) return got;
   const { url, response } = got.value;
@@ -177,7 +182,7 @@ class Repository {
     return shallow.ok && shallow.value.trim() === "false";
   }
 
-  async fetch(remote: GitEnvironment, wanted: Wanted): Promise<Outcome<string>> {
+  async fetch(remote: OpenRepository, wanted: Wanted): Promise<Outcome<string>> {
     if (wanted.commit === undefined) return await this.#fetchRef(remote, wanted.refs);
     const direct = await this.#fetch(remote, [wanted.commit], this.#shallow ? ["--depth=1"] : await this.#whole());
     if (direct.ok) return await this.#verify(wanted.commit);
@@ -190,7 +195,7 @@ class Repository {
     return found.ok ? await this.#verify(wanted.commit) : found;
   }
 
-  async #fetchRef(remote: GitEnvironment, refs: readonly string[]): Promise<Outcome<string>> {
+  async #fetchRef(remote: OpenRepository, refs: readonly string[]): Promise<Outcome<string>> {
     const ref = await this.#advertised(remote, refs);
     if (!ref.ok) return ref;
     const target = "refs/fetched/target";
@@ -203,7 +208,7 @@ class Repository {
   }
 
   /** The first of the refs that the remote has. */
-  async #advertised(remote: GitEnvironment, refs: readonly string[]): Promise<Outcome<string>> {
+  async #advertised(remote: OpenRepository, refs: readonly string[]): Promise<Outcome<string>> {
     const listed = await this.#remote(remote, ["ls-remote", "--quiet", "--", remote.remote, ...refs]);
     if (!listed.ok) return listed;
     const names = new Set(listed.value.split("\n").map((line) => line.split("\t")[1]));
@@ -216,7 +221,7 @@ class Repository {
     return shallow.ok && shallow.value.trim() === "true" ? ["--unshallow"] : [];
   }
 
-  async #fetch(remote: GitEnvironment, specs: readonly string[], depth: readonly string[]): Promise<Outcome<string>> {
+  async #fetch(remote: OpenRepository, specs: readonly string[], depth: readonly string[]): Promise<Outcome<string>> {
     const options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force", ...depth];
     return await this.#remote(remote, ["fetch", ...options, "--", remote.remote, ...specs]);
   }
@@ -260,7 +265,7 @@ class Repository {
     return this.#read(end);
   }
 
-  async #remote(remote: GitEnvironment, args: readonly string[]): Promise<Outcome<string>> {
+  async #remote(remote: OpenRepository, args: readonly string[]): Promise<Outcome<string>> {
     const end = await runCommand({
       file: this.context.git,
       args: ["--git-dir", this.#folder, ...args],
@@ -289,41 +294,23 @@ class Repository {
   }
 }
 
-const explanations: readonly (readonly [RegExp, "sourceUnauthorized" | "sourceNotFound" | "sourceRefused", string])[] =
-  [
-    [
-      /host key verification failed|no .* host key is known/i,
-      "sourceRefused",
-      "the ssh host's key is not in known_hosts",
-    ],
-    [
-      /authentication failed|could not read (username|password)|terminal prompts disabled|error: 40[13]|access denied|permission denied \(/i,
-      "sourceUnauthorized",
-      "the repository refuses the credentials",
-    ],
-    [
-      /incorrect passphrase|invalid format|error in libcrypto|load key/i,
-      "sourceUnauthorized",
-      "the ssh key cannot be used",
-    ],
-    [
-      /not our ref|unadvertised object|couldn't find remote ref|remote ref does not exist/i,
-      "sourceNotFound",
-      "the repository does not have what was asked for",
-    ],
-    [
-      /repository .*not found|error: 404|does not (appear to be|exist)|not a git repository|could not read from remote/i,
-      "sourceNotFound",
-      "the repository is not there, or may not be seen",
-    ],
-  ];
+const reasons: Record<GitTrouble, Failure["reason"]> = {
+  credentials: "sourceUnauthorized",
+  untrusted: "sourceRefused",
+  noRepository: "sourceNotFound",
+  noRevision: "sourceNotFound",
+  moved: "sourceUnavailable",
+  other: "sourceUnavailable",
+};
 
 function explain(stderr: string, redactor: Redactor): Outcome<never> {
   // What the server said is left out: at an address that should not have been asked, it could be anything.
   const lines = lastLines(redactor.clean(stderr.replaceAll(/^remote:.*$/gm, "")), 10);
-  for (const [pattern, reason, message] of explanations)
-    if (pattern.test(stderr)) return failed(reason, message, lines);
-  return failed("sourceUnavailable", "git could not fetch the repository", lines);
+  const { trouble, message } = explainGit(stderr) ?? {
+    trouble: "other" as const,
+    message: "git could not fetch the repository",
+  };
+  return failed(reasons[trouble], message, lines);
 }
 
 function hasMoved(failure: Failure): boolean {

@@ -1,13 +1,12 @@
 /** Credentials for a repository: from the Secrets that a Stack names, in the forms that polling and the workspace need. */
 import type { GitAuth, SecretKey, WorkspaceSpec } from "@pko/api";
+import type { RepositoryCredentials } from "@pko/git";
 import { assertNever } from "@pko/rpc";
 
-import { forgeHosts } from "./known-hosts.ts";
+import { authorityKey, forgeHosts, knownHostsKey } from "./server-trust.ts";
 
 export type GitCredentials =
-  | { readonly kind: "none" }
-  | { readonly kind: "basic"; readonly username: string; readonly password: string }
-  | { readonly kind: "ssh"; readonly privateKey: string; readonly passphrase?: string; readonly knownHosts: string }
+  | RepositoryCredentials
   /** Exchanged for a token when the repository is asked. */
   | {
       readonly kind: "githubApp";
@@ -20,7 +19,13 @@ export type GitCredentials =
 export type WorkspaceAuth = NonNullable<NonNullable<WorkspaceSpec["git"]>["auth"]>;
 
 export type CredentialsView =
-  | { readonly kind: "found"; readonly credentials: GitCredentials; readonly auth: WorkspaceAuth }
+  | {
+      readonly kind: "found";
+      readonly credentials: GitCredentials;
+      /** Certificates of the server's private authority, in PEM. */
+      readonly ca?: string;
+      readonly auth: WorkspaceAuth;
+    }
   | { readonly kind: "missing"; readonly message: string };
 
 /** The text under a key of a Secret of the Stack's namespace; undefined when either is not there. */
@@ -37,10 +42,16 @@ export async function readCredentials(auth: GitAuth, readSecret: ReadSecret): Pr
     if (value === undefined) return missing(`the Secret ${key.name} has no key ${key.key}`);
     values.set(key, value);
   }
-  const hosts = known.kind === "ssh" ? (await readSecret(known.privateKey.name))?.["known_hosts"] : undefined;
+  const place = placeOf(known);
+  const beside = place && (await readSecret(place.name));
   const valueOf = (key: SecretKey): string => values.get(key) ?? "";
-  return { kind: "found", credentials: credentialsOf(known, valueOf, hosts), auth: workspaceAuth(known) };
+  const credentials = credentialsOf(known, valueOf, beside?.[knownHostsKey]);
+  const ca = credentials.kind === "ssh" ? undefined : beside?.[authorityKey];
+  return { kind: "found", credentials, auth: workspaceAuth(known), ...(ca && { ca }) };
 }
+
+/** A Secret made from a file often ends with a line break that is no part of what it holds. */
+export const lineOf = (value: string): string => value.replace(/[\r\n]+$/, "");
 
 const missing = (message: string): CredentialsView => ({ kind: "missing", message });
 
@@ -79,6 +90,23 @@ function keysOf(auth: PlainAuth): SecretKey[] {
   }
 }
 
+/** Whose Secret also says whom to trust. */
+function placeOf(auth: PlainAuth): SecretKey | undefined {
+  switch (auth.kind) {
+    case "none":
+      return undefined;
+    case "token":
+      return auth.token;
+    case "basic":
+      return auth.password;
+    case "ssh":
+    case "githubApp":
+      return auth.privateKey;
+    default:
+      return assertNever(auth);
+  }
+}
+
 function credentialsOf(
   auth: PlainAuth,
   valueOf: (key: SecretKey) => string,
@@ -91,7 +119,7 @@ function credentialsOf(
       // The forges take a token as the password of any user.
       return { kind: "basic", username: "git", password: valueOf(auth.token).trim() };
     case "basic":
-      return { kind: "basic", username: valueOf(auth.userName), password: valueOf(auth.password) };
+      return { kind: "basic", username: lineOf(valueOf(auth.userName)), password: lineOf(valueOf(auth.password)) };
     case "ssh":
       return {
         kind: "ssh",

@@ -129,8 +129,9 @@ class Poller implements GitPoller {
     this.#lifetime = new AbortController();
   }
 
-  #addGroup(id: string, { url, credentials }: GitRemote): Group {
-    const group: Group = { remote: { url, credentials }, followers: new Map(), failures: 0 };
+  #addGroup(id: string, { url, credentials, ca }: GitRemote): Group {
+    const remote = { url, credentials, ...(ca !== undefined && { ca }) };
+    const group: Group = { remote, followers: new Map(), failures: 0 };
     this.#groups.set(id, group);
     return group;
   }
@@ -223,8 +224,8 @@ function answerFor(follower: Follower, { listed, failed, failures }: Group): Git
 
 const isSame = (one: GitLook, other: GitLook): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-function groupId({ url, credentials }: GitRemote): string {
+function groupId({ url, credentials, ca }: GitRemote): string {
   return createHash("sha256")
-    .update(JSON.stringify([url, credentials]))
+    .update(JSON.stringify([url, credentials, ca]))
     .digest("hex");
 }

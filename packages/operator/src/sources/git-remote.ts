@@ -1,21 +1,21 @@
-/**
- * One look at a repository's refs by `git ls-remote`: no configuration but ours, no hooks, no helpers, no prompt, two
- * protocols. Credentials live in the environment and in files of mode 0600, never in arguments or in a URL.
- */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+/** One look at a repository's refs by `git ls-remote`. */
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+
+import {
+  explainGit,
+  openRepository,
+  parseRemote,
+  trustedAuthorities,
+  type GitConfigLine,
+  type GitTrouble,
+  type NetworkPolicy,
+  type OpenRepository,
+  type RepositoryCredentials,
+  type Unopened,
+} from "@pko/git";
 
 import type { GitHubAppTokens } from "../workspace/prepare-request.ts";
-import {
-  gitEnvironment,
-  gitSettings,
-  resolveHost,
-  settingVariables,
-  type GitConfigLine,
-  type NetworkPolicy,
-} from "@pko/git";
-import { runGit, type GitEnd } from "./git-command.ts";
+import { runGit } from "./git-command.ts";
 import type { GitCredentials } from "./git-credentials.ts";
 import { followMove } from "./git-move.ts";
 import type { SourceTrouble } from "./source-view.ts";
@@ -23,6 +23,8 @@ import type { SourceTrouble } from "./source-view.ts";
 export interface GitRemote {
   readonly url: string;
   readonly credentials: GitCredentials;
+  /** Certificates of the server's private authority, in PEM. */
+  readonly ca?: string;
 }
 
 export interface GitSettings {
@@ -51,51 +53,61 @@ export function gitLister(settings: GitSettings): ListRefs {
   return async (remote, refs, signal) => {
     const signedIn = await signIn(remote, settings, signal);
     if (signedIn.kind === "failed") return signedIn;
-    const listed = await listRefs(signedIn.remote, { settings, refs, signal });
+    const question = { settings, refs, signal };
+    const listed = await listRefs(signedIn, question);
     if (listed.kind !== "moved") return listed;
-    const moved = await movedTo(signedIn.remote, settings, signal);
+    const moved = await movedTo(signedIn, listed, question);
     if (!moved) return failed("refused", "the repository's address leads elsewhere, and not to a repository");
-    const again = await listRefs(moved, { settings, refs, signal });
+    const again = await listRefs(moved, question);
     return again.kind === "moved"
       ? failed("refused", "the repository's address leads elsewhere again and again")
       : again;
   };
 }
 
-type SignedIn = { readonly kind: "signedIn"; readonly remote: GitRemote } | Failed;
+type Failed = Extract<GitRefs, { kind: "failed" }>;
 
-async function signIn(remote: GitRemote, { githubApps }: GitSettings, signal: AbortSignal): Promise<SignedIn> {
-  const { url, credentials } = remote;
-  if (credentials.kind !== "githubApp") return { kind: "signedIn", remote };
+/** A repository with credentials that git takes as they are. */
+interface SignedIn {
+  readonly kind: "signedIn";
+  readonly url: string;
+  readonly credentials: RepositoryCredentials;
+  readonly ca?: string;
+}
+
+async function signIn(remote: GitRemote, { githubApps }: GitSettings, signal: AbortSignal): Promise<SignedIn | Failed> {
+  const { url, credentials, ca } = remote;
+  const trusting = ca !== undefined && { ca };
+  if (credentials.kind !== "githubApp") return { kind: "signedIn", url, credentials, ...trusting };
   if (!githubApps) return { kind: "failed", trouble: "refused", message: "this operator signs in as no GitHub App" };
   const { kind: _, ...app } = credentials;
-  const token = await githubApps.tokenFor({ ...app, repository: url }, signal);
+  const token = await githubApps.tokenFor({ ...app, repository: url, ...trusting }, signal);
   if (!token.ok) return { kind: "failed", trouble: "auth", message: token.message };
   const basic = { kind: "basic", username: "x-access-token", password: token.token } as const;
-  return { kind: "signedIn", remote: { url, credentials: basic } };
+  return { kind: "signedIn", url, credentials: basic, ...trusting };
 }
 
 /** With the credentials only where the origin is the same. */
-async function movedTo(remote: GitRemote, settings: GitSettings, signal: AbortSignal): Promise<GitRemote | undefined> {
-  const from = URL.parse(remote.url);
-  if (!from) return undefined;
-  const basic = basicOf(remote.credentials, from);
-  const file = settings.inherited?.["GIT_SSL_CAINFO"];
+async function movedTo(remote: SignedIn, { authorization }: Moved, question: Question): Promise<SignedIn | undefined> {
+  const { policy, inherited = {} } = question.settings;
+  const parsed = parseRemote(remote.url, policy);
+  if (!parsed.ok || parsed.remote.kind !== "http") return undefined;
+  const from = parsed.remote.url;
   try {
-    const ca = file === undefined ? undefined : await readFile(file, "utf8");
-    const plain = withoutCredentials(from);
+    const ca = remote.ca ?? (await trustedAuthorities(inherited));
     const to = await followMove({
-      from: plain,
-      policy: settings.policy,
-      signal,
-      ...(basic !== undefined && { authorization: `Basic ${basic}` }),
+      from,
+      policy,
+      signal: question.signal,
+      ...(authorization !== undefined && { authorization }),
       ...(ca !== undefined && { ca }),
     });
     if (!to) return undefined;
-    if (to.origin !== plain.origin) return { url: to.href, credentials: { kind: "none" } };
-    to.username = from.username;
-    to.password = from.password;
-    return { url: to.href, credentials: remote.credentials };
+    if (to.origin !== from.origin) return { ...remote, url: to.href, credentials: { kind: "none" } };
+    const { username, password } = URL.parse(remote.url) ?? to;
+    to.username = username;
+    to.password = password;
+    return { ...remote, url: to.href };
   } catch {
     return undefined;
   }
@@ -107,192 +119,64 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-async function listRefs(remote: GitRemote, { settings, refs, signal }: Question): Promise<GitRefs | Moved> {
-  const place = await placeOf(remote.url, settings);
-  if (place.kind === "failed") return place;
-  const folder = await mkdtemp(join(tmpdir(), "operator-git-"));
+/** The server told git to look elsewhere. */
+interface Moved {
+  readonly kind: "moved";
+  /** What opened the old place. */
+  readonly authorization?: string;
+}
+
+const unopenedTrouble: Record<Unopened["trouble"], SourceTrouble> = {
+  refused: "refused",
+  credentials: "auth",
+  unresolved: "unreachable",
+};
+
+const patience: readonly GitConfigLine[] = [["http.lowSpeedTime", "30"]];
+
+async function listRefs(remote: SignedIn, question: Question): Promise<GitRefs | Moved> {
+  const { policy, inherited = {} } = question.settings;
+  const surroundings = { home: tmpdir(), policy, inherited };
+  const opened = await openRepository(remote, { surroundings, settings: patience });
+  if (opened.kind === "unopened") return failed(unopenedTrouble[opened.trouble], opened.message);
   try {
-    const access = await accessOf(remote, place, folder);
-    if (access.kind === "failed") return access;
-    const end = await runGit({
-      git: settings.git ?? "git",
-      args: ["ls-remote", "--quiet", "--", place.spelled, ...patterns(refs)],
-      cwd: folder,
-      env: {
-        ...gitEnvironment({ home: folder, policy: settings.policy, inherited: settings.inherited ?? {} }),
-        ...access.env,
-        ...settingVariables([...gitSettings(settings.policy), ["http.lowSpeedTime", "30"], ...access.config]),
-      },
-      timeoutMs: settings.timeoutMs ?? 60_000,
-      signal,
-    });
-    return readEnd(end);
+    return await ask(opened, question);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await opened.dispose();
   }
 }
+
+async function ask(repository: OpenRepository, { settings, refs, signal }: Question): Promise<GitRefs | Moved> {
+  const { env, remote, authorization } = repository;
+  const end = await runGit({
+    git: settings.git ?? "git",
+    args: ["ls-remote", "--quiet", "--", remote, ...patterns(refs)],
+    cwd: env["HOME"] ?? tmpdir(),
+    env,
+    timeoutMs: settings.timeoutMs ?? 60_000,
+    signal,
+  });
+  if (end.kind === "missing") return failed("unreachable", "git is not installed in the operator's image");
+  if (end.kind === "late") return failed("unreachable", "the repository did not answer in time");
+  if (end.code === 0) return { kind: "listed", commits: parseRefs(end.stdout) };
+  const explained = explainGit(end.stderr);
+  if (!explained) return failed("unreachable", "the repository cannot be reached");
+  if (explained.trouble === "moved") return { kind: "moved", ...(authorization !== undefined && { authorization }) };
+  return failed(troubles[explained.trouble], explained.message);
+}
+
+const troubles: Record<Exclude<GitTrouble, "moved">, SourceTrouble> = {
+  credentials: "auth",
+  untrusted: "refused",
+  noRepository: "notFound",
+  noRevision: "branchMissing",
+  other: "unreachable",
+};
 
 /** A tag's commit is listed under its name and `^{}`. */
 function patterns(refs: readonly string[]): string[] {
   if (refs.length > mostNames) return [];
   return refs.flatMap((ref) => (ref.startsWith("refs/tags/") ? [ref, `${ref}^{}`] : [ref]));
-}
-
-interface Place {
-  readonly kind: "place";
-  readonly transport: "http" | "ssh";
-  /** What git is given: without credentials. */
-  readonly spelled: string;
-  readonly url?: URL;
-  readonly host: string;
-  readonly port: number;
-  readonly addresses: readonly string[];
-}
-
-type Failed = Extract<GitRefs, { kind: "failed" }>;
-
-const proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-
-async function placeOf(spelled: string, settings: GitSettings): Promise<Place | Failed> {
-  const parsed = parse(spelled, settings.policy);
-  if (!parsed) return { kind: "failed", trouble: "refused", message: "the repository's address is not https or ssh" };
-  const resolved = await resolveHost(parsed.host, settings.policy);
-  // Behind a proxy, names are the proxy's to resolve.
-  const isProxied = parsed.transport === "http" && proxies.some((name) => settings.inherited?.[name]);
-  if (resolved.kind === "forbidden") return { kind: "failed", trouble: "refused", message: resolved.message };
-  if (resolved.kind === "unknown" && !isProxied) {
-    return { kind: "failed", trouble: "unreachable", message: resolved.message };
-  }
-  return { kind: "place", ...parsed, addresses: resolved.kind === "resolved" ? resolved.addresses : [] };
-}
-
-function parse(spelled: string, policy: NetworkPolicy): Omit<Place, "addresses" | "kind"> | undefined {
-  // `ext::sh -c …` runs a command, `HELPER::…` a program of that name. An IPv6 address stands in brackets.
-  if (spelled.startsWith("-") || /\s/.test(spelled) || spelled.replaceAll(/\[[^\]]*\]/g, "").includes("::")) {
-    return undefined;
-  }
-  if (!spelled.includes("://")) return parseScp(spelled);
-  const url = URL.parse(spelled);
-  if (!url || url.hostname === "" || url.hostname.startsWith("-")) return undefined;
-  if (url.protocol === "ssh:") {
-    return { transport: "ssh", spelled, host: url.hostname, port: Number(url.port || 22) };
-  }
-  if (url.protocol !== "https:" && !(policy.allowHttp && url.protocol === "http:")) return undefined;
-  const plain = withoutCredentials(url);
-  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
-  return { transport: "http", spelled: plain.href, url, host: url.hostname, port };
-}
-
-function parseScp(spelled: string): Omit<Place, "addresses" | "kind"> | undefined {
-  const match = /^(?:(?<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@)?(?<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?<path>[^-].*)$/.exec(
-    spelled,
-  );
-  return match?.groups?.["host"] ? { transport: "ssh", spelled, host: match.groups["host"], port: 22 } : undefined;
-}
-
-interface Access {
-  readonly kind: "access";
-  readonly config: readonly GitConfigLine[];
-  readonly env: Readonly<Record<string, string>>;
-}
-
-async function accessOf({ credentials }: GitRemote, place: Place, folder: string): Promise<Access | Failed> {
-  if (place.transport === "ssh") return await sshAccess(credentials, place, folder);
-  if (credentials.kind === "ssh") {
-    return { kind: "failed", trouble: "refused", message: "an ssh key cannot open an https repository" };
-  }
-  return httpAccess(credentials, place);
-}
-
-function httpAccess(credentials: GitCredentials, { url, host, port, addresses }: Place): Access | Failed {
-  const config: GitConfigLine[] = [];
-  const basic = url && basicOf(credentials, url);
-  // For this origin alone.
-  if (basic) config.push([`http.${url.origin}/.extraHeader`, `Authorization: Basic ${basic}`]);
-  const pinned = addresses.map((address) => (address.includes(":") ? `[${address}]` : address));
-  if (pinned.length > 0 && addresses[0] !== host && !host.startsWith("[")) {
-    config.push(["http.curloptResolve", `${host}:${port}:${pinned.join(",")}`]);
-  }
-  return { kind: "access", config, env: {} };
-}
-
-/** Those of the Secrets, or of the address itself. */
-function basicOf(credentials: GitCredentials, url: URL): string | undefined {
-  const { username, password } =
-    credentials.kind === "basic" ? credentials : { username: decoded(url.username), password: decoded(url.password) };
-  return username || password ? Buffer.from(`${username}:${password}`).toString("base64") : undefined;
-}
-
-function withoutCredentials(url: URL): URL {
-  const plain = new URL(url);
-  plain.username = "";
-  plain.password = "";
-  return plain;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-async function sshAccess(credentials: GitCredentials, place: Place, folder: string): Promise<Access | Failed> {
-  if (credentials.kind !== "ssh") {
-    return { kind: "failed", trouble: "auth", message: "an ssh repository needs an ssh key: set gitAuth.sshAuth" };
-  }
-  const file = async (name: string, text: string, mode = 0o600): Promise<string> => {
-    const path = join(folder, name);
-    await writeFile(path, text, { mode });
-    return path;
-  };
-  const key = await file("key", `${credentials.privateKey.trimEnd()}\n`);
-  const known = await file("known_hosts", `${credentials.knownHosts.trimEnd()}\n`);
-  const env: Record<string, string> = {
-    GIT_SSH_VARIANT: "ssh",
-    GIT_SSH_COMMAND: sshCommand(place, { key, known }),
-  };
-  if (credentials.passphrase !== undefined) {
-    env["OPERATOR_SSH_PASSPHRASE"] = credentials.passphrase;
-    env["SSH_ASKPASS"] = await file("askpass", `#!/bin/sh\nprintf '%s\\n' "$OPERATOR_SSH_PASSPHRASE"\n`, 0o700);
-    env["SSH_ASKPASS_REQUIRE"] = "force";
-  }
-  return { kind: "access", config: [], env };
-}
-
-/** The address that was looked at is the one dialled; the host's key is looked up under the host's name. */
-function sshCommand({ host, port, addresses }: Place, files: { key: string; known: string }): string {
-  const name = host.replaceAll(/[[\]]/g, "");
-  const options = [
-    `IdentityFile=${files.key}`,
-    "IdentitiesOnly=yes",
-    "IdentityAgent=none",
-    `UserKnownHostsFile=${files.known}`,
-    "GlobalKnownHostsFile=/dev/null",
-    "StrictHostKeyChecking=yes",
-    "UpdateHostKeys=no",
-    "VerifyHostKeyDNS=no",
-    `HostKeyAlias=${port === 22 ? name : `[${name}]:${port}`}`,
-    `HostName=${addresses[0] ?? name}`,
-    "PasswordAuthentication=no",
-    "KbdInteractiveAuthentication=no",
-    "ForwardAgent=no",
-    "PermitLocalCommand=no",
-    "ProxyCommand=none",
-    "ConnectTimeout=20",
-  ];
-  return ["ssh", "-F", "/dev/null", ...options.flatMap((option) => ["-o", `'${option}'`])].join(" ");
-}
-
-/** The server told git to look elsewhere. */
-type Moved = { readonly kind: "moved" };
-
-function readEnd(end: GitEnd): GitRefs | Moved {
-  if (end.kind === "missing") return failed("unreachable", "git is not installed in the operator's image");
-  if (end.kind === "late") return failed("unreachable", "the repository did not answer in time");
-  if (end.code !== 0) return /error: 30[12378]/.test(end.stderr) ? { kind: "moved" } : explain(end.stderr);
-  return { kind: "listed", commits: parseRefs(end.stdout) };
 }
 
 /** An annotated tag stands for the commit that it points to. */
@@ -307,29 +191,4 @@ export function parseRefs(text: string): Map<string, string> {
   }
   for (const [name, commit] of peeled) commits.set(name, commit);
   return commits;
-}
-
-const explanations: readonly (readonly [RegExp, SourceTrouble, string])[] = [
-  [
-    /host key verification failed|no .* host key is known/i,
-    "refused",
-    "the ssh host's key is not in known_hosts: put the host's key under known_hosts into the Secret of the ssh key",
-  ],
-  [
-    /authentication failed|could not read (username|password)|terminal prompts disabled|error: 40[13]|access denied|permission denied/i,
-    "auth",
-    "the repository refuses the credentials",
-  ],
-  [/incorrect passphrase|invalid format|error in libcrypto|load key/i, "auth", "the ssh key cannot be used"],
-  [
-    /repository .*not found|error: 404|does not (appear to be|exist)|not a git repository/i,
-    "notFound",
-    "the repository is not there, or may not be seen with these credentials",
-  ],
-];
-
-/** What the server said is left out: at an address that should not have been asked, it could be anything. */
-function explain(stderr: string): GitRefs {
-  for (const [pattern, trouble, message] of explanations) if (pattern.test(stderr)) return failed(trouble, message);
-  return failed("unreachable", "the repository cannot be reached");
 }

@@ -4,17 +4,18 @@
  */
 import { createHash, createPrivateKey, sign } from "node:crypto";
 
+import { resolveHost, trustedAuthorities, type NetworkPolicy } from "@pko/git";
 import { systemClock, type Clock } from "@pko/kube";
 
 import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-request.ts";
-import { resolveHost, type NetworkPolicy } from "@pko/git";
 
 export interface GitHubAppOptions {
   readonly policy: NetworkPolicy;
   readonly clock?: Clock;
   /** The API's address for a repository; that of github.com or of the Enterprise server when absent. */
   readonly apiOf?: (repository: URL) => string;
-  readonly fetch?: typeof fetch;
+  /** Of the operator's own environment, for certificate authorities. */
+  readonly inherited?: Readonly<Record<string, string | undefined>>;
 }
 
 interface Kept {
@@ -58,9 +59,10 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
   const url = new URL(`${apiOf(repository)}/app/installations/${app.installationId}/access_tokens`);
   const resolved = await resolveHost(url.hostname, policy);
   if (resolved.kind !== "resolved") return refused(resolved.message);
+  const ca = app.ca ?? (await trustedAuthorities(options.inherited ?? {}));
   const limit = AbortSignal.timeout(answerMs);
   try {
-    const response = await (options.fetch ?? fetch)(url, {
+    const response = await fetch(url, {
       method: "POST",
       headers: {
         authorization: `Bearer ${claim}`,
@@ -69,6 +71,7 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
       },
       redirect: "error",
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      ...(ca !== undefined && { tls: { ca } }),
     });
     return await readAnswer(response, clock.now());
   } catch (error) {

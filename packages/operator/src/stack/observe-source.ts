@@ -55,6 +55,7 @@ async function gitView(world: SourceWorld, source: GitSource, question: SourceQu
   const look = world.git.look(key, {
     url,
     credentials: access.credentials,
+    ...(access.ca !== undefined && { ca: access.ca }),
     ref: source.ref,
     everyMs: spec.resync.everyMs,
     request: JSON.stringify([stack.metadata.generation, requestOf(stack)]),

@@ -85,6 +85,27 @@ describe("the objects of a workspace", () => {
     expect(template?.metadata?.labels).toEqual({ ...selector?.matchLabels, x: "y" });
   });
 
+  test("what a template gave the former fetch container is the agent's", () => {
+    const mount = { name: "authority", mountPath: "/authority" };
+    const variable = { name: "SSL_CERT_FILE", value: "/authority/ca.crt" };
+    const fetch = { name: "fetch", env: [variable], volumeMounts: [mount, { name: "share", mountPath: "/share" }] };
+    const volumes = [{ name: "authority", configMap: { name: "authority" } }];
+    const pod = (initContainers: object[]) =>
+      build({ podTemplate: { spec: { initContainers, volumes } } }).statefulSet.spec?.template?.spec;
+    const adapted = pod([fetch]);
+    expect(adapted?.initContainers?.map(({ name }) => name)).toEqual(["bootstrap"]);
+    expect(adapted?.containers?.[0]?.env).toContainEqual(variable);
+    expect(adapted?.containers?.[0]?.volumeMounts?.map(({ mountPath }) => mountPath)).toEqual([
+      "/share",
+      "/var/run/secrets/auto.pulumi.com/tls",
+      "/authority",
+    ]);
+    // One that brings an image is the user's own.
+    const own = pod([{ ...fetch, image: "fetch:1" }]);
+    expect(own?.initContainers?.map(({ name }) => name).toSorted()).toEqual(["bootstrap", "fetch"]);
+    expect(own?.containers?.[0]?.env).not.toContainEqual(variable);
+  });
+
   test("a variable of the user's own wins over ours", () => {
     const containers = build({ env: [{ name: "PULUMI_ENV", value: "/mine" }] }).statefulSet.spec?.template?.spec
       ?.containers;

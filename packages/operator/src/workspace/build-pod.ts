@@ -14,6 +14,7 @@ import type {
   PodTemplateSpec,
   ResourceRequirements,
   Volume,
+  VolumeMount,
 } from "kubernetes-types/core/v1";
 
 import { agentPort } from "../agents/agents.ts";
@@ -54,7 +55,8 @@ export function buildPodTemplate(workspace: NormalWorkspace, settings: Workspace
     const problems = look(merged);
     if (problems.length > 0) return { ok: false, problems };
   }
-  const { template, violations } = enforceProfile(withDynamicEnv(merged), workspace.securityProfile);
+  const adapted = withDynamicEnv(fetchingInAgent(merged));
+  const { template, violations } = enforceProfile(adapted, workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };
   const labels = { ...template.metadata?.labels, ...labelsOfWorkspace(workspace.name) };
   return { ok: true, template: { ...template, metadata: { ...template.metadata, labels } } };
@@ -165,6 +167,30 @@ function replacingSources(original: JsonMap, patch: JsonMap): JsonMap {
     return Object.keys(volume).length > 1 ? { ...volume, $retainKeys: Object.keys(volume) } : volume;
   });
   return { ...patch, spec: { ...spec, volumes } };
+}
+
+/**
+ * Programs used to be fetched by an init container of their own, which templates gave proxies and certificate
+ * authorities. The agent fetches now: what was meant for that container is the agent's.
+ */
+function fetchingInAgent(template: PodTemplateSpec): PodTemplateSpec {
+  const { spec } = template;
+  const former = spec?.initContainers?.find(({ name, image }) => name === "fetch" && image === undefined);
+  if (!spec || !former) return template;
+  const given = (container: Container): Container => {
+    const { env = [], envFrom = [], volumeMounts = [] } = container;
+    const isNew = ({ name }: EnvVar): boolean => !env.some((each) => each.name === name);
+    const isFree = ({ mountPath }: VolumeMount): boolean => !volumeMounts.some((each) => each.mountPath === mountPath);
+    return {
+      ...container,
+      env: [...env, ...(former.env ?? []).filter(isNew)],
+      ...(former.envFrom && { envFrom: [...envFrom, ...former.envFrom] }),
+      volumeMounts: [...volumeMounts, ...(former.volumeMounts ?? []).filter(isFree)],
+    };
+  };
+  const containers = spec.containers.map((each) => (each.name === pulumiContainer ? given(each) : each));
+  const initContainers = spec.initContainers?.filter((each) => each !== former);
+  return { ...template, spec: { ...spec, containers, ...(initContainers && { initContainers }) } };
 }
 
 /** Whichever init container likes may append to $PULUMI_ENV: it needs the variable and the volume for that. */

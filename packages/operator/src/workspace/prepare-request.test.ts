@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { normaliseWorkspace, type NormalWorkspace, type Program } from "@pko/api";
 import { checkValue, PrepareRequest } from "@pko/rpc";
 
-import { forgeHosts } from "../sources/known-hosts.ts";
+import { forgeHosts } from "../sources/server-trust.ts";
 import { buildPrepareRequest, githubAppOf, secretsOf, type Materials } from "./prepare-request.ts";
 import type { Reading } from "./references.ts";
 
@@ -41,10 +41,15 @@ const sources: Readonly<Record<string, { spec: object; with?: Partial<Materials>
     with: { secrets: [secret({ t: "tok\n" })] },
     gives: { auth: { kind: "token", token: "tok" } },
   },
-  "a name and a password": {
+  "a name and a password, from files that end with a line break": {
     spec: git({ username: key("u"), password: key("p") }),
-    with: { secrets: [secret({ u: "me", p: " p " })] },
+    with: { secrets: [secret({ u: "me\n", p: " p \r\n" })] },
     gives: { auth: { kind: "basic", username: "me", password: " p " } },
+  },
+  "a token, and the authority of its server": {
+    spec: git({ token: key("t") }),
+    with: { secrets: [secret({ t: "tok", "ca.crt": "PEM" })] },
+    gives: { auth: { kind: "token", token: "tok" }, ca: "PEM" },
   },
   "an ssh key with the hosts it knows": {
     spec: git({ sshPrivateKey: key("k"), password: key("p") }),

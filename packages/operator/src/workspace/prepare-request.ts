@@ -16,7 +16,8 @@ import {
 } from "@pko/rpc";
 import { stringify } from "yaml";
 
-import { forgeHosts } from "../sources/known-hosts.ts";
+import { lineOf } from "../sources/git-credentials.ts";
+import { authorityKey, forgeHosts, knownHostsKey } from "../sources/server-trust.ts";
 import { readingOf, type Readings } from "./references.ts";
 
 type GitSource = Extract<WorkspaceSource, { kind: "git" }>;
@@ -47,6 +48,8 @@ export interface GitHubApp {
   readonly privateKey: string;
   /** Of the repository: an Enterprise server has its own API. */
   readonly repository: string;
+  /** Certificates of the server's private authority, in PEM. */
+  readonly ca?: string;
 }
 
 export type Requested =
@@ -127,7 +130,16 @@ function gitOf(source: GitSource, materials: Materials): Attempt<Source> {
     shallow,
     ...(dir && { dir }),
     ...(auth.value && { auth: auth.value }),
+    ...authorityOf(source, materials),
   });
+}
+
+/** Beside the credentials that are used. */
+function authorityOf({ auth }: GitSource, materials: Materials): { readonly ca?: string } {
+  const { sshPrivateKey, token, githubApp, password } = auth;
+  const place = sshPrivateKey ? undefined : (token ?? githubApp?.privateKey ?? password);
+  const ca = place && secretNamed(place.name ?? "", materials)?.[authorityKey];
+  return ca ? { ca } : {};
 }
 
 /** In the reference's order: an ssh key, a token, a GitHub App, a user's name and password. */
@@ -146,11 +158,13 @@ function authOf({ auth }: GitSource, materials: Materials): Attempt<GitAuth | un
   if (!username && !password) return given(undefined);
   if (!username || !password) return refused("spec.git.auth: username and password go together; give both");
   return mapped(valueOf(username, materials), (name) =>
-    mapped(valueOf(password, materials), (secret) => ({ kind: "basic", username: name.trim(), password: secret })),
+    mapped(valueOf(password, materials), (secret) => ({
+      kind: "basic",
+      username: lineOf(name),
+      password: lineOf(secret),
+    })),
   );
 }
-
-const knownHostsKey = "known_hosts";
 
 function sshOf(key: SecretKey, password: SecretKey | undefined, materials: Materials): Attempt<GitAuth> {
   const privateKey = valueOf(key, materials);
@@ -200,6 +214,7 @@ export function githubAppOf({ source }: NormalWorkspace, secrets: Readings): Att
         installationId: installationId.trim(),
         privateKey: pem,
         repository,
+        ...authorityOf(source, { secrets }),
       })),
     ),
   );

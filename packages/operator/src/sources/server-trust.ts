@@ -1,3 +1,11 @@
+/** Whom to trust as a repository's server: said in the Secret that holds the credentials, beside them. */
+
+/** The key of a Secret with lines of a known_hosts file, beside an ssh key. */
+export const knownHostsKey = "known_hosts";
+
+/** The key of a Secret with the certificates of a private authority, in PEM, beside credentials for https. */
+export const authorityKey = "ca.crt";
+
 /** The host keys of the big forges, as they publish them. Any other host needs a known_hosts of its own. */
 export const forgeHosts = `\
 github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl

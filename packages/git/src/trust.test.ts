@@ -1,0 +1,49 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { namesAuthorities, trustedAuthorities } from "./trust.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "trust-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const certificate = (text: string): string => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+
+const one = file("one.pem", `# the first\n${certificate("one")}\n`);
+const two = file("two.pem", `${certificate("two")}\n${certificate("one")}`);
+const mounted = join(folder, "mounted");
+mkdirSync(join(mounted, "..data"), { recursive: true });
+writeFileSync(join(mounted, "..data", "three.crt"), certificate("three"));
+symlinkSync("..data/three.crt", join(mounted, "three.crt"));
+
+describe("the authorities that are trusted", () => {
+  test("those of git's own variable, instead of all others", async () => {
+    const env = { GIT_SSL_CAINFO: one, SSL_CERT_FILE: two, SSL_CERT_DIR: mounted };
+    expect(await trustedAuthorities(env)).toBe(`${certificate("one")}\n`);
+    expect(namesAuthorities(env)).toBe(false);
+  });
+
+  test("those of a file and of folders, each once", async () => {
+    const env = { SSL_CERT_FILE: two, SSL_CERT_DIR: `/nowhere:${mounted}:${mounted}` };
+    expect(await trustedAuthorities(env)).toBe(
+      ["two", "one", "three"].map((name) => `${certificate(name)}\n`).join(""),
+    );
+    expect(namesAuthorities(env)).toBe(true);
+  });
+
+  test("a file adds to what the system's folders hold", async () => {
+    const system = (await trustedAuthorities({})) ?? "";
+    const both = (await trustedAuthorities({ SSL_CERT_FILE: one })) ?? "";
+    expect(both).toContain(certificate("one"));
+    expect(both.length).toBeGreaterThanOrEqual(system.length);
+  });
+
+  test("none at all where nothing is found: the runtime has a list of its own", async () => {
+    expect(await trustedAuthorities({ SSL_CERT_FILE: "/nowhere", SSL_CERT_DIR: "/nowhere" })).toBeUndefined();
+    expect(namesAuthorities({})).toBe(false);
+  });
+});
