@@ -3,7 +3,7 @@ BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down kubeconfig soak
+.PHONY: help setup demo test verify format generate cluster cluster-down kubeconfig bench soak
 
 help: ## What there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,8 +38,11 @@ cluster-down: setup ## Ends the local cluster; nothing of it is left running
 kubeconfig: setup ## Prints the path of the cluster's kubeconfig (use make -s)
 	@$(CLUSTER) kubeconfig
 
+bench: setup ## Measures the operator that is installed, whichever it is (QUICK=1: below 5 minutes)
+	@$(BUN) bench/main.ts
+
 soak: setup ## 30 minutes of what we ask of the runtime; prints memory first and last (docs/adr/0001)
-	@$(BUN) bench/soak/main.ts
+	@$(BUN) bench/parts/soak/main.ts
 
 setup: node_modules/.package-lock.json
 

@@ -22,7 +22,7 @@ const packages = ["api", "git", "kube", "rpc", "agent", "operator"].map((name) =
 const programs = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
 
 const suites: Record<string, Suite> = {
-  unit: { folders: [...packages, "hack", "test/docs"], tools: [] },
+  unit: { folders: [...packages, "hack", "bench", "test/docs"], tools: [] },
   // The commands of the pages are checked with the programs themselves.
   integration: { folders: ["packages/testkit", "test/integration"], tools: [...programs, "helm"] },
   // Starts and kills the local cluster again and again.

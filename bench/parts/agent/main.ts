@@ -1,6 +1,6 @@
 /**
  * What the agent costs: memory when idle and after work, time from `Start` to the CLI, and a whole update beside the
- * bare CLI's. `bun bench/agent/main.ts [rounds]` prints a table; `--json` the figures.
+ * bare CLI's. `bun bench/parts/agent/main.ts [rounds]` prints a table; `--json` the figures.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

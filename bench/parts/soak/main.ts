@@ -2,7 +2,7 @@
  * What we ask of the runtime, all at once and for long: a watch held and reconnected under events, an mTLS server with
  * 200 long streams, child processes in groups of their own that are killed and reaped. Memory has to stay flat.
  *
- *   bun bench/soak/main.ts [minutes]
+ *   bun bench/parts/soak/main.ts [minutes]
  */
 import { startApiServer } from "@pko/testkit";
 

@@ -1,5 +1,5 @@
 /**
- * The runtime with many objects: `bun bench/kube/main.ts [--objects=5000] [--bytes=3000] [--json]`.
+ * The runtime with many objects: `bun bench/parts/kube/main.ts [--objects=5000] [--bytes=3000] [--json]`.
  *
  * Three processes share the machine: the API server, this one, and the one that is measured (holder.ts). Prints a table
  * for people and, last, one line of JSON for machines.

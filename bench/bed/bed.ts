@@ -1,0 +1,248 @@
+/** What all scenarios stand on: a namespace of their own, eyes, a yardstick, a meter, and the operator that is there. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { builtin, connect, isNotFound, kubeconfigCredentials, type Client, type Known } from "@pko/kube";
+import { kubectlFor, type Kubectl } from "@pko/testkit";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { programs, stacks, stalledMessage, updates, type Stack } from "./kinds.ts";
+import { Meter, meterName, type Process } from "./meter.ts";
+import type { Operator } from "./operator.ts";
+import { RequestCount } from "./requests.ts";
+import {
+  bedObjects,
+  programObject,
+  serviceAccount,
+  shimConfigMap,
+  shimFolder,
+  shimScript,
+  stackObject,
+  type ProgramWish,
+  type StackWish,
+} from "./stack.ts";
+import { inParallel, waitUntil } from "./wait.ts";
+import { Watch } from "./watch.ts";
+import { Yardstick, yardstickObject, yardstickPod } from "./yardstick.ts";
+
+/** A Stack that says it cannot go on: no use in waiting. */
+export class Stalled extends Error {}
+
+export interface BedOptions {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+}
+
+const stackPatienceMs = 180_000;
+
+export class Bed {
+  readonly client: Client;
+  readonly kubectl: Kubectl;
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+  readonly watch: Watch;
+  readonly yardstick: Yardstick;
+  readonly requests: RequestCount;
+  readonly #meter: Meter;
+  readonly #meteredNodes = new Set<string>();
+  #image = "";
+  #path = "";
+  #names = 0;
+
+  private constructor(client: Client, kubectl: Kubectl, { namespace, signal }: BedOptions) {
+    this.client = client;
+    this.kubectl = kubectl;
+    this.namespace = namespace;
+    this.signal = signal;
+    this.watch = new Watch(client, namespace, signal);
+    this.yardstick = new Yardstick(kubectl, namespace);
+    this.requests = new RequestCount(client, kubectl);
+    this.#meter = new Meter(kubectl, namespace);
+  }
+
+  static async open(options: BedOptions): Promise<Bed> {
+    const client = connect(await kubeconfigCredentials(options.kubeconfig), { userAgent: "pulumi-bench" });
+    const cacheFolder = mkdtempSync(join(tmpdir(), "pko-bench-"));
+    return new Bed(client, kubectlFor({ kubeconfig: options.kubeconfig, cacheFolder }), options);
+  }
+
+  async apply(...objects: readonly object[]): Promise<void> {
+    await this.kubectl(["apply", "-f", "-"], {
+      input: JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }),
+    });
+  }
+
+  /** The namespace, and one Stack brought to success: it pulls the images, and its pod tells which image is used. */
+  async make(operator: Operator): Promise<void> {
+    await this.clear();
+    await this.apply(...bedObjects(this.namespace));
+    await this.watch.start();
+    await operator.callBack();
+    await operator.pod(this.signal);
+    await this.program({ name: "first", text: "first" });
+    const stack = await this.create({ name: "first", source: { programRef: { name: "first" } } });
+    await this.succeeded("first", { text: "first" });
+    const pod = this.watch.podOf(this.watch.stack("first") ?? stack);
+    this.#image = pod?.spec?.containers.find(({ name }) => name === "pulumi")?.image ?? "";
+    await this.apply(yardstickObject(this.namespace, this.#image));
+    await this.#podReady(yardstickPod);
+    await this.yardstick.prepare();
+    await this.#makeShim();
+    await this.remove("first");
+  }
+
+  /** The shim's PATH, for Stacks whose calls of the CLI are to be seen or held. */
+  get shimPath(): string {
+    return `${shimFolder}:${this.#path}`;
+  }
+
+  async #makeShim(): Promise<void> {
+    this.#path = (await this.yardstick.sh('echo "$PATH"')).trim();
+    await this.apply({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: shimConfigMap, namespace: this.namespace },
+      data: { pulumi: shimScript(this.#path) },
+    });
+  }
+
+  async #podReady(name: string): Promise<void> {
+    await this.kubectl(["wait", "--for=condition=Ready", `pod/${name}`, "-n", this.namespace, "--timeout=120s"]);
+  }
+
+  /** One that no Stack of this run had. */
+  newName(kind: string): string {
+    this.#names += 1;
+    return `${kind}-${this.#names}`;
+  }
+
+  async program(wish: Omit<ProgramWish, "namespace">): Promise<void> {
+    await this.client.apply(programs, withName(programObject({ ...wish, namespace: this.namespace })), {
+      fieldManager: "bench",
+    });
+  }
+
+  async create(wish: Omit<StackWish, "namespace">): Promise<Stack> {
+    return await this.client.create(stacks, stackObject({ ...wish, namespace: this.namespace }));
+  }
+
+  async patch(name: string, body: object): Promise<void> {
+    const patch = { type: "merge", body } as const;
+    await this.client.patch(stacks, { namespace: this.namespace, name }, { patch });
+  }
+
+  async request(name: string, value: string): Promise<void> {
+    await this.patch(name, { metadata: { annotations: { "pulumi.com/reconciliation-request": value } } });
+  }
+
+  /** When the Stack showed these outputs and said that it had succeeded. */
+  async succeeded(name: string, outputs: Readonly<Record<string, string>>): Promise<number> {
+    const { at } = await this.watch.until(() => this.#isAt(name, outputs), {
+      timeoutMs: stackPatienceMs,
+      what: `the success of Stack ${name}`,
+    });
+    return at;
+  }
+
+  #isAt(name: string, outputs: Readonly<Record<string, string>>): boolean {
+    const stack = this.watch.stack(name);
+    if (!stack) return false;
+    const stalled = stalledMessage(stack);
+    if (stalled !== undefined) throw new Stalled(stalled);
+    return isSucceeded(stack) && Object.entries(outputs).every(([key, text]) => stack.status?.outputs?.[key] === text);
+  }
+
+  /** When the update that this request asked for had succeeded. */
+  async answered(name: string, request: string): Promise<number> {
+    const { at } = await this.watch.until(
+      () => {
+        const stack = this.watch.stack(name);
+        return stack && isSucceeded(stack) && stack.status?.lastUpdate?.reconcileRequest === request;
+      },
+      { timeoutMs: stackPatienceMs, what: `the update of Stack ${name} that was asked for` },
+    );
+    return at;
+  }
+
+  /** When the Stack was no more. */
+  async gone(name: string): Promise<number> {
+    const { at } = await this.watch.until(() => this.watch.stack(name) === undefined, {
+      timeoutMs: stackPatienceMs,
+      what: `the end of Stack ${name}`,
+    });
+    return at;
+  }
+
+  /** With its pod, so that it takes nothing from what is measured next. */
+  async remove(...names: readonly string[]): Promise<void> {
+    await inParallel(names, 8, async (name) => {
+      await this.client.delete(stacks, { namespace: this.namespace, name }).catch(ignoreMissing);
+    });
+    const isOver = (name: string): boolean => {
+      const hasPod = this.watch.pods().some(({ metadata }) => metadata.name?.startsWith(`${name}-`));
+      return this.watch.stack(name) === undefined && !hasPod;
+    };
+    await this.watch.until(() => names.every(isOver), {
+      timeoutMs: stackPatienceMs,
+      what: `the end of ${names.length === 1 ? `Stack ${names[0]}` : `${names.length} Stacks`} and their pods`,
+    });
+  }
+
+  /** Processes of these pods, as their nodes see them. */
+  async processesOf(pods: readonly Known<Pod>[]): Promise<Process[]> {
+    const nodes = new Set(pods.flatMap(({ spec }) => spec?.nodeName ?? []));
+    const uids = new Set(pods.map(({ metadata }) => metadata.uid));
+    const found: Process[] = [];
+    for (const node of nodes) {
+      if (!this.#meteredNodes.has(node)) await this.#placeMeter(node);
+      found.push(...(await this.#meter.processes(node)).filter(({ podUid }) => uids.has(podUid)));
+    }
+    return found;
+  }
+
+  async #placeMeter(node: string): Promise<void> {
+    await this.apply(Meter.object(this.namespace, node, this.#image));
+    await this.#podReady(meterName(node));
+    this.#meteredNodes.add(node);
+  }
+
+  /** Of this run, or of one that was cut short. Finalizers go first: nobody may be there who would remove them. */
+  async clear(): Promise<void> {
+    const { client, namespace } = this;
+    const left = await client.list(stacks, { namespace }).catch(() => ({ items: [] }));
+    await inParallel(left.items, 8, async ({ metadata }) => {
+      await this.patch(metadata.name ?? "", { metadata: { finalizers: null } }).catch(ignoreMissing);
+      await client.delete(stacks, { namespace, name: metadata.name ?? "" }).catch(ignoreMissing);
+    });
+    const runs = await client.list(updates, { namespace }).catch(() => ({ items: [] }));
+    await inParallel(runs.items, 8, async ({ metadata }) => {
+      const patch = { type: "merge", body: { metadata: { finalizers: null } } } as const;
+      await client.patch(updates, { namespace, name: metadata.name ?? "" }, { patch }).catch(ignoreMissing);
+    });
+    await client.delete(builtin.namespaces, { name: namespace }).catch(ignoreMissing);
+    const binding = `${namespace}:${serviceAccount}:system:auth-delegator`;
+    await this.kubectl(["delete", "clusterrolebinding", binding, "--ignore-not-found"]);
+    await this.requests.end();
+    const isGone = async (): Promise<boolean> =>
+      (await client.find(builtin.namespaces, { name: namespace })) === undefined;
+    // Also when the benchmark is being ended: nothing of it shall be left.
+    const { signal } = new AbortController();
+    await waitUntil(isGone, { what: `the end of namespace ${namespace}`, timeoutMs: 180_000, signal });
+  }
+}
+
+export function isSucceeded({ metadata, status }: Stack): boolean {
+  const { state, generation } = status?.lastUpdate ?? {};
+  return state === "succeeded" && (generation === undefined || generation === metadata.generation);
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!isNotFound(error)) throw error;
+}
+
+const withName = <T extends { readonly metadata: { name?: string } }>(object: T) => ({
+  ...object,
+  metadata: { ...object.metadata, name: object.metadata.name ?? "" },
+});

@@ -1,0 +1,87 @@
+/** The kinds as every operator of this API writes them: only what the benchmark reads, and nothing that is one operator's own. */
+import { builtin, resource, type KubeObject, type Known } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly observedGeneration?: number;
+}
+
+export interface StackStatus {
+  readonly conditions?: readonly Condition[];
+  readonly observedGeneration?: number;
+  readonly lastUpdate?: {
+    readonly state?: string;
+    readonly generation?: number;
+    readonly reconcileRequest?: string;
+    readonly lastSuccessfulCommit?: string;
+  };
+  readonly outputs?: Readonly<Record<string, unknown>>;
+}
+
+export interface Stack extends KubeObject {
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: StackStatus;
+}
+
+export interface Program extends KubeObject {
+  readonly program: Readonly<Record<string, unknown>>;
+}
+
+export interface Workspace extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+export interface Update extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[]; readonly startTime?: string };
+}
+
+export const stacks = resource<Stack>({
+  apiVersion: "pulumi.com/v1",
+  kind: "Stack",
+  plural: "stacks",
+  namespaced: true,
+});
+export const programs = resource<Program>({
+  apiVersion: "pulumi.com/v1",
+  kind: "Program",
+  plural: "programs",
+  namespaced: true,
+});
+export const workspaces = resource<Workspace>({
+  apiVersion: "auto.pulumi.com/v1alpha1",
+  kind: "Workspace",
+  plural: "workspaces",
+  namespaced: true,
+});
+export const updates = resource<Update>({
+  apiVersion: "auto.pulumi.com/v1alpha1",
+  kind: "Update",
+  plural: "updates",
+  namespaced: true,
+});
+export const { pods, statefulSets } = builtin;
+export type KnownPod = Known<Pod>;
+export type KnownStatefulSet = Known<StatefulSet>;
+
+interface Conditioned {
+  readonly status?: { readonly conditions?: readonly Condition[] } | undefined;
+}
+
+export function conditionOf({ status }: Conditioned, type: string): Condition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+export const isTrue = (object: Conditioned, type: string): boolean => conditionOf(object, type)?.status === "True";
+
+/** What the operator says is in the way, where it says that it will not go on by itself. */
+export function stalledMessage(stack: Stack): string | undefined {
+  const stalled = conditionOf(stack, "Stalled");
+  return stalled?.status === "True" ? `${stalled.reason ?? "Stalled"}: ${stalled.message ?? ""}` : undefined;
+}
+
+export const ownerUids = ({ metadata }: KubeObject): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);

@@ -1,0 +1,98 @@
+/** The operator that is installed, whichever it is: where it runs, and how it is sent away and called back. */
+import { builtin, type Client, type Known } from "@pko/kube";
+import { UserError } from "@pko/cluster";
+import type { Deployment } from "kubernetes-types/apps/v1";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { waitUntil } from "./wait.ts";
+
+export interface OperatorPlace {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const productName = "pulumi-kubernetes-operator";
+
+/** Undefined when none is installed. `wanted` is `namespace/name` of its Deployment, for clusters with several. */
+export async function findOperator(client: Client, wanted?: string): Promise<Operator | undefined> {
+  const { items } = await client.list(builtin.deployments);
+  const found = items.filter((deployment) =>
+    wanted === undefined ? isOperator(deployment) : nameOf(deployment) === wanted,
+  );
+  if (wanted !== undefined && found.length === 0)
+    throw new UserError([`OPERATOR names ${wanted}: there is no such Deployment`]);
+  if (found.length > 1) {
+    throw new UserError([`there are several operators; choose one with OPERATOR=: ${found.map(nameOf).join(", ")}`]);
+  }
+  return found[0] && new Operator(client, found[0]);
+}
+
+const nameOf = ({ metadata }: Known<Deployment>): string => `${metadata.namespace}/${metadata.name}`;
+
+function isOperator({ metadata, spec }: Known<Deployment>): boolean {
+  const images = (spec?.template.spec?.containers ?? []).map(({ image = "" }) => image);
+  return [metadata.name ?? "", ...images].some((text) => text.includes(productName));
+}
+
+export class Operator {
+  readonly name: string;
+  readonly image: string;
+  readonly serviceAccount: string;
+  readonly #client: Client;
+  readonly #ref: OperatorPlace;
+  readonly #selector: string;
+  readonly #replicas: number;
+
+  constructor(client: Client, deployment: Known<Deployment>) {
+    const { metadata, spec } = deployment;
+    this.#client = client;
+    this.#ref = { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
+    this.name = nameOf(deployment);
+    this.image = spec?.template.spec?.containers[0]?.image ?? "";
+    this.serviceAccount = spec?.template.spec?.serviceAccountName ?? "default";
+    this.#selector = Object.entries(spec?.selector.matchLabels ?? {})
+      .map(([key, value]) => `${key}=${value}`)
+      .join(",");
+    // None, where a benchmark was cut short that had sent it away.
+    this.#replicas = spec?.replicas || 1;
+  }
+
+  get namespace(): string {
+    return this.#ref.namespace;
+  }
+
+  async pods(): Promise<Known<Pod>[]> {
+    const { items } = await this.#client.list(builtin.pods, {
+      namespace: this.#ref.namespace,
+      labelSelector: this.#selector,
+    });
+    return items;
+  }
+
+  /** The pod that serves. With several replicas the others wait. */
+  async pod(signal: AbortSignal): Promise<Known<Pod>> {
+    const find = async (): Promise<Known<Pod> | undefined> => (await this.pods()).find(isReady);
+    return await waitUntil(find, { what: `a ready pod of ${this.name}`, timeoutMs: 120_000, signal });
+  }
+
+  /** Until no pod of it is left. */
+  async sendAway(signal: AbortSignal): Promise<void> {
+    await this.#scale(0);
+    const isGone = async (): Promise<boolean> => (await this.pods()).length === 0;
+    await waitUntil(isGone, { what: `the end of ${this.name}`, timeoutMs: 120_000, signal });
+  }
+
+  async callBack(): Promise<void> {
+    await this.#scale(this.#replicas);
+  }
+
+  async #scale(replicas: number): Promise<void> {
+    const patch = { type: "merge", body: { spec: { replicas } } } as const;
+    await this.#client.patch(builtin.deployments, this.#ref, { patch });
+  }
+}
+
+function isReady({ metadata, status }: Known<Pod>): boolean {
+  const isReadyNow = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false;
+  return metadata.deletionTimestamp === undefined && isReadyNow;
+}

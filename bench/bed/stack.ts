@@ -1,0 +1,155 @@
+/** The Stacks and Programs of the benchmark, as the documents write them. Pure. */
+import type { KubeObject } from "@pko/kube";
+
+import type { Program, Stack } from "./kinds.ts";
+
+export const stateFolder = "/state";
+export const stateClaim = "bench-state";
+export const serviceAccount = "bench";
+/** Holds the script that stands before the CLI where a scenario wants to see or to hold its calls. */
+export const shimConfigMap = "bench-shim";
+export const shimFolder = "/bench/bin";
+
+export const environment = {
+  PULUMI_BACKEND_URL: `file://${stateFolder}`,
+  PULUMI_CONFIG_PASSPHRASE: "bench",
+} as const;
+
+export interface StackWish {
+  readonly namespace: string;
+  readonly name: string;
+  /** `programRef` or the fields of a repository. */
+  readonly source: Readonly<Record<string, unknown>>;
+  /** Comes out as the output `value`. */
+  readonly value?: string;
+  readonly destroyOnFinalize?: boolean;
+  readonly reclaim?: "Retain" | "Delete";
+  /** A PATH with the shim before everything else. */
+  readonly path?: string;
+  /** What the container asks for; the operator's default when absent. */
+  readonly requests?: { readonly cpu: string; readonly memory: string };
+}
+
+export function stackObject(wish: StackWish): Stack {
+  const { namespace, name, source, value, destroyOnFinalize, reclaim } = wish;
+  const literal = (text: string): object => ({ type: "Literal", literal: { value: text } });
+  return {
+    apiVersion: "pulumi.com/v1",
+    kind: "Stack",
+    metadata: { name, namespace },
+    spec: {
+      stack: name,
+      serviceAccountName: serviceAccount,
+      ...source,
+      envRefs: Object.fromEntries(Object.entries(environment).map(([key, text]) => [key, literal(text)])),
+      ...(value !== undefined && { config: { value } }),
+      ...(destroyOnFinalize && { destroyOnFinalize }),
+      ...(reclaim && { workspaceReclaimPolicy: reclaim }),
+      workspaceTemplate: { spec: workspaceSpec(wish) },
+    },
+  };
+}
+
+function workspaceSpec({ path, requests }: StackWish): object {
+  const state = { name: "state", mountPath: stateFolder };
+  const shim = { name: "shim", mountPath: shimFolder };
+  return {
+    ...(requests && { resources: { requests } }),
+    podTemplate: {
+      spec: {
+        // Ends of pods are not measured, and not waited for.
+        terminationGracePeriodSeconds: 1,
+        containers: [
+          {
+            name: "pulumi",
+            ...(path !== undefined && { env: [{ name: "PATH", value: path }] }),
+            volumeMounts: path === undefined ? [state] : [state, shim],
+          },
+        ],
+        volumes: [
+          { name: "state", persistentVolumeClaim: { claimName: stateClaim } },
+          ...(path === undefined ? [] : [{ name: "shim", configMap: { name: shimConfigMap, defaultMode: 0o755 } }]),
+        ],
+      },
+    },
+  };
+}
+
+export interface ProgramWish {
+  readonly namespace: string;
+  readonly name: string;
+  /** Comes out as the output `text`. */
+  readonly text: string;
+}
+
+/** One resource that needs no provider, and the outputs by which an update is known to have come through. */
+export function programObject({ namespace, name, text }: ProgramWish): Program {
+  return {
+    apiVersion: "pulumi.com/v1",
+    kind: "Program",
+    metadata: { name, namespace },
+    program: programBody(text),
+  };
+}
+
+export function programBody(text: string): Record<string, unknown> {
+  return {
+    configuration: { value: { type: "String", default: "none" } },
+    resources: { kept: { type: "pulumi:index:Stash", properties: { input: text } } },
+    // Not the resource's own output: that keeps the first value it was given.
+    outputs: { text, value: "${value}" },
+  };
+}
+
+/** The same program as a project's file, for repositories and for the bare CLI. JSON is YAML. */
+export function projectFile(text: string): string {
+  return JSON.stringify({ name: "bench", runtime: "yaml", ...programBody(text) }, undefined, 2);
+}
+
+/**
+ * Stands before the CLI. Each call is written down: begin and end in nanoseconds, then the command. An `up` waits for
+ * the file `release` where there is one to wait for.
+ */
+export function shimScript(realPath: string): string {
+  return `#!/bin/sh
+PATH='${realPath}'
+export PATH
+calls='${stateFolder}/calls'
+if [ -e '${stateFolder}/hold' ] && [ "$1" = up ]; then
+  while [ ! -e '${stateFolder}/release' ]; do sleep 1; done
+fi
+begin=$(date +%s%N)
+pulumi "$@"
+code=$?
+read -r host < /etc/hostname
+mkdir -p "$calls"
+echo "$begin $(date +%s%N) $*" >> "$calls/$host"
+exit $code
+`;
+}
+
+/** What has to be there before the first Stack. */
+export function bedObjects(namespace: string): KubeObject[] {
+  return [
+    {
+      apiVersion: "v1",
+      kind: "Namespace",
+      // The meter looks at the processes of its node.
+      metadata: { name: namespace, labels: { "pod-security.kubernetes.io/enforce": "privileged" } },
+    },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: serviceAccount, namespace } },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: `${namespace}:${serviceAccount}:system:auth-delegator` },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "system:auth-delegator" },
+      subjects: [{ kind: "ServiceAccount", namespace, name: serviceAccount }],
+    } as KubeObject,
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: stateClaim, namespace },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    } as KubeObject,
+  ];
+}

@@ -1,0 +1,49 @@
+/** What may be asked of the benchmark: each by a variable, so that `make bench QUICK=1` reads well. */
+import { full, quick, type Sizes } from "./scenarios/sizes.ts";
+
+export interface Options {
+  readonly sizes: Sizes;
+  readonly isQuick: boolean;
+  readonly namespace: string;
+  /** `namespace/name` of the operator's Deployment, where there are several. */
+  readonly operator?: string;
+  /** Names of scenarios; all when empty. */
+  readonly only: readonly string[];
+  readonly gitUrl?: string;
+  /** The manifest by which the operator was installed. */
+  readonly manifest?: string;
+  /** Reports of other runs, to stand beside this one's. */
+  readonly compare: readonly string[];
+  readonly folder?: string;
+}
+
+export function parseOptions(env: Readonly<Record<string, string | undefined>>): Options {
+  const given = (name: string): string | undefined => env[name] || undefined;
+  const list = (name: string): string[] => (given(name) ?? "").split(",").filter((item) => item !== "");
+  const isQuick = given("QUICK") !== undefined && env["QUICK"] !== "0";
+  const [operator, gitUrl, manifest, folder] = [given("OPERATOR"), given("GIT_URL"), given("MANIFEST"), given("OUT")];
+  return {
+    sizes: sized(isQuick ? quick : full, env),
+    isQuick,
+    namespace: given("NAMESPACE") ?? "pulumi-bench",
+    only: list("ONLY"),
+    compare: list("COMPARE"),
+    ...(operator !== undefined && { operator }),
+    ...(gitUrl !== undefined && { gitUrl }),
+    ...(manifest !== undefined && { manifest }),
+    ...(folder !== undefined && { folder }),
+  };
+}
+
+/** ROUNDS, CROWDS, IDLE and HELD replace what the size says. */
+function sized(sizes: Sizes, env: Readonly<Record<string, string | undefined>>): Sizes {
+  const numbers = (name: string): number[] | undefined => env[name]?.split(",").map(Number);
+  const { rounds, crowds, idle, held } = sizes;
+  return {
+    ...sizes,
+    rounds: numbers("ROUNDS")?.[0] ?? rounds,
+    crowds: numbers("CROWDS") ?? crowds,
+    idle: numbers("IDLE") ?? idle,
+    held: numbers("HELD")?.[0] ?? held,
+  };
+}

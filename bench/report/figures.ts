@@ -1,0 +1,101 @@
+/** What a run of the benchmark has found: figures, curves, and what could not be measured. */
+import { ratios, summarise, type Summary } from "./statistics.ts";
+
+export type Unit = "ms" | "MB" | "KB" | "m" | "/h" | "count";
+
+export interface Figure {
+  /** Stays the same from run to run, so that runs can be compared. */
+  readonly id: string;
+  readonly title: string;
+  readonly unit: Unit;
+  readonly values: readonly number[];
+  readonly summary: Summary;
+  /** By how much it is more than the bare CLI's `up` of the same round. */
+  readonly ratio?: Summary;
+  /** What the figure needs to be understood, in a few words. */
+  readonly note?: string;
+}
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Something that grows with something else: what the plots show. */
+export interface Curve {
+  readonly id: string;
+  readonly title: string;
+  readonly x: string;
+  readonly y: string;
+  readonly points: readonly Point[];
+}
+
+export interface Skipped {
+  readonly title: string;
+  readonly reason: string;
+}
+
+/** Where the time of something goes, part by part. */
+export interface Profile {
+  readonly title: string;
+  readonly parts: readonly { readonly name: string; readonly ms: number }[];
+}
+
+export interface Findings {
+  readonly figures: readonly Figure[];
+  readonly curves?: readonly Curve[];
+  readonly profiles?: readonly Profile[];
+  readonly skipped?: readonly Skipped[];
+}
+
+export interface Machine {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryMb: number;
+  readonly kernel: string;
+  /** Processes that wanted to run when the benchmark began and ended, over a minute. */
+  readonly load: readonly number[];
+  readonly kubernetes: string;
+  readonly nodes: readonly string[];
+}
+
+export interface Report {
+  readonly operator: string;
+  readonly image: string;
+  readonly startedAt: string;
+  readonly seconds: number;
+  readonly quick: boolean;
+  readonly machine: Machine;
+  readonly figures: readonly Figure[];
+  readonly curves: readonly Curve[];
+  readonly profiles: readonly Profile[];
+  readonly skipped: readonly Skipped[];
+}
+
+export type Naming = Pick<Figure, "id" | "title" | "unit" | "note">;
+
+/** No figure at all where nothing was measured: an empty list, to be spread. */
+export function figure(naming: Naming, values: readonly number[], yardsticks: readonly number[] = []): Figure[] {
+  const summary = summarise(values);
+  if (!summary) return [];
+  const ratio = summarise(ratios(values, yardsticks));
+  return [
+    {
+      ...naming,
+      values: values.map(rounded),
+      summary: roundedAll(summary),
+      ...(ratio && { ratio: roundedAll(ratio) }),
+    },
+  ];
+}
+
+/** Three decimals are more than any of this is exact to. */
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;
+
+const roundedAll = (summary: Summary): Summary => ({
+  runs: summary.runs,
+  median: rounded(summary.median),
+  p95: rounded(summary.p95),
+  least: rounded(summary.least),
+  most: rounded(summary.most),
+});

@@ -1,0 +1,30 @@
+/** What the figures were measured on. */
+import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
+
+import { resource, type Client, type Known } from "@pko/kube";
+import type { Node } from "kubernetes-types/core/v1";
+
+import type { Machine } from "./figures.ts";
+
+const nodes = resource<Known<Node>>({ apiVersion: "v1", kind: "Node", plural: "nodes", namespaced: false });
+
+export const loadNow = (): number => loadavg()[0] ?? 0;
+
+/** Of the machine on which the benchmark runs, and of the cluster's nodes, which may be others. */
+export async function describeMachine(client: Client, load: readonly number[]): Promise<Machine> {
+  const { items } = await client.list(nodes);
+  return {
+    processor: cpus()[0]?.model.trim() ?? "unknown",
+    cores: availableParallelism(),
+    memoryMb: Math.round(totalmem() / 2 ** 20),
+    kernel: release(),
+    load,
+    kubernetes: items[0]?.status?.nodeInfo?.kubeletVersion ?? "unknown",
+    nodes: items.map(describeNode),
+  };
+}
+
+function describeNode({ metadata, status }: Known<Node>): string {
+  const { cpu = "?", memory = "?", pods = "?" } = status?.allocatable ?? {};
+  return `node ${metadata.name}: ${cpu} cores, ${memory}, ${pods} pods`;
+}

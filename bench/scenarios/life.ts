@@ -1,0 +1,152 @@
+/** The life of a Stack: created, changed in each way there is, asked for an update, destroyed; and one whose pod is there before it. */
+import { stacks } from "../bed/kinds.ts";
+import { Timeline, type Phase } from "../bed/timeline.ts";
+import { figure, type Findings } from "../report/figures.ts";
+import { quantile } from "../report/statistics.ts";
+import type { Context, Scenario } from "./scenario.ts";
+
+export const life: Scenario = {
+  name: "life",
+  title: "the life of a Stack",
+  async run(context) {
+    const times = new Times();
+    for (let round = 1; round <= context.sizes.rounds; round += 1) {
+      context.say(`round ${round} of ${context.sizes.rounds}`);
+      await liveAndDie(context, times);
+      await createTwice(context, times);
+    }
+    return findings(times);
+  },
+};
+
+type Event = "create" | "recreate" | "program" | "spec" | "request" | "destroy";
+
+/** Each time with the bare CLI's of the same moment. */
+class Times {
+  readonly bareUp: number[] = [];
+  readonly bareStart: number[] = [];
+  readonly createPhases: (readonly Phase[])[] = [];
+  readonly #taken = new Map<Event, { readonly ms: number; readonly bareMs: number }[]>();
+
+  async measureBare({ bed }: Context): Promise<void> {
+    const { upMs, startMs } = await bed.yardstick.measure();
+    this.bareUp.push(upMs);
+    this.bareStart.push(startMs);
+  }
+
+  add(event: Event, ms: number): void {
+    const bareMs = this.bareUp.at(-1) ?? Number.NaN;
+    this.#taken.set(event, [...(this.#taken.get(event) ?? []), { ms, bareMs }]);
+  }
+
+  of(event: Event): { readonly values: number[]; readonly bare: number[] } {
+    const taken = this.#taken.get(event) ?? [];
+    return { values: taken.map(({ ms }) => ms), bare: taken.map(({ bareMs }) => bareMs) };
+  }
+}
+
+async function liveAndDie(context: Context, times: Times): Promise<void> {
+  const { bed } = context;
+  await times.measureBare(context);
+  const name = bed.newName("life");
+  await bed.program({ name, text: "one" });
+  const { bornAt } = await create(context, times, { name, destroyOnFinalize: true });
+  times.add("create", bornAt);
+
+  const timed = async (event: Event, change: () => Promise<unknown>, seen: () => Promise<number>): Promise<void> => {
+    const begin = performance.now();
+    await change();
+    times.add(event, (await seen()) - begin);
+  };
+  await timed(
+    "program",
+    () => bed.program({ name, text: "two" }),
+    () => bed.succeeded(name, { text: "two", value: "red" }),
+  );
+  await times.measureBare(context);
+  await timed(
+    "spec",
+    () => bed.patch(name, { spec: { config: { value: "blue" } } }),
+    () => bed.succeeded(name, { text: "two", value: "blue" }),
+  );
+  const request = crypto.randomUUID();
+  await timed(
+    "request",
+    () => bed.request(name, request),
+    () => bed.answered(name, request),
+  );
+  await timed(
+    "destroy",
+    () => bed.client.delete(stacks, { namespace: bed.namespace, name }),
+    () => bed.gone(name),
+  );
+}
+
+/** Orphaned, the Workspace and its pod outlive the first Stack, and the second one finds them. */
+async function createTwice(context: Context, times: Times): Promise<void> {
+  const { bed } = context;
+  await times.measureBare(context);
+  const name = bed.newName("again");
+  await bed.program({ name, text: "one" });
+  const first = await create(context, times, { name });
+  times.add("create", first.bornAt);
+  await bed.client.delete(stacks, { namespace: bed.namespace, name }, { propagationPolicy: "Orphan" });
+  await bed.gone(name);
+  const second = await create(context, undefined, { name });
+  times.add("recreate", second.bornAt);
+  await bed.remove(name);
+}
+
+interface Birth {
+  readonly name: string;
+  readonly destroyOnFinalize?: boolean;
+}
+
+async function create({ bed }: Context, times: Times | undefined, birth: Birth): Promise<{ readonly bornAt: number }> {
+  const timeline = new Timeline(bed.watch, birth.name);
+  const begin = performance.now();
+  try {
+    await bed.create({ ...birth, source: { programRef: { name: birth.name } }, value: "red" });
+    const end = await bed.succeeded(birth.name, { text: "one", value: "red" });
+    times?.createPhases.push(timeline.phases(begin, end));
+    return { bornAt: end - begin };
+  } finally {
+    timeline.stop();
+  }
+}
+
+const titles: readonly (readonly [Event, string])[] = [
+  ["create", "create → succeeded, no pod before"],
+  ["recreate", "create → succeeded, the pod is there"],
+  ["program", "Program changed → succeeded"],
+  ["spec", "spec changed → succeeded"],
+  ["request", "update asked for → succeeded"],
+  ["destroy", "delete → destroyed and gone"],
+];
+
+function findings(times: Times): Findings {
+  const program = times.of("program");
+  const overhead = program.values.map((ms, index) => ms - (program.bare[index] ?? Number.NaN));
+  return {
+    figures: [
+      ...figure({ id: "bare.start", title: "bare CLI: pulumi version", unit: "ms" }, times.bareStart),
+      ...figure({ id: "bare.up", title: "bare CLI: pulumi up", unit: "ms" }, times.bareUp),
+      ...titles.flatMap(([event, title]) => {
+        const { values, bare } = times.of(event);
+        return figure({ id: event, title, unit: "ms" }, values, bare);
+      }),
+      ...figure({ id: "overhead", title: "Program changed: more than the bare CLI", unit: "ms" }, overhead),
+    ],
+    profiles: [{ title: "create → succeeded, by what the API shows (medians)", parts: medians(times.createPhases) }],
+  };
+}
+
+function medians(rounds: readonly (readonly Phase[])[]): Phase[] {
+  return (rounds[0] ?? []).map(({ name }, index) => ({
+    name,
+    ms: quantile(
+      rounds.map((phases) => phases[index]?.ms ?? 0),
+      0.5,
+    ),
+  }));
+}
