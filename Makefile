@@ -15,7 +15,7 @@ test: setup ## Every test: unit, integration on a real API server, end to end on
 	@$(BUN) test/run.ts $(SUITE)
 
 verify: setup ## Formats, lint, types, generated files
-	@node_modules/.bin/prettier --check --log-level warn .
+	@node_modules/.bin/prettier --check --log-level warn --cache --cache-location=.build/prettier .
 	@test -z "$$(gofmt -l hack/cluster/go)" || { echo "error: not formatted (gofmt -w): $$(gofmt -l hack/cluster/go)"; exit 1; }
 	@node_modules/.bin/oxlint --quiet
 	@node_modules/.bin/tsc -b
@@ -23,7 +23,7 @@ verify: setup ## Formats, lint, types, generated files
 	@echo "verify: clean"
 
 format: setup ## Rewrites files the way verify wants them
-	@node_modules/.bin/prettier --write --log-level warn .
+	@node_modules/.bin/prettier --write --log-level warn --cache --cache-location=.build/prettier .
 	@gofmt -w hack/cluster/go
 
 generate: setup ## Writes the files that are made from the API's schemas
