@@ -40,7 +40,7 @@ import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { updateController } from "./update/controller.ts";
 import { updateIndexers } from "./update/observe.ts";
-import { podIndexers, workspaceController } from "./workspace/index.ts";
+import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
 const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
@@ -84,6 +84,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const running = runs({ authority: authorities, wake: (runId) => updateControl.wakeRun(runId), log });
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
+  const cleared = clearances((update) => updateControl.enqueue(update));
   const shared = { client, events, log, metrics };
   const workspaceControl = workspaceController({
     ...shared,
@@ -91,9 +92,16 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     authority: authorities,
     preparations: preparing,
     githubApps,
+    clearances: cleared,
     settings: workspaceSettings(options),
   });
-  const updateControl = updateController({ ...shared, ...reflectors, runs: running, projects: preparing });
+  const updateControl = updateController({
+    ...shared,
+    ...reflectors,
+    runs: running,
+    projects: preparing,
+    clearances: cleared,
+  });
   const stackControl = stackController({
     ...shared,
     reflectors,

@@ -89,3 +89,20 @@ describe("kubectl apply -f examples/…", () => {
     );
   }
 });
+
+test(
+  "a changed Secret is what the next update is given, though it is asked for at once",
+  async () => {
+    const inNamespace = ["-n", place.namespace];
+    await kubectl(["apply", ...inNamespace, "-f", join(folder, "program")]);
+    await stackUntil(place, "shop", isReady);
+    const patch = JSON.stringify({ stringData: { password: "changed" } });
+    await kubectl(["patch", "secret", "shop-admin", ...inNamespace, "--patch", patch]);
+    await kubectl(["annotate", "stack", "shop", ...inNamespace, "pulumi.com/reconciliation-request=changed"]);
+    await stackUntil(place, "shop", ({ status }) => status?.lastUpdate?.reconcileRequest === "changed");
+    const output = ["--output", "jsonpath={.data.adminPassword}"];
+    const password = await kubectl(["get", "secret", "shop-outputs", ...inNamespace, ...output]);
+    expect(Buffer.from(password, "base64").toString()).toBe("changed");
+  },
+  slow,
+);

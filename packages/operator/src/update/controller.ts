@@ -35,6 +35,8 @@ export interface UpdateControllerOptions extends UpdateTools {
   /** Those of workspaces. */
   readonly pods: Reflector<Known<Pod>>;
   readonly projects: Projects;
+  /** Without it every Update may begin as soon as its Workspace is ready. */
+  readonly clearances?: UpdateSources["clearances"];
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -47,13 +49,14 @@ export interface UpdateController extends Controller {
 }
 
 export function updateController(options: UpdateControllerOptions): UpdateController {
-  const { updates, workspaces, pods, runs, projects, concurrency, log, metrics, clock } = options;
+  const { updates, workspaces, pods, runs, projects, clearances, concurrency, log, metrics, clock } = options;
   const sources: UpdateSources = {
     updates: updates.store,
     workspaces: workspaces.store,
     pods: pods.store,
     runs,
     projects,
+    ...(clearances && { clearances }),
   };
   const inWorkspace = (key: Key | undefined): Key[] =>
     key === undefined

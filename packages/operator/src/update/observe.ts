@@ -13,6 +13,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { agentPort, type Projects, type Runs } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
+import type { Clearances } from "../workspace/clearances.ts";
 import { isComplete } from "./conditions.ts";
 import type { Address, PodFacts, UpdateView, WorkspaceFacts } from "./view.ts";
 
@@ -23,6 +24,7 @@ export interface UpdateSources {
   readonly pods: Store<Known<Pod>>;
   readonly runs: Pick<Runs, "look">;
   readonly projects: Projects;
+  readonly clearances?: Pick<Clearances, "has">;
 }
 
 export const workspaceIndex = "update/workspace";
@@ -72,6 +74,7 @@ export function observeUpdate(sources: UpdateSources, key: Key, now: number): Up
       logLevel: workspace?.spec?.pulumiLogLevel,
     }),
     workspace: facts,
+    isCleared: sources.clearances?.has(workspaceKeyOf(update), key) ?? true,
   };
 }
 

@@ -107,6 +107,11 @@ table("before it begins", [
   ],
   ["it waits while the pod of the address is not there", [workspaceReady, noPod], waits("WorkspaceNotReady")],
   [
+    "it rests until its Workspace has read its Secrets once more",
+    [workspaceReady, (view) => ({ ...view, isCleared: false })],
+    { action: "rest" },
+  ],
+  [
     "it waits while the pod is on its way out",
     [workspaceReady, podIs("pod-a", { isDeleting: true })],
     waits("WorkspaceNotReady"),

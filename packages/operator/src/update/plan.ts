@@ -76,6 +76,7 @@ const checks: readonly Check[] = [
   workspaceUnavailable,
   workspaceTaken,
   podNotThere,
+  notCleared,
   unguarded,
 ];
 
@@ -270,6 +271,14 @@ function podNotThere(view: UpdateView): Plan | undefined {
   if (workspace.state !== "ready") return undefined;
   const isThere = pod && !pod.isDeleting && pod.agent.uid !== "" && pod.agent.ip === workspace.address.host;
   return isThere ? undefined : wait(view, "The Workspace's pod is being replaced.");
+}
+
+/** In case nobody wakes it. */
+const clearanceMs = 5_000;
+
+/** A Secret may have changed for this very Update: its Workspace looks first. Soon over, so not worth a word. */
+function notCleared({ isCleared }: UpdateView): Plan | undefined {
+  return isCleared ? undefined : { action: "rest", afterMs: clearanceMs };
 }
 
 /** Before the intent: an Update that may be running is never without its guard. */

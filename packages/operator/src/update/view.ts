@@ -33,6 +33,8 @@ export interface UpdateView {
   /** Known even where the rest of the spec makes no sense. */
   readonly ttlMs?: number;
   readonly workspace: WorkspaceFacts;
+  /** The Workspace has read, since this Update came, what its pod reads. */
+  readonly isCleared: boolean;
   readonly pod?: PodFacts;
   /** The run in the pod that status records. */
   readonly run?: Run;

@@ -25,6 +25,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 import type { Authority, Preparations } from "../agents/agents.ts";
 import { isComplete } from "../update/conditions.ts";
 import { workspaceKeyOf, workspaceOfPod } from "../update/observe.ts";
+import { clearedBy, type Clearances } from "./clearances.ts";
 import { observeWorkspace, type WorkspaceSources } from "./observe.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, writeStatus } from "./perform.ts";
@@ -50,6 +51,8 @@ export interface WorkspaceControllerOptions {
   readonly authority: Pick<Authority, "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
+  /** Told which Updates may begin. */
+  readonly clearances?: Pick<Clearances, "set">;
   readonly events: EventRecorder;
   readonly settings: WorkspaceSettings;
   readonly concurrency?: number;
@@ -145,6 +148,7 @@ class Passes {
     for (const { kind } of plan.steps) if (isWrite(kind)) log.info("workspace step", { step: kind });
     const retryMs = this.#schedule(key, { now, outcome, asked: wasAsked(plan, view) });
     await this.#report(view, outcome, signal);
+    this.#options.clearances?.set(key, clearedBy(view, plan, outcome));
     const pause = Math.min(afterMs ?? Infinity, retryMs ?? Infinity);
     return Number.isFinite(pause) ? again(pause) : done;
   }
@@ -152,6 +156,7 @@ class Passes {
   #gone(key: Key): Result {
     const { namespace = "", name } = parseKey(key);
     this.#options.preparations.forget({ namespace, name });
+    this.#options.clearances?.set(key, []);
     this.#retries.delete(key);
     this.#sleepless.delete(key);
     return done;

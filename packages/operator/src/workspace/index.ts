@@ -1,4 +1,5 @@
 /** What others need of the Workspace controller. */
+export { clearances, type Clearances } from "./clearances.ts";
 export { workspaceController, type WorkspaceControllerOptions } from "./controller.ts";
 export { podIndexers } from "./observe.ts";
 export type { AppToken, GitHubApp, GitHubAppTokens } from "./prepare-request.ts";

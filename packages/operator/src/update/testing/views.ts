@@ -34,6 +34,7 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     update: fresh,
     spec: normaliseUpdate(fresh),
     workspace: { state: "missing" },
+    isCleared: true,
   };
   const view = traits.reduce((known, trait) => trait(known), bare);
   return { ...view, spec: normaliseUpdate(view.update) };
