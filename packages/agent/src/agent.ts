@@ -6,6 +6,7 @@ import { fail, protocolVersion, succeed, type InfoResult, type PrepareMessage, t
 import type { AgentService, Answer, Messages } from "@pko/rpc/server";
 import type { Options } from "./options.ts";
 import { PulumiCli } from "./pulumi/cli.ts";
+import { SignIn } from "./pulumi/cloud/sign-in.ts";
 import { SecretStore } from "./pulumi/secrets.ts";
 import { gitHome } from "./sources/git.ts";
 import { RunManager } from "./runs/run-manager.ts";
@@ -40,7 +41,8 @@ export function createAgent(parts: AgentParts): Agent {
   const { options, inherited, redactor, log } = parts;
   const startedAt = new Date();
   const state = new StateFile(options.paths.state);
-  const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor });
+  const signIn = new SignIn({ oidc: options.oidc, redactor, log });
+  const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor, signIn });
   const preparer = new Preparer({ options, inherited, cli, secrets: new SecretStore(), state, log });
   const runs = new RunManager({
     runs: options.paths.runs,
@@ -49,6 +51,7 @@ export function createAgent(parts: AgentParts): Agent {
     hostname: hostname(),
     agentStartedAt: startedAt,
     graceSeconds: options.graceSeconds,
+    workspaceUid: options.workspaceUid,
     ready: async () => (await state.read()).ready,
     onResult: (record, result) => settleStack(state, record, result),
   });

@@ -1,6 +1,7 @@
 /** The agent's settings: flags, each with an environment variable, each with a default that suits a workspace pod. */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import type { OidcOptions } from "./pulumi/cloud/sign-in.ts";
 
 export interface Paths {
   /** The checkout. Programs may rely on this path, so it never changes. */
@@ -20,6 +21,10 @@ export interface Options {
   readonly git: string;
   /** How long a CLI may take to stop after SIGINT before it is killed. */
   readonly graceSeconds: number;
+  /** Of the Workspace, by which updates on Pulumi Cloud are known to be its own. */
+  readonly workspaceUid: string | undefined;
+  /** How to sign in to Pulumi Cloud without a token of its own. */
+  readonly oidc: OidcOptions | undefined;
   /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
   readonly allowHttp: boolean;
   readonly allowedAddresses: readonly string[];
@@ -36,6 +41,12 @@ const flags = {
   pulumi: { type: "string", default: "pulumi" },
   git: { type: "string", default: "git" },
   "grace-seconds": { type: "string", default: "540" },
+  "workspace-uid": { type: "string" },
+  "oidc-token": { type: "string" },
+  "oidc-organization": { type: "string" },
+  "oidc-scope": { type: "string" },
+  "oidc-expiration-seconds": { type: "string", default: "7200" },
+  "oidc-credentials": { type: "string" },
   "allow-http": { type: "boolean", default: false },
   "allow-addresses": { type: "string", default: "" },
 } as const;
@@ -62,9 +73,23 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     pulumi: text("pulumi") ?? flags.pulumi.default,
     git: text("git") ?? flags.git.default,
     graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
+    workspaceUid: text("workspace-uid"),
+    oidc: oidcOf(text),
     allowHttp: values["allow-http"] === true,
     allowedAddresses: (text("allow-addresses") ?? "").split(",").filter((address) => address !== ""),
   };
+}
+
+function oidcOf(text: (name: keyof typeof flags) => string | undefined): OidcOptions | undefined {
+  const tokenFile = text("oidc-token");
+  if (tokenFile === undefined) return undefined;
+  const organization = text("oidc-organization");
+  const credentials = text("oidc-credentials");
+  if (organization === undefined || credentials === undefined) {
+    throw new Error("--oidc-token needs --oidc-organization and --oidc-credentials");
+  }
+  const expirationSeconds = parseNumber("oidc-expiration-seconds", text("oidc-expiration-seconds"), 365 * 86_400);
+  return { tokenFile, organization, scope: text("oidc-scope") ?? "", expirationSeconds, credentials };
 }
 
 interface Flag {

@@ -158,6 +158,7 @@ function workspaceSettings(options: Options) {
     agentImage: options.agentImage,
     ...(options.agentImagePullPolicy && { agentImagePullPolicy: options.agentImagePullPolicy }),
     idleTimeoutMs: options.idleTimeoutSeconds * 1000,
+    oidc: options.oidc,
     maxUnpackedBytes: options.maxUnpackedBytes,
     agentFlags: [
       ...(options.allowHttp ? ["--allow-http"] : []),

@@ -48,11 +48,31 @@ describe("settings", () => {
     expect(parseOptions(["--agent-image=b"], { OPERATOR_AGENT_IMAGE: "a" }).agentImage).toBe("b");
   });
 
+  test("let workspaces sign in to Pulumi Cloud by themselves, unless told otherwise", () => {
+    expect(parseOptions(image, {}).oidc).toEqual({
+      automatic: true,
+      holder: { kind: "organization", admin: false },
+      expirationSeconds: 7200,
+    });
+    const env = { OPERATOR_OIDC_ENABLED: "false", OPERATOR_OIDC_ORGANIZATION: "acme", OPERATOR_OIDC_TEAM: "platform" };
+    expect(parseOptions([...image, "--oidc-expiration-seconds=600"], env).oidc).toEqual({
+      automatic: false,
+      organization: "acme",
+      holder: { kind: "team", team: "platform" },
+      expirationSeconds: 600,
+    });
+    expect(parseOptions([...image, "--oidc-user=jane"], {}).oidc.holder).toEqual({ kind: "user", user: "jane" });
+    expect(parseOptions([...image, "--oidc-admin"], {}).oidc.holder).toEqual({ kind: "organization", admin: true });
+  });
+
   test.each<[string, string[], string]>([
     ["no image", [], "--agent-image (or OPERATOR_AGENT_IMAGE) is missing"],
     ["a number that is none", [...image, "--idle-timeout-seconds=soon"], "is not a whole number"],
     ["a level that is none", [...image, "--log-level=loud"], "is not a level"],
     ["a format that is none", [...image, "--log-format=poem"], "is not a format"],
+    ["something between true and false", [...image, "--oidc-enabled=perhaps"], "is neither true nor false"],
+    ["a team and a user", [...image, "--oidc-team=a", "--oidc-user=b"], "does not go with --oidc-team"],
+    ["an administrator of a team", [...image, "--oidc-team=a", "--oidc-admin"], "is for the organization's token"],
     ["an address that is none", [...image, "--metrics-address=here"], "is not HOST:PORT"],
   ])("are refused with %s", (_, args, message) => {
     expect(() => parseOptions(args, {})).toThrow(OptionsError);

@@ -2,8 +2,10 @@
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
 
-import { parseDuration } from "@pko/api";
+import { parseDuration, type OidcHolder } from "@pko/api";
 import { parseLogFormat, parseLogLevel, type Listen, type LogFormat, type LogLevel } from "@pko/kube";
+
+import type { OidcDefaults } from "./workspace/oidc.ts";
 
 export interface Options {
   /** Path of a kubeconfig; the pod's own credentials when absent. The ambient KUBECONFIG is never read. */
@@ -32,6 +34,8 @@ export interface Options {
     readonly renewDeadlineMs: number;
     readonly retryPeriodMs: number;
   };
+  /** How workspaces sign in to Pulumi Cloud that have no token and say nothing about it. */
+  readonly oidc: OidcDefaults;
   /** The most bytes that a Flux artifact may unpack to. */
   readonly maxUnpackedBytes: number;
   /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
@@ -61,6 +65,12 @@ const flags = {
   "lease-duration": { type: "string", default: "15s" },
   "renew-deadline": { type: "string", default: "10s" },
   "retry-period": { type: "string", default: "2s" },
+  "oidc-enabled": { type: "string", default: "true" },
+  "oidc-organization": { type: "string" },
+  "oidc-team": { type: "string" },
+  "oidc-user": { type: "string" },
+  "oidc-admin": { type: "boolean", default: false },
+  "oidc-expiration-seconds": { type: "string", default: "7200" },
   "flux-max-unpacked-bytes": { type: "string", default: "104857600" },
   "allow-http": { type: "boolean", default: false },
   "allow-addresses": { type: "string", default: "" },
@@ -111,6 +121,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
         retryPeriodMs: values.duration("retry-period"),
       },
     }),
+    oidc: oidcOf(values),
     maxUnpackedBytes: values.parsed(
       "flux-max-unpacked-bytes",
       parseLimit,
@@ -119,6 +130,25 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     allowHttp: values.flag("allow-http"),
     allowedAddresses: values.list("allow-addresses"),
   };
+}
+
+function oidcOf(values: ReturnType<typeof readValues>): OidcDefaults {
+  const organization = values.text("oidc-organization");
+  return {
+    automatic: values.parsed("oidc-enabled", parseFlag, "is neither true nor false"),
+    ...(organization !== undefined && { organization }),
+    holder: holderOf(values),
+    expirationSeconds: values.number("oidc-expiration-seconds"),
+  };
+}
+
+function holderOf(values: ReturnType<typeof readValues>): OidcHolder {
+  const [team, user] = [values.text("oidc-team"), values.text("oidc-user")];
+  const admin = values.flag("oidc-admin");
+  if (team !== undefined && user !== undefined) throw new OptionsError("oidc-user", "does not go with --oidc-team");
+  if (admin && (team ?? user) !== undefined) throw new OptionsError("oidc-admin", "is for the organization's token");
+  if (team !== undefined) return { kind: "team", team };
+  return user === undefined ? { kind: "organization", admin } : { kind: "user", user };
 }
 
 function readValues(args: readonly string[], env: NodeJS.ProcessEnv) {
@@ -156,6 +186,10 @@ function readValues(args: readonly string[], env: NodeJS.ProcessEnv) {
 
 function variableOf(flag: Flag): string {
   return variablePrefix + flag.toUpperCase().replaceAll("-", "_");
+}
+
+function parseFlag(text: string): boolean | undefined {
+  return text === "true" ? true : text === "false" ? false : undefined;
 }
 
 function parseNumber(text: string): number | undefined {

@@ -25,6 +25,8 @@ export const PrepareReason = Type.Union([
   Type.Literal("installFailed"),
   Type.Literal("stackNotFound"),
   Type.Literal("invalidToken"),
+  // Pulumi Cloud does not answer: the same request may work later.
+  Type.Literal("backendUnavailable"),
   Type.Literal("configInvalid"),
   Type.Literal("versionTooLow"),
   Type.Literal("toolMissing"),

@@ -146,7 +146,7 @@ test("junk for a spec, a template and a pod is no reason to throw", () => {
       const normal = normaliseWorkspace({ metadata: { name: "web" }, spec });
       if (!normal.ok) continue;
       count++;
-      expect(() => buildPodTemplate(normal.value, views.settings)).not.toThrow();
+      expect(() => buildPodTemplate(normal.value, { settings: views.settings })).not.toThrow();
       expect(() => views.view(views.specified({ serviceTemplate: { metadata: value, spec: value } }))).not.toThrow();
     }
     const status = { phase: "Pending", containerStatuses: [{ name: "pulumi", state: value }] };

@@ -43,7 +43,7 @@ async function admitted(place: TestNamespace, template: PodTemplateSpec): Promis
 for (const securityProfile of securityProfiles) {
   test(`a plain workspace is let in where ${securityProfile} is enforced`, async () => {
     await using place = await confinedNamespace(securityProfile);
-    const built = buildPodTemplate(workspace(place.name, { securityProfile }), settings);
+    const built = buildPodTemplate(workspace(place.name, { securityProfile }), { settings });
     expect(built.ok && (await admitted(place, built.template))).toBeUndefined();
   });
 
@@ -55,7 +55,7 @@ for (const securityProfile of securityProfiles) {
       for (let seed = 1; seed <= 150; seed++) {
         const podTemplate = { spec: randomSecurity(randomFrom(seed)) };
         const told = JSON.stringify({ seed, podTemplate });
-        const built = buildPodTemplate(workspace(place.name, { securityProfile, podTemplate }), settings);
+        const built = buildPodTemplate(workspace(place.name, { securityProfile, podTemplate }), { settings });
         if (built.ok) {
           verdicts.good++;
           expect([told, await admitted(place, built.template)]).toEqual([told, undefined]);
@@ -74,7 +74,7 @@ for (const securityProfile of securityProfiles) {
 
 /** What a template alone would make. */
 function unenforced(namespace: string, podTemplate: { readonly spec: object }): PodTemplateSpec {
-  const plain = buildPodTemplate(workspace(namespace, { securityProfile: "baseline" }), settings);
+  const plain = buildPodTemplate(workspace(namespace, { securityProfile: "baseline" }), { settings });
   if (!plain.ok) throw new Error("the plain template is sound");
   return strategicMerge(plain.template as unknown as JsonMap, podTemplate as unknown as JsonMap, podTemplateSchema);
 }

@@ -5,6 +5,7 @@ import { variablePrefix } from "../options.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { runCommand, type CommandEnd } from "../system/command.ts";
 import type { Redactor } from "../system/redact.ts";
+import type { SignIn, SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
 
@@ -14,6 +15,7 @@ export interface CliOptions {
   readonly state: string;
   readonly inherited: NodeJS.ProcessEnv;
   readonly redactor: Redactor;
+  readonly signIn: SignIn;
 }
 
 export interface CliCommand {
@@ -43,6 +45,21 @@ export class PulumiCli {
 
   /** Read anew for every command: init containers and sidecars may have added to `$PULUMI_ENV`. */
   async environment(): Promise<Record<string, string>> {
+    const env = await this.#ownEnvironment();
+    return { ...env, ...this.#options.signIn.variables(env) };
+  }
+
+  /** Before commands that speak to the backend, which may be Pulumi Cloud. */
+  async signIn(request: Omit<SignInRequest, "env">): Promise<Outcome<undefined>> {
+    return await this.#options.signIn.ensure({ ...request, env: await this.#ownEnvironment() });
+  }
+
+  /** Whether the token that signing in brought is over. */
+  get hasTokenEnded(): boolean {
+    return this.#options.signIn.hasEnded;
+  }
+
+  async #ownEnvironment(): Promise<Record<string, string>> {
     const { inherited, state, redactor } = this.#options;
     const own = Object.entries(inherited).flatMap(([name, value]) =>
       value === undefined || name.startsWith(variablePrefix) ? [] : [[name, value] as const],

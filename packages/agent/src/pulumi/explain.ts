@@ -19,9 +19,16 @@ const patterns: readonly Pattern[] = [
   },
   {
     class: "invalidToken",
+    pattern: /PULUMI_ACCESS_TOKEN must be set/,
+    message:
+      "there is no access token for Pulumi Cloud; set envRefs.PULUMI_ACCESS_TOKEN, or name the organization, in stack or oidc, to sign in with the service account's token",
+  },
+  {
+    class: "invalidToken",
     pattern:
-      /invalid access token|\[401\] Unauthorized|requires logging in|PULUMI_ACCESS_TOKEN must be set|problem logging in/i,
-    message: "Pulumi refuses the access token, or there is none",
+      /invalid access token|\[401\] Unauthorized|Unauthorized: No credentials provided or are invalid|requires logging in|problem logging in/i,
+    message:
+      "Pulumi Cloud refuses the access token, because it is wrong or has ended; put a valid one where envRefs.PULUMI_ACCESS_TOKEN or accessTokenSecret takes it from",
   },
   {
     class: "versionTooLow",

@@ -1,6 +1,6 @@
 /**
  * The lock of a DIY backend, as the CLI tells of it when it is in the way. A lock is released only when its holder was
- * of this pod and is dead; Pulumi Cloud's updates end by themselves and are never cancelled from here.
+ * of this pod and is dead. What stands for a lock on Pulumi Cloud is in cloud/own-update.ts.
  */
 
 export interface LockHolder {

@@ -9,6 +9,7 @@ const remains: RunRemains = {
   lost: false,
   errorLines: [],
   isPolicyViolated: false,
+  hasTokenEnded: false,
   printed: "",
 };
 
@@ -22,6 +23,11 @@ const cases: Record<string, { remains: Partial<RunRemains>; class: ErrorClass; s
     remains: { printed: "error: the stack is currently locked by 1 lock(s). Either wait" },
     class: "conflict",
     says: /locked by/,
+  },
+  "a token that ended on the way": {
+    remains: { printed: "error: [401] Unauthorized: No credentials provided or are invalid.", hasTokenEnded: true },
+    class: "invalidToken",
+    says: /ended during the run; give it more time with oidc.expirationSeconds/,
   },
   "a bad token": { remains: { printed: "error: invalid access token" }, class: "invalidToken", says: /token/ },
   "no token": {

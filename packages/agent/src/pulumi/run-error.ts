@@ -13,6 +13,8 @@ export interface RunRemains {
   readonly lost: boolean;
   readonly errorLines: readonly string[];
   readonly isPolicyViolated: boolean;
+  /** The token that the agent signed in with is over by now. */
+  readonly hasTokenEnded: boolean;
   /** The end of what it printed, standard output before standard error. */
   readonly printed: string;
 }
@@ -41,6 +43,10 @@ function judge(remains: RunRemains): Verdict {
   if (remains.isPolicyViolated)
     return { class: "policyViolation", message: `a mandatory policy is violated: ${first}` };
   const known = classify(told) ?? classify(remains.printed);
+  if (known?.class === "invalidToken" && remains.hasTokenEnded) {
+    const remedy = "give it more time with oidc.expirationSeconds";
+    return { class: "invalidToken", message: `the access token of Pulumi Cloud ended during the run; ${remedy}` };
+  }
   if (known) return { class: known.class, message: detailed(known, told || remains.printed) };
   if (remains.errorLines.length > 0) return { class: "programError", message: first };
   const printed = firstSentence(printedErrors(remains.printed));

@@ -66,7 +66,8 @@ export async function selectStack(
     signal: context.signal,
   });
   if (end.kind !== "exited" || end.code !== 0) {
-    return explainEnd(end, `the stack ${stack.name} cannot be selected`, context.cli.redactor);
+    const explained = explainEnd(end, `the stack ${stack.name} cannot be selected`, context.cli.redactor);
+    return stack.create ? explained : withRemedy(explained);
   }
   // What `stack init` made, if it made anything, is known from here on.
   const keys = readStackKeys(await readIfThere(settingsFile));
@@ -74,6 +75,13 @@ export async function selectStack(
   if (!after.ok) return after;
   await writeAtomically(place.value.settings, after.value);
   return done(undefined);
+}
+
+/** It is missing because nobody may create it from here. */
+function withRemedy(explained: Outcome<never>): Outcome<never> {
+  if (explained.ok || explained.failure.reason !== "stackNotFound") return explained;
+  const { message, lines } = explained.failure;
+  return failed("stackNotFound", `${message}; create it, or remove useLocalStackOnly`, lines);
 }
 
 /** Writes the stack's settings; true when that changed them. */

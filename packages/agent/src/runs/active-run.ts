@@ -7,8 +7,10 @@
  */
 import { errorMessage, maxOutputTailChars, type RunError, type RunEvent, type RunResult } from "@pko/rpc";
 import type { PulumiCli } from "../pulumi/cli.ts";
+import { cancelOwnUpdate, markOf } from "../pulumi/cloud/own-update.ts";
 import { bounded } from "../pulumi/engine-events.ts";
-import { isAllStale, parseLockReport } from "../pulumi/locks.ts";
+import { classify } from "../pulumi/explain.ts";
+import { isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
 import { stepsOf, type RunStep } from "../pulumi/operation.ts";
 import { explainRun } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
@@ -28,6 +30,14 @@ export interface RunContext {
   /** Processes of runs before this one. */
   readonly earlierPids: ReadonlySet<number>;
   readonly graceSeconds: number;
+  readonly workspaceUid: string | undefined;
+}
+
+/** A step that came to nothing before its command was started. */
+interface Unstarted {
+  readonly unstarted: true;
+  /** Absent when the run was cancelled. */
+  readonly error?: RunError;
 }
 
 const pollMs = 100;
@@ -93,7 +103,7 @@ export class ActiveRun {
     let followed: Followed | undefined;
     for (let index = Math.max(0, this.#lastStep()); this.#step(index); index += 1) {
       const outcome = await this.#runStep(index);
-      if (outcome === "not started") return await this.#failed(await this.#explain(undefined));
+      if ("unstarted" in outcome) return await this.#failed(outcome.error ?? (await this.#explain(undefined)));
       followed = outcome;
       if (!isSuccess(followed)) return await this.#failed(await this.#explain(followed), followed);
     }
@@ -107,23 +117,31 @@ export class ActiveRun {
     return stepsOf(operation, { stack: ready.stack, settings: ready.settings, eventLog })[index];
   }
 
-  async #runStep(index: number): Promise<Followed | "not started"> {
+  async #runStep(index: number): Promise<Followed | Unstarted> {
     // An earlier agent may have started it.
     let followed = index === this.#lastStep() ? await this.#follow(this.#adopted()) : await this.#start(index);
-    if (followed !== "not started" && !isSuccess(followed) && (await this.#releaseOwnLock())) {
+    if (!("unstarted" in followed) && !isSuccess(followed) && (await this.#releaseOwnLock())) {
       followed = await this.#start(index);
     }
     return followed;
   }
 
-  async #start(index: number): Promise<Followed | "not started"> {
+  async #start(index: number): Promise<Followed | Unstarted> {
     const launchIndex = this.#record.launches.length;
     const step = this.#step(index);
-    if (!step || this.#record.cancelled) return "not started";
+    if (!step || this.#record.cancelled) return { unstarted: true };
+    const refusal = await this.#signInProblem();
+    if (refusal) return { unstarted: true, error: refusal };
     await this.#tell({ kind: "step", name: step.name });
-    const { cli } = this.#context;
-    const cwd = this.#record.ready.projectFolder;
-    const launching = await launch({ cli, args: step.args, cwd, folder: this.folder, launch: launchIndex });
+    const { cli, workspaceUid } = this.#context;
+    const launching = await launch({
+      cli,
+      args: step.args,
+      cwd: this.#record.ready.projectFolder,
+      folder: this.folder,
+      launch: launchIndex,
+      env: workspaceUid === undefined ? {} : markOf(workspaceUid, this.folder.runId),
+    });
     if (!launching.ok) throw new Error(`the CLI could not be started: ${launching.problem}`);
     this.#launched = launching.launched;
     const { identity } = launching.launched;
@@ -159,13 +177,19 @@ export class ActiveRun {
     await this.events.append(event);
   }
 
-  /** True when a lock that a dead process of this pod left was in the way, and is gone. */
+  /** True when what a dead run of this workspace left was in the way, and is gone. */
   async #releaseOwnLock(): Promise<boolean> {
-    const { cli, log, hostname, agentStartedAt, earlierPids } = this.#context;
     if (this.#record.cancelled) return false;
-    const report = parseLockReport(await this.#printed(this.#record.launches.length - 1));
+    const printed = await this.#printed(this.#record.launches.length - 1);
+    const report = parseLockReport(printed);
+    if (report) return await this.#releaseStaleLocks(report);
+    return classify(printed)?.class === "conflict" && (await this.#cancelOwnUpdate());
+  }
+
+  async #releaseStaleLocks(report: LockReport): Promise<boolean> {
+    const { cli, log, hostname, agentStartedAt, earlierPids } = this.#context;
     const ownPids = new Set([...earlierPids, ...this.#record.launches.map(({ pid }) => pid)]);
-    if (!report || !isAllStale(report, { hostname, agentStartedAt, ownPids, startOf })) return false;
+    if (!isAllStale(report, { hostname, agentStartedAt, ownPids, startOf })) return false;
     const { stack, projectFolder } = this.#record.ready;
     const end = await cli.run({ args: ["cancel", "--yes", `--stack=${stack}`], cwd: projectFolder });
     if (end.kind !== "exited" || end.code !== 0) return false;
@@ -176,6 +200,30 @@ export class ActiveRun {
       message: `released the lock that an interrupted run left (pid ${holder?.pid})`,
     });
     return true;
+  }
+
+  async #cancelOwnUpdate(): Promise<boolean> {
+    const { cli, log, workspaceUid } = this.#context;
+    if (workspaceUid === undefined) return false;
+    const { stack, backend, project } = this.#record.ready;
+    const query = { env: await cli.environment(), backend, workspaceUid, stack, project: project.name };
+    const update = await cancelOwnUpdate(query);
+    if (update === undefined) return false;
+    log.info("update left behind cancelled", { run: this.folder.runId, stack, update });
+    await this.#tell({ kind: "notice", message: `cancelled the update that an interrupted run left (${update})` });
+    return true;
+  }
+
+  async #signInProblem(): Promise<RunError | undefined> {
+    const { cli } = this.#context;
+    const signedIn = await cli.signIn({ backend: this.#record.ready.backend, purpose: "run" });
+    if (signedIn.ok) return undefined;
+    const { reason, message, lines } = signedIn.failure;
+    return {
+      class: reason === "invalidToken" ? "invalidToken" : "other",
+      message: bounded(message),
+      lines: [...lines],
+    };
   }
 
   async #versionProblem(): Promise<RunError | undefined> {
@@ -195,6 +243,7 @@ export class ActiveRun {
       lost: end?.kind === "unseen" && followed?.summary === undefined,
       errorLines: followed?.errorLines ?? [],
       isPolicyViolated: followed?.isPolicyViolated ?? false,
+      hasTokenEnded: this.#context.cli.hasTokenEnded,
       printed: followed ? await this.#printed(this.#record.launches.length - 1) : "",
     });
     // Judged as it is, shown with its secrets masked.

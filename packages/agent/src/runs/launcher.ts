@@ -29,6 +29,8 @@ export interface LaunchOptions {
   readonly cwd: string;
   readonly folder: RunFolder;
   readonly launch: number;
+  /** More variables, which the command's own win over. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 export type Launching =
@@ -36,7 +38,7 @@ export type Launching =
 
 export async function launch(options: LaunchOptions): Promise<Launching> {
   const { folder } = options;
-  const env = await options.cli.environment();
+  const env = { ...options.env, ...(await options.cli.environment()) };
   // Files, not pipes: an agent that dies takes nothing from the CLI, and all that was printed is kept.
   const stdout = openSync(folder.stdout(options.launch), "a", 0o600);
   const stderr = openSync(folder.stderr(options.launch), "a", 0o600);

@@ -38,6 +38,7 @@ export interface RunManagerOptions {
   readonly hostname: string;
   readonly agentStartedAt: Date;
   readonly graceSeconds: number;
+  readonly workspaceUid: string | undefined;
   /** What to run on; undefined when nothing is prepared. */
   readonly ready: () => Promise<Ready | undefined>;
   /** Told of every end before the result can be seen, so that what it means for the workspace is done by then. */
@@ -139,12 +140,12 @@ export class RunManager {
   }
 
   async #begin(folder: RunFolder, record: RunRecord): Promise<Current> {
-    const { cli, log, hostname, agentStartedAt, graceSeconds } = this.#options;
+    const { cli, log, hostname, agentStartedAt, graceSeconds, workspaceUid } = this.#options;
     const earlierPids = new Set<number>();
     for (const other of await listRuns(this.#options.runs)) {
       for (const { pid } of (await other.readRecord())?.launches ?? []) earlierPids.add(pid);
     }
-    const context = { cli, log, hostname, agentStartedAt, earlierPids, graceSeconds };
+    const context = { cli, log, hostname, agentStartedAt, earlierPids, graceSeconds, workspaceUid };
     const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
     const run = new ActiveRun(folder, record, { events, context });
     const current = { run, record, finished: this.#finish(run, record) };
@@ -237,6 +238,8 @@ export class RunManager {
   async #outputsOf(folder: RunFolder, record: RunRecord, signal: AbortSignal): Promise<Outcome<readonly Output[]>> {
     const known = await folder.readOutputs();
     if (known?.complete) return done(known.outputs);
+    const signedIn = await this.#options.cli.signIn({ backend: record.ready.backend, purpose: "command", signal });
+    if (!signedIn.ok) return signedIn;
     return await queryOutputs({
       cli: this.#options.cli,
       stack: record.ready.stack,

@@ -5,10 +5,13 @@ const mask = "[secret]";
 const minLength = 6;
 /** A variable is only likely to be a secret: a passphrase of a demonstration should not mask what the CLI says. */
 const minVariableLength = 8;
+/** Passing secrets that are still masked: more of them than runs are kept. */
+const maxPassing = 64;
 const secretName = /TOKEN|SECRET|PASSW|PASSPHRASE|PRIVATE|CREDENTIAL|API_?KEY|ACCESS_?KEY/i;
 
 export class Redactor {
   readonly #secrets = new Set<string>();
+  readonly #passing: string[] = [];
   #sorted: string[] | undefined;
 
   add(...values: readonly (string | undefined)[]): void {
@@ -18,6 +21,16 @@ export class Redactor {
       // A tool that repeats a key or a kubeconfig does so line by line.
       if (value.includes("\n")) for (const line of value.split("\n")) this.#addOne(line.trim());
     }
+  }
+
+  /** One of many to come, each for a short time: the oldest are forgotten. */
+  addPassing(value: string): void {
+    if (this.#passing.includes(value)) return;
+    this.add(value);
+    this.#passing.push(value);
+    if (this.#passing.length <= maxPassing) return;
+    this.#secrets.delete(this.#passing.shift()?.trim() ?? "");
+    this.#sorted = undefined;
   }
 
   addEnvironment(env: Readonly<Record<string, string | undefined>>): void {

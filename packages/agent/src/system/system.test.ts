@@ -140,6 +140,13 @@ describe("secrets", () => {
     expect(text).toBe(`[secret] {"a":"[secret]"} [secret] visible-value [secret] ab [secret]`);
   });
 
+  test("forgets passing secrets in time, the oldest first", () => {
+    const redactor = new Redactor();
+    for (let index = 0; index < 200; index += 1) redactor.addPassing(`canary-${index}`);
+    expect(redactor.clean("canary-199 canary-150")).toBe("[secret] [secret]");
+    expect(redactor.clean("canary-20x")).toBe("canary-20x");
+  });
+
   test("do not reach the log", () => {
     const redactor = new Redactor();
     redactor.add("canary-2");

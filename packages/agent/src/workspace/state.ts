@@ -11,6 +11,8 @@ export const Ready = Type.Object({
   project: ProjectInfo,
   projectFolder: Type.String(),
   settings: Type.String(),
+  /** What the project file says of it. */
+  backend: Type.Optional(Type.String()),
 });
 export type Ready = Static<typeof Ready>;
 

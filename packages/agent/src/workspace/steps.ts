@@ -59,6 +59,11 @@ export async function prepareWorkspace(request: PrepareRequest, context: StepCon
   const project = folder.ok ? await loadProject(folder.value, await realpath(placed.value.root)) : folder;
   if (!project.ok) return { ok: false, phase: "source", failure: project.failure };
 
+  const backend = project.value.backendUrl;
+  // Dependencies may come from the organization's own registry.
+  const signedIn = await context.cli.signIn({ backend, purpose: "command", signal: context.signal });
+  if (!signedIn.ok) return { ok: false, phase: "stack", failure: signedIn.failure };
+
   clock.begin("install");
   // A project without its program is there to be destroyed, and has nothing that could be installed.
   const isBare = request.source.kind === "project";
@@ -86,6 +91,7 @@ export async function prepareWorkspace(request: PrepareRequest, context: StepCon
       project: info,
       projectFolder: project.value.folder,
       settings: place.value.settings,
+      ...(backend !== undefined && { backend }),
     },
   });
   return {

@@ -6,16 +6,16 @@ import { normaliseWorkspace, workspaceKind, type Workspace } from "@pko/api";
 import { stringify } from "yaml";
 
 import { buildCertificateSecret, buildObjects, certificateIn, hashOf, type BuiltObjects } from "./build-objects.ts";
-import { buildPodTemplate } from "./build-pod.ts";
+import { buildPodTemplate, type PodParts } from "./build-pod.ts";
 
-const settings = { agentImage: "pulumi/pulumi-kubernetes-operator-agent:1.0.0", idleTimeoutMs: 0 };
+const parts = { settings: { agentImage: "pulumi/pulumi-kubernetes-operator-agent:1.0.0", idleTimeoutMs: 0 } };
 
-function build(spec: object): BuiltObjects {
+function build(spec: object, more: Partial<PodParts> = {}): BuiltObjects {
   const metadata = { name: "web", namespace: "team", uid: "11111111-2222-3333-4444-555555555555" };
   const workspace: Workspace = { ...workspaceKind, metadata, spec };
   const normal = normaliseWorkspace(workspace);
   if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
-  const built = buildPodTemplate(normal.value, settings);
+  const built = buildPodTemplate(normal.value, { ...parts, ...more });
   if (!built.ok) throw new Error(built.problems.join());
   const objects = buildObjects({ workspace, normal: normal.value, template: built.template, referencesHash: "abc" });
   if (typeof objects === "string") throw new Error(objects);
@@ -60,6 +60,40 @@ describe("the objects of a workspace", () => {
       expect(text).toBe(await file.text());
     });
   }
+
+  test("hold a token of the service account, and keep in memory what it is exchanged for", () => {
+    const exchange = {
+      organization: "acme",
+      holder: { kind: "team", team: "platform" },
+      expirationSeconds: 600,
+    } as const;
+    const pod = build({}, { exchange, uid: "w1" }).statefulSet.spec?.template?.spec;
+    expect(pod?.volumes?.slice(-2)).toEqual([
+      {
+        name: "pulumi-oidc",
+        projected: {
+          sources: [
+            { serviceAccountToken: { audience: "urn:pulumi:org:acme", expirationSeconds: 3600, path: "token" } },
+          ],
+        },
+      },
+      { name: "pulumi-credentials", emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
+    ]);
+    expect(pod?.containers?.[0]?.volumeMounts?.map(({ name }) => name)).toEqual([
+      "share",
+      "agent-tls",
+      "pulumi-oidc",
+      "pulumi-credentials",
+    ]);
+    expect(pod?.containers?.[0]?.command?.slice(4)).toEqual([
+      "--workspace-uid=w1",
+      "--oidc-token=/var/run/secrets/auto.pulumi.com/oidc/token",
+      "--oidc-organization=acme",
+      "--oidc-scope=team:platform",
+      "--oidc-expiration-seconds=600",
+      "--oidc-credentials=/var/run/secrets/auto.pulumi.com/credentials",
+    ]);
+  });
 
   test("have one hash for one content, and another for another", () => {
     expect(build({ image: "a" }).hash).toBe(build({ image: "a" }).hash);

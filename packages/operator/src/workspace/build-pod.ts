@@ -19,6 +19,7 @@ import type {
 
 import { agentPort } from "../agents/agents.ts";
 import { certificateNameOf } from "./names.ts";
+import { scopeOf, type TokenExchange } from "./oidc.ts";
 import { enforceProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { podTemplateFaults } from "./template-shape.ts";
@@ -31,6 +32,12 @@ const bootstrapCommand = [agentInImage, "install", agentInPod];
 
 const tlsVolume = "agent-tls";
 const tlsFolder = "/var/run/secrets/auto.pulumi.com/tls";
+const oidcVolume = "pulumi-oidc";
+const oidcFolder = "/var/run/secrets/auto.pulumi.com/oidc";
+/** The kubelet renews it in time. */
+const oidcTokenSeconds = 3600;
+const credentialsVolume = "pulumi-credentials";
+const credentialsFolder = "/var/run/secrets/auto.pulumi.com/credentials";
 /** Init containers append to it; whoever writes first makes it. */
 const dynamicEnvFile = `${shareFolder}/pulumi.env`;
 
@@ -44,10 +51,18 @@ export type BuiltPod =
   /** Sentences, each with the field that is to blame. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
-export function buildPodTemplate(workspace: NormalWorkspace, settings: WorkspaceSettings): BuiltPod {
+/** What the pod is made of besides its spec. */
+export interface PodParts {
+  readonly settings: WorkspaceSettings;
+  /** Of the Workspace, by which its updates are known. */
+  readonly uid?: string;
+  readonly exchange?: TokenExchange;
+}
+
+export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): BuiltPod {
   const generated: PodTemplateSpec = {
     metadata: { labels: labelsOfWorkspace(workspace.name), annotations: {} },
-    spec: podSpecOf(workspace, settings),
+    spec: podSpecOf(workspace, parts),
   };
   const merged = mergeTemplate(generated, workspace);
   if (typeof merged === "string") return { ok: false, problems: [merged] };
@@ -62,19 +77,43 @@ export function buildPodTemplate(workspace: NormalWorkspace, settings: Workspace
   return { ok: true, template: { ...template, metadata: { ...template.metadata, labels } } };
 }
 
-function podSpecOf(workspace: NormalWorkspace, settings: WorkspaceSettings): PodSpec {
+function podSpecOf(workspace: NormalWorkspace, parts: PodParts): PodSpec {
   return {
     serviceAccountName: workspace.serviceAccountName,
     terminationGracePeriodSeconds: terminationGraceSeconds,
     securityContext: workspace.securityProfile === "restricted" ? restrictedIdentity : {},
-    initContainers: [bootstrapContainer(settings)],
-    containers: [pulumiContainerOf(workspace, settings)],
+    initContainers: [bootstrapContainer(parts.settings)],
+    containers: [pulumiContainerOf(workspace, parts)],
     volumes: [
       { name: shareVolume, emptyDir: {} },
       // Readable for whichever user the image runs as.
       { name: tlsVolume, secret: { secretName: certificateNameOf(workspace.name), defaultMode: 0o444 } },
+      ...(parts.exchange ? exchangeVolumes(parts.exchange) : []),
     ],
   };
+}
+
+const audienceOf = (organization: string): string => `urn:pulumi:org:${organization}`;
+
+function exchangeVolumes({ organization }: TokenExchange): Volume[] {
+  const audience = audienceOf(organization);
+  const serviceAccountToken = { audience, expirationSeconds: oidcTokenSeconds, path: "token" };
+  return [
+    { name: oidcVolume, projected: { sources: [{ serviceAccountToken }] } },
+    // The CLI writes down the token that it is given: in memory, and gone with the pod.
+    { name: credentialsVolume, emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
+  ];
+}
+
+function exchangeFlags({ organization, holder, expirationSeconds }: TokenExchange): string[] {
+  const scope = scopeOf(holder);
+  return [
+    `--oidc-token=${oidcFolder}/token`,
+    `--oidc-organization=${organization}`,
+    ...(scope === "" ? [] : [`--oidc-scope=${scope}`]),
+    `--oidc-expiration-seconds=${expirationSeconds}`,
+    `--oidc-credentials=${credentialsFolder}`,
+  ];
 }
 
 const restrictedIdentity = {
@@ -104,13 +143,18 @@ const lastWords = { terminationMessagePolicy: "FallbackToLogsOnError" };
 
 const dynamicEnv: EnvVar = { name: dynamicEnvVariable, value: dynamicEnvFile };
 
-function pulumiContainerOf(workspace: NormalWorkspace, { agentFlags = [] }: WorkspaceSettings): Container {
+function pulumiContainerOf(workspace: NormalWorkspace, { settings, uid, exchange }: PodParts): Container {
   const { image, imagePullPolicy, envFrom } = workspace;
+  const flags = [
+    ...(uid === undefined ? [] : [`--workspace-uid=${uid}`]),
+    ...(exchange ? exchangeFlags(exchange) : []),
+    ...(settings.agentFlags ?? []),
+  ];
   return {
     name: pulumiContainer,
     image,
     ...(imagePullPolicy && { imagePullPolicy }),
-    command: [agentInPod, `--share=${shareFolder}`, `--tls=${tlsFolder}`, `--port=${agentPort}`, ...agentFlags],
+    command: [agentInPod, `--share=${shareFolder}`, `--tls=${tlsFolder}`, `--port=${agentPort}`, ...flags],
     env: environmentOf(workspace),
     ...(envFrom.length > 0 && { envFrom: [...envFrom] }),
     ports: [{ name: "agent", containerPort: agentPort }],
@@ -121,9 +165,15 @@ function pulumiContainerOf(workspace: NormalWorkspace, { agentFlags = [] }: Work
     volumeMounts: [
       { name: shareVolume, mountPath: shareFolder },
       { name: tlsVolume, mountPath: tlsFolder, readOnly: true },
+      ...(exchange ? exchangeMounts : []),
     ],
   };
 }
+
+const exchangeMounts = [
+  { name: oidcVolume, mountPath: oidcFolder, readOnly: true },
+  { name: credentialsVolume, mountPath: credentialsFolder },
+];
 
 function environmentOf({ env }: NormalWorkspace): EnvVar[] {
   const fixed: EnvVar[] = [

@@ -4,7 +4,7 @@ import type { PodSpec, Volume } from "kubernetes-types/core/v1";
 
 import { valueOfVariable, type Readings } from "./references.ts";
 
-const backendVariable = "PULUMI_BACKEND_URL";
+export const backendVariable = "PULUMI_BACKEND_URL";
 
 /** The folder that would be lost; undefined when there is none. */
 export function losableBackend(spec: PodSpec, readings: Readings): string | undefined {

@@ -9,6 +9,7 @@ import {
   type Workspace,
 } from "@pko/api";
 import { ApiError, builtin, keyOf, refKey, type Client, type Key, type Known, type Store } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
@@ -20,6 +21,7 @@ import { buildPodTemplate } from "./build-pod.ts";
 import { explainPod, isUnschedulable } from "./explain-pod.ts";
 import { losableBackend } from "./file-backend.ts";
 import { builtHashAnnotation, certificateNameOf, podNameOf } from "./names.ts";
+import { exchangeOf, plainOidc } from "./oidc.ts";
 import { leastIdleMs } from "./plan.ts";
 import {
   buildPrepareRequest,
@@ -29,7 +31,14 @@ import {
   type GitHubAppTokens,
   type Requested,
 } from "./prepare-request.ts";
-import { hashReferences, missingReferences, referencesOf, type Reading, type Readings } from "./references.ts";
+import {
+  hashReferences,
+  missingReferences,
+  referencesOf,
+  type Reading,
+  type Readings,
+  type Reference,
+} from "./references.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import {
   hasWork,
@@ -198,11 +207,9 @@ interface Reader {
 async function readInputs(sources: WorkspaceSources, reader: Reader): Promise<Inputs> {
   const { view, normal } = reader;
   const requested = await readRequest(sources, reader);
-  const built = buildPodTemplate(normal, sources.settings);
-  if (!built.ok) return { pod: built, missing: [], requested };
-  const { template } = built;
-  const references = template.spec ? referencesOf(template.spec) : [];
-  const readings = await readAll(sources, reader, references);
+  const read = await readPod(sources, reader);
+  if (!read.ok) return { pod: read, missing: [], requested };
+  const { template, references, readings } = read;
   const referencesHash = hashReferences(references, readings);
   const objects = buildObjects({ workspace: view.workspace, normal, template, referencesHash });
   if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested };
@@ -217,6 +224,42 @@ async function readInputs(sources: WorkspaceSources, reader: Reader): Promise<In
     ...(losable !== undefined && { losable }),
     ...(notAdmitted !== undefined && { notAdmitted }),
   };
+}
+
+type ReadPod =
+  | {
+      readonly ok: true;
+      readonly template: PodTemplateSpec;
+      readonly references: readonly Reference[];
+      readonly readings: Readings;
+    }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/** The pod, and what it reads: only that tells whether it has a token of its own. */
+async function readPod(sources: WorkspaceSources, reader: Reader): Promise<ReadPod> {
+  const { normal, view } = reader;
+  const { settings } = sources;
+  const { uid } = view.workspace.metadata;
+  const parts = { settings, ...(uid !== undefined && { uid }) };
+  const plain = buildPodTemplate(normal, parts);
+  if (!plain.ok) return plain;
+  const { spec } = plain.template;
+  if (!spec) return { ok: true, template: plain.template, references: [], readings: [] };
+  const references = referencesOf(spec);
+  const readings = await readAll(sources, reader, references);
+  const exchanging = exchangeOf(normal, settings.oidc ?? plainOidc, { spec, readings });
+  switch (exchanging.kind) {
+    case "none":
+      return { ok: true, template: plain.template, references, readings };
+    case "invalid":
+      return { ok: false, problems: [exchanging.problem] };
+    case "exchange": {
+      const built = buildPodTemplate(normal, { ...parts, exchange: exchanging.exchange });
+      return built.ok ? { ...built, references, readings } : built;
+    }
+    default:
+      return assertNever(exchanging);
+  }
 }
 
 async function readRequest(sources: WorkspaceSources, reader: Reader): Promise<Requested> {

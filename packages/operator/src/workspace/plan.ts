@@ -359,5 +359,5 @@ export function retryAfterMs(failure: Extract<Outcome, { kind: "failed" }>["fail
 
 /** The same request may well succeed later. */
 export function isTransient({ reason }: Extract<Outcome, { kind: "failed" }>["failure"]): boolean {
-  return reason === "sourceUnavailable" || reason === "superseded";
+  return reason === "sourceUnavailable" || reason === "backendUnavailable" || reason === "superseded";
 }

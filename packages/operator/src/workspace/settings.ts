@@ -1,4 +1,5 @@
 /** What the operator decides for all workspaces. */
+import type { OidcDefaults } from "./oidc.ts";
 
 export interface WorkspaceSettings {
   /** The image that holds the agent's executable. */
@@ -8,6 +9,8 @@ export interface WorkspaceSettings {
   readonly agentFlags?: readonly string[];
   /** How long a pod is kept after its last Update, where the Workspace says nothing; 0 keeps it for ever. */
   readonly idleTimeoutMs: number;
+  /** How workspaces sign in to Pulumi Cloud that have no token. */
+  readonly oidc?: OidcDefaults;
   /** The most bytes that a Flux artifact may unpack to; the agent's own bound when absent. */
   readonly maxUnpackedBytes?: number;
 }

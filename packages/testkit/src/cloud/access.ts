@@ -1,4 +1,4 @@
-/** Access tokens, whom they stand for, and how long. */
+/** Access tokens, and whom they stand for. They end when a test says so. */
 
 export interface Identity {
   readonly kind: "personal" | "organization" | "team";
@@ -8,32 +8,26 @@ export interface Identity {
   readonly team?: string;
 }
 
-interface Issued {
-  readonly identity: Identity;
-  /** When it ends, in milliseconds. */
-  readonly endsAt: number;
-}
-
 export class AccessTokens {
-  readonly #issued = new Map<string, Issued>();
+  readonly #issued = new Map<string, Identity>();
+  readonly #revoked = new Set<string>();
 
-  issue(identity: Identity, lifetimeMs = Infinity): string {
+  issue(identity: Identity): string {
     const token = `pul-${crypto.randomUUID().replaceAll("-", "")}`;
-    this.#issued.set(token, { identity, endsAt: Date.now() + lifetimeMs });
+    this.#issued.set(token, identity);
     return token;
   }
 
-  /** Undefined for one that was never issued, is revoked or has ended. */
+  /** Undefined for one that was never issued, or is revoked. */
   find(token: string): Identity | undefined {
-    const issued = this.#issued.get(token);
-    return issued && issued.endsAt > Date.now() ? issued.identity : undefined;
+    return this.#revoked.has(token) ? undefined : this.#issued.get(token);
   }
 
   revoke(token: string): void {
-    this.#issued.delete(token);
+    this.#revoked.add(token);
   }
 
-  /** All that were ever issued and not revoked: what must not show up anywhere. */
+  /** All that were ever issued: what must not show up anywhere. */
   all(): string[] {
     return [...this.#issued.keys()];
   }

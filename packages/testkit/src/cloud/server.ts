@@ -13,6 +13,8 @@ import { capabilities, readDefaultOrganization, readUser } from "./user.ts";
 
 export interface CloudOptions {
   readonly hostname?: string;
+  /** Serves https with this certificate. */
+  readonly tls?: { readonly cert: string; readonly key: string };
   /** Checkpoints beyond this many bytes are sent as differences. */
   readonly deltaCutoffBytes?: number;
 }
@@ -27,17 +29,15 @@ export interface Cloud {
   readonly requests: readonly string[];
   /** By its full name: organization/project/stack. */
   stack(name: string): CloudStack | undefined;
-  /** Begins an update of somebody else, who then holds the stack. */
-  hold(name: string): CloudUpdate;
+  /** Begins an update of somebody else, who then holds the stack, with what its CLI would tell of its surroundings. */
+  hold(name: string, environment?: Readonly<Record<string, string>>): CloudUpdate;
   stop(): Promise<void>;
 }
 
 const defaultCutoffBytes = 1024 * 1024;
 
-export function serveCloud({
-  hostname = "127.0.0.1",
-  deltaCutoffBytes = defaultCutoffBytes,
-}: CloudOptions = {}): Cloud {
+export function serveCloud(options: CloudOptions = {}): Cloud {
+  const { hostname = "127.0.0.1", deltaCutoffBytes = defaultCutoffBytes, tls } = options;
   const tokens = new AccessTokens();
   const exchange = new TokenExchange(tokens);
   const environments = new Environments();
@@ -59,20 +59,25 @@ export function serveCloud({
   const server = Bun.serve({
     hostname,
     port: 0,
+    ...(tls && { tls }),
     routes: Object.fromEntries(routes(parts, deltaCutoffBytes).map(routed)),
     fetch: (request) => serve(request, () => Response.json({ code: 404, message: "Not Found" }, { status: 404 })),
   });
   return {
-    url: `http://${hostname}:${server.port}`,
+    url: `${tls ? "https" : "http"}://${hostname}:${server.port}`,
     tokens,
     exchange,
     environments,
     requests,
     stack: (name) => stacks.named(name),
-    hold(name) {
+    hold(name, environment = {}) {
       const stack = stacks.named(name);
       if (!stack) throw new Error(`there is no stack ${name}`);
-      const update = new CloudUpdate({ kind: "update", author: "somebody-else", program: {} });
+      const update = new CloudUpdate({
+        kind: "update",
+        author: "somebody-else",
+        program: { metadata: { environment } },
+      });
       stack.updates.push(update);
       begin(stack, update);
       return update;

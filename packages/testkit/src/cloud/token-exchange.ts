@@ -44,6 +44,8 @@ const tokenType = /^urn:pulumi:token-type:access_token:(organization|team|person
 export class TokenExchange {
   readonly #tokens: AccessTokens;
   readonly #issuers = new Map<string, Issuer[]>();
+  /** The most that it says a token lives, whatever is asked for; for tests that end one themselves. */
+  longestSeconds = Infinity;
   /** Those that were granted. */
   readonly granted: Exchange[] = [];
 
@@ -77,7 +79,11 @@ export class TokenExchange {
     if (!policy?.subject.test(claims.sub)) {
       return refused("access_denied", `no policy allows ${claims.sub} a token of the kind ${kind}`, 401);
     }
-    return this.#grant({ organization, kind, name, subject: claims.sub, seconds: Number(field("expiration")) || 7200 });
+    return this.#grant({ organization, kind, name, subject: claims.sub, seconds: this.#granted(form) });
+  }
+
+  #granted(form: URLSearchParams): number {
+    return Math.min(this.longestSeconds, Number(form.get("expiration")) || 7200);
   }
 
   #grant(grant: { organization: string; kind: Identity["kind"]; name: string; subject: string; seconds: number }) {
@@ -90,7 +96,7 @@ export class TokenExchange {
     };
     this.granted.push({ subject, kind, name, expirationSeconds: seconds });
     return {
-      access_token: this.#tokens.issue(identity, seconds * 1000),
+      access_token: this.#tokens.issue(identity),
       issued_token_type: `urn:pulumi:token-type:access_token:${kind}`,
       token_type: "token",
       expires_in: seconds,

@@ -43,7 +43,7 @@ export const specified =
     const { inputs: _, ...rest } = each;
     if (!normal.ok) return { ...rest, workspace, spec: normal };
     const requested = buildPrepareRequest(normal.value, { secrets: [] });
-    const built = buildPodTemplate(normal.value, settings);
+    const built = buildPodTemplate(normal.value, { settings });
     const objects = built.ok
       ? buildObjects({ workspace, normal: normal.value, template: built.template, referencesHash: "r" })
       : "";

@@ -1,0 +1,88 @@
+/** Whether a pod exchanges its service account's token for an access token of Pulumi Cloud, and for which. Pure. */
+import { organizationIn, pulumiContainer, type NormalWorkspace, type OidcHolder } from "@pko/api";
+import { assertNever } from "@pko/rpc";
+import type { Container, PodSpec } from "kubernetes-types/core/v1";
+
+import { backendVariable } from "./file-backend.ts";
+import { valueOfVariable, type Readings } from "./references.ts";
+
+/** What holds where a Workspace says nothing. */
+export interface OidcDefaults {
+  /** Whether workspaces that have no token and say nothing about it sign in this way. */
+  readonly automatic: boolean;
+  /** For stacks whose name has no organization. */
+  readonly organization?: string;
+  readonly holder: OidcHolder;
+  readonly expirationSeconds: number;
+}
+
+export const plainOidc: OidcDefaults = {
+  automatic: false,
+  holder: { kind: "organization", admin: false },
+  expirationSeconds: 7200,
+};
+
+/** What the agent is to ask for. */
+export interface TokenExchange {
+  readonly organization: string;
+  readonly holder: OidcHolder;
+  readonly expirationSeconds: number;
+}
+
+export type Exchanging =
+  | { readonly kind: "exchange"; readonly exchange: TokenExchange }
+  | { readonly kind: "none" }
+  | { readonly kind: "invalid"; readonly problem: string };
+
+const tokenVariable = "PULUMI_ACCESS_TOKEN";
+const none: Exchanging = { kind: "none" };
+
+/** A token of its own wins, and other backends know no tokens. What init containers bring only the agent can see. */
+export function exchangeOf(
+  workspace: NormalWorkspace,
+  defaults: OidcDefaults,
+  pod: { readonly spec: PodSpec; readonly readings: Readings },
+): Exchanging {
+  const container = pod.spec.containers.find(({ name }) => name === pulumiContainer);
+  if (!container || hasToken(container, pod.readings) || !isCloud(container, pod.readings)) return none;
+  const { oidc, stacks } = workspace;
+  if (!oidc && !defaults.automatic) return none;
+  const wish = { ...defaults, ...organizationOf(stacks[0]?.name), ...oidc };
+  const { organization, holder, expirationSeconds } = wish;
+  if (organization !== undefined) return { kind: "exchange", exchange: { organization, holder, expirationSeconds } };
+  return oidc ? { kind: "invalid", problem: noOrganization } : none;
+}
+
+function organizationOf(stack = ""): { readonly organization?: string } {
+  const organization = organizationIn(stack);
+  return organization === undefined ? {} : { organization };
+}
+
+const noOrganization =
+  "spec.oidc.organization: is missing; name the Pulumi organization, here or in the stack's name (ORGANIZATION/PROJECT/STACK)";
+
+/** Named is enough: what it will hold may not be there yet. */
+function hasToken(container: Container, readings: Readings): boolean {
+  const isNamed = container.env?.some(({ name }) => name === tokenVariable) ?? false;
+  return isNamed || Boolean(valueOfVariable(container, tokenVariable, readings));
+}
+
+/** Pulumi Cloud is what there is without a word about it. */
+function isCloud(container: Container, readings: Readings): boolean {
+  const url = valueOfVariable(container, backendVariable, readings);
+  return !url || /^https?:\/\//.test(url);
+}
+
+/** In the words of Pulumi Cloud. */
+export function scopeOf(holder: OidcHolder): string {
+  switch (holder.kind) {
+    case "team":
+      return `team:${holder.team}`;
+    case "user":
+      return `user:${holder.user}`;
+    case "organization":
+      return holder.admin ? "admin" : "";
+    default:
+      return assertNever(holder);
+  }
+}
