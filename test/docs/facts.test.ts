@@ -53,3 +53,11 @@ test("the page on operations tells of flags and metrics that there are", () => {
   expect(metrics.length).toBeGreaterThan(10);
   expect(metrics.filter((metric) => !isSaid(`"${nameOf(metric)}"`))).toEqual([]);
 });
+
+test("the page on operations knows every alert of the chart", () => {
+  const rules = readFileSync(join(root, "charts/pulumi-kubernetes-operator/templates/prometheus-rule.yaml"), "utf8");
+  const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name = ""]) => name);
+  expect(alerts.length).toBeGreaterThan(2);
+  const told = new Set(spansOf("docs/operations.md"));
+  expect(alerts.filter((alert) => !told.has(alert))).toEqual([]);
+});

@@ -3,12 +3,13 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { describeProblems, normaliseStack } from "@pko/api";
+import { toolPath } from "@pko/cluster";
 import type { ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { root } from "../../docs/pages.ts";
 import { apiServerWithApi, patience } from "../api/install.ts";
-import { exampleManifests, pageManifests, type Manifest } from "./manifests.ts";
+import { exampleManifests, pageManifests, valuesBlocks, type Manifest } from "./manifests.ts";
 
 setDefaultTimeout(patience);
 
@@ -49,6 +50,24 @@ describe("the operator understands", () => {
         if (exampleManifests.includes(manifest)) expect(describeProblems(outcome.advice)).toBe("");
       });
     }
+  }
+});
+
+describe("the chart takes", () => {
+  for (const { where, text } of valuesBlocks) {
+    test(where, async () => {
+      const command = [
+        toolPath("helm"),
+        "template",
+        "charts/pulumi-kubernetes-operator",
+        "--kube-version=1.34",
+        "--values",
+        "-",
+      ];
+      const child = Bun.spawn(command, { cwd: root, stdin: new Blob([text]), stdout: "ignore", stderr: "pipe" });
+      expect(await new Response(child.stderr).text()).toBe("");
+      expect(await child.exited).toBe(0);
+    });
   }
 });
 
