@@ -1,0 +1,325 @@
+/** What Argo CD makes of our objects: each as the operator's own code reports it, judged by Argo CD itself. */
+import { describe, expect, test } from "bun:test";
+import {
+  stackConditions,
+  updateConditions,
+  workspaceConditions,
+  type Condition,
+  type ConditionTable,
+  type Program,
+  type Stack,
+  type StackReason,
+  type Update,
+  type Workspace,
+} from "@pko/api";
+import type { KubeObject } from "@pko/kube";
+import type { PrepareFailure } from "@pko/rpc";
+import { annotated, anObject, atGeneration, deleting, having } from "@pko/testkit";
+import { programs } from "@pko/operator";
+
+import { programStatus } from "../../../packages/operator/src/program/controller.ts";
+import type { Outcome as StackOutcome } from "../../../packages/operator/src/stack/outcome.ts";
+import { statusOf as stackStatus } from "../../../packages/operator/src/stack/status.ts";
+import { stackOf, succeeded, viewOf as stackView } from "../../../packages/operator/src/stack/testing/views.ts";
+import type { Ending, Outcome as UpdateOutcome } from "../../../packages/operator/src/update/outcome.ts";
+import { statusOf as updateStatus } from "../../../packages/operator/src/update/status.ts";
+import { intendedIn, resultOf, viewOf as updateView } from "../../../packages/operator/src/update/testing/views.ts";
+import type { Outcome as WorkspaceOutcome } from "../../../packages/operator/src/workspace/outcome.ts";
+import { statusOf as workspaceStatus } from "../../../packages/operator/src/workspace/status.ts";
+import { view as workspaceView } from "../../../packages/operator/src/workspace/testing/views.ts";
+import { actionsOf, changesBy, healthOf } from "./scripts.ts";
+
+interface Judged extends KubeObject {
+  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] };
+}
+
+type Case = readonly [sentence: string, object: Judged, status: string, message: RegExp];
+
+function cases(title: string, table: readonly Case[], known?: ConditionTable): void {
+  describe(title, () => {
+    for (const [sentence, object, status, message] of table) {
+      test.concurrent(sentence, async () => {
+        const health = await healthOf(object);
+        expect(health.status).toBe(status);
+        expect(health.message).toMatch(message);
+      });
+    }
+    if (!known) return;
+    test("every reason that there is was judged", () => {
+      const judged = table.flatMap(([, { status }]) => status?.conditions?.map(({ reason }) => reason) ?? []);
+      const reasons = Object.values(known).flatMap((byReason) => Object.keys(byReason));
+      expect(reasons.filter((reason) => !judged.includes(reason))).toEqual([]);
+    });
+  });
+}
+
+const stackAfter = (outcome: StackOutcome, setting: Parameters<typeof stackOf>[0] = {}): Stack => ({
+  ...stackOf(setting),
+  status: stackStatus(stackView(setting), { step: { kind: "none" }, outcome }),
+});
+
+const retryAt = Date.UTC(2030, 0, 1, 13);
+const upToDate = { kind: "upToDate", message: "The last update succeeded: 3 created." } as const;
+const waiting = { message: "Stack base has not succeeded yet.", waitingFor: "Stack base" } as const;
+const failure = { kind: "retrying", message: "The up web-1 failed: no such bucket", retryAt } as const;
+const conflict = { kind: "conflict", message: "The up web-1 failed, because another runs", retryAt } as const;
+const inState = (request: string) => ({ last: succeeded(), request, status: { observedReconcileRequest: "first" } });
+
+const stalledStacks = Object.keys(stackConditions.Stalled).map((reason): Case => {
+  const outcome = { kind: "stalled", reason: reason as StackReason<"Stalled">, message: `why: ${reason}` } as const;
+  return [`is Degraded when stalled by ${reason}, and says why`, stackAfter(outcome), "Degraded", RegExp(reason)];
+});
+
+cases(
+  "a Stack",
+  [
+    ["is Progressing before the operator has seen it", stackOf({}), "Progressing", /not seen the present spec/],
+    [
+      "is Progressing without conditions",
+      stackOf({ status: { observedGeneration: 1 } }),
+      "Progressing",
+      /not reported/,
+    ],
+    [
+      "is Progressing while an update runs",
+      stackAfter({ kind: "processing", message: "It runs." }),
+      "Progressing",
+      /runs/,
+    ],
+    [
+      "is Progressing while it waits for another, and names it",
+      stackAfter({ kind: "prerequisites", ...waiting }),
+      "Progressing",
+      /Stack base/,
+    ],
+    [
+      "is Progressing while a failure is tried again, and tells the error",
+      stackAfter({ ...failure, preview: false }),
+      "Progressing",
+      /no such bucket\nIt is tried again at 2030/,
+    ],
+    [
+      "is Progressing while a failed preview is tried again",
+      stackAfter({ ...failure, preview: true }, { spec: { preview: true } }),
+      "Progressing",
+      /no such bucket/,
+    ],
+    [
+      "is Progressing while a conflict is tried again",
+      stackAfter(conflict, { spec: { retryOnUpdateConflict: true } }),
+      "Progressing",
+      /another runs/,
+    ],
+    ["is Degraded by a conflict otherwise", stackAfter(conflict), "Degraded", /another runs/],
+    [
+      "is Healthy when it is up to date, and tells of the update",
+      stackAfter(upToDate),
+      "Healthy",
+      /^The last .* 3 created/,
+    ],
+    [
+      "is Healthy when its preview succeeded",
+      stackAfter({ kind: "upToDate", message: "The last preview succeeded." }, { spec: { preview: true } }),
+      "Healthy",
+      /preview/,
+    ],
+    [
+      "is Progressing when its spec has changed since it was up to date",
+      atGeneration(2)(stackAfter(upToDate)),
+      "Progressing",
+      /not seen the present spec/,
+    ],
+    [
+      "is Progressing when its spec has changed since it was stalled",
+      atGeneration(2)(stackAfter({ kind: "stalled", reason: "SpecInvalid", message: "no source" })),
+      "Progressing",
+      /not seen the present spec/,
+    ],
+    [
+      "is Progressing by a new reconcile request",
+      stackOf(inState("second")),
+      "Progressing",
+      /not seen the reconcile request/,
+    ],
+    ["is Healthy when the reconcile request was seen", stackOf(inState("first")), "Healthy", /succeeded/],
+    ["is Progressing while it is being deleted", deleting()(stackAfter(upToDate)), "Progressing", /deletion/],
+    ["that the Go operator left is Healthy, too", ofTheReference(), "Healthy", /processed/],
+    ...stalledStacks,
+  ],
+  stackConditions,
+);
+
+function ofTheReference(): Stack {
+  const condition = {
+    type: "Ready",
+    status: "True",
+    reason: "ProcessingCompleted",
+    message: "the stack has been processed",
+  };
+  const lastTransitionTime = "2025-01-01T00:00:00Z";
+  const conditions = [{ ...condition, lastTransitionTime, observedGeneration: 0 }] as Condition[];
+  return { ...stackOf({}), status: { observedGeneration: 1, conditions, lastUpdate: { state: "succeeded" } } };
+}
+
+const workspaceAfter = (outcome: WorkspaceOutcome): Workspace => {
+  const view = workspaceView();
+  return { ...view.workspace, status: workspaceStatus(view, outcome) };
+};
+const failedBy = (part: Partial<PrepareFailure>): Workspace =>
+  workspaceAfter({
+    kind: "failed",
+    failure: { phase: "install", reason: "installFailed", message: "npm: 404", lines: ["left-pad is gone"], ...part },
+  });
+const prepared = workspaceAfter({ kind: "ready", address: "10.0.0.1:50051" });
+
+cases(
+  "a Workspace",
+  [
+    ["is Progressing before the operator has seen it", workspaceView().workspace, "Progressing", /not seen/],
+    [
+      "is Progressing while its pod starts, and says what that waits for",
+      workspaceAfter({ kind: "waiting", message: "no node has room", isStuck: true }),
+      "Progressing",
+      /no node has room/,
+    ],
+    [
+      "is Progressing while its pod is replaced",
+      workspaceAfter({ kind: "rolling", message: "a new pod" }),
+      "Progressing",
+      /new/,
+    ],
+    [
+      "is Progressing while that waits",
+      workspaceAfter({ kind: "held", message: "a run goes on" }),
+      "Progressing",
+      /goes on/,
+    ],
+    [
+      "is Progressing while it installs",
+      workspaceAfter({ kind: "preparing", phase: "install" }),
+      "Progressing",
+      /installed/,
+    ],
+    [
+      "is Progressing while it is prepared",
+      workspaceAfter({ kind: "preparing", phase: "config" }),
+      "Progressing",
+      /configured/,
+    ],
+    [
+      "is Progressing while it cannot be reached",
+      workspaceAfter({ kind: "unreachable", message: "timeout" }),
+      "Progressing",
+      /timeout/,
+    ],
+    ["is Progressing while it goes", workspaceAfter({ kind: "deleting" }), "Progressing", /deleted/],
+    [
+      "is Degraded when its spec is refused",
+      workspaceAfter({ kind: "refused", message: "no such volume" }),
+      "Degraded",
+      /volume/,
+    ],
+    ["is Degraded when its dependencies cannot be had", failedBy({}), "Degraded", /npm: 404\nleft-pad is gone/],
+    ["is Degraded when its stack cannot be selected", failedBy({ phase: "stack" }), "Degraded", /404/],
+    ["is Degraded when its Pulumi is too old", failedBy({ reason: "versionTooLow" }), "Degraded", /404/],
+    ["is Healthy when it is prepared", prepared, "Healthy", /prepared/],
+    ["is Healthy when it is asleep", workspaceAfter({ kind: "asleep" }), "Healthy", /asleep/],
+    ["is Progressing when its spec has changed", atGeneration(3)(prepared), "Progressing", /not seen the present spec/],
+    ["is Progressing while it is being deleted", deleting()(prepared), "Progressing", /deletion/],
+  ],
+  workspaceConditions,
+);
+
+const updateAfter = (outcome: UpdateOutcome): Update => {
+  const view = updateView(intendedIn("pod-a"));
+  return { ...view.update, status: updateStatus(view, outcome) };
+};
+const endedBy = (ending: Ending): Update => updateAfter({ kind: "ended", ending, kept: { notes: [] } });
+const failedUpdate = endedBy({
+  reason: "UpdateFailed",
+  message: "The up failed: error: no such bucket",
+  result: resultOf({
+    outcome: "failed",
+    error: { class: "programError", message: "error: no such bucket", lines: ["bucket web-1 is gone"] },
+  }),
+});
+const doneUpdate = endedBy({ reason: "UpdateSucceeded", message: "The up succeeded.", result: resultOf() });
+const otherEnds = (["Failed", "Aborted", "Canceled", "Unknown"] as const).map((reason): Case => {
+  const update = endedBy({ reason, message: `It ended as ${reason}.` });
+  return [`is Degraded when it ended as ${reason}`, update, "Degraded", RegExp(reason)];
+});
+
+cases(
+  "an Update",
+  [
+    ["is Progressing before the operator has seen it", updateView().update, "Progressing", /not seen/],
+    [
+      "is Progressing without a Workspace",
+      updateAfter({ kind: "waiting", reason: "WorkspaceNotFound", message: "There is no Workspace web." }),
+      "Progressing",
+      /no Workspace web/,
+    ],
+    [
+      "is Progressing before its Workspace is ready",
+      updateAfter({ kind: "waiting", reason: "WorkspaceNotReady", message: "The Workspace is asleep." }),
+      "Progressing",
+      /asleep/,
+    ],
+    ["is Progressing when it begins", updateAfter({ kind: "intended", podUid: "pod-a" }), "Progressing", /under way/],
+    [
+      "is Progressing while its Workspace cannot be reached",
+      updateAfter({ kind: "progressing", reason: "TransientFailure", message: "The workspace does not answer." }),
+      "Progressing",
+      /does not answer/,
+    ],
+    ["is Healthy when it succeeded", doneUpdate, "Healthy", /succeeded/],
+    [
+      "is Healthy still when its time to live is changed after that",
+      atGeneration(2)(doneUpdate),
+      "Healthy",
+      /succeeded/,
+    ],
+    [
+      "is Degraded when it failed, and tells Pulumi's words",
+      failedUpdate,
+      "Degraded",
+      /no such bucket\nbucket web-1 is gone/,
+    ],
+    ...otherEnds,
+    ["is Progressing while it is being deleted", deleting()(doneUpdate), "Progressing", /deletion/],
+  ],
+  updateConditions,
+);
+
+const program = anObject<Program>(programs, "web", having<Program>({ program: { resources: {} } }));
+const seenProgram = having<Program>({ status: programStatus(program) })(program);
+
+cases("a Program", [
+  ["is Progressing before the operator has seen it", program, "Progressing", /not seen/],
+  ["is Healthy when it was seen", seenProgram, "Healthy", /ready/],
+  ["is Progressing when it has changed since", atGeneration(2)(seenProgram), "Progressing", /not seen/],
+  ["is Progressing while it is being deleted", deleting()(seenProgram), "Progressing", /deletion/],
+]);
+
+describe("the actions of a Stack", () => {
+  const idle = stackAfter(upToDate);
+  const busy: Stack = { ...idle, status: { ...idle.status, currentUpdate: { name: "web-1" } } };
+
+  test("a reconcile can be asked for at any time, by a new value of the annotation", async () => {
+    expect(await actionsOf(idle)).toEqual(["reconcile"]);
+    expect(await actionsOf(stackOf({}))).toEqual(["reconcile"]);
+    const added = await changesBy("reconcile", idle);
+    expect(added.at(-1)).toMatch(/^pulumi\.com\/reconciliation-request: "20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"$/);
+  });
+
+  test("other annotations stay", async () => {
+    const changed = await changesBy("reconcile", annotated({ kept: "yes" })(idle));
+    expect(changed).toEqual([expect.stringMatching(/^pulumi\.com\/reconciliation-request: /)]);
+  });
+
+  test("an update can be cancelled while it runs, by its name", async () => {
+    expect(await actionsOf(busy)).toEqual(["cancel", "reconcile"]);
+    expect(await changesBy("cancel", busy)).toContain("pulumi.com/cancellation-request: web-1");
+    await expect(changesBy("cancel", idle)).rejects.toThrow("no update is running");
+  });
+});
