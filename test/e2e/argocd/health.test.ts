@@ -46,9 +46,9 @@ function cases(title: string, table: readonly Case[], known?: ConditionTable): v
     }
     if (!known) return;
     test("every reason that there is was judged", () => {
-      const judged = table.flatMap(([, { status }]) => status?.conditions?.map(({ reason }) => reason) ?? []);
-      const reasons = Object.values(known).flatMap((byReason) => Object.keys(byReason));
-      expect(reasons.filter((reason) => !judged.includes(reason))).toEqual([]);
+      const reasons = new Set(Object.values(known).flatMap((byReason) => Object.keys(byReason)));
+      for (const [, { status }] of table) for (const { reason } of status?.conditions ?? []) reasons.delete(reason);
+      expect([...reasons]).toEqual([]);
     });
   });
 }
@@ -314,12 +314,14 @@ describe("the actions of a Stack", () => {
 
   test("other annotations stay", async () => {
     const changed = await changesBy("reconcile", annotated({ kept: "yes" })(idle));
-    expect(changed).toEqual([expect.stringMatching(/^pulumi\.com\/reconciliation-request: /)]);
+    expect(changed).toHaveLength(1);
+    expect(changed[0]).toStartWith("pulumi.com/reconciliation-request: ");
   });
 
   test("an update can be cancelled while it runs, by its name", async () => {
     expect(await actionsOf(busy)).toEqual(["cancel", "reconcile"]);
     expect(await changesBy("cancel", busy)).toContain("pulumi.com/cancellation-request: web-1");
-    await expect(changesBy("cancel", idle)).rejects.toThrow("no update is running");
+    const refusal = await changesBy("cancel", idle).catch(String);
+    expect(refusal).toContain("no update is running");
   });
 });

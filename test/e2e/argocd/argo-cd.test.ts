@@ -1,0 +1,257 @@
+/** Argo CD on top: it brings Stacks from Git, tells how they stand, and takes their resources down with them. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createRepository, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
+import type { Stack } from "@pko/api";
+import { network } from "@pko/cluster";
+import { serveCloud, type Cloud } from "@pko/testkit";
+
+import {
+  apply,
+  getStack,
+  isReady,
+  kubectl,
+  newNamespace,
+  removeNamespace,
+  stackUntil,
+  startOperator,
+  updatesOf,
+  type Operator,
+  type Place,
+} from "../harness.ts";
+import {
+  act,
+  applicationUntil,
+  deleteApplication,
+  isDegraded,
+  isHealthy,
+  nodesOf,
+  refreshed,
+  stackNode,
+} from "./applications.ts";
+import { startArgoCd, type ArgoCd } from "./argo-cd.ts";
+import { filesOf, type Surroundings } from "./layouts.ts";
+
+const slow = 600_000;
+const repositories = mkdtempSync(join(tmpdir(), "pko-git-"));
+
+let argoCd: ArgoCd;
+let operator: Operator;
+let place: Place;
+let git: GitServer;
+let cloud: Cloud;
+let surroundings: Surroundings;
+
+beforeAll(async () => {
+  const namespace = await newNamespace("argo-apps");
+  git = serveGit(repositories, { hostname: network.machine });
+  cloud = serveCloud({ hostname: network.machine });
+  const token = cloud.tokens.issue({ kind: "organization", login: "myorg", organizations: ["myorg"] });
+  const metadata = { name: "pulumi-access-token", namespace };
+  await apply({ apiVersion: "v1", kind: "Secret", metadata, stringData: { token } });
+  [operator, argoCd] = await Promise.all([startOperator([namespace]), startArgoCd([namespace])]);
+  place = { client: operator.client, namespace };
+  const gitUrl = `http://${network.machine}:${git.port}`;
+  surroundings = { gitUrl, cloudUrl: cloud.url, namespace, argoCd: argoCd.namespace };
+}, slow);
+
+afterAll(async () => {
+  await argoCd.stop();
+  // What a test that failed has left, as long as there is somebody to take it down.
+  await kubectl(["delete", "stacks", "--all", "-n", place.namespace, "--timeout=120s"]);
+  await removeNamespace(place.namespace);
+  await operator.stop();
+  await git.stop();
+  await cloud.stop();
+}, slow);
+
+/** A repository that holds a folder of the examples. */
+function repositoryOf(folder: string, name: string): { files: Record<string, string>; repository: TestRepository } {
+  const files = filesOf(folder, surroundings);
+  const repository = createRepository(repositories, name);
+  repository.commit(files);
+  return { files, repository };
+}
+
+const applyText = async (text = ""): Promise<string> => await kubectl(["apply", "-f", "-"], { input: text });
+
+const createdAt = ({ metadata }: { metadata: { creationTimestamp?: string } }): number =>
+  Date.parse(metadata.creationTimestamp ?? "");
+
+const readySince = ({ status }: Stack): number =>
+  Date.parse(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+
+describe("an Application", () => {
+  test.concurrent(
+    "syncs the Stack beside its program, stays Synced, runs it again by an action, and destroys it at its end",
+    async () => {
+      const { files } = repositoryOf("beside-the-program", "my-app");
+      await applyText(files["application.yaml"]);
+      await applicationUntil(argoCd, "my-app", isHealthy);
+      const { status } = await getStack(place, "my-app-dev");
+      expect(status?.outputs).toEqual({ state: "my-app runs 2 times" });
+      expect(cloud.stack("myorg/my-app/dev")?.resources).not.toEqual([]);
+      const node = await stackNode(argoCd, "my-app");
+      expect(node?.health?.message).toMatch(/^The last update succeeded/);
+      expect(node?.networkingInfo?.externalURLs).toEqual(["https://app.pulumi.com/myorg/my-app/dev"]);
+      const kinds = (await nodesOf(argoCd, "my-app")).map(({ kind }) => kind);
+      for (const kind of ["Workspace", "Update", "Pod"]) expect(kinds).toContain(kind);
+
+      const resource = { application: "my-app", namespace: place.namespace, stack: "my-app-dev" };
+      await act(argoCd, { ...resource, action: "reconcile" });
+      await stackUntil(
+        place,
+        "my-app-dev",
+        (stack) => isReady(stack) && (stack.status?.lastUpdate?.reconcileRequest ?? "") !== "",
+      );
+      expect(await updatesOf(place, "my-app-dev")).toHaveLength(2);
+      await refreshed(argoCd, "my-app");
+      const settled = await applicationUntil(argoCd, "my-app", isHealthy);
+      // Neither the operator nor the action has made a difference that Argo CD would have had to take back.
+      expect(settled.status.history).toHaveLength(1);
+
+      await deleteApplication(argoCd, "my-app");
+      expect(cloud.stack("myorg/my-app/dev")).toBeUndefined();
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "is Degraded by a broken program and tells its error, goes on to the next wave when it is mended, and destroys in the foreground",
+    async () => {
+      const { files, repository } = repositoryOf("program", "queue");
+      const program = "deploy/program.yaml";
+      const broken = (files[program] ?? "").replace("${settings.input}", "${nothing.here}");
+      repository.commit({ ...files, [program]: broken });
+      await applyText(files["application.yaml"]);
+      const degraded = await applicationUntil(argoCd, "queue", isDegraded);
+      const node = await stackNode(argoCd, "queue");
+      expect(node?.health?.status).toBe("Degraded");
+      expect(node?.health?.message).toContain('variable named "nothing" could not be found');
+      // The wave of the Stack has failed, so the one after it has not begun.
+      expect(degraded.status.sync.status).toBe("OutOfSync");
+      const later = [
+        "get",
+        "configmap",
+        "queue-is-there",
+        "-n",
+        place.namespace,
+        "--ignore-not-found",
+        "--output=json",
+      ];
+      expect(await kubectl(later)).toBe("");
+
+      repository.commit(files);
+      await refreshed(argoCd, "queue");
+      await applicationUntil(argoCd, "queue", isHealthy);
+      const stack = await getStack(place, "queue");
+      expect(stack.status?.outputs).toEqual({ address: "https://queue.example.com" });
+      expect(createdAt(JSON.parse(await kubectl(later)) as Stack)).toBeGreaterThanOrEqual(readySince(stack));
+
+      const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+      await kubectl([
+        "patch",
+        "application",
+        "queue",
+        "-n",
+        argoCd.namespace,
+        "--type=merge",
+        "-p",
+        JSON.stringify({ metadata: { finalizers } }),
+      ]);
+      await deleteApplication(argoCd, "queue");
+      expect(cloud.stack("myorg/queue/dev")).toBeUndefined();
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "of Applications brings one environment each: a preview, staging from the trunk, production from its branch",
+    async () => {
+      const program = repositoryOf("trunk-based/pulumi-webapp", "pulumi-webapp");
+      const released = program.repository.commit(program.files, "release");
+      program.repository.commit(program.files, "feature/add-cache");
+      const staged = program.repository.commit({ ...program.files, "NOTES.md": "not released yet" }, "main");
+      const { files } = repositoryOf("trunk-based/webapp-manifests", "webapp-manifests");
+      await applyText(files["root.yaml"]);
+      await applicationUntil(argoCd, "webapp", isHealthy);
+      const names = ["webapp-preview", "webapp-staging", "webapp-production"] as const;
+      await Promise.all(names.map((name) => applicationUntil(argoCd, name, isHealthy)));
+      const [preview, staging, production] = await Promise.all(names.map((name) => getStack(place, name)));
+      expect(preview?.status?.lastUpdate).toMatchObject({ type: "preview", state: "succeeded" });
+      expect(staging?.status?.lastUpdate?.lastSuccessfulCommit).toBe(staged);
+      expect(staging?.status?.outputs).toEqual({ state: "webapp runs 2 times" });
+      expect(production?.status?.lastUpdate?.lastSuccessfulCommit).toBe(released);
+      expect(production?.status?.outputs).toEqual({ state: "webapp runs 4 times" });
+      const resources = (environment: string): readonly unknown[] | undefined =>
+        cloud.stack(`myorg/webapp/${environment}`)?.resources;
+      expect(resources("preview")).toEqual([]);
+
+      await deleteApplication(argoCd, "webapp");
+      expect(resources("staging")).toBeUndefined();
+      // It does not ask for a destroy.
+      expect(resources("production")).not.toEqual([]);
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "brings a cluster before what runs in it, and takes it down after that",
+    async () => {
+      repositoryOf("clusters/pulumi-eks", "pulumi-eks");
+      repositoryOf("clusters/pulumi-apps", "pulumi-apps");
+      const { files } = repositoryOf("clusters/gitops-repo", "gitops-repo");
+      await applyText(files["argocd/dev-app.yaml"]);
+      await applicationUntil(argoCd, "dev", isHealthy);
+      const [cluster, apps] = await Promise.all([getStack(place, "cluster-dev"), getStack(place, "apps-dev")]);
+      expect(createdAt(apps)).toBeGreaterThanOrEqual(readySince(cluster));
+      expect(cluster.status?.outputs).toEqual({ kubeconfig: "[secret]" });
+      expect(apps.status?.outputs).toEqual({ deployed: "an app" });
+
+      await deleteApplication(argoCd, "dev");
+      const removals = cloud.requests.flatMap(
+        (request) => /^DELETE .*(eks-cluster|k8s-apps)\/dev 2/.exec(request)?.[1] ?? [],
+      );
+      expect(removals).toEqual(["k8s-apps", "eks-cluster"]);
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "cancels an update by an action, and leaves it at that until a person asks for more",
+    async () => {
+      const deploy = { ...filesOf("beside-the-program", surroundings) };
+      const stack = (deploy["deploy/stack.yaml"] ?? "").replaceAll("my-app", "slow-app");
+      const application = (deploy["application.yaml"] ?? "").replaceAll("my-app", "slow-app");
+      createRepository(repositories, "slow-app").commit({ ...endlessProject, "deploy/stack.yaml": stack });
+      await applyText(application);
+      await stackUntil(place, "slow-app-dev", ({ status }) => status?.currentUpdate !== undefined);
+      await stackUntil(
+        place,
+        "slow-app-dev",
+        ({ status }) => status?.conditions?.[0]?.message.includes("has been running") ?? false,
+      );
+      const resource = { application: "slow-app", namespace: place.namespace, stack: "slow-app-dev" };
+      await act(argoCd, { ...resource, action: "cancel" });
+      await applicationUntil(argoCd, "slow-app", isDegraded);
+      const cancelled = await getStack(place, "slow-app-dev");
+      expect((await stackNode(argoCd, "slow-app"))?.health?.message).toMatch(/was cancelled, as requested/);
+      expect(cancelled.status?.lastUpdate).toMatchObject({ state: "failed", failure: "cancelled" });
+      expect(cancelled.status?.next).toBeUndefined();
+      await deleteApplication(argoCd, "slow-app");
+    },
+    slow,
+  );
+});
+
+/** It never gets anywhere. */
+const endlessProject = {
+  "Pulumi.yaml": "name: slow-app\nruntime: nodejs\n",
+  "package.json": '{ "name": "slow-app", "main": "index.js" }',
+  // The SDK comes with the image; the language host wants to see a folder all the same.
+  "node_modules/.keep": "",
+  "index.js": "setInterval(() => {}, 1000);\n",
+};
