@@ -3,7 +3,7 @@ BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down kubeconfig bench soak
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy kubeconfig bench soak
 
 help: ## What there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ cluster: setup ## A real Kubernetes cluster on this machine (or the one that CLU
 
 cluster-down: setup ## Ends the local cluster; nothing of it is left running
 	@$(CLUSTER) down
+
+deploy: setup ## The operator on the cluster, by its chart (VALUES=file for chart values, IMAGE=name with CLUSTER_KUBECONFIG)
+	@$(CLUSTER) deploy $(VALUES)
 
 kubeconfig: setup ## Prints the path of the cluster's kubeconfig (use make -s)
 	@$(CLUSTER) kubeconfig

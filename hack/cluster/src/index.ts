@@ -1,7 +1,7 @@
 export { clusterKubeconfig, clusterUp, givenKubeconfig, UserError } from "./cluster.ts";
 export { publishImage } from "./images.ts";
 export { layout } from "./layout.ts";
-export { publishOperatorImage } from "./operator-image.ts";
+export { deployableImage, publishOperatorImage } from "./operator-image.ts";
 export { clusterNamespace, runningSupervisor } from "./lifecycle.ts";
 export { network } from "./network.ts";
 export { repositoryRoot, stateRoot } from "./paths.ts";

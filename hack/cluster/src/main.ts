@@ -1,5 +1,6 @@
 /** The commands behind the Makefile's cluster targets. */
 import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, UserError } from "./cluster.ts";
+import { deploy } from "./deploy.ts";
 import { superviseCluster } from "./supervisor.ts";
 import { buildTools, toolNames, type ToolName } from "./tools.ts";
 
@@ -7,6 +8,7 @@ const commands: Record<string, (args: string[]) => Promise<void>> = {
   up: async () => await clusterUp({ dns: true }),
   down: clusterDown,
   kubeconfig: async () => console.log(clusterKubeconfig()),
+  deploy: async ([values]) => await deploy(values),
   packages: ensurePackages,
   tools: async (names) => await buildTools(names.map(parseToolName)),
   supervise: async ([root = "", ...archives]) => await superviseCluster(root, archives),

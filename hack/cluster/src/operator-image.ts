@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { givenKubeconfig, UserError } from "./cluster.ts";
 import { isPublished, publishImage } from "./images.ts";
 import { layout } from "./layout.ts";
 import { repositoryRoot, stateRoot } from "./paths.ts";
@@ -29,5 +30,15 @@ export async function publishOperatorImage(): Promise<string> {
   const { images } = layout(stateRoot);
   if (isPublished(image, images)) return image;
   await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context }, images));
+  return image;
+}
+
+/** The image to install: this clone's, or for a cluster of the user's own the one that IMAGE names. */
+export async function deployableImage(): Promise<string> {
+  if (givenKubeconfig === undefined) return await publishOperatorImage();
+  const image = process.env["IMAGE"];
+  if (!image) {
+    throw new UserError(["the cluster of CLUSTER_KUBECONFIG cannot pull from this machine: name an image with IMAGE="]);
+  }
   return image;
 }

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { givenKubeconfig, publishOperatorImage, repositoryRoot, step, UserError } from "@pko/cluster";
+import { deployableImage, repositoryRoot, step } from "@pko/cluster";
 
 import { kubectl } from "./kubectl.ts";
 
@@ -10,7 +10,8 @@ const manifest = "deploy/quickstart/install.yaml";
 const namespace = "pulumi-kubernetes-operator";
 
 export async function installOperator(): Promise<void> {
-  const image = await operatorImage();
+  if (await isDeployed()) return console.log("the operator that `make deploy` installed is used as it is");
+  const image = await deployableImage();
   await step(`installing the operator (kubectl apply -f ${manifest})`, async (progress) => {
     const released = await readFile(join(repositoryRoot, manifest), "utf8");
     await kubectl(["apply", "-f", "-"], withImage(released, image));
@@ -24,11 +25,18 @@ export function withImage(text: string, image: string): string {
   return text.replaceAll(/docker\.io\/pulumi\/pulumi-kubernetes-operator:[\w.-]+/g, image);
 }
 
-async function operatorImage(): Promise<string> {
-  if (givenKubeconfig === undefined) return await publishOperatorImage();
-  const image = process.env["IMAGE"];
-  if (image === undefined) {
-    throw new UserError(["the cluster of CLUSTER_KUBECONFIG cannot pull from this machine: name an image with IMAGE="]);
-  }
-  return image;
+/** By its chart: a second operator beside it would only wait for it to end. */
+async function isDeployed(): Promise<boolean> {
+  const name = `${namespace}-controller-manager`;
+  const found = await kubectl([
+    "get",
+    "deployment",
+    name,
+    "--namespace",
+    namespace,
+    "--ignore-not-found",
+    "-o",
+    "name",
+  ]);
+  return found.trim() !== "";
 }

@@ -1,0 +1,57 @@
+/** The operator on the cluster, by its chart: `make deploy`. */
+import { join } from "node:path";
+
+import { clusterKubeconfig, clusterUp } from "./cluster.ts";
+import { deployableImage } from "./operator-image.ts";
+import { repositoryRoot } from "./paths.ts";
+import { step } from "./progress.ts";
+import { attempt, run } from "./shell.ts";
+import { buildTools, toolPath } from "./tools.ts";
+
+const name = "pulumi-kubernetes-operator";
+
+/** `values`: a file of chart values, if the user has one. */
+export async function deploy(values: string | undefined): Promise<void> {
+  await clusterUp({ dns: true });
+  await buildTools(["helm"]);
+  const image = await deployableImage();
+  await step(`installing ${image} by the chart`, async (progress) => {
+    await removeQuickstart();
+    progress.say("waiting for its pod");
+    await run(helmCommand(image, values));
+  });
+  console.error("the operator runs; to look at it:");
+  console.error(`  ${kubectl("get", "pods", "-n", name).join(" ")}`);
+}
+
+/** What the quickstart or an earlier run made is taken over. */
+function helmCommand(image: string, values: string | undefined): string[] {
+  const chart = join(repositoryRoot, "charts", name);
+  const where = [`--kubeconfig=${clusterKubeconfig()}`, "--create-namespace", `--namespace=${name}`];
+  const what = [...imageValues(image), ...(values ? [`--values=${values}`] : [])];
+  const how = ["--take-ownership", "--wait", "--timeout=5m"];
+  return [toolPath("helm"), "upgrade", "--install", name, chart, ...where, ...what, ...how];
+}
+
+/** `docker.io/pulumi/operator:dev` or `registry:5000/operator@sha256:…`, as the chart's values have it. */
+export function imageValues(image: string): string[] {
+  const [path = "", digest] = image.split("@");
+  const [, rest = path, tag] = /^(.*):([^:/]+)$/.exec(path) ?? [];
+  const [, registry, repository] = /^([^/]*[.:][^/]*|localhost)\/(.+)$/.exec(rest) ?? [];
+  const values = {
+    registry: registry ?? "docker.io",
+    repository: repository ?? rest,
+    ...(tag !== undefined && { tag }),
+    ...(digest !== undefined && { digest }),
+  };
+  return Object.entries(values).map(([key, value]) => `--set-string=image.${key}=${value}`);
+}
+
+/** The quickstart's Deployment has another name: two operators would run. */
+async function removeQuickstart(): Promise<void> {
+  await attempt(kubectl("delete", "deployment", "controller-manager", "-n", name, "--ignore-not-found"));
+}
+
+function kubectl(...args: readonly string[]): string[] {
+  return [toolPath("kube"), "kubectl", `--kubeconfig=${clusterKubeconfig()}`, ...args];
+}

@@ -1,0 +1,56 @@
+/** `make deploy`: the chart with this clone's image, again and again. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { attempt, clusterKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
+
+import { installApi, kubectl, newNamespace, removeNamespace } from "../harness.ts";
+import { helm } from "./helm.ts";
+
+const slow = 300_000;
+const name = "pulumi-kubernetes-operator";
+const values = join(mkdtempSync(join(tmpdir(), "pko-deploy-")), "values.yaml");
+
+let namespace: string;
+
+beforeAll(async () => {
+  await installApi();
+  namespace = await newNamespace("deploy");
+  // Others may share the cluster.
+  await Bun.write(values, JSON.stringify({ watchNamespaces: [namespace], crds: { upgrade: false } }));
+}, slow);
+
+afterAll(async () => {
+  await helm("uninstall", name, "-n", name, "--wait", "--ignore-not-found");
+  await removeNamespace(namespace);
+}, slow);
+
+const deploy = (env: Readonly<Record<string, string | undefined>> = {}) =>
+  attempt(["make", "-s", "deploy", `VALUES=${values}`], { cwd: repositoryRoot, env });
+
+test(
+  "installs this clone's image, and can be run again",
+  async () => {
+    for (const revision of ["1", "2"]) {
+      const { code, stderr } = await deploy();
+      expect(stderr).toContain("the operator runs");
+      expect(code).toBe(0);
+      const output = await helm("list", "-n", name, "-o", "json");
+      expect(JSON.parse(output)).toMatchObject([{ name, revision, status: "deployed" }]);
+    }
+    const image = await kubectl(["get", "deployment", "-n", name, "-o", "jsonpath={..containers[0].image}"]);
+    expect(image).toBe(await publishOperatorImage());
+  },
+  slow,
+);
+
+test("on a cluster of the user's own, says in one line that it needs an image", async () => {
+  const { code, stderr } = await deploy({ CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: "" });
+  expect(code).not.toBe(0);
+  const lines = stderr.split("\n").filter((line) => line.startsWith("error:"));
+  expect(lines).toEqual([
+    "error: the cluster of CLUSTER_KUBECONFIG cannot pull from this machine: name an image with IMAGE=",
+  ]);
+});
