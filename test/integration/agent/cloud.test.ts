@@ -113,6 +113,14 @@ describe("signing in with the service account's token", () => {
     slow,
   );
 
+  test("takes another token when the one it has is refused before its time", async () => {
+    const web = await onCloud(oidcFlags({})).start();
+    await web.prepare(program({}), { name: "acme/demo/revoked" });
+    cloud.tokens.revoke(cloud.tokens.all().at(-1) ?? "");
+    expect(await web.run("one", { kind: "up" })).toMatchObject({ outcome: "failed", error: { class: "invalidToken" } });
+    expect(await web.run("two", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+  });
+
   test("asks for tokens of a team and of a user", async () => {
     for (const [scope, kind, name] of [
       ["team:platform", "team", "platform"],

@@ -54,6 +54,11 @@ export class PulumiCli {
     return await this.#options.signIn.ensure({ ...request, env: await this.#ownEnvironment() });
   }
 
+  /** The backend refuses the token that signing in brought: the next time brings another. */
+  signOut(): void {
+    this.#options.signIn.forget();
+  }
+
   /** Whether the token that signing in brought is over. */
   get hasTokenEnded(): boolean {
     return this.#options.signIn.hasEnded;

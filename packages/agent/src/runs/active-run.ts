@@ -246,6 +246,7 @@ export class ActiveRun {
       hasTokenEnded: this.#context.cli.hasTokenEnded,
       printed: followed ? await this.#printed(this.#record.launches.length - 1) : "",
     });
+    if (error.class === "invalidToken") this.#context.cli.signOut();
     // Judged as it is, shown with its secrets masked.
     return { ...error, message: this.#clean(error.message), lines: error.lines.map((line) => this.#clean(line)) };
   }

@@ -46,6 +46,12 @@ interface Placed {
 }
 
 export async function prepareWorkspace(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+  const end = await runSteps(request, context);
+  if (!end.ok && end.failure.reason === "invalidToken") context.cli.signOut();
+  return end;
+}
+
+async function runSteps(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
   const { state } = context;
   const clock = new PhaseClock(context.onPhase);
   const { ready: _, ...rest } = await state.read();

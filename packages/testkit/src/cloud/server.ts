@@ -59,6 +59,8 @@ export function serveCloud(options: CloudOptions = {}): Cloud {
   const server = Bun.serve({
     hostname,
     port: 0,
+    // In seconds: a stalled answer takes as long as its test.
+    idleTimeout: 240,
     ...(tls && { tls }),
     routes: Object.fromEntries(routes(parts, deltaCutoffBytes).map(routed)),
     fetch: (request) => serve(request, () => Response.json({ code: 404, message: "Not Found" }, { status: 404 })),

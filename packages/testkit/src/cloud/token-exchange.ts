@@ -58,6 +58,11 @@ export class TokenExchange {
     this.#issuers.set(organization, [...issuers]);
   }
 
+  /** Whether the organization has any issuer. */
+  isTrusted(organization: string): boolean {
+    return (this.#issuers.get(organization) ?? []).length > 0;
+  }
+
   async exchange(call: Call): Promise<Answer> {
     const form = new URLSearchParams(await call.text());
     const field = (name: string): string => form.get(name) ?? "";

@@ -117,6 +117,7 @@ export class Updates {
     const { stack, update } = this.#leased(call);
     stack.checkpoint = untypedDeployment(await call.text());
     update.checkpoints.push("verbatim");
+    await stack.stalled;
     return undefined;
   }
 

@@ -65,6 +65,11 @@ export class SignIn {
     return this.#token !== undefined && this.#token.endsAt <= Date.now();
   }
 
+  /** One that is refused before its time is not tried again. */
+  forget(): void {
+    this.#token = undefined;
+  }
+
   async ensure(request: SignInRequest): Promise<Outcome<undefined>> {
     const { oidc } = this.#parts;
     const url = cloudUrl(request.env, request.backend);
