@@ -1,5 +1,5 @@
 /** What the pages say of each other and of the repository is so. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { describe, expect, test } from "bun:test";
@@ -59,6 +59,19 @@ test("every file that ARCHITECTURE.md names is there", () => {
   const named = byPath.get("ARCHITECTURE.md")?.spans.filter((span) => /^[\w.-]+\.[a-z]+$/.test(span)) ?? [];
   expect(named.length).toBeGreaterThan(3);
   expect(named.filter((name) => !names.has(name))).toEqual([]);
+});
+
+describe("ARCHITECTURE.md knows what imports what", () => {
+  const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
+  for (const [, folder = "", told = ""] of page.matchAll(/^\| `([^`]+)` +\|.*\| ([a-z, ]+?) +\|$/gm)) {
+    test(folder, () => {
+      const sources = files.filter((path) => path.startsWith(`${folder}/`) && /(?<!\.test)\.ts$/.test(path));
+      const text = sources.map((path) => readFileSync(join(root, path), "utf8")).join("\n");
+      const imports = text.matchAll(/(?:from|import) "@pko\/([a-z]+)/g);
+      const names = [...new Set(Array.from(imports, ([, name = ""]) => name))].toSorted();
+      expect(names.join(", ") || "nothing").toBe(told);
+    });
+  }
 });
 
 /** Each is checked somewhere: here, or in test/integration/docs. The others are only shown. */

@@ -66,7 +66,7 @@ async function checkKubectl(command: Command): Promise<void> {
   // It reads all options before it tells how to use them, and refuses those that it does not know.
   const help = await server.kubectl([...command.words.slice(1).filter((word) => word !== "--"), "--help"]);
   expect(help).toContain(`kubectl ${verb}`);
-  for (const file of valuesOf(command, "-f", "--filename")) if (file !== "-") checkFile(file);
+  for (const file of valuesOf(command, "-f", "--filename", "--patch-file")) if (file !== "-") checkFile(file);
   if (!kindVerbs.has(verb) || kind.startsWith("-")) return;
   const names = kind.split(",").map((name) => name.split(/[/.]/, 1)[0] ?? "");
   for (const name of names) expect(kinds).toContain(name);

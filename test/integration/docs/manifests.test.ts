@@ -32,8 +32,9 @@ test("there are examples, and pages with manifests", () => {
 });
 
 describe("kubectl apply --dry-run=server --validate=strict accepts", () => {
-  for (const { where, objects } of manifests) {
+  for (const { where, objects, problem } of manifests) {
     test.concurrent(where, async () => {
+      expect(problem).toBeUndefined();
       const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
       await server.kubectl(["apply", "--dry-run=server", "--validate=strict", "-f", "-"], { input });
     });

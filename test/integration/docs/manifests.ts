@@ -10,6 +10,8 @@ export interface Manifest {
   /** Where it stands. */
   readonly where: string;
   readonly objects: readonly ManifestObject[];
+  /** Why it has none. */
+  readonly problem?: string;
 }
 
 export interface ManifestObject {
@@ -26,7 +28,7 @@ export const exampleManifests: readonly Manifest[] = files
   .map((path) => {
     // What `make demo` changes is a patch of the example's Stack.
     const read = path.includes("/change/") ? completed : asObject;
-    return { where: path, objects: parsed(readFileSync(join(root, path), "utf8")).map(read) };
+    return manifest({ where: path, text: readFileSync(join(root, path), "utf8") }, read);
   });
 
 export interface Fragment {
@@ -46,8 +48,21 @@ const valuesMark = "# values.yaml\n";
 export const valuesBlocks = yamlBlocks.filter(({ text }) => text.startsWith(valuesMark));
 
 export const pageManifests: readonly Manifest[] = yamlBlocks
-  .filter(({ text }) => !text.startsWith(valuesMark))
-  .map(({ where, text }) => ({ where, objects: parsed(text).map(completed) }));
+  .filter(({ text }) => !text.startsWith(valuesMark) && !isProject(text))
+  .map((fragment) => manifest(fragment, completed));
+
+function manifest({ where, text }: Fragment, read: (value: unknown) => ManifestObject): Manifest {
+  try {
+    return { where, objects: parsed(text).map(read) };
+  } catch (error) {
+    return { where, objects: [], problem: String(error) };
+  }
+}
+
+/** A part of a Pulumi.yaml, which is for Pulumi to judge. */
+function isProject(text: string): boolean {
+  return /^runtime:/m.test(text) && !/^apiVersion:/m.test(text);
+}
 
 function parsed(text: string): unknown[] {
   return parseAllDocuments(text).map((document) => {
