@@ -3,7 +3,7 @@ BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down deploy kubeconfig bench soak
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy kubeconfig bench soak faults
 
 help: ## What there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ kubeconfig: setup ## Prints the path of the cluster's kubeconfig (use make -s)
 
 bench: setup ## Measures the operator that is installed, whichever it is (QUICK=1: below 5 minutes)
 	@$(BUN) bench/main.ts
+
+faults: setup ## Kills the operator before and after every write and call that it makes: half an hour
+	@$(CLUSTER) tools kube pulumi pulumi-language-yaml
+	@$(BUN) test/faults/main.ts
 
 soak: setup ## 30 minutes of what we ask of the runtime; prints memory first and last (docs/adr/0001)
 	@$(BUN) bench/parts/soak/main.ts

@@ -60,20 +60,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component, instance: options.podName, log, metrics });
 
-  const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
-    ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
-    onError: (error, what) => log.warn("watch interrupted", { what, error }),
-    ...more,
-  });
-  const reflectors = {
-    stacks: reflector(reading, stacks, watched({ indexers: stackIndexers })),
-    programs: reflector(reading, programs, watched()),
-    workspaces: reflector(reading, workspaces, watched()),
-    updates: reflector(reading, updates, watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers } })),
-    statefulSets: reflector(reading, builtin.statefulSets, watched(ofWorkspaces)),
-    pods: reflector(reading, builtin.pods, watched({ ...ofWorkspaces, indexers: podIndexers })),
-  };
-
+  const reflectors = reflectorsOf(reading, options, log);
   const authorities = authority({ client: reading, namespace: options.namespace, log });
   await authorities.load();
   const preparing = preparations({
@@ -81,7 +68,12 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     wake: (workspace) => workspaceControl.enqueue(refKey(workspace)),
     log,
   });
-  const running = runs({ authority: authorities, wake: (runId) => updateControl.wakeRun(runId), log });
+  const running = runs({
+    authority: authorities,
+    wake: (runId) => updateControl.wakeRun(runId),
+    unprepared: (pod) => preparing.renew(pod),
+    log,
+  });
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
   const cleared = clearances((update) => updateControl.enqueue(update));
@@ -123,6 +115,23 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     log,
     metrics,
   });
+}
+
+/** The stores that all share. */
+function reflectorsOf(reading: Client, options: Options, log: Logger) {
+  const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
+    ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
+    onError: (error, what) => log.warn("watch interrupted", { what, error }),
+    ...more,
+  });
+  return {
+    stacks: reflector(reading, stacks, watched({ indexers: stackIndexers })),
+    programs: reflector(reading, programs, watched()),
+    workspaces: reflector(reading, workspaces, watched()),
+    updates: reflector(reading, updates, watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers } })),
+    statefulSets: reflector(reading, builtin.statefulSets, watched(ofWorkspaces)),
+    pods: reflector(reading, builtin.pods, watched({ ...ofWorkspaces, indexers: podIndexers })),
+  };
 }
 
 function electorOf(

@@ -14,6 +14,7 @@ export interface FrameOptions {
 export function frameStream(options: FrameOptions): ReadableStream<Uint8Array> {
   const source = options.messages[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
+  const { signal } = options.unread;
   let pending: Promise<IteratorResult<unknown>> | undefined;
   return new ReadableStream<Uint8Array>(
     {
@@ -22,11 +23,14 @@ export function frameStream(options: FrameOptions): ReadableStream<Uint8Array> {
         try {
           pending ??= source.next();
           const next = await orSilence(pending, options.heartbeatMs);
+          // Nobody listens any more, and the stream is closed.
+          if (signal.aborted) return;
           if (next === "silence") return send({ frame: "heartbeat" });
           pending = undefined;
           if (!next.done) return controller.enqueue(encodeMessage(encoder, next.value));
           send({ frame: "end" });
         } catch (error) {
+          if (signal.aborted) return;
           send({ frame: "error", error: options.onError(error) });
         }
         controller.close();

@@ -1,6 +1,7 @@
 /** A run: the operation asked for, the events it has, the progress they add up to, and its result. */
 import { Type, type Static } from "typebox";
 import { maxErrorLines, maxMessageChars, maxOutputTailChars } from "./limits.ts";
+import { ProjectInfo } from "./prepare.ts";
 
 const closed = { additionalProperties: false } as const;
 const message = Type.String({ maxLength: maxMessageChars });
@@ -164,6 +165,8 @@ export const RunResult = Type.Object({
     Type.Literal("destroy"),
   ]),
   stack: Type.String({ maxLength: 512 }),
+  /** What ran: an operator that has just started was not there when it was prepared. */
+  project: Type.Optional(ProjectInfo),
   revision: Type.String({ maxLength: 512 }),
   startedAt: Type.String({ maxLength: 64 }),
   finishedAt: Type.String({ maxLength: 64 }),

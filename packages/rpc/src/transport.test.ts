@@ -329,6 +329,27 @@ describe("watch", () => {
     expect(updates.map((update) => update.type)).toEqual(["reconnecting", "reconnecting", "reconnecting", "lost"]);
   });
 
+  test("a reader that stops is no fault of the agent, whatever the agent had yet to say", async () => {
+    const faults = { seen: [] as unknown[] };
+    const reader = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    async function* watch(signal: AbortSignal): AsyncGenerator<WatchMessage> {
+      yield notice(1);
+      signal.addEventListener("abort", () => reader.resolve());
+      await reader.promise;
+      try {
+        yield notice(2);
+      } finally {
+        over.resolve();
+      }
+    }
+    const agent = agentWith({ watch: async (_, signal) => succeed(watch(signal)) }, { faults });
+    for await (const _ of client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 })) break;
+    await over.promise;
+    await Bun.sleep(50);
+    expect(faults.seen).toEqual([]);
+  });
+
   test("a reader may stop, and the agent learns of it", async () => {
     const unread = Promise.withResolvers<string>();
     const agent = agentWith({

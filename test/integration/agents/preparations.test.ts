@@ -151,6 +151,27 @@ describe("a workspace is prepared", () => {
     await asked.stop();
   });
 
+  test("what the agent has lost is asked for again; what failed, or another pod had, is not", async () => {
+    const agent = new PreparingAgent();
+    const { asked } = subject();
+    const state = (): string => asked.ensure(podOf(agent), requestFor("/app")).state;
+    asked.ensure(podOf(agent), requestFor("/app"));
+    await waitFor(() => agent.requests.length === 1);
+    asked.renew(podOf(agent));
+    agent.answer(ready);
+    await waitFor(() => state() === "done");
+    asked.renew(podOf(agent, { uid: "pod-b" }));
+    expect(state()).toBe("done");
+    asked.renew(podOf(agent));
+    await waitFor(() => agent.requests.length === 2);
+    agent.answer({ ok: false, failure: { phase: "source", reason: "sourceNotFound", message: "no", lines: [] } });
+    await waitFor(() => state() === "done");
+    asked.renew(podOf(agent));
+    expect(state()).toBe("done");
+    expect(agent.requests).toHaveLength(2);
+    await asked.stop();
+  });
+
   test("a request that another one took the place of is asked again", async () => {
     const agent = new PreparingAgent();
     const { asked } = subject();

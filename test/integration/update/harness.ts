@@ -16,6 +16,7 @@ import {
   runs,
   updateController,
   updateIndexers,
+  type AgentPod,
   type Authority,
   type UpdateController,
 } from "@pko/operator";
@@ -32,6 +33,8 @@ export class World implements AsyncDisposable {
   readonly namespace: TestNamespace;
   readonly authority: Authority;
   readonly agents = new Set<FakeAgent>();
+  /** For `runs`. */
+  unprepared: (pod: AgentPod) => void = () => undefined;
   readonly #operators = new Set<Operator>();
 
   private constructor(namespace: TestNamespace, vouching: Authority) {
@@ -167,6 +170,7 @@ export class Operator {
     this.runs = runs({
       authority: world.authority,
       wake: (runId) => this.controller.wakeRun(runId),
+      unprepared: (pod) => world.unprepared(pod),
       progressMs: 100,
       backoff: { baseMs: 20, factor: 2, capMs: 500, jitter: 0 },
       patience: { baseMs: 20, factor: 2, capMs: 200, jitter: 0 },

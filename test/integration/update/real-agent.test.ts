@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { toolPath } from "@pko/cluster";
+import { builtin } from "@pko/kube";
 import { preparations, readOutputs, type AgentPod, type Authority } from "@pko/operator";
 import type { PrepareRequest, WorkspaceRef } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
@@ -86,7 +87,7 @@ const request: PrepareRequest = {
   },
 };
 
-test("prepare, preview, up and destroy with the real CLI", async () => {
+test("prepare, preview, up, destroy and up again with the real CLI", async () => {
   await using world = await World.make();
   await using agent = new AgentProcess();
   const workspace = { namespace: world.namespace.name, name: "web" };
@@ -94,7 +95,9 @@ test("prepare, preview, up and destroy with the real CLI", async () => {
   await world.workspace("web");
   await world.setReady("web", { address: `127.0.0.1:${port}` });
   const asked = preparations({ authority: world.authority, wake: () => undefined });
-  const pod: AgentPod = { workspace, uid: "any", restarts: 0, ip: "127.0.0.1", port };
+  const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
+  const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
+  world.unprepared = (unprepared) => asked.renew(unprepared);
   const prepared = await waitFor(
     () => {
       const preparation = asked.ensure(pod, request);
@@ -123,6 +126,11 @@ test("prepare, preview, up and destroy with the real CLI", async () => {
   await world.update("end", { type: "destroy", remove: true });
   const end = await world.until("end", succeeded);
   expect(end.status?.changes?.["delete"]).toBeGreaterThan(0);
+
+  // The stack is gone with its settings: both are made anew in the same pod.
+  await world.update("anew");
+  const anew = await world.until("anew", succeeded);
+  expect(anew.status?.changes?.["create"]).toBeGreaterThan(0);
 
   expect(JSON.stringify([look, made, end, operator.events])).not.toContain("canary");
   await asked.stop();

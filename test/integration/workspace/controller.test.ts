@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 
-import { builtin, isNotFound } from "@pko/kube";
-import { programs, workspaces } from "@pko/operator";
-import { waitFor } from "@pko/testkit";
+import { builtin, connect, isNotFound } from "@pko/kube";
+import { programs, workspaces, type Preparation } from "@pko/operator";
+import type { PrepareFailure } from "@pko/rpc";
+import { faultProxy, waitFor } from "@pko/testkit";
 
+import { apiServerWithApi } from "../api/install.ts";
 import { complete, patience, prepared, running, Stage } from "./harness.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
@@ -270,6 +272,101 @@ test(
   patience,
 );
 
+const unreachable: PrepareFailure = {
+  phase: "source",
+  reason: "sourceUnavailable",
+  message: "no route to it",
+  lines: [],
+};
+
+test(
+  "a preparation that fails again and again is tried at ever longer intervals, not all the time",
+  async () => {
+    await using stage = await Stage.open();
+    const failed: Preparation = { state: "done", result: { ok: false, failure: unreachable } };
+    stage.agents.answer = failed;
+    stage.agents.whileRetrying = { state: "running", phase: "source" };
+    await stage.create("web", spec);
+    await stage.becomes("web", "WaitingForReplicas");
+    await stage.playPod("web");
+    await stage.becomes("web", "InitializationFailed", "no route");
+    await waitFor(() => stage.agents.retries === 1, { timeoutMs: 30_000, what: "the first retry" });
+    stage.agents.answer = failed;
+    for (let look = 0; look < 5; look++) {
+      stage.look("web");
+      await Bun.sleep(100);
+    }
+    expect(stage.agents.retries).toBe(1);
+  },
+  patience,
+);
+
+test(
+  "what cannot be prepared is put away like what is idle, and tried again for a new spec",
+  async () => {
+    await using stage = await Stage.open({ idleTimeoutMs: 1500 });
+    stage.agents.answer = { state: "done", result: { ok: false, failure: unreachable } };
+    await stage.create("web", spec);
+    await stage.becomes("web", "WaitingForReplicas");
+    await stage.playPod("web");
+    await stage.becomes("web", "InitializationFailed", "no route");
+    const isAway = async (): Promise<boolean> => (await stage.statefulSet("web")).spec?.replicas === 0;
+    const looking = setInterval(() => stage.look("web"), 200);
+    try {
+      await waitFor(isAway, { timeoutMs: 20_000, what: "the pod to be put away" });
+    } finally {
+      clearInterval(looking);
+    }
+    await stage.removePod("web");
+    await stage.becomes("web", "InitializationFailed", "no route");
+    stage.agents.answer = { state: "done", result: prepared };
+    await stage.change("web", { local: { dir: "/other" } });
+    await stage.becomes("web", "WaitingForReplicas");
+    expect(await isAway()).toBe(false);
+    await stage.playPod("web");
+    await stage.becomes("web", "Succeeded");
+  },
+  patience,
+);
+
+test(
+  "a StatefulSet that somebody has changed by hand is as it was again",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    const before = await stage.statefulSet("web");
+    const body = [{ op: "replace", path: "/spec/template/spec/containers/0/image", value: "mine:1" }];
+    await stage.client.patch(builtin.statefulSets, stage.at("web-workspace"), { patch: { type: "json", body } });
+    await waitFor(async () => {
+      const { metadata, spec } = await stage.statefulSet("web");
+      return metadata.generation === 3 && Bun.deepEquals(spec, before.spec);
+    });
+  },
+  patience,
+);
+
+test(
+  "what belonged to a Workspace that is gone is not made anew, though its end was not heard of",
+  async () => {
+    const server = await apiServerWithApi();
+    await using proxy = await faultProxy(server.credentials);
+    await using stage = await Stage.open({}, { client: connect(proxy.credentials) });
+    await stage.ready("web", spec);
+    proxy.onEvent(({ type, object }) => (type === "DELETED" && object.kind === "Workspace" ? "drop" : "pass"));
+    const looked = proxy.nextRequest(({ verb, resource }) => verb === "get" && resource === "workspaces");
+    await stage.client.delete(workspaces, stage.at("web"));
+    // As the garbage collector does.
+    await stage.client.delete(builtin.secrets, stage.at("web-workspace-tls"));
+    await stage.client.delete(builtin.statefulSets, stage.at("web-workspace"));
+    stage.look("web");
+    await looked;
+    await Bun.sleep(300);
+    expect(await stage.client.find(builtin.secrets, stage.at("web-workspace-tls"))).toBeUndefined();
+    expect(await stage.client.find(builtin.statefulSets, stage.at("web-workspace"))).toBeUndefined();
+  },
+  patience,
+);
+
 test(
   "when a pod finds no node, the workspace that has been idle for longest goes to sleep",
   async () => {
@@ -391,7 +488,7 @@ test(
 test(
   "in a namespace that enforces the restricted standard the objects are accepted and the pod is let in",
   async () => {
-    await using stage = await Stage.open({}, { "pod-security.kubernetes.io/enforce": "restricted" });
+    await using stage = await Stage.open({}, { labels: { "pod-security.kubernetes.io/enforce": "restricted" } });
     const podTemplate = { spec: { initContainers: [{ name: "mine", image: "busybox" }] } };
     await stage.ready("web", { ...spec, podTemplate });
   },

@@ -41,6 +41,8 @@ export class PlayedAgents implements Preparations {
   readonly asked: { readonly pod: AgentPod; readonly request: PrepareRequest }[] = [];
   answer: Preparation = { state: "done", result: prepared };
   retries = 0;
+  /** What is answered from the next retry on. */
+  whileRetrying: Preparation | undefined;
   forgotten = 0;
 
   ensure(pod: AgentPod, request: PrepareRequest): Preparation {
@@ -51,11 +53,21 @@ export class PlayedAgents implements Preparations {
 
   retry(): void {
     this.retries++;
+    if (this.whileRetrying) this.answer = this.whileRetrying;
   }
+
+  renew(): void {}
 
   forget(): void {
     this.forgotten++;
   }
+}
+
+export interface StageOptions {
+  /** Of the namespace. */
+  readonly labels?: Record<string, string>;
+  /** The operator's own; the test's when absent. */
+  readonly client?: Client;
 }
 
 export class Stage implements AsyncDisposable {
@@ -66,17 +78,18 @@ export class Stage implements AsyncDisposable {
   readonly #events: ReturnType<typeof eventRecorder>;
   #pods = 0;
 
-  static async open(settings: Partial<WorkspaceSettings> = {}, labels: Record<string, string> = {}): Promise<Stage> {
+  static async open(settings: Partial<WorkspaceSettings> = {}, options: StageOptions = {}): Promise<Stage> {
     const server = await apiServerWithApi();
-    const place = await testNamespace({ server, labels });
+    const place = await testNamespace({ server, labels: options.labels ?? {} });
     const metadata = { name: "default", namespace: place.name };
     await place.client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
-    return new Stage(place, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings });
+    const client = options.client ?? place.client;
+    return new Stage(place, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings }, client);
   }
 
-  private constructor(place: TestNamespace, settings: WorkspaceSettings) {
+  private constructor(place: TestNamespace, settings: WorkspaceSettings, client: Client) {
     this.place = place;
-    const { client, name: namespace } = place;
+    const { name: namespace } = place;
     const scope = { namespaces: [namespace] };
     const reflectors = {
       workspaces: reflector(client, workspaces, scope),

@@ -264,6 +264,7 @@ export class ActiveRun {
       ...end,
       operation: operation.kind,
       stack: ready.stack,
+      project: ready.project,
       revision: ready.revision,
       startedAt,
       finishedAt: new Date().toISOString(),

@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { PulumiCli } from "../pulumi/cli.ts";
+import { claim } from "../system/orphans.ts";
 import { identify, isAlive, signalProcess, signalSession, type ProcessIdentity } from "../system/processes.ts";
 import type { RunFolder } from "./run-folder.ts";
 
@@ -60,7 +61,7 @@ export async function launch(options: LaunchOptions): Promise<Launching> {
     child.once("error", (error) => resolve(error.message));
   });
   if (child.pid === undefined) return { ok: false, problem: await failure };
-  return { ok: true, launched: own(child, child.pid) };
+  return { ok: true, launched: own(claim(child), child.pid) };
 }
 
 function own(child: ChildProcess, pid: number): Launched {

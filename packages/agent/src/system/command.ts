@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { hasCode } from "./files.ts";
+import { claim } from "./orphans.ts";
 import { signalSession } from "./processes.ts";
 
 export interface Command {
@@ -30,12 +31,14 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
   const stdout = new Kept(max, "head");
   const stderr = new Kept(Math.min(max, 256 * 1024), "tail");
   // A session of its own: whatever it starts ends with it.
-  const child = spawn(command.file, command.args, {
-    cwd: command.cwd,
-    env: command.env,
-    detached: true,
-    stdio: [command.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-  });
+  const child = claim(
+    spawn(command.file, command.args, {
+      cwd: command.cwd,
+      env: command.env,
+      detached: true,
+      stdio: [command.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    }),
+  );
   child.stdout?.on("data", (data: Buffer) => stdout.add(data));
   child.stderr?.on("data", (data: Buffer) => stderr.add(data));
   child.stdin?.on("error", () => undefined);

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 
 interface Stat {
   readonly state: string;
+  readonly parent: number;
   readonly session: number;
   readonly startTicks: string;
 }
@@ -35,13 +36,24 @@ export function startOf(pid: number): Date | undefined {
 }
 
 export function sessionMembers(session: number): number[] {
+  return allProcesses().filter((pid) => {
+    const stat = readStat(pid);
+    return stat?.session === session && stat.state !== "Z";
+  });
+}
+
+/** Children of a process that have ended, and that it has not seen off. */
+export function endedChildren(parent: number): ProcessIdentity[] {
+  return allProcesses().flatMap((pid) => {
+    const stat = readStat(pid);
+    return stat?.parent === parent && stat.state === "Z" ? [{ pid, startTicks: stat.startTicks }] : [];
+  });
+}
+
+function allProcesses(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      const stat = readStat(pid);
-      return stat?.session === session && stat.state !== "Z";
-    });
+    .map(Number);
 }
 
 export function signalSession(session: number, signal: NodeJS.Signals): void {
@@ -61,7 +73,12 @@ function readStat(pid: number): Stat | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The command's name, in parentheses, may hold anything: what follows the last one counts.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return { state: fields[0] ?? "", session: Number(fields[3]), startTicks: fields[19] ?? "" };
+    return {
+      state: fields[0] ?? "",
+      parent: Number(fields[1]),
+      session: Number(fields[3]),
+      startTicks: fields[19] ?? "",
+    };
   } catch {
     return undefined;
   }

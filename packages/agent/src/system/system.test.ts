@@ -129,6 +129,40 @@ describe("processes", () => {
   });
 });
 
+/** A first process of its own, as in a container: runs commands that leave others behind, and tells of what is left. */
+const firstProcess = `
+  import { runCommand } from "${join(import.meta.dir, "command.ts")}";
+  import { seeOffOrphans } from "${join(import.meta.dir, "orphans.ts")}";
+  import { endedChildren } from "${join(import.meta.dir, "processes.ts")}";
+  if (process.argv.includes("reaping")) seeOffOrphans(50);
+  const script = "for n in 1 2 3; do setsid sh -c 'sleep 0.1' & done; exit 7";
+  const command = { file: "sh", args: ["-c", script], cwd: "/", env: process.env, timeoutMs: 10_000 };
+  const ends = await Promise.all(Array.from({ length: 5 }, () => runCommand(command)));
+  await Bun.sleep(1_500);
+  console.log(JSON.stringify({ codes: ends.map(({ code }) => code), left: endedChildren(1).length }));
+`;
+
+describe("what others leave behind", () => {
+  const isRoot = process.getuid?.() === 0;
+  for (const [mode, left] of [
+    ["reaping", 0],
+    ["idle", 15],
+  ] as const) {
+    test.if(isRoot)(
+      `is seen off by the first process that does so: ${mode}`,
+      async () => {
+        const script = join(root, `${mode}.ts`);
+        writeFileSync(script, firstProcess);
+        const args = ["--pid", "--fork", "--mount", "--mount-proc", "--kill-child", process.execPath, script, mode];
+        const end = await runCommand({ ...command, file: "unshare", args, timeoutMs: 30_000 });
+        expect(end).toMatchObject({ kind: "exited", code: 0 });
+        expect(end.kind === "exited" && JSON.parse(end.stdout)).toEqual({ codes: [7, 7, 7, 7, 7], left });
+      },
+      40_000,
+    );
+  }
+});
+
 describe("secrets", () => {
   test("are masked in text and in JSON, whole and by line", () => {
     const redactor = new Redactor();

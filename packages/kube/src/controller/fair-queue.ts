@@ -8,8 +8,8 @@ import type { Key } from "../resource.ts";
 export interface FairQueue {
   /** Puts a key in line; false if it is there already. */
   push(key: Key): boolean;
-  /** Takes the next key. */
-  shift(): Key | undefined;
+  /** Takes the next key; of those namespaces only that `mayGo` lets through, when it is given. */
+  shift(mayGo?: (namespace: string) => boolean): Key | undefined;
   readonly size: number;
 }
 
@@ -35,15 +35,18 @@ export function fairQueue(): FairQueue {
       lineOf(namespaceOf(key)).push(key);
       return true;
     },
-    shift() {
-      const namespace = turns.shift();
-      const line = namespace === undefined ? undefined : lines.get(namespace);
-      const key = line?.shift();
-      if (namespace === undefined || line === undefined || key === undefined) return undefined;
-      if (line.size > 0) turns.push(namespace);
-      else lines.delete(namespace);
-      queued.delete(key);
-      return key;
+    shift(mayGo = () => true) {
+      for (let waiting = turns.size; waiting > 0; waiting--) {
+        const namespace = turns.shift() ?? "";
+        const line = lines.get(namespace);
+        const key = mayGo(namespace) ? line?.shift() : undefined;
+        if (line && line.size > 0) turns.push(namespace);
+        else lines.delete(namespace);
+        if (key === undefined) continue;
+        queued.delete(key);
+        return key;
+      }
+      return undefined;
     },
     get size() {
       return queued.size;
@@ -51,7 +54,7 @@ export function fairQueue(): FairQueue {
   };
 }
 
-function namespaceOf(key: Key): string {
+export function namespaceOf(key: Key): string {
   return key.slice(0, Math.max(0, key.indexOf("/")));
 }
 

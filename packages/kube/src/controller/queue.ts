@@ -1,5 +1,6 @@
 /**
- * The work queue: keys that need a look, handed to at most `concurrency` workers.
+ * The work queue: keys that need a look, handed to `concurrency` workers. A namespace none of whose keys runs does not
+ * wait for the others' slow ones: it gets a worker beyond that number.
  *
  *      addAfter            add, or the time has come         a worker is free
  *   ─────────────▶ waiting ───────────────────────▶ ready ───────────────────▶ running ──▶ forgotten
@@ -12,7 +13,7 @@
  */
 import { backoffDelay, defaultBackoff, type BackoffPolicy } from "./backoff.ts";
 import { systemClock, type Clock } from "../clock.ts";
-import { fairQueue } from "./fair-queue.ts";
+import { fairQueue, namespaceOf } from "./fair-queue.ts";
 import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
 import { queueMetrics, type QueueMetrics } from "./queue-metrics.ts";
 import type { Key } from "../resource.ts";
@@ -60,6 +61,9 @@ export function workQueue(options: QueueOptions): WorkQueue {
   return new KeyedQueue(options);
 }
 
+/** Workers in all, in multiples of `concurrency`: a bound, though there may be a thousand namespaces. */
+const mostWorkers = 4;
+
 /** The most a timer can wait. A key that asked for more is looked at earlier, which does no harm. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -82,6 +86,8 @@ class KeyedQueue implements WorkQueue {
   readonly #line = fairQueue();
   readonly #readySince = new Map<Key, number>();
   readonly #running = new Map<Key, Running>();
+  /** How many keys of each namespace run. */
+  readonly #runningIn = new Map<string, number>();
   readonly #failures = new Map<Key, number>();
   #state: "new" | "started" | "stopped" = "new";
   #work: Work = () => Promise.resolve(done);
@@ -181,12 +187,26 @@ class KeyedQueue implements WorkQueue {
     this.#pumping = true;
     setImmediate(() => {
       this.#pumping = false;
-      while (this.#state === "started" && this.#running.size < this.#options.concurrency) {
-        const key = this.#line.shift();
+      while (this.#state === "started") {
+        const key = this.#nextKey();
         if (key === undefined) return;
         void this.#run(key);
       }
     });
+  }
+
+  #nextKey(): Key | undefined {
+    const { concurrency } = this.#options;
+    const running = this.#running.size;
+    if (running < concurrency) return this.#line.shift();
+    return running < concurrency * mostWorkers ? this.#line.shift((each) => !this.#runningIn.has(each)) : undefined;
+  }
+
+  #countRunning(key: Key, change: 1 | -1): void {
+    const namespace = namespaceOf(key);
+    const count = (this.#runningIn.get(namespace) ?? 0) + change;
+    if (count > 0) this.#runningIn.set(namespace, count);
+    else this.#runningIn.delete(namespace);
   }
 
   async #run(key: Key): Promise<void> {
@@ -195,8 +215,10 @@ class KeyedQueue implements WorkQueue {
     this.#readySince.delete(key);
     const run: Running = { startedAt: now };
     this.#running.set(key, run);
+    this.#countRunning(key, 1);
     const result = await this.#attempt(key);
     this.#running.delete(key);
+    this.#countRunning(key, -1);
     this.#metrics.ended(this.#since(run.startedAt));
     this.#schedule(key, result);
     if (run.nextAt !== undefined) this.#addAt(key, run.nextAt);

@@ -58,6 +58,8 @@ export interface Preparations {
   ensure(pod: AgentPod, request: PrepareRequest): Preparation;
   /** Asks again for what is done: after a failure that may pass. */
   retry(pod: AgentPod): void;
+  /** Asks again for what was done, because the agent no longer has it: a destroy took the stack away, for one. */
+  renew(pod: AgentPod): void;
   /** Drops what is known of a workspace that is gone or asleep. */
   forget(workspace: WorkspaceRef): void;
 }

@@ -16,6 +16,7 @@ import { Attempts, defaultBackoff, dial, Waker, type DialOptions } from "./dial.
 export interface FollowOptions extends DialOptions {
   readonly wake: () => void;
   readonly progressMs?: number;
+  readonly unprepared?: () => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -224,6 +225,7 @@ export class FollowedRun {
   async #tryLater(fate: Fate, error: CallError): Promise<void> {
     if (fate !== "busy" && fate !== "unprepared") return await this.#unreachable(error.message);
     this.#set({ state: "refused", code: fate, message: error.message });
+    if (fate === "unprepared") this.#options.unprepared?.();
     await this.#attempts.afterRefusal(this.#signal);
   }
 

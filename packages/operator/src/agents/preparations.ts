@@ -51,6 +51,12 @@ class PreparationBook implements Preparations, Projects, Stoppable {
     this.#begin(pod, known.wanted);
   }
 
+  renew(pod: AgentPod): void {
+    const known = this.#entries.get(refKey(pod.workspace));
+    if (known?.uid !== pod.uid || known.state.state !== "done" || !known.state.result.ok) return;
+    this.#begin(pod, known.wanted);
+  }
+
   forget(workspace: WorkspaceRef): void {
     const key = refKey(workspace);
     this.#entries.get(key)?.end();
@@ -111,6 +117,10 @@ class PreparedPod {
     this.#options = options;
     this.#attempts = new Attempts(options);
     this.ended = this.#run();
+  }
+
+  get uid(): string {
+    return this.#pod.uid;
   }
 
   get state(): Preparation {

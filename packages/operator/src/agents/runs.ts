@@ -10,6 +10,8 @@ export interface RunsOptions extends DialOptions {
   /** Called when the state of a run has changed; for its progress at most once in `progressMs`. */
   readonly wake: (runId: string) => void;
   readonly progressMs?: number;
+  /** Called when an agent cannot begin a run, because nothing is prepared there. */
+  readonly unprepared?: (pod: AgentPod) => void;
 }
 
 export function runs(options: RunsOptions): Runs & Stoppable {
@@ -67,6 +69,7 @@ class RunBook implements Runs, Stoppable {
       ...this.#options,
       clock: this.#options.clock ?? systemClock,
       wake: () => this.#options.wake(runId),
+      unprepared: () => this.#options.unprepared?.(pod),
       failed: (error) => this.#log.error("following a run failed unexpectedly", { run: runId, error }),
     });
     this.#entries.set(runId, entry);

@@ -1,5 +1,13 @@
 /** All reads of a Stack's reconcile. What can be expected to be missing becomes data. */
-import { normaliseStack, workspaceNameOf, type NormalStack, type Stack, type Update, type Workspace } from "@pko/api";
+import {
+  normaliseStack,
+  stackKind,
+  workspaceNameOf,
+  type NormalStack,
+  type Stack,
+  type Update,
+  type Workspace,
+} from "@pko/api";
 import {
   builtin,
   isForbidden,
@@ -120,9 +128,15 @@ function workspaceView({ workspaces }: StackWorld, stack: Stack): WorkspaceView 
   const object = workspaces.get(refKey({ namespace, name: workspaceNameOf(name) }));
   if (!object) return { kind: "absent" };
   const owner = object.metadata.ownerReferences?.find(({ controller }) => controller);
+  if (object.metadata.deletionTimestamp || (owner?.uid !== uid && isOfFormer(owner, stack)))
+    return { kind: "deleting" };
   if (owner && owner.uid !== uid) return { kind: "foreign", owner: `${owner.kind} ${owner.name}` };
-  if (object.metadata.deletionTimestamp) return { kind: "deleting" };
   return { kind: "present", object, state: workspaceState(object) };
+}
+
+/** Of a Stack of this very name that is gone: the garbage collector is about to take it. */
+function isOfFormer(owner: { readonly kind: string; readonly name: string } | undefined, { metadata }: Stack): boolean {
+  return owner?.kind === stackKind.kind && owner.name === metadata.name;
 }
 
 type WorkspaceState = Extract<WorkspaceView, { kind: "present" }>["state"];

@@ -358,6 +358,11 @@ table("when it ends", [
     { status: { summary: "2 to create, 1 to delete" } },
   ],
   [
+    "the project is the agent's, though this operator has not prepared it",
+    [...started, run(finished({ project: { name: "shop", runtime: "yaml" } }))],
+    { status: { projectInfo: { name: "shop", runtime: "yaml" } } },
+  ],
+  [
     "the progress is over",
     [...started, withStatus({ progress: progressAt(0, 2) }), run(finished())],
     { status: lacking("progress") },

@@ -1,6 +1,6 @@
 /** The one place that computes an Update's status. */
 import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStatus } from "@pko/api";
-import { assertNever } from "@pko/rpc";
+import { assertNever, type RunResult } from "@pko/rpc";
 
 import type { Ending, Kept, Outcome } from "./outcome.ts";
 import { clipped, errorText, headline, progressOf, stdoutOf, summaryOf, timestamp } from "./report.ts";
@@ -23,17 +23,17 @@ type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
 function fieldsOf(view: UpdateView, outcome: Outcome): Fields {
   const { startTime, podUid, permalink, progress, projectInfo } = view.update.status ?? {};
   const project = projectInfo ?? view.project;
+  const known: Fields = project ? { projectInfo: { name: project.name, runtime: project.runtime } } : {};
   const begun: Fields = {
     ...(startTime !== undefined && { startTime }),
-    ...(podUid !== undefined && { podUid }),
+    ...(podUid !== undefined && { podUid, ...known }),
     ...(permalink !== undefined && { permalink }),
-    ...(project && podUid !== undefined && { projectInfo: { name: project.name, runtime: project.runtime } }),
   };
   switch (outcome.kind) {
     case "waiting":
       return begun;
     case "intended":
-      return { ...begun, startTime: timestamp(view.now), podUid: outcome.podUid };
+      return { ...begun, ...known, startTime: timestamp(view.now), podUid: outcome.podUid };
     case "progressing": {
       const { progress: now } = outcome;
       if (!now) return { ...begun, ...(progress && { progress }) };
@@ -55,11 +55,19 @@ function endFields(view: UpdateView, ending: Ending, kept: Kept): Fields {
   return {
     endTime: endTimeOf(view, ending),
     ...(text !== "" && { message: clipped(text, 16_384) }),
-    ...(result?.error && { errorClass: result.error.class }),
-    ...(result?.progress.permalink !== undefined && { permalink: result.progress.permalink }),
-    ...(result && Object.keys(result.changes).length > 0 && { changes: result.changes, summary: summaryOf(result) }),
+    ...(result && resultFields(result)),
     ...(stdout && { stdout: { ...stdout, ...(kept.stdout !== undefined && { secretName: kept.stdout }) } }),
     ...(kept.outputs !== undefined && { outputs: kept.outputs }),
+  };
+}
+
+function resultFields(result: RunResult): Fields {
+  const { error, project, progress, changes } = result;
+  return {
+    ...(error && { errorClass: error.class }),
+    ...(project && { projectInfo: { name: project.name, runtime: project.runtime } }),
+    ...(progress.permalink !== undefined && { permalink: progress.permalink }),
+    ...(Object.keys(changes).length > 0 && { changes, summary: summaryOf(result) }),
   };
 }
 

@@ -1,11 +1,12 @@
 /** The Workspace controller: what it watches, and the passes it makes. */
-import { workspaceKind, type Program, type Update, type Workspace } from "@pko/api";
+import { statefulSetNameOf, workspaceKind, type Program, type Update, type Workspace } from "@pko/api";
 import {
   again,
   controller,
   done,
   keyOf,
   parseKey,
+  refKey,
   watching,
   type Change,
   type Client,
@@ -29,11 +30,11 @@ import { clearedBy, type Clearances } from "./clearances.ts";
 import { observeWorkspace, type WorkspaceSources } from "./observe.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, writeStatus } from "./perform.ts";
-import { conclude, planWorkspace, retryAfterMs, type Plan } from "./plan.ts";
+import { conclude, longestRetryMs, planWorkspace, retryAfterMs, type Performed, type Plan } from "./plan.ts";
 import type { GitHubAppTokens } from "./prepare-request.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { eventOf, isSameStatus, statusOf } from "./status.ts";
-import type { WorkspaceView } from "./view.ts";
+import { isPutAway, type WorkspaceView } from "./view.ts";
 
 export interface WorkspaceControllerOptions {
   /** Writes through the leader's fence. */
@@ -104,8 +105,12 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
 }
 
 interface Retry {
-  readonly attempts: number;
+  /** How often it has failed. */
+  readonly failures: number;
+  /** Infinity while it is being tried. */
   readonly dueAt: number;
+  /** Of the spec that fails: another one begins anew. */
+  readonly generation: number;
 }
 
 class Passes {
@@ -114,6 +119,8 @@ class Passes {
   readonly #enqueue: (key: Key) => void;
   /** Forgotten with the process: the first try of the next one comes at once. */
   readonly #retries = new Map<Key, Retry>();
+  /** StatefulSets as we left them. */
+  readonly #written = new Map<Key, NonNullable<Performed["written"]>>();
   /** Those that would lose their backend with their pod. */
   readonly #sleepless = new Set<Key>();
 
@@ -136,17 +143,17 @@ class Passes {
   }
 
   async pass(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
-    const retryAt = this.#retries.get(key)?.dueAt;
-    const view = await observeWorkspace(this.#sources, key, { now, signal, ...(retryAt !== undefined && { retryAt }) });
+    const view = await observeWorkspace(this.#sources, key, { now, signal, ...this.#memoryOf(key) });
     if (!view) return this.#gone(key);
     if (view.inputs?.losable) this.#sleepless.add(key);
     else if (view.inputs) this.#sleepless.delete(key);
     const plan = planWorkspace(view);
     const hands = { ...this.#options, enqueue: this.#enqueue };
     const performed = await performWorkspace(hands, plan, { view, signal });
+    if (performed.written) this.#written.set(key, performed.written);
     const { outcome, afterMs } = conclude(view, plan, performed);
     for (const { kind } of plan.steps) if (isWrite(kind)) log.info("workspace step", { step: kind });
-    const retryMs = this.#schedule(key, { now, outcome, asked: wasAsked(plan, view) });
+    const retryMs = this.#schedule(key, { view, plan, outcome });
     await this.#report(view, outcome, signal);
     this.#options.clearances?.set(key, clearedBy(view, plan, outcome));
     const pause = Math.min(afterMs ?? Infinity, retryMs ?? Infinity);
@@ -158,21 +165,41 @@ class Passes {
     this.#options.preparations.forget({ namespace, name });
     this.#options.clearances?.set(key, []);
     this.#retries.delete(key);
+    this.#written.delete(key);
     this.#sleepless.delete(key);
     return done;
   }
 
+  #memoryOf(key: Key): Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
+    const { namespace = "", name } = parseKey(key);
+    const { workspaces, statefulSets } = this.#sources;
+    const retry = this.#retries.get(key);
+    const isSame = retry?.generation === (workspaces.get(key)?.metadata.generation ?? 0);
+    const written = this.#written.get(key);
+    const set = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+    return {
+      ...(retry && isSame && { retryAt: retry.dueAt }),
+      ...(written && written.uid === set?.metadata.uid && { writtenGeneration: written.generation }),
+    };
+  }
+
   /** In how many milliseconds a failed preparation is tried again. */
-  #schedule(key: Key, { now, outcome, asked }: { now: number; outcome: Outcome; asked: boolean }): number | undefined {
-    const known = this.#retries.get(key);
+  #schedule(key: Key, { view, plan, outcome }: Passed): number | undefined {
+    const { now, retryAt, workspace } = view;
+    const generation = workspace.metadata.generation ?? 0;
+    const failures = retryAt === undefined ? 0 : (this.#retries.get(key)?.failures ?? 0);
     if (outcome.kind === "failed") {
-      const attempts = known ? known.attempts + (asked ? 1 : 0) : 0;
-      const dueAt = known && !asked && known.dueAt > now ? known.dueAt : now + retryAfterMs(outcome.failure, attempts);
-      this.#retries.set(key, { attempts, dueAt });
+      const isAwaited = retryAt !== undefined && retryAt > now && Number.isFinite(retryAt);
+      const dueAt = isAwaited ? retryAt : now + retryAfterMs(outcome.failure, failures);
+      this.#retries.set(key, { failures: failures + (isAwaited ? 0 : 1), dueAt, generation });
       return dueAt - now;
     }
-    // While it is tried again the count stays.
-    if (outcome.kind !== "unchanged" && outcome.kind !== "preparing") this.#retries.delete(key);
+    if (isTrying(plan, view)) this.#retries.set(key, { failures, dueAt: Infinity, generation });
+    // One that an earlier process has put away is not tried at once: there may be many.
+    else if (isPutAway(view) && retryAt === undefined) {
+      this.#retries.set(key, { failures: 1, dueAt: now + longestRetryMs, generation });
+      return longestRetryMs;
+    } else if (settled.has(outcome.kind)) this.#retries.delete(key);
     return undefined;
   }
 
@@ -187,5 +214,17 @@ class Passes {
 
 const isWrite = (kind: Plan["steps"][number]["kind"]): boolean => !["prepare", "forget", "look"].includes(kind);
 
-const wasAsked = ({ steps }: Plan, { retryAt, now }: WorkspaceView): boolean =>
-  retryAt !== undefined && retryAt <= now && steps.some((step) => step.kind === "prepare" && step.again);
+interface Passed {
+  readonly view: WorkspaceView;
+  readonly plan: Plan;
+  readonly outcome: Outcome;
+}
+
+/** What has failed is tried again now: in its pod, or in one that is made for it. */
+const isTrying = ({ steps }: Plan, { retryAt, now }: WorkspaceView): boolean =>
+  retryAt !== undefined &&
+  retryAt <= now &&
+  steps.some((step) => step.kind === "applyObjects" || (step.kind === "prepare" && step.again));
+
+/** There is nothing that would have to be tried again. */
+const settled: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>(["ready", "asleep", "refused", "deleting"]);

@@ -7,5 +7,7 @@ export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf
 
 /** On the StatefulSet: what it and the Service were built from. */
 export const builtHashAnnotation = "auto.pulumi.com/built-hash";
+/** On the StatefulSet: the generation of the Workspace whose preparation failed before its pod was put away. */
+export const putAwayAnnotation = "auto.pulumi.com/put-away";
 /** On the pod: the Secrets and ConfigMaps that it reads. */
 export const referencesHashAnnotation = "auto.pulumi.com/references-hash";

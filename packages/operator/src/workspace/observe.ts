@@ -20,7 +20,7 @@ import { buildObjects, certificateIn } from "./build-objects.ts";
 import { buildPodTemplate } from "./build-pod.ts";
 import { explainPod, isUnschedulable } from "./explain-pod.ts";
 import { losableBackend } from "./file-backend.ts";
-import { builtHashAnnotation, certificateNameOf, podNameOf } from "./names.ts";
+import { builtHashAnnotation, certificateNameOf, podNameOf, putAwayAnnotation } from "./names.ts";
 import { exchangeOf, plainOidc } from "./oidc.ts";
 import { leastIdleMs } from "./plan.ts";
 import {
@@ -44,7 +44,9 @@ import {
   hasWork,
   idleSince,
   isAsleep,
+  isFailed,
   isPrepared,
+  isPutAway,
   runOf,
   sinceTransitionMs,
   type Inputs,
@@ -81,6 +83,7 @@ export interface Look {
   readonly now: number;
   readonly signal: AbortSignal;
   readonly retryAt?: number;
+  readonly writtenGeneration?: number;
 }
 
 export async function observeWorkspace(
@@ -106,6 +109,7 @@ export async function observeWorkspace(
     idleTimeoutMs,
     ...(longestIdle !== undefined && { longestIdle }),
     ...(look.retryAt !== undefined && { retryAt: look.retryAt }),
+    ...(look.writtenGeneration !== undefined && { writtenGeneration: look.writtenGeneration }),
   };
   if (!spec.ok || !needsInputs(view)) return view;
   return { ...view, inputs: await readInputs(sources, { view, normal: spec.value, signal: look.signal }) };
@@ -113,7 +117,8 @@ export async function observeWorkspace(
 
 /** Asleep nothing is decided by them; and while an Update runs, whatever they say has to wait. */
 function needsInputs(view: WorkspaceView): boolean {
-  return !view.workspace.metadata.deletionTimestamp && !isAsleep(view) && !(runOf(view) && view.pod?.isUp);
+  const isResting = isAsleep(view) || isPutAway(view);
+  return !view.workspace.metadata.deletionTimestamp && !isResting && !(runOf(view) && view.pod?.isUp);
 }
 
 function podOf({ pods }: WorkspaceSources, { metadata }: Workspace): Known<Pod> | undefined {
@@ -144,12 +149,15 @@ function endingSince({ deletionTimestamp = "", deletionGracePeriodSeconds = 0 }:
 
 export function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): StatefulSetFacts {
   const isSeen = status?.observedGeneration === metadata.generation;
+  const putAwayFor = metadata.annotations?.[putAwayAnnotation];
   return {
     uid: metadata.uid ?? "",
+    generation: metadata.generation ?? 0,
     replicas: spec?.replicas ?? 1,
     builtHash: metadata.annotations?.[builtHashAnnotation] ?? "",
     ...(isSeen && status?.updateRevision && { updateRevision: status.updateRevision }),
     isDeleting: metadata.deletionTimestamp !== undefined,
+    ...(putAwayFor !== undefined && { putAwayFor: Number(putAwayFor) }),
   };
 }
 
@@ -193,7 +201,7 @@ function idleWithPodSince(sources: WorkspaceSources, workspace: Workspace): numb
   const pod = podOf(sources, workspace);
   const timeout = workspace.spec?.idleTimeoutSeconds ?? sources.settings.idleTimeoutMs;
   if (!pod || pod.metadata.deletionTimestamp || isUnschedulable(pod) || timeout === 0) return undefined;
-  if (!isPrepared(workspace) || sources.sleepless.has(keyOf(workspace))) return undefined;
+  if (!(isPrepared(workspace) || isFailed(workspace)) || sources.sleepless.has(keyOf(workspace))) return undefined;
   const updates = updatesOf(sources, workspace, pod);
   return hasWork(updates) ? undefined : idleSince(workspace, updates);
 }

@@ -19,7 +19,7 @@ import type { Service } from "kubernetes-types/core/v1";
 import type { Preparation, Preparations } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
 import type { BuiltObjects } from "./build-objects.ts";
-import { podNameOf } from "./names.ts";
+import { podNameOf, putAwayAnnotation } from "./names.ts";
 import { isOurOwnLack, podFor } from "./observe.ts";
 import type { Performed, Plan, Step } from "./plan.ts";
 import type { WorkspaceView } from "./view.ts";
@@ -38,13 +38,26 @@ interface Task {
 }
 
 export async function performWorkspace(hands: Hands, plan: Plan, task: Task): Promise<Performed> {
-  let last: Performed = {};
+  const performed: Performed = {};
+  if (plan.steps.some(({ kind }) => making.has(kind)) && !(await isStillThere(hands.client, task))) return performed;
   for (const step of plan.steps) {
-    last = await performStep(hands, step, task);
+    Object.assign(performed, await performStep(hands, step, task));
     // What the API server refuses ends the pass; a preparation is always the last step.
-    if (last.refusal !== undefined) break;
+    if (performed.refusal !== undefined) break;
   }
-  return last;
+  return performed;
+}
+
+const making: ReadonlySet<Step["kind"]> = new Set(["writeCertificate", "applyObjects"]);
+
+/**
+ * The garbage collector takes what a Workspace owns once it is gone, which the store may not know yet: what is missed then
+ * is not made anew.
+ */
+async function isStillThere(client: Client, { view, signal }: Task): Promise<boolean> {
+  const { name = "", namespace = "", uid } = view.workspace.metadata;
+  const present = await client.find(workspaces, { namespace, name }, { signal });
+  return present?.metadata.uid === uid && present?.metadata.deletionTimestamp === undefined;
 }
 
 const fieldManager = fieldManagers.operator;
@@ -60,12 +73,11 @@ async function performStep(hands: Hands, step: Step, task: Task): Promise<Perfor
     case "applyObjects":
       return await applyObjects(client, step.objects, task);
     case "sleep": {
-      const body = { metadata: { uid: step.uid }, spec: { replicas: 0 } };
+      const annotations = step.putAwayFor !== undefined && { [putAwayAnnotation]: String(step.putAwayFor) };
+      const body = { metadata: { uid: step.uid, ...(annotations && { annotations }) }, spec: { replicas: 0 } };
       const ref = { namespace, name: statefulSetNameOf(name) };
-      await unlessGone(
-        client.patch(builtin.statefulSets, ref, { patch: { type: "merge", body }, fieldManager, signal }),
-      );
-      return {};
+      const patch = { patch: { type: "merge", body }, fieldManager, signal } as const;
+      return writtenAs(await unlessGone(client.patch(builtin.statefulSets, ref, patch)));
     }
     case "deletePod": {
       const { uid, graceSeconds } = step;
@@ -99,8 +111,7 @@ async function applyObjects(client: Client, objects: BuiltObjects, task: Task): 
   try {
     if (view.statefulSet?.builtHash !== objects.hash) await judge(client, objects, task);
     await client.apply(builtin.services, objects.service, options);
-    await client.apply(builtin.statefulSets, objects.statefulSet, options);
-    return {};
+    return writtenAs(await client.apply(builtin.statefulSets, objects.statefulSet, options));
   } catch (error) {
     if (!(error instanceof ApiError) || !isRefusal(error)) throw error;
     if (!isImmutable(error)) return { refusal: error.explanation };
@@ -154,12 +165,16 @@ async function replaceStatefulSet(client: Client, { view, signal }: Task): Promi
   await unlessGone(client.delete(builtin.statefulSets, ref, options));
 }
 
+const writtenAs = (set: Known<StatefulSet> | undefined): Performed =>
+  set ? { written: { uid: set.metadata.uid ?? "", generation: set.metadata.generation ?? 0 } } : {};
+
 /** What is gone, or another object by now, is seen by the next look. */
-async function unlessGone(work: Promise<unknown>): Promise<void> {
+async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    await work;
+    return await work;
   } catch (error) {
     if (!isNotFound(error) && !isConflict(error)) throw error;
+    return undefined;
   }
 }
 

@@ -137,6 +137,12 @@ describe("a workspace that is going or wrong", () => {
   });
 });
 
+/** As after a start. */
+const forgetful: Trait = (each) => {
+  const { writtenGeneration: _, ...rest } = each;
+  return rest;
+};
+
 describe("the objects", () => {
   check({
     "nothing there: all are written": { when: [], does: ["applyObjects"], is: "waiting", says: "being made" },
@@ -155,6 +161,36 @@ describe("the objects", () => {
       when: [notReady(), set({ builtHash: "old" }), pod({ isDeleting: true })],
       does: ["applyObjects"],
       is: "waiting",
+    },
+    "somebody has changed them: they are written once more": {
+      when: [ready(), set({ generation: 2 }), pod()],
+      does: ["applyObjects"],
+      is: "unchanged",
+      looksAgainMs: 0,
+    },
+    "somebody has broken them: the pod that does not come up is not waited for": {
+      when: [notReady(), set({ generation: 2 }), podDown("no such image")],
+      does: ["applyObjects"],
+      is: "unchanged",
+    },
+    "whoever was here before may have missed a change: they are written once more": {
+      when: [ready(), set(), pod(), forgetful],
+      does: ["applyObjects"],
+      is: "unchanged",
+    },
+    "nobody has said anything yet of what is there": {
+      when: [set(), forgetful],
+      does: ["applyObjects"],
+      is: "waiting",
+    },
+    "our own change is not seen yet: nothing is written twice": {
+      when: [ready(), set(), pod(), given({ writtenGeneration: 2 })],
+      does: ["prepare"],
+      is: "preparing",
+    },
+    "changed by somebody while an Update runs: that comes first": {
+      when: [ready(), set({ generation: 2 }), pod(), update("onPod")],
+      is: "unchanged",
     },
     "another template, nothing to do, though ready: no need to wait": {
       when: [ready(), set({ builtHash: "old" }), pod()],
@@ -334,6 +370,13 @@ describe("an Update that runs", () => {
 
 describe("sleep", () => {
   const idleFor = (seconds: number): Trait[] => [ready(seconds), withoutAddress, set(), pod()];
+  const failing = (seconds: number): Trait[] => [
+    notReady(seconds, "InstallationFailed"),
+    set(),
+    pod(),
+    given({ retryAt: now + 60_000 }),
+  ];
+  const putAway: Trait[] = [notReady(999, "InstallationFailed"), set({ replicas: 0, putAwayFor: 2 })];
   check({
     "comes when it has been idle for its timeout: first its address goes": {
       when: [ready(601), set(), pod()],
@@ -368,6 +411,61 @@ describe("sleep", () => {
       is: "preparing",
     },
     "does not come before it was ready": { when: [notReady(9999), set(), pod()], does: ["prepare"], is: "preparing" },
+    "comes for what fails to be prepared, as long after that: the failure stands": {
+      when: failing(601),
+      does: ["sleep", "forget"],
+      is: "unchanged",
+    },
+    "not before": { when: failing(599), does: ["prepare"], is: "preparing" },
+    "not while it is tried again": {
+      when: [...failing(9999), given({ retryAt: Infinity })],
+      does: ["prepare"],
+      is: "preparing",
+    },
+    "not when it is about to be tried again": {
+      when: [...failing(9999), given({ retryAt: now })],
+      does: ["prepare"],
+      is: "preparing",
+    },
+    "not before it is known that it still fails": {
+      when: [notReady(9999, "InstallationFailed"), set(), pod()],
+      does: ["prepare"],
+      is: "preparing",
+    },
+    "not where an Update waits for it": {
+      when: [...failing(9999), update("waiting")],
+      does: ["prepare"],
+      is: "preparing",
+    },
+    "not where a file backend would be lost with what fails": {
+      when: [...failing(9999), atRisk],
+      does: ["prepare"],
+      is: "preparing",
+    },
+    "sooner for what fails, when a pod elsewhere finds no node": {
+      when: [...failing(20), given({ longestIdle: "team/web" })],
+      does: ["sleep", "forget"],
+      is: "unchanged",
+    },
+    "what fails stays without a pod until it is tried again": {
+      when: [...putAway, given({ retryAt: now + 5000 })],
+      does: ["forget"],
+      is: "unchanged",
+      looksAgainMs: 5000,
+    },
+    "also when an earlier process has put it away": { when: putAway, does: ["forget"], is: "unchanged" },
+    "it is tried again in a pod of its own": {
+      when: [...putAway, given({ retryAt: now })],
+      does: ["applyObjects"],
+      is: "waiting",
+    },
+    "a new spec wakes it": { when: [...putAway, changed], does: ["applyObjects"], is: "waiting" },
+    "so does an Update": { when: [...putAway, update("waiting")], does: ["applyObjects"], is: "waiting" },
+    "a failure of another kind, without a pod, is no sleep": {
+      when: [notReady(60, "InitializationFailed"), set({ replicas: 0 })],
+      does: ["applyObjects"],
+      is: "waiting",
+    },
     "does not come for a new spec": { when: [ready(9999), changed, set(), pod()], does: ["prepare"], is: "preparing" },
     "never comes where a file backend would be lost": {
       when: [ready(9999), set(), pod(), atRisk],

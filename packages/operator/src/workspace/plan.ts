@@ -13,6 +13,7 @@
  *                                     an Update runs in the pod: all of this waits for its end ───────┘
  *
  * Asleep is ready: an Update is all it takes to wake it. Only with an address can an Update start.
+ * What has failed for as long as others sleep is put away: without a pod between one try and the next.
  */
 import { describeProblems } from "@pko/api";
 import type { ApplyBody, Key, Known } from "@pko/kube";
@@ -28,7 +29,9 @@ import {
   hasWork,
   idleSince,
   isAsleep,
+  isFailed,
   isPrepared,
+  isPutAway,
   isServing,
   readyOf,
   runOf,
@@ -41,7 +44,8 @@ export type Step =
   | { readonly kind: "writeCertificate"; readonly secret: ApplyBody<Known<Secret>> }
   /** Judged by a dry run first: what the API server refuses becomes the outcome. */
   | { readonly kind: "applyObjects"; readonly objects: BuiltObjects }
-  | { readonly kind: "sleep"; readonly uid: string }
+  /** `putAwayFor`: the generation of the Workspace whose preparation fails. */
+  | { readonly kind: "sleep"; readonly uid: string; readonly putAwayFor?: number }
   | { readonly kind: "deletePod"; readonly uid: string; readonly graceSeconds?: number }
   /** `again`: a preparation that has failed is asked for once more. */
   | { readonly kind: "prepare"; readonly pod: AgentPod; readonly request: PrepareRequest; readonly again: boolean }
@@ -64,12 +68,14 @@ const checks: readonly Check[] = [
   endingForTooLong,
   updateRunning,
   asleep,
+  putAway,
   sleepDue,
   templateInvalid,
   nothingToPrepare,
   referencesMissing,
   aboutToRoll,
   objectsDiffer,
+  objectsTouched,
   objectsNotSeen,
   outdatedPodStuck,
   podNotThere,
@@ -148,9 +154,20 @@ function asleep(view: WorkspaceView): Plan | undefined {
   return isAsleep(view) ? report({ kind: "asleep" }, afterMs, [{ kind: "forget" }]) : undefined;
 }
 
+function putAway(view: WorkspaceView): Plan | undefined {
+  if (!isPutAway(view)) return undefined;
+  const { now, retryAt = now + longestRetryMs } = view;
+  return report({ kind: "unchanged" }, view.pod ? pauses.ending : retryAt - now, [{ kind: "forget" }]);
+}
+
 function sleepDue(view: WorkspaceView): Plan | undefined {
   const { statefulSet, workspace } = view;
   if (!statefulSet || (sleepsAt(view) ?? Infinity) > view.now) return undefined;
+  if (isFailed(workspace)) {
+    const putAwayFor = workspace.metadata.generation ?? 0;
+    const steps: Step[] = [{ kind: "sleep", uid: statefulSet.uid, putAwayFor }, { kind: "forget" }];
+    return report({ kind: "unchanged" }, pauses.settle, steps);
+  }
   // First the word, then the deed: an Update may be about to begin.
   if (workspace.status?.address !== undefined) return report({ kind: "asleep" }, pauses.settle);
   return report({ kind: "asleep" }, undefined, [{ kind: "sleep", uid: statefulSet.uid }, { kind: "forget" }]);
@@ -159,11 +176,17 @@ function sleepDue(view: WorkspaceView): Plan | undefined {
 /** Undefined for a workspace that is not to sleep as things are. */
 function sleepsAt(view: WorkspaceView): number | undefined {
   const { workspace, updates, idleTimeoutMs, inputs, longestIdle } = view;
-  if (!isPrepared(workspace) || hasWork(updates) || idleTimeoutMs === 0 || inputs?.losable) return undefined;
+  if (!(isPrepared(workspace) || isGivenUp(view)) || hasWork(updates)) return undefined;
+  if (idleTimeoutMs === 0 || inputs?.losable) return undefined;
   const { namespace = "", name = "" } = workspace.metadata;
   // Another pod finds no node, and nobody has been idle for longer.
   const isPressed = longestIdle === refKey({ namespace, name });
   return idleSince(workspace, updates) + (isPressed ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs);
+}
+
+/** It has failed and is not being tried right now; what its template would keep or lose is known. */
+function isGivenUp({ workspace, inputs, retryAt = Infinity, now }: WorkspaceView): boolean {
+  return isFailed(workspace) && inputs?.pod.ok === true && retryAt > now && Number.isFinite(retryAt);
 }
 
 function templateInvalid({ inputs }: WorkspaceView): Plan | undefined {
@@ -218,6 +241,19 @@ function objectsDiffer(view: WorkspaceView): Plan | undefined {
       ? { kind: "rolling", message: "the pod is being replaced: its template, or what it reads, has changed" }
       : { kind: "waiting", message: "the pod is being made", isStuck: false };
   return report(outcome, pauses.safety, [...certificateStep(view), { kind: "applyObjects", objects }]);
+}
+
+/** Somebody else has changed the StatefulSet, or may have while nobody looked: what is ours is written once more. */
+function objectsTouched(view: WorkspaceView): Plan | undefined {
+  const { inputs, statefulSet, pod, workspace, writtenGeneration = 0 } = view;
+  if (!inputs?.pod.ok || !statefulSet || statefulSet.isDeleting || statefulSet.generation <= writtenGeneration) {
+    return undefined;
+  }
+  if (inputs.missing.length > 0 && pod?.isUp) return undefined;
+  const outcome: Outcome = workspace.status
+    ? { kind: "unchanged" }
+    : { kind: "waiting", message: "the pod is being made", isStuck: false };
+  return report(outcome, 0, [...certificateStep(view), { kind: "applyObjects", objects: inputs.pod.objects }]);
 }
 
 function certificateStep({ workspace, inputs }: WorkspaceView): Step[] {
@@ -287,6 +323,8 @@ export interface Performed {
   /** The API server's own words on what it would not take. */
   readonly refusal?: string;
   readonly preparation?: Preparation;
+  /** The StatefulSet as the API server has it now. */
+  readonly written?: { readonly uid: string; readonly generation: number };
 }
 
 /** The plan as it is after its steps. */
@@ -321,8 +359,7 @@ function outcomeOf(view: WorkspaceView, preparation: Preparation): Outcome {
 
 /** A look at what is prepared already, or one more try of what has failed: status keeps its word until that is known. */
 function stillWorking(view: WorkspaceView): Outcome | undefined {
-  const { workspace, retryAt } = view;
-  const isRetry = retryAt !== undefined && workspace.status?.observedGeneration === workspace.metadata.generation;
+  const isRetry = view.retryAt !== undefined && isFailed(view.workspace);
   return isServing(view) || isRetry ? { kind: "unchanged" } : undefined;
 }
 
@@ -349,12 +386,14 @@ function pauseAfter(view: WorkspaceView, outcome: Outcome): number {
   return Math.max(1000, Math.min(pauses.recheck, (sleeps ?? Infinity) - view.now));
 }
 
-const retryPause = { transient: 10_000, lasting: 60_000, longest: 10 * 60_000 } as const;
+/** The longest time between two tries of a preparation that fails. */
+export const longestRetryMs = 10 * 60_000;
+const retryPause = { transient: 10_000, lasting: 60_000 } as const;
 
 /** How long to wait before a failed preparation is tried again. */
 export function retryAfterMs(failure: Extract<Outcome, { kind: "failed" }>["failure"], attempts: number): number {
   const first = isTransient(failure) ? retryPause.transient : retryPause.lasting;
-  return Math.min(retryPause.longest, first * 2 ** Math.min(attempts, 10));
+  return Math.min(longestRetryMs, first * 2 ** Math.min(attempts, 10));
 }
 
 /** The same request may well succeed later. */

@@ -1,5 +1,5 @@
 /** All that the plan of a Workspace may know, and what follows from it without further reading. Pure. */
-import type { Condition, NormalWorkspace, Normalised, Workspace } from "@pko/api";
+import type { Condition, NormalWorkspace, Normalised, Workspace, WorkspaceReason } from "@pko/api";
 import type { Key } from "@pko/kube";
 import type { Certificate } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
@@ -25,11 +25,14 @@ export interface PodFacts {
 
 export interface StatefulSetFacts {
   readonly uid: string;
+  readonly generation: number;
   readonly replicas: number;
   readonly builtHash: string;
   /** The revision that pods are to have; undefined until its controller has looked at the latest template. */
   readonly updateRevision?: string;
   readonly isDeleting: boolean;
+  /** The generation of the Workspace for which there is no pod, because its preparation fails. */
+  readonly putAwayFor?: number;
 }
 
 export interface UpdateFacts {
@@ -68,8 +71,10 @@ export interface WorkspaceView {
   readonly longestIdle?: Key;
   /** Absent where nothing is decided by it: asleep, or an Update runs. */
   readonly inputs?: Inputs;
-  /** When a preparation that has failed is to be tried again. */
+  /** When a preparation that has failed is to be tried again; Infinity while it is being tried. */
   readonly retryAt?: number;
+  /** The generation of the StatefulSet as we wrote or found it; unknown after a start. */
+  readonly writtenGeneration?: number;
 }
 
 export const readyOf = ({ status }: Workspace): Condition | undefined =>
@@ -79,6 +84,22 @@ export const readyOf = ({ status }: Workspace): Condition | undefined =>
 export function isPrepared(workspace: Workspace): boolean {
   return (
     readyOf(workspace)?.status === "True" &&
+    workspace.status?.observedGeneration === (workspace.metadata.generation ?? 0)
+  );
+}
+
+const failures: ReadonlySet<string> = new Set<WorkspaceReason>([
+  "InstallationFailed",
+  "InitializationFailed",
+  "IncompatibleConfiguration",
+]);
+
+/** Its present spec could not be prepared, by its own status. */
+export function isFailed(workspace: Workspace): boolean {
+  const ready = readyOf(workspace);
+  return (
+    ready?.status === "False" &&
+    failures.has(ready.reason) &&
     workspace.status?.observedGeneration === (workspace.metadata.generation ?? 0)
   );
 }
@@ -107,6 +128,15 @@ export function isAsleep({
   statefulSet,
 }: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet">) {
   return isPrepared(workspace) && !hasWork(updates) && (statefulSet?.replicas ?? 0) === 0;
+}
+
+/** Its preparation fails, nothing asks for a pod, and there is none until the next try. */
+export function isPutAway(
+  view: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet" | "retryAt" | "now">,
+): boolean {
+  const { workspace, updates, statefulSet, retryAt = Infinity, now } = view;
+  const isOurs = statefulSet?.replicas === 0 && statefulSet.putAwayFor === (workspace.metadata.generation ?? 0);
+  return isOurs && isFailed(workspace) && !hasWork(updates) && retryAt > now;
 }
 
 export function addressOf({ ip }: AgentPod): string {

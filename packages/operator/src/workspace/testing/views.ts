@@ -132,18 +132,29 @@ export const set =
     const builtHash = each.inputs?.pod.ok ? each.inputs.pod.objects.hash : "h";
     return {
       ...each,
-      statefulSet: { uid: "s1", replicas: 1, builtHash, updateRevision: "one", isDeleting: false, ...part },
+      writtenGeneration: 1,
+      statefulSet: {
+        uid: "s1",
+        generation: 1,
+        replicas: 1,
+        builtHash,
+        updateRevision: "one",
+        isDeleting: false,
+        ...part,
+      },
     };
   };
 
 export const unseenSet: Trait = (each) => {
-  const { updateRevision: _, ...facts } = set()(each).statefulSet ?? {
+  const seen = set()(each);
+  const { updateRevision: _, ...facts } = seen.statefulSet ?? {
     uid: "",
+    generation: 0,
     replicas: 1,
     builtHash: "",
     isDeleting: false,
   };
-  return { ...each, statefulSet: facts };
+  return { ...seen, statefulSet: facts };
 };
 
 export const update =

@@ -1,0 +1,192 @@
+/** Plays the kubelet of one namespace: each pod of a workspace is a real agent in a process of its own. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { authoritySecretName, pulumiContainer } from "@pko/api";
+import { toolPath } from "@pko/cluster";
+import { builtin, isNotFound, keyOf, reflector, type Client, type Key, type Known } from "@pko/kube";
+import { issueOperatorCertificate, type Authorities, type Certificate } from "@pko/rpc/pki";
+import { spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
+import type { Container, Pod, Secret } from "kubernetes-types/core/v1";
+
+import type { Where } from "./fuse.ts";
+import { rpcProxy, type RpcProxy } from "./rpc-proxy.ts";
+
+const agentPort = 50_051;
+const patienceMs = 60_000;
+
+export interface NodeOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly folder: string;
+  /** The agent's program. */
+  readonly agent: string;
+  /** The CLI that agents are given. */
+  readonly pulumi: string;
+  /** Asked for each call of the operator. */
+  readonly arrive: (method: string, workspace: string) => Where | undefined;
+  readonly kill: () => Promise<void>;
+}
+
+interface RunningPod {
+  readonly uid: string;
+  readonly agent: ChildProcess;
+  readonly proxy: RpcProxy;
+}
+
+/** Every pod of every life has an address of its own, on this machine alone. */
+let addresses = 0;
+function nextAddress(): string {
+  addresses += 1;
+  return `127.77.${Math.floor(addresses / 250)}.${1 + (addresses % 250)}`;
+}
+
+export class PlayedNode implements AsyncDisposable {
+  readonly #options: NodeOptions;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  readonly #pods = new Map<Key, RunningPod>();
+  /** One thing at a time for each pod's name. */
+  readonly #work = new Map<Key, Promise<void>>();
+  readonly #wanted = new Map<Key, Known<Pod> | undefined>();
+  readonly faults: unknown[] = [];
+
+  constructor(options: NodeOptions) {
+    this.#options = options;
+    const pods = reflector(options.client, builtin.pods, { namespaces: [options.namespace] });
+    pods.store.subscribe(({ key, after }) => this.#see(key, after));
+    this.#running = pods.run(this.#stop.signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await Promise.all(this.#work.values());
+    await Promise.all([...this.#pods.keys()].map((key) => this.#end(key)));
+  }
+
+  #see(key: Key, pod: Known<Pod> | undefined): void {
+    this.#wanted.set(key, pod?.metadata.deletionTimestamp ? undefined : pod);
+    const before = this.#work.get(key) ?? Promise.resolve();
+    const next = before
+      .then(() => this.#settle(key))
+      .catch((error: unknown) => {
+        if (!this.#stop.signal.aborted && !isNotFound(error)) this.faults.push(error);
+      });
+    this.#work.set(key, next);
+  }
+
+  async #settle(key: Key): Promise<void> {
+    const pod = this.#wanted.get(key);
+    const known = this.#pods.get(key);
+    if (known && known.uid !== pod?.metadata.uid) await this.#end(key);
+    if (pod && !this.#pods.has(key) && !this.#stop.signal.aborted) await this.#begin(pod);
+  }
+
+  async #begin(pod: Known<Pod>): Promise<void> {
+    const { name = "", uid = "" } = pod.metadata;
+    const { namespace } = this.#options;
+    const workspace = { namespace, name: name.replace(/-workspace-0$/, "") };
+    const container = pod.spec?.containers.find((each) => each.name === pulumiContainer);
+    if (!container) return;
+    const folder = join(this.#options.folder, `pod-${uid}`);
+    const certificate = await this.#certificateOf(`${workspace.name}-workspace-tls`);
+    const ip = nextAddress();
+    const { agent, port } = await this.#startAgent(container, { folder, certificate });
+    const proxy = await rpcProxy({
+      workspace,
+      hostname: ip,
+      port: agentPort,
+      agentPort: port,
+      agent: certificate,
+      operator: await this.#operatorCertificate(),
+      arrive: (method) => this.#options.arrive(method, workspace.name),
+      kill: this.#options.kill,
+    });
+    this.#pods.set(keyOf(pod), { uid, agent, proxy });
+    const status = runningStatus(container.image ?? "", ip);
+    const patch = { type: "merge", body: { metadata: { uid }, status } } as const;
+    await this.#options.client.patch(builtin.pods, { namespace, name }, { patch, subresource: "status" });
+  }
+
+  async #startAgent(
+    container: Container,
+    { folder, certificate }: { readonly folder: string; readonly certificate: Certificate },
+  ): Promise<{ agent: ChildProcess; port: number }> {
+    const tls = join(folder, "tls");
+    const home = join(folder, "home");
+    for (const each of [tls, home]) mkdirSync(each, { recursive: true });
+    writeFileSync(join(tls, "ca.crt"), certificate.ca);
+    writeFileSync(join(tls, "tls.crt"), certificate.cert);
+    writeFileSync(join(tls, "tls.key"), certificate.key);
+    const tools = (["pulumi", "pulumi-language-yaml"] as const).map((tool) => dirname(toolPath(tool)));
+    const env = {
+      ...Object.fromEntries((container.env ?? []).map(({ name, value = "" }) => [name, value])),
+      PATH: [...tools, process.env["PATH"] ?? ""].join(":"),
+      HOME: home,
+      PULUMI_HOME: join(home, ".pulumi"),
+    };
+    const flags = (container.command ?? []).filter((flag) => flag.startsWith("--allow-"));
+    const share = ["--share", join(folder, "share"), "--tls", tls, "--pulumi", this.#options.pulumi];
+    const listen = ["--host", "127.0.0.1", "--port", "0", "--grace-seconds", "5"];
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    const logFile = join(folder, "agent.log");
+    const agent = spawnChild({
+      command: ["env", "-i", ...variables, process.execPath, this.#options.agent, ...share, ...listen, ...flags],
+      logFile,
+    });
+    const readPort = async (): Promise<number | undefined> => {
+      const port = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(await Bun.file(logFile).text())?.[1];
+      return port === undefined ? undefined : Number(port);
+    };
+    return { agent, port: await waitFor(readPort, { timeoutMs: patienceMs, what: "an agent to be ready" }) };
+  }
+
+  async #end(key: Key): Promise<void> {
+    const known = this.#pods.get(key);
+    this.#pods.delete(key);
+    await Promise.all([known?.proxy.stop(), known?.agent.stop()]);
+  }
+
+  /** A kubelet waits for the Secrets of a pod's volumes. */
+  async #certificateOf(name: string): Promise<Certificate> {
+    const secret = await this.#secret(name);
+    return { ca: textIn(secret, "ca.crt"), cert: textIn(secret, "tls.crt"), key: textIn(secret, "tls.key") };
+  }
+
+  async #operatorCertificate(): Promise<Certificate> {
+    const secret = await this.#secret(authoritySecretName);
+    return await issueOperatorCertificate(JSON.parse(textIn(secret, "authorities.json")) as Authorities, new Date());
+  }
+
+  async #secret(name: string): Promise<Known<Secret>> {
+    const { client, namespace } = this.#options;
+    return await waitFor(() => client.find(builtin.secrets, { namespace, name }), {
+      timeoutMs: patienceMs,
+      what: `Secret ${name}`,
+    });
+  }
+}
+
+const textIn = ({ data }: Known<Secret>, key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
+
+function runningStatus(image: string, ip: string): NonNullable<Pod["status"]> {
+  const now = new Date().toISOString().replace(/\.\d+/, "");
+  const holds = (type: string) => ({ type, status: "True", lastTransitionTime: now });
+  return {
+    phase: "Running",
+    podIP: ip,
+    podIPs: [{ ip }],
+    conditions: ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(holds),
+    containerStatuses: [
+      {
+        name: pulumiContainer,
+        image,
+        imageID: image,
+        ready: true,
+        restartCount: 0,
+        state: { running: { startedAt: now } },
+      },
+    ],
+  };
+}

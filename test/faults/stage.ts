@@ -1,0 +1,64 @@
+/** What all lives share: a real API server with the controllers of Kubernetes that a workspace needs, and our two programs. */
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { toolPath } from "@pko/cluster";
+import { spawnChild, type ApiServer, type ChildProcess } from "@pko/testkit";
+
+import { apiServerWithApi } from "../integration/api/install.ts";
+
+const root = join(import.meta.dir, "../..");
+
+export interface Stage extends AsyncDisposable {
+  readonly server: ApiServer;
+  readonly folder: string;
+  /** Bundled once: each life starts them several times. */
+  readonly operator: string;
+  readonly agent: string;
+}
+
+export async function setStage(): Promise<Stage> {
+  const server = await apiServerWithApi();
+  const folder = mkdtempSync(join(tmpdir(), "pko-faults-"));
+  const controllers = startControllers(server, folder);
+  const [operator, agent] = await Promise.all([bundle(folder, "operator"), bundle(folder, "agent")]);
+  return {
+    server,
+    folder,
+    operator,
+    agent,
+    async [Symbol.asyncDispose]() {
+      await controllers.stop("SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Makes pods for StatefulSets, and collects what has lost its owner. */
+function startControllers(server: ApiServer, folder: string): ChildProcess {
+  const program = join(folder, "kube-controller-manager");
+  symlinkSync(toolPath("kube"), program);
+  const command = [
+    program,
+    `--kubeconfig=${server.kubeconfig}`,
+    "--controllers=statefulset-controller,garbage-collector-controller",
+    "--leader-elect=false",
+    "--secure-port=0",
+    "--kube-api-qps=500",
+    "--kube-api-burst=1000",
+    "--concurrent-gc-syncs=4",
+  ];
+  return spawnChild({ command, logFile: join(folder, "controllers.log") });
+}
+
+async function bundle(folder: string, name: "operator" | "agent"): Promise<string> {
+  const built = await Bun.build({
+    entrypoints: [join(root, `packages/${name}/src/main.ts`)],
+    target: "bun",
+    outdir: folder,
+    naming: `${name}.js`,
+  });
+  if (!built.success) throw new AggregateError(built.logs, `${name} cannot be bundled`);
+  return join(folder, `${name}.js`);
+}

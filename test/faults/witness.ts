@@ -1,0 +1,145 @@
+/** Sees all that comes and goes in one namespace, and tells how it stands in words that are the same in every life. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { builtin, reflector, type Client, type KubeObject, type Reflector, type Resource } from "@pko/kube";
+import { stacks, updates, workspaces } from "@pko/operator";
+
+const kinds: readonly Resource[] = [
+  stacks,
+  workspaces,
+  updates,
+  builtin.statefulSets,
+  builtin.services,
+  builtin.pods,
+  builtin.secrets,
+];
+
+export interface WitnessOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly folder: string;
+  /** The commits of the life's repository, in order. */
+  readonly commits: readonly string[];
+}
+
+export class Witness implements AsyncDisposable {
+  readonly #options: WitnessOptions;
+  readonly #stop = new AbortController();
+  readonly #reflectors: readonly Reflector<KubeObject>[];
+  readonly #running: Promise<unknown>;
+  #changes = new Map<string, number>();
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+    this.#reflectors = kinds.map((kind) => reflector(options.client, kind, { namespaces: [options.namespace] }));
+    for (const { store } of this.#reflectors) {
+      store.subscribe(({ before, after }) => {
+        const object = after ?? before;
+        const isNews = before?.metadata.uid !== after?.metadata.uid;
+        if (!object || !isNews) return;
+        if (before) this.#count(`deleted ${before.kind} ${this.named(before)}`);
+        if (after) this.#count(`created ${after.kind} ${this.named(after)}`);
+      });
+    }
+    this.#running = Promise.all(this.#reflectors.map((each) => each.run(this.#stop.signal)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  get synced(): Promise<unknown> {
+    return Promise.all(this.#reflectors.map((each) => each.waitForSync()));
+  }
+
+  objects(kind: string): KubeObject[] {
+    return this.#reflectors.flatMap(({ store }) => store.list()).filter((object) => object.kind === kind);
+  }
+
+  /** Creations and deletions by object since the last call. */
+  takeChanges(): Record<string, number> {
+    const taken = Object.fromEntries([...this.#changes].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    this.#changes = new Map();
+    return taken;
+  }
+
+  #count(change: string): void {
+    this.#changes.set(change, (this.#changes.get(change) ?? 0) + 1);
+  }
+
+  /** Updates of one Stack differ by a hash alone. */
+  named({ metadata }: KubeObject): string {
+    return withoutHash(metadata.name ?? "");
+  }
+
+  /** How all objects stand, and what the backend holds. */
+  snapshot(): string[] {
+    const seen = this.#reflectors
+      .flatMap(({ store }) => store.list())
+      .map((object) => `${object.kind} ${this.#plain(partsOf(object))}`);
+    return [...seen, ...this.#backend()].toSorted();
+  }
+
+  /** Stacks by the number of their resources. */
+  #backend(): string[] {
+    const folder = join(this.#options.folder, "backend/.pulumi/stacks/shop");
+    if (!existsSync(folder)) return [];
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(".json"))
+      .map((name) => {
+        const { checkpoint } = JSON.parse(readFileSync(join(folder, name), "utf8")) as Checkpoint;
+        return `backend ${name} ${checkpoint.latest?.resources?.length ?? 0}`;
+      });
+  }
+
+  /** Without what differs from life to life. */
+  #plain(value: unknown): string {
+    const { namespace, folder, commits } = this.#options;
+    let text = JSON.stringify(value)
+      .replaceAll(namespace, "NAMESPACE")
+      .replaceAll(folder, "FOLDER")
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+      .replaceAll(/127\.77\.\d+\.\d+/g, "IP")
+      .replaceAll(/127\.0\.0\.1:\d+/g, "GIT")
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID");
+    for (const [index, commit] of commits.entries()) text = text.replaceAll(commit, `COMMIT${index + 1}`);
+    return withoutHash(text);
+  }
+}
+
+interface Checkpoint {
+  readonly checkpoint: { readonly latest?: { readonly resources?: readonly unknown[] } };
+}
+
+const withoutHash = (text: string): string => text.replaceAll(/-[0-9a-f]{10,16}(?![0-9a-z])/g, "-HASH");
+
+interface Parts extends KubeObject {
+  readonly spec?: object;
+  readonly status?: { readonly conditions?: readonly object[]; readonly [field: string]: unknown };
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** What the operator is answerable for. */
+function partsOf(object: KubeObject): object {
+  const { kind, metadata, spec, status = {}, data } = object as Parts;
+  const { name, labels, finalizers, ownerReferences = [] } = metadata;
+  const identity = { name, labels, finalizers, owners: ownerReferences.map((owner) => `${owner.kind} ${owner.name}`) };
+  // How far a run had got when somebody last looked is a matter of time.
+  const { progress: _, conditions = [], ...told } = status;
+  switch (kind) {
+    case "Pod":
+      return { name };
+    case "StatefulSet":
+      return { ...identity, spec: { ...spec, template: undefined } };
+    case "Secret":
+      return { ...identity, keys: Object.keys(data ?? {}), ...(isOutputs(name) && { data }) };
+    case "Service":
+      return { ...identity, spec: { ...spec, clusterIP: undefined, clusterIPs: undefined } };
+    default:
+      return { ...identity, spec, told, conditions };
+  }
+}
+
+const isOutputs = (name = ""): boolean => name.endsWith("-outputs");
