@@ -28,7 +28,7 @@ test("every page of docs/ is reached from its index", () => {
     if (reached.has(path)) return;
     reached.add(path);
     for (const link of byPath.get(path)?.links ?? []) {
-      const target = join(dirname(path), link.split("#")[0] ?? "");
+      const target = link.startsWith("#") ? path : join(dirname(path), link.split("#")[0] ?? "");
       // A folder shows its pages.
       for (const other of byPath.keys()) if (other === target || other.startsWith(`${target}/`)) walk(other);
     }
