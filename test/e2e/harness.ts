@@ -34,6 +34,17 @@ export function publishedImage(): Promise<string> {
 
 /** Serves the given namespaces only, so that what else the cluster holds stays untouched. */
 export async function startOperator(namespaces: readonly string[], ...flags: string[]): Promise<Operator> {
+  return await startOperatorWith({ namespaces, flags });
+}
+
+export interface OperatorOptions {
+  readonly namespaces: readonly string[];
+  readonly flags?: readonly string[];
+  /** Variables of the operator's own, as a chart's `extraEnv` sets them. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function startOperatorWith({ namespaces, flags = [], env = {} }: OperatorOptions): Promise<Operator> {
   await installApi();
   const agentImage = await publishedImage();
   const logFile = join(folder, `operator-${crypto.randomUUID()}.log`);
@@ -52,6 +63,7 @@ export async function startOperator(namespaces: readonly string[], ...flags: str
         ...flags,
       ],
       logFile,
+      env,
     });
   let operator = start();
   return {
@@ -92,6 +104,12 @@ export async function newNamespace(name: string): Promise<string> {
     },
   );
   return namespace;
+}
+
+/** Its Stacks first, while an operator is there to let them go. */
+export async function clearNamespace(namespace: string): Promise<void> {
+  await kubectl(["delete", "stacks", "--all", "-n", namespace, "--timeout=120s"]);
+  await removeNamespace(namespace);
 }
 
 export async function removeNamespace(namespace: string): Promise<void> {

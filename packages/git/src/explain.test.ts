@@ -29,7 +29,7 @@ const printed: readonly (readonly [string, GitTrouble | undefined, string])[] = 
     "credentials",
     "passphrase",
   ],
-  ["git@h: Permission denied (publickey).", "credentials", "refuses"],
+  ["git@h: Permission denied (publickey).", "credentials", "passphrase is another"],
   ["fatal: unable to access 'https://h/': The requested URL returned error: 403", "credentials", "refuses"],
   ["fatal: unable to access 'https://h/': The requested URL returned error: 301", "moved", "elsewhere"],
   ["fatal: repository 'https://h/' not found", "noRepository", "not there"],

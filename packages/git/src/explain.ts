@@ -45,7 +45,13 @@ const explanations: readonly (readonly [RegExp, GitTrouble, string])[] = [
   [
     /incorrect passphrase|invalid format|error in libcrypto|load key/i,
     "credentials",
-    "the ssh key cannot be used: it is not a private key, or its passphrase is another",
+    "the ssh key cannot be used: it is not a private key, or the key's passphrase is another",
+  ],
+  // A passphrase that opens nothing looks the same to ssh as a key that is not offered.
+  [
+    /permission denied \(publickey/i,
+    "credentials",
+    "the server refuses the ssh key, or the key's passphrase is another",
   ],
   [
     /authentication failed|could not read (username|password)|terminal prompts disabled|error: 40[13]|access denied|permission denied/i,

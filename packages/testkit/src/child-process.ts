@@ -14,6 +14,8 @@ export interface ChildProcess {
 export interface ChildOptions {
   readonly command: readonly string[];
   readonly logFile: string;
+  /** Besides PATH. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const stopGraceMs = 5000;
@@ -24,7 +26,7 @@ export function spawnChild(options: ChildOptions): ChildProcess {
     stdin: "ignore",
     stdout: log,
     stderr: log,
-    env: { PATH: process.env["PATH"] ?? "" },
+    env: { PATH: process.env["PATH"] ?? "", ...options.env },
   });
   closeSync(log);
   return {

@@ -48,6 +48,21 @@ const errorOf = async (call: Promise<unknown>): Promise<unknown> => {
 };
 const applied = (name: string, data: Record<string, string>) => ({ ...configMap(name, data), metadata: ref(name) });
 
+describe("discovery", () => {
+  test("tells the versions of a kind, the preferred one first, and how it is addressed", async () => {
+    expect(await client.discover({ group: "", kind: "Pod" })).toEqual([
+      { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true },
+    ]);
+    const scalers = await client.discover({ group: "autoscaling", kind: "HorizontalPodAutoscaler" });
+    expect(scalers.map(({ apiVersion }) => apiVersion)).toEqual(["autoscaling/v2", "autoscaling/v1"]);
+    const [roles] = await client.discover({ group: "rbac.authorization.k8s.io", kind: "ClusterRole" });
+    expect(roles).toMatchObject({ plural: "clusterroles", namespaced: false });
+    // A subresource of Deployments is of this kind.
+    expect(await client.discover({ group: "apps", kind: "Scale" })).toEqual([]);
+    expect(await client.discover({ group: "nowhere.example.com", kind: "Pod" })).toEqual([]);
+  });
+});
+
 describe("writing", () => {
   test("create, get, find, delete", async () => {
     const created = await client.create(builtin.configMaps, configMap("one", { k: "v" }));

@@ -16,42 +16,6 @@ const message = (stack: Stack): string => condition(stack, "Ready")?.message ?? 
 const stalls = (stage: Stage, name: string, reason: string): Promise<Stack> =>
   stage.becomes(name, reason, (stack) => reasonOf(stack) === reason);
 
-const ociRepositories = resource<KubeObject>({
-  apiVersion: "source.toolkit.fluxcd.io/v1",
-  kind: "OCIRepository",
-  plural: "ocirepositories",
-  namespaced: true,
-});
-
-/** The kind as Flux serves it, without its schema. */
-async function defineSources({ client }: Stage): Promise<void> {
-  const definitions = resource<KubeObject & { spec: object }>({
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    plural: "customresourcedefinitions",
-    namespaced: false,
-  });
-  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  await client.create(definitions, {
-    apiVersion: definitions.apiVersion,
-    kind: definitions.kind,
-    metadata: { name: "ocirepositories.source.toolkit.fluxcd.io" },
-    spec: {
-      group: "source.toolkit.fluxcd.io",
-      scope: "Namespaced",
-      names: {
-        kind: "OCIRepository",
-        listKind: "OCIRepositoryList",
-        plural: "ocirepositories",
-        singular: "ocirepository",
-      },
-      versions: [
-        { name: "v1", served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } },
-      ],
-    },
-  });
-}
-
 describe("inputs", () => {
   test(
     "a Secret that comes late, and a key that is wrong",
@@ -171,7 +135,7 @@ describe("the source", () => {
         metadata,
         stringData: { token: "wrong" },
       });
-      stage.operator.controller.enqueue(`${stage.namespace}/web`);
+      stage.jump(16_000);
       expect(
         message(await stage.becomes("web", "refused", (stack) => message(stack).includes("refuses"))),
       ).not.toContain("wrong");
@@ -181,7 +145,6 @@ describe("the source", () => {
         { fieldManager: "test" },
       );
       stage.jump(61_000);
-      stage.operator.controller.enqueue(`${stage.namespace}/web`);
       const ready = await stage.isReady("web", first);
       expect(JSON.stringify(ready.status)).not.toContain("hush");
       const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
@@ -204,56 +167,6 @@ describe("the source", () => {
       await Bun.sleep(500);
       expect(server.requests.length).toBe(length);
       expect(stage.runs).toEqual([`up@${first}`, `up@${second}`, `up@${first}`]);
-    },
-    patience,
-  );
-
-  test(
-    "a Flux source: its kind comes later, absent, not ready, ready, another revision",
-    async () => {
-      await using stage = await Stage.set();
-      const sourceRef = { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "OCIRepository", name: "repo" };
-      await stage.stack("web", { fluxSource: { sourceRef, dir: "infra" } });
-      const unserved = await stalls(stage, "web", "SourceUnavailable");
-      expect(message(unserved)).toContain("the cluster serves no OCIRepository of source.toolkit.fluxcd.io/v1");
-      await defineSources(stage);
-      const isFound = async (): Promise<boolean> => {
-        stage.jump(31_000);
-        return message(await stage.get("web")).includes("there is no OCIRepository repo");
-      };
-      await waitFor(isFound, { timeoutMs: 30_000 });
-      const ref = { namespace: stage.namespace, name: "repo" };
-      const { apiVersion, kind } = sourceRef;
-      await stage.client.create(ociRepositories, { apiVersion, kind, metadata: ref });
-      await stage.becomes("web", "told that it is not ready", (stack) => message(stack).includes("no artifact"));
-      const tell = async (letter: string, ready: "True" | "False"): Promise<void> => {
-        const status = {
-          observedGeneration: 1,
-          artifact: {
-            url: `http://source/${letter}.tar.gz`,
-            digest: `sha256:${letter.repeat(64)}`,
-            revision: `main@${letter}`,
-          },
-          conditions: [{ type: "Ready", status: ready, message: "told" }],
-        };
-        await stage.client.patch(ociRepositories, ref, {
-          patch: { type: "merge", body: { status } },
-          subresource: "status",
-        });
-      };
-      await tell("a", "True");
-      await stage.isReady("web", `sha256:${"a".repeat(64)}`);
-      const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
-      expect(workspace.spec?.flux).toEqual({
-        url: "http://source/a.tar.gz",
-        digest: `sha256:${"a".repeat(64)}`,
-        dir: "infra",
-      });
-      await tell("a", "False");
-      await stage.becomes("web", "told of the failure", (stack) => message(stack).includes("is not ready: told"));
-      await tell("b", "True");
-      await stage.isReady("web", `sha256:${"b".repeat(64)}`);
-      expect(stage.runs.length).toBe(2);
     },
     patience,
   );

@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createKey, serveSsh, type SshKeys, type SshServer } from "../../../packages/agent/src/testing/ssh-server.ts";
+import { createKey, type SshKeys } from "@pko/agent/testing";
+import { serveSsh, type SshServer } from "../../../packages/agent/src/testing/ssh-server.ts";
 import { gitServer, type GitServer } from "./git-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ssh-"));

@@ -7,7 +7,8 @@ import type { GitSource } from "@pko/rpc";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";
 import { createRepository, serveGit, type GitServer, type GitServerOptions } from "../testing/git-server.ts";
-import { createKey, serveSsh, type SshServer } from "../testing/ssh-server.ts";
+import { createKey } from "../testing/ssh-keys.ts";
+import { serveSsh, type SshServer } from "../testing/ssh-server.ts";
 import { fetchGit, type GitContext } from "./git.ts";
 
 const root = temporaryFolder();

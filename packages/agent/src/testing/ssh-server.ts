@@ -1,19 +1,7 @@
 /** For tests: an ssh server on loopback that serves `git-upload-pack` to whoever holds the right key. */
-import { execFileSync, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawn } from "node:child_process";
 import ssh2 from "ssh2";
-
-export interface SshKeys {
-  readonly privateKey: string;
-  readonly publicKey: string;
-}
-
-export function createKey(folder: string, name: string, passphrase = ""): SshKeys {
-  const path = join(folder, name);
-  execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", path]);
-  return { privateKey: readFileSync(path, "utf8"), publicKey: readFileSync(`${path}.pub`, "utf8").trim() };
-}
+import type { SshKeys } from "./ssh-keys.ts";
 
 export interface SshServer {
   readonly port: number;

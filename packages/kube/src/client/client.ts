@@ -1,5 +1,6 @@
 /** The operations of the API server that controllers use. `connect` (connection.ts) makes one that speaks HTTPS. */
-import type { KubeObject, ObjectMeta, ObjectRef, Resource } from "../resource.ts";
+import type { GroupKind } from "./discovery.ts";
+import type { KubeObject, ObjectMeta, ObjectRef, Resource, ResourceNames } from "../resource.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
@@ -114,4 +115,6 @@ export interface Client {
   delete(resource: Resource, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
   createToken(serviceAccount: ObjectRef, request: TokenRequest): Promise<{ token: string; expiresAt: Date }>;
   podLogs(pod: ObjectRef, options?: LogOptions): Promise<ReadableStream<Uint8Array>>;
+  /** Each version that serves the kind, the server's preferred one first; none when there is no such kind. */
+  discover(kind: GroupKind, options?: CallOptions): Promise<ResourceNames[]>;
 }

@@ -2,6 +2,7 @@
 import type { Client, WatchEvent, WatchOptions } from "./client.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import type { Credentials } from "./credentials.ts";
+import { discover } from "./discovery.ts";
 import { isNotFound } from "./errors.ts";
 import { fetchTransport, type Transport } from "./http.ts";
 import { parseJson, trusted } from "./json.ts";
@@ -110,12 +111,13 @@ function writers(settings: RequestSettings): Writers {
   };
 }
 
-type Others = Pick<Client, "createToken" | "podLogs">;
+type Others = Pick<Client, "createToken" | "podLogs" | "discover">;
 
 function others(settings: RequestSettings): Others {
   return {
     createToken: async (serviceAccount, request) => createToken(settings, serviceAccount, request),
     podLogs: async (pod, options) => podLogs(settings, pod, options),
+    discover: async (kind, options) => discover(settings, kind, options),
   };
 }
 

@@ -20,6 +20,7 @@ export function fence(client: Client, leadership: Leadership): Client {
     list: (resource, options) => client.list(resource, options),
     watch: (resource, options) => client.watch(resource, options),
     podLogs: (pod, options) => client.podLogs(pod, options),
+    discover: (kind, options) => client.discover(kind, options),
     create: (resource, object, options) =>
       guarded(operation("create", resource, object.metadata), options?.signal, (signal) =>
         client.create(resource, object, { ...options, signal }),

@@ -1,6 +1,6 @@
 /**
  * Flux's sources, and other kinds of their shape: objects with an artifact in their status. A kind is watched from the
- * first time that a Stack names it, and only when the cluster serves it; until then it is looked for now and then.
+ * first time that a Stack names it, and only while the cluster serves it; otherwise it is looked for now and then.
  */
 import {
   isForbidden,
@@ -16,6 +16,7 @@ import {
   type KubeObject,
   type Logger,
   type Reflector,
+  type ResourceNames,
 } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 
@@ -31,7 +32,12 @@ export interface FluxObject extends KubeObject {
   readonly status?: {
     readonly observedGeneration?: number;
     readonly artifact?: { readonly url?: string; readonly digest?: string; readonly revision?: string };
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly message?: string;
+      readonly observedGeneration?: number;
+    }[];
   };
 }
 
@@ -118,34 +124,48 @@ class Sources implements FluxSources {
     return kind;
   }
 
-  async #begin(kind: Kind, ref: FluxRef, signal: AbortSignal): Promise<void> {
+  async #begin(kind: Kind, ref: FluxRef, lifetime: AbortSignal): Promise<void> {
     const { client, namespaces } = this.#options;
-    const names = resource<FluxObject>({
-      apiVersion: ref.apiVersion,
-      kind: ref.kind,
-      plural: pluralOf(ref.kind),
-      namespaced: true,
-    });
-    try {
-      const [namespace] = namespaces ?? [];
-      await client.list(names, { pageSize: 1, signal, ...(namespace !== undefined && { namespace }) });
+    const watching = new AbortController();
+    const signal = AbortSignal.any([lifetime, watching.signal]);
+    const giveUp = (error: unknown): void => {
       if (signal.aborted) return;
+      watching.abort();
+      this.#change(kind, { state: "absent", message: explain(error, ref) });
+      this.#clock.after(servedCheckMs, () => {
+        if (!lifetime.aborted) void this.#begin(kind, ref, lifetime);
+      });
+    };
+    try {
+      const names = resource<FluxObject>(await this.#served(ref, signal));
+      const [namespace] = namespaces ?? [];
+      // Whether it may be read: a watch alone would go on asking.
+      await client.list(names, { pageSize: 1, signal, ...(namespace !== undefined && { namespace }) });
       const watched = reflector(client, names, {
         ...(namespaces && { namespaces }),
         clock: this.#clock,
-        onError: (error, what) => this.#log.warn("the watch of a source failed", { error, what }),
+        onError: (error, what) => {
+          this.#log.warn("the watch of a source failed", { error, what });
+          // This version of the kind is no longer served.
+          if (isNotFound(error)) giveUp(error);
+        },
       });
       watched.store.subscribe(({ key }) => this.#wake(kind, key));
       void watched.run(signal);
       await watched.waitForSync(signal);
       this.#change(kind, { state: "watched", reflector: watched });
     } catch (error) {
-      if (signal.aborted) return;
-      this.#change(kind, { state: "absent", message: explain(error, ref) });
-      this.#clock.after(servedCheckMs, () => {
-        if (!signal.aborted) void this.#begin(kind, ref, signal);
-      });
+      giveUp(error);
     }
+  }
+
+  /** In the version that was named or, when the cluster has left that one behind, in the one that it prefers. */
+  async #served({ apiVersion, kind }: FluxRef, signal: AbortSignal): Promise<ResourceNames> {
+    const [group = ""] = apiVersion.includes("/") ? apiVersion.split("/") : [];
+    const served = await this.#options.client.discover({ group, kind }, { signal });
+    const names = served.find((each) => each.apiVersion === apiVersion) ?? served[0];
+    if (!names?.namespaced) throw new NotServed();
+    return names;
   }
 
   #change(kind: Kind, tracked: Tracked): void {
@@ -161,18 +181,15 @@ class Sources implements FluxSources {
 
 const stateOf = (tracked: Tracked): object => (tracked.state === "watched" ? { state: "watched" } : tracked);
 
+class NotServed extends Error {}
+
 function explain(error: unknown, ref: FluxRef): string {
   const name = `${ref.kind} of ${ref.apiVersion}`;
-  if (isNotFound(error)) return `the cluster serves no ${name}: install Flux, or correct the source's kind and version`;
+  if (error instanceof NotServed || isNotFound(error)) {
+    return `the cluster serves no ${name}: install Flux, or correct the source's kind and version`;
+  }
   if (isForbidden(error)) return `the operator may not read ${name}: extend its role`;
   return `${name} cannot be read for now`;
-}
-
-/** As Kubernetes itself guesses it. */
-export function pluralOf(kind: string): string {
-  const name = kind.toLowerCase();
-  if (/(s|x|z|ch|sh)$/.test(name)) return `${name}es`;
-  return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;
 }
 
 export function fluxView(
@@ -181,13 +198,12 @@ export function fluxView(
 ): SourceView {
   const name = `${ref.kind} ${ref.name}`;
   if (!object) return unavailable("notFound", `there is no ${name}`);
-  const { artifact, conditions = [], observedGeneration } = object.status ?? {};
-  const ready = conditions.find(({ type }) => type === "Ready");
+  const { artifact } = object.status ?? {};
+  const ready = readyOf(object);
   if (ready?.status === "False") {
     return unavailable("notReady", `${name} is not ready: ${ready.message ?? "it does not say why"}`);
   }
-  const isSettled = ready?.status === "True" && observedGeneration === object.metadata.generation;
-  if (!artifact?.url || !artifact.digest || !isSettled) {
+  if (!artifact?.url || !artifact.digest || !isSettled(object)) {
     return unavailable("notReady", `${name} has no artifact of its present spec yet`);
   }
   return {
@@ -196,4 +212,14 @@ export function fluxView(
     aliases: artifact.revision ? [artifact.revision] : [],
     spec: { flux: { url: artifact.url, digest: artifact.digest, ...(dir && { dir }) } },
   };
+}
+
+const readyOf = ({ status }: FluxObject) => status?.conditions?.find(({ type }) => type === "Ready");
+
+/** Ready, for the present spec. Some kinds say in the condition alone of which spec they speak, or nowhere. */
+function isSettled(object: FluxObject): boolean {
+  const { generation } = object.metadata;
+  const ready = readyOf(object);
+  const seen = object.status?.observedGeneration ?? ready?.observedGeneration ?? generation;
+  return ready?.status === "True" && seen === generation;
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { normaliseStack, type StackSpec, type Update } from "@pko/api";
 
-import { fluxView, pluralOf, type FluxObject } from "../sources/flux-sources.ts";
+import { fluxView, type FluxObject } from "../sources/flux-sources.ts";
 import { parseRefs } from "../sources/git-remote.ts";
 import { programStatus } from "../program/controller.ts";
 import { programView } from "../sources/program-source.ts";
@@ -282,16 +282,6 @@ describe("sources", () => {
     ]);
   });
 
-  test("plurals as Kubernetes guesses them", () => {
-    expect(["GitRepository", "Bucket", "HelmChart", "Ingress", "Gateway"].map(pluralOf)).toEqual([
-      "gitrepositories",
-      "buckets",
-      "helmcharts",
-      "ingresses",
-      "gateways",
-    ]);
-  });
-
   test("a Flux object counts when it is ready for its present spec", () => {
     const ref = { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "Bucket", name: "b" };
     const object = (changes: Partial<NonNullable<FluxObject["status"]>>): FluxObject => ({
@@ -314,6 +304,11 @@ describe("sources", () => {
     expect(kindOf(undefined)).toBe("unavailable");
     expect(kindOf(object({ observedGeneration: 1 }))).toBe("unavailable");
     expect(kindOf(object({ conditions: [] }))).toBe("unavailable");
+    const { observedGeneration: _, ...silent } = object({}).status ?? {};
+    const told = (observedGeneration: number) => [{ type: "Ready", status: "True", observedGeneration }];
+    expect(kindOf({ ...object({}), status: silent })).toBe("ready");
+    expect(kindOf({ ...object({}), status: { ...silent, conditions: told(2) } })).toBe("ready");
+    expect(kindOf({ ...object({}), status: { ...silent, conditions: told(1) } })).toBe("unavailable");
     expect(kindOf(object({ artifact: { url: "http://s/a.tgz" } }))).toBe("unavailable");
   });
 

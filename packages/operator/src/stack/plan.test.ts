@@ -985,6 +985,10 @@ describe("what people read", () => {
     expect(plan.lookAt).toBe(now + 500_000);
   });
 
+  test("a source that is not to be had is looked at again: the remedy may be in a Secret, which nobody watches", () => {
+    expect(planStack(viewOf({ source: unavailable("auth", "no") })).lookAt).toBe(now + 15_000);
+  });
+
   test("a message without end is cut, and no character halved", () => {
     const message = "😀".repeat(20_000);
     const view = viewOf({ last: failed({ message }) });

@@ -318,14 +318,16 @@ function destroyOrigin(view: StackView, spec: NormalStack): Origin | Decision {
       return { step: none, outcome: processing(`Before the destroy: ${source.what}.`, source.what) };
     case "unavailable": {
       const message = `${source.message}; the destroy needs the program, because its name and runtime are not known or runProgram is set`;
-      return { step: none, outcome: { kind: "stalled", reason: "SourceUnavailable", message } };
+      const outcome: Outcome = { kind: "stalled", reason: "SourceUnavailable", message };
+      return { step: none, outcome, lookAt: view.now + recheckMs };
     }
     default:
       return assertNever(source);
   }
 }
 
-function sourceUnavailable({ source }: StackView): Decision | undefined {
+/** The remedy may be in a Secret: a credential, a host's key, an authority. */
+function sourceUnavailable({ source, now }: StackView): Decision | undefined {
   if (source.kind !== "unavailable") return undefined;
   const outcome: Outcome = {
     kind: "stalled",
@@ -333,7 +335,7 @@ function sourceUnavailable({ source }: StackView): Decision | undefined {
     message: source.message,
     trouble: source.trouble,
   };
-  return { step: none, outcome };
+  return { step: none, outcome, lookAt: now + recheckMs };
 }
 
 /** After a restart nobody has looked yet: that is no reason to call a Stack not ready. */
