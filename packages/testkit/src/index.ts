@@ -6,6 +6,7 @@ export * from "./cloud/index.ts";
 export * from "./event-filter.ts";
 export * from "./fault-proxy.ts";
 export * from "./free-port.ts";
+export * from "./kubeconfig-text.ts";
 export * from "./kubectl.ts";
 export * from "./namespace.ts";
 export * from "./request-info.ts";

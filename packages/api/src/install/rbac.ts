@@ -30,7 +30,8 @@ export const servedRules: readonly Rule[] = [
   { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch, "patch"] },
   { apiGroups: [pulumiGroup], resources: ["programs"], verbs: watch },
   { apiGroups: [pulumiGroup], resources: ["stacks/status", "programs/status"], verbs: ["patch"] },
-  { apiGroups: [autoGroup], resources: ["workspaces", "updates"], verbs: ["get", ...watch, ...apply, "delete"] },
+  { apiGroups: [autoGroup], resources: ["workspaces"], verbs: ["get", ...watch, ...apply, "delete"] },
+  { apiGroups: [autoGroup], resources: ["updates"], verbs: [...watch, ...apply, "delete"] },
   { apiGroups: [autoGroup], resources: ["workspaces/status", "updates/status"], verbs: ["patch"] },
   // Some clusters ask for it of whoever makes an object that holds up the deletion of its owner.
   { apiGroups: [pulumiGroup], resources: ["stacks/finalizers"], verbs: ["update"] },
