@@ -86,9 +86,9 @@ const readySince = ({ status }: Stack): number =>
 
 describe("an Application", () => {
   test.concurrent(
-    "syncs the Stack beside its program, stays Synced, runs it again by an action, and destroys it at its end",
+    "syncs the Stack beside its program, stays Synced, runs it again on request, and destroys it at its end",
     async () => {
-      const { files } = repositoryOf("beside-the-program", "my-app");
+      const { files, repository } = repositoryOf("beside-the-program", "my-app");
       await applyText(files["application.yaml"]);
       await applicationUntil(argoCd, "my-app", isHealthy);
       const { status } = await getStack(place, "my-app-dev");
@@ -112,6 +112,14 @@ describe("an Application", () => {
       const settled = await applicationUntil(argoCd, "my-app", isHealthy);
       // Neither the operator nor the action has made a difference that Argo CD would have had to take back.
       expect(settled.status.history).toHaveLength(1);
+
+      const manifest = "deploy/stack.yaml";
+      const wave = 'argocd.argoproj.io/sync-wave: "3"\n';
+      const request = `${wave}    pulumi.com/reconciliation-request: from-git\n`;
+      repository.commit({ ...files, [manifest]: (files[manifest] ?? "").replace(wave, request) });
+      await refreshed(argoCd, "my-app");
+      await stackUntil(place, "my-app-dev", ({ status }) => status?.lastUpdate?.reconcileRequest === "from-git");
+      await applicationUntil(argoCd, "my-app", isHealthy);
 
       await deleteApplication(argoCd, "my-app");
       expect(cloud.stack("myorg/my-app/dev")).toBeUndefined();
