@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await argoCd.stop();
   // What a test that failed has left, as long as there is somebody to take it down.
-  await kubectl(["delete", "stacks", "--all", "-n", place.namespace, "--timeout=120s"]);
+  await kubectl(["delete", "stacks", "--all", "-n", place.namespace, "--timeout=180s"]);
   await removeNamespace(place.namespace);
   await operator.stop();
   await git.stop();
@@ -234,7 +234,7 @@ describe("an Application", () => {
       const deploy = { ...filesOf("beside-the-program", surroundings) };
       const stack = (deploy["deploy/stack.yaml"] ?? "").replaceAll("my-app", "slow-app");
       const application = (deploy["application.yaml"] ?? "").replaceAll("my-app", "slow-app");
-      createRepository(repositories, "slow-app").commit({ ...endlessProject, "deploy/stack.yaml": stack });
+      createRepository(repositories, "slow-app").commit({ ...slowProject, "deploy/stack.yaml": stack });
       await applyText(application);
       await stackUntil(place, "slow-app-dev", ({ status }) => status?.currentUpdate !== undefined);
       await stackUntil(
@@ -255,11 +255,11 @@ describe("an Application", () => {
   );
 });
 
-/** It never gets anywhere. */
-const endlessProject = {
+/** It takes longer than anybody would wait. */
+const slowProject = {
   "Pulumi.yaml": "name: slow-app\nruntime: nodejs\n",
   "package.json": '{ "name": "slow-app", "main": "index.js" }',
   // The SDK comes with the image; the language host wants to see a folder all the same.
   "node_modules/.keep": "",
-  "index.js": "setInterval(() => {}, 1000);\n",
+  "index.js": "setTimeout(() => {}, 100_000);\n",
 };

@@ -93,7 +93,8 @@ async function releaseApplications(namespace: string): Promise<void> {
 /** Where the sources of the program that was built are: its manifests are there, too. */
 function moduleFolder(): string {
   const command = ["go", "mod", "download", "-json", "github.com/argoproj/argo-cd/v3"];
-  const { stdout } = Bun.spawnSync(command, { cwd: join(root, "hack/cluster/go/argocd") });
+  const { stdout, stderr, success } = Bun.spawnSync(command, { cwd: join(root, "hack/cluster/go/argocd") });
+  if (!success) throw new Error(`Argo CD's manifests cannot be had: ${stdout.toString()}${stderr.toString()}`);
   return (JSON.parse(stdout.toString()) as { Dir: string }).Dir;
 }
 
