@@ -104,6 +104,13 @@ export class Watch {
     return this.pods().find((pod) => isOwned(pod, workspace) || sets.some((set) => isOwned(pod, set)));
   }
 
+  /** What was made for it, owners before what they own, without the pod. */
+  keptFor(stack: Stack): KubeObject[] {
+    const workspace = this.workspaceOf(stack);
+    const sets = this.#statefulSets.store.list().filter((set) => workspace && isOwned(set, workspace));
+    return [...(workspace ? [workspace] : []), ...sets, ...this.updatesOf(stack)];
+  }
+
   /** The first value that `look` gives, and when it was there. */
   async until<T>(look: () => T | undefined | false, { timeoutMs, what }: Patience): Promise<{ value: T; at: number }> {
     const found = Promise.withResolvers<{ value: T; at: number }>();

@@ -5,9 +5,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-import { isNotFound } from "@pko/kube";
+import { isNotFound, type KubeObject, type Resource } from "@pko/kube";
 
-import { stacks, type Stack } from "../bed/kinds.ts";
+import { stacks, statefulSets, updates, workspaces, type Stack } from "../bed/kinds.ts";
 import { inParallel } from "../bed/wait.ts";
 import { figure, type Curve, type Figure, type Point } from "../report/figures.ts";
 import type { Context, Scenario } from "./scenario.ts";
@@ -16,6 +16,10 @@ const writers = 16;
 /** Changed while the operator is away, and spread among the others: when it has seen them all, it has caught up. */
 const probes = 10;
 const patienceMs = 300_000;
+/** Some operators keep a pod for a while, some for ever. */
+const podPatienceMs = 15 * 60_000;
+/** For what the operator writes last of all. */
+const restMs = 3000;
 
 export const idle: Scenario = {
   name: "idle",
@@ -42,7 +46,7 @@ export const idle: Scenario = {
       figures.push(...figuresOf({ count, restarts, cost, sizes }));
     }
     await operator.sendAway(bed.signal);
-    await inParallel([...present, template.metadata.name ?? ""], writers, (name) => removeUnseen(context, name));
+    await inParallel([...present, template.stack.metadata.name ?? ""], writers, (name) => removeUnseen(context, name));
     await operator.callBack();
     await operator.pod(bed.signal);
     return { figures, curves: [curveOf(memory)] };
@@ -59,23 +63,37 @@ async function usedSoFar({ bed, operator }: Context): Promise<Figure[]> {
   ]);
 }
 
-/** With the policy under which an idle Stack keeps nothing but itself. */
-async function makeTemplate({ bed }: Context): Promise<Stack> {
+/** A Stack at rest, and all that the operator keeps for it. */
+interface Template {
+  readonly stack: Stack;
+  /** Owners before what they own. */
+  readonly kept: readonly KubeObject[];
+}
+
+/** With the policy under which an idle Stack keeps nothing but itself, unless the operator is to be seen with all it keeps. */
+async function makeTemplate({ bed, options }: Context): Promise<Template> {
   const name = bed.newName("idle-template");
   await bed.program({ name: "idle", text: "one" });
-  await bed.create({ name, source: { programRef: { name: "idle" } }, value: "red", reclaim: "Delete" });
+  await bed.create({
+    name,
+    source: { programRef: { name: "idle" } },
+    value: "red",
+    reclaim: options.retain ? "Retain" : "Delete",
+    ...(options.workspace && { workspace: options.workspace }),
+  });
   await bed.succeeded(name, { text: "one", value: "red" });
   await bed.watch.until(() => bed.watch.pods().every(({ metadata }) => !metadata.name?.startsWith(name)), {
-    timeoutMs: 60_000,
+    timeoutMs: podPatienceMs,
     what: "the end of the template's pod",
   });
+  await Bun.sleep(restMs);
   const stack = bed.watch.stack(name);
   if (!stack) throw new Error(`Stack ${name} is gone`);
-  return stack;
+  return { stack, kept: bed.watch.keptFor(stack) };
 }
 
 interface Copies {
-  readonly template: Stack;
+  readonly template: Template;
   readonly present: string[];
   readonly count: number;
 }
@@ -87,14 +105,38 @@ async function addCopies(context: Context, { template, present, count }: Copies)
   present.push(...missing);
 }
 
-async function copy({ bed }: Context, template: Stack, name: string): Promise<void> {
-  const { apiVersion, kind, metadata, spec, status } = template;
-  const ref = { namespace: bed.namespace, name };
-  const { finalizers = [] } = metadata;
-  await bed.client.create(stacks, { apiVersion, kind, metadata: { ...ref, finalizers }, spec });
-  const patch = { type: "merge", body: { status } } as const;
-  await bed.client.patch(stacks, ref, { patch, subresource: "status" });
+/** Names and owners are those of the copy; all the rest is as the operator wrote it. */
+async function copy(context: Context, { stack, kept }: Template, name: string): Promise<void> {
+  const renamed = new Map([[stack.metadata.name ?? "", name]]);
+  for (const object of [stack, ...kept]) {
+    const { metadata } = await write(context, rewritten(object, renamed));
+    renamed.set(object.metadata.uid ?? "", metadata.uid ?? "");
+  }
 }
+
+/** Pure. */
+export function rewritten<T extends KubeObject>(object: T, replacements: ReadonlyMap<string, string>): T {
+  const { apiVersion, kind, metadata, ...rest } = object;
+  const { name, namespace, labels, annotations, finalizers, ownerReferences } = metadata;
+  const kept = { name, namespace, labels, annotations, finalizers, ownerReferences };
+  let text = JSON.stringify({ apiVersion, kind, metadata: kept, ...rest });
+  for (const [from, to] of replacements) text = text.replaceAll(from, to);
+  return JSON.parse(text) as T;
+}
+
+async function write({ bed }: Context, object: KubeObject): Promise<KubeObject> {
+  const kind = copied.find((each) => each.kind === object.kind);
+  if (!kind) throw new Error(`${object.kind} is not copied`);
+  const made = await bed.client.create(kind, object);
+  const status = (object as { readonly status?: object }).status;
+  if (status === undefined) return made;
+  const ref = { namespace: bed.namespace, name: object.metadata.name ?? "" };
+  const patch = { type: "merge", body: { status } } as const;
+  await bed.client.patch(kind, ref, { patch, subresource: "status" });
+  return made;
+}
+
+const copied: readonly Resource[] = [stacks, workspaces, updates, statefulSets];
 
 async function removeUnseen({ bed }: Context, name: string): Promise<void> {
   try {
@@ -112,17 +154,17 @@ interface Restart {
 }
 
 /** The operator is away. */
-async function restart(context: Context, template: Stack): Promise<Restart> {
+async function restart(context: Context, template: Template): Promise<Restart> {
   const { bed, operator } = context;
   const names = Array.from({ length: probes }, (_, index) => `idle-${String(index * 100).padStart(5, "0")}-probe`);
   for (const name of names) {
-    await copy(context, template, name);
+    await copy(context, { ...template, kept: [] }, name);
     // A source that is not there: the answer is a status, and no pod.
     await bed.patch(name, { spec: { programRef: { name: "nowhere" } } });
   }
   const isSeen = (name: string): boolean => {
     const stack = bed.watch.stack(name);
-    return stack?.status !== undefined && !isDeepStrictEqual(stack.status, template.status);
+    return stack?.status !== undefined && !isDeepStrictEqual(stack.status, template.stack.status);
   };
   await bed.watch.until(() => names.every((name) => bed.watch.stack(name)?.metadata.generation === 2), {
     timeoutMs: patienceMs,

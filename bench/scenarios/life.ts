@@ -113,7 +113,11 @@ interface Birth {
   readonly destroyOnFinalize?: boolean;
 }
 
-async function create({ bed }: Context, times: Times | undefined, birth: Birth): Promise<{ readonly bornAt: number }> {
+async function create(
+  { bed, say }: Context,
+  times: Times | undefined,
+  birth: Birth,
+): Promise<{ readonly bornAt: number }> {
   say(times ? "create" : "recreate");
   const timeline = new Timeline(bed.watch, birth.name);
   const begin = performance.now();
