@@ -22,9 +22,10 @@ export interface Patience {
 
 /** What was waited for did not come. */
 export class Missed extends Error {
-  constructor(what: string, timeoutMs: number) {
-    super(`${what} did not come within ${Math.round(timeoutMs / 1000)} s`);
-    this.name = "Missed";
+  override readonly name = "Missed";
+
+  static after({ what, timeoutMs }: Patience): Missed {
+    return new Missed(`${what} did not come within ${Math.round(timeoutMs / 1000)} s`);
   }
 }
 
@@ -123,7 +124,7 @@ export class Watch {
       }
     };
     const end = this.onChange(tryIt);
-    const timer = setTimeout(() => found.reject(new Missed(what, timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => found.reject(Missed.after({ what, timeoutMs })), timeoutMs);
     const abort = (): void => found.reject(this.#signal.reason as Error);
     this.#signal.addEventListener("abort", abort);
     try {
