@@ -16,7 +16,7 @@ test: setup ## Every test: unit, integration on a real API server, end to end on
 
 verify: setup ## Formats, lint, types, generated files
 	@node_modules/.bin/prettier --check --log-level warn --cache --cache-location=.build/prettier .
-	@test -z "$$(gofmt -l hack/cluster/go)" || { echo "error: not formatted (gofmt -w): $$(gofmt -l hack/cluster/go)"; exit 1; }
+	@test -z "$$(gofmt -l hack/cluster/go examples)" || { echo "error: not formatted (gofmt -w): $$(gofmt -l hack/cluster/go examples)"; exit 1; }
 	@node_modules/.bin/oxlint --quiet
 	@node_modules/.bin/tsc -b
 	@$(BUN) packages/api/generate.ts --check
@@ -24,7 +24,7 @@ verify: setup ## Formats, lint, types, generated files
 
 format: setup ## Rewrites files the way verify wants them
 	@node_modules/.bin/prettier --write --log-level warn --cache --cache-location=.build/prettier .
-	@gofmt -w hack/cluster/go
+	@gofmt -w hack/cluster/go examples
 
 generate: setup ## Writes the files that are made from the API's schemas
 	@$(BUN) packages/api/generate.ts

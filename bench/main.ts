@@ -16,7 +16,7 @@ import { readReport, writeReport } from "./report/write.ts";
 import { scenarios } from "./scenarios/index.ts";
 
 async function main(options: Options, signal: AbortSignal): Promise<void> {
-  for (const file of options.compare) await readReport(file);
+  const others = await Promise.all(options.compare.map(readReport));
   await clusterUp({ dns: false });
   const bed = await Bed.open({ kubeconfig: clusterKubeconfig(), namespace: options.namespace, signal });
   const operator = await installedOperator(bed, options);
@@ -31,18 +31,8 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
       await operator.callBack();
       await bed.clear();
     });
-    // Also of a run that was cut short.
-    if (found.length > 0) await tell(await reportOf({ bed, operator, options }, began, found), options);
   }
-}
-
-interface Begin {
-  readonly at: Date;
-  readonly load: number;
-}
-
-async function reportOf({ bed, operator, options }: Place, began: Begin, found: readonly Findings[]): Promise<Report> {
-  return {
+  const report: Report = {
     operator: operator.name,
     image: operator.image,
     startedAt: began.at.toISOString(),
@@ -54,13 +44,8 @@ async function reportOf({ bed, operator, options }: Place, began: Begin, found: 
     profiles: found.flatMap(({ profiles = [] }) => profiles),
     skipped: found.flatMap(({ skipped = [] }) => skipped),
   };
-}
-
-async function tell(report: Report, options: Options): Promise<void> {
-  const others = await Promise.all(options.compare.map(readReport));
   console.log(`\n${table(report, others)}\n`);
-  const name = report.startedAt.slice(0, 19).replaceAll(/[:T]/g, "-");
-  const folder = options.folder ?? join(repositoryRoot, ".build/bench", name);
+  const folder = options.folder ?? join(repositoryRoot, ".build/bench", fileName(began.at));
   for (const file of await writeReport(folder, report, others)) console.log(`  ${file}`);
 }
 
@@ -105,6 +90,8 @@ async function attempt(scenario: Chosen, { bed, operator, options }: Place): Pro
     return { figures: [], skipped: [{ title: scenario.title, reason }] };
   }
 }
+
+const fileName = (at: Date): string => at.toISOString().slice(0, 19).replaceAll(/[:T]/g, "-");
 
 const ended = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) {

@@ -168,3 +168,21 @@ export function isReady({ metadata, status }: Stack): boolean {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   return ready?.status === "True" && ready.observedGeneration === metadata.generation;
 }
+
+/** The identity of the Stack's pod: another one is another pod. */
+export async function podOf({ namespace }: Place, stack: string): Promise<string> {
+  return await kubectl(["get", "pod", `${stack}-workspace-0`, "-n", namespace, "--output=jsonpath={.metadata.uid}"]);
+}
+
+/** Asks for an update, by a value that was not there before. */
+export async function reconcile({ namespace }: Place, stack: string, request: string): Promise<void> {
+  const annotation = `pulumi.com/reconciliation-request=${request}`;
+  await kubectl(["annotate", "stack", stack, "-n", namespace, "--overwrite", annotation]);
+}
+
+/** An output as those get it who use it: secret ones too. */
+export async function outputOf({ namespace }: Place, stack: string, output: string): Promise<string> {
+  const path = `--output=jsonpath={.data.${output.replaceAll(".", String.raw`\.`)}}`;
+  const data = await kubectl(["get", "secret", `${stack}-outputs`, "-n", namespace, path]);
+  return Buffer.from(data, "base64").toString();
+}

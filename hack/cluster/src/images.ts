@@ -13,20 +13,17 @@ import { pauseImage } from "./config-files.ts";
 import { cacheRoot, repositoryRoot } from "./paths.ts";
 import { step } from "./progress.ts";
 import { attempt, run } from "./shell.ts";
-import { pulumiVersion, toolPath, type ToolName } from "./tools.ts";
+import { dependencyFolder, pulumiVersion, toolPath, type ToolName } from "./tools.ts";
 
 const nodeVersion = "24.21.0";
 const npmVersion = "11.21.1";
 const baseImage = "docker.io/library/debian:bookworm-slim";
 const containerfiles = join(repositoryRoot, "deploy/images");
 
-export const imageTools: readonly ToolName[] = [
-  "pulumi",
-  "pulumi-language-yaml",
-  "pulumi-language-nodejs",
-  "pulumi-language-python",
-  "pulumi-language-go",
-];
+/** Behind `language-host`, which hands them the options of their projects. */
+const languageHosts: readonly ToolName[] = ["pulumi-language-nodejs", "pulumi-language-python", "pulumi-language-go"];
+const onPath: readonly ToolName[] = ["pulumi", "pulumi-language-yaml", "language-host"];
+export const imageTools: readonly ToolName[] = [...onPath, ...languageHosts];
 
 interface Image {
   readonly name: string;
@@ -44,7 +41,7 @@ const images: readonly Image[] = [
 
 /** The OCI layout with all images, built first where it does not exist. */
 export async function buildImages(): Promise<string> {
-  const layout = join(cacheRoot, "images", `cluster-${fingerprint()}`);
+  const layout = join(cacheRoot, "images", `cluster-${imagesFingerprint()}`);
   if (existsSync(layout)) return layout;
   const context = await mkdtemp(join(tmpdir(), "pko-images-"));
   try {
@@ -63,7 +60,8 @@ export async function buildImages(): Promise<string> {
   }
 }
 
-function fingerprint(): string {
+/** Of all that is in the images of the cluster. */
+export function imagesFingerprint(): string {
   const hash = createHash("sha256").update(
     JSON.stringify([nodeVersion, npmVersion, nodeSdk, pulumiVersion, images, toolPath("pause")]),
   );
@@ -86,9 +84,13 @@ async function buildBase(context: string): Promise<void> {
 
 /** What the Containerfiles copy: programs built here, and packages from the registries of this machine. */
 async function fillContext(context: string): Promise<void> {
-  await mkdir(join(context, "bin"), { recursive: true });
   await cp(toolPath("pause"), join(context, "pause"));
-  for (const tool of imageTools) await cp(toolPath(tool), join(context, "bin", tool));
+  for (const tool of onPath) await cp(toolPath(tool), join(context, "bin", tool));
+  for (const tool of languageHosts) await cp(toolPath(tool), join(context, "hosts", tool));
+  // The host of Python runs programs by a script that lies beside it.
+  const sdk = await dependencyFolder("pulumi-language-python", "github.com/pulumi/pulumi/sdk/v3");
+  const script = "pulumi-language-python-exec";
+  await cp(join(sdk, "python/cmd", script), join(context, "hosts", script));
   const platform = process.arch === "x64" ? "x64" : "arm64";
   const packages = { node: [`node-linux-${platform}@${nodeVersion}`, `npm@${npmVersion}`], sdk: nodeSdk };
   for (const [folder, specs] of Object.entries(packages)) {

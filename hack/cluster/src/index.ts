@@ -1,10 +1,10 @@
 export { clusterKubeconfig, clusterUp, givenKubeconfig, UserError } from "./cluster.ts";
-export { publishImage } from "./images.ts";
+export { imagesFingerprint, isPublished, publishImage } from "./images.ts";
 export { layout } from "./layout.ts";
 export { deployableImage, publishOperatorImage } from "./operator-image.ts";
 export { clusterNamespace, runningSupervisor } from "./lifecycle.ts";
 export { network } from "./network.ts";
-export { repositoryRoot, stateRoot } from "./paths.ts";
+export { cacheRoot, repositoryRoot, stateRoot } from "./paths.ts";
 export * from "./pki.ts";
 export { processesIn } from "./processes.ts";
 export { step } from "./progress.ts";

@@ -63,6 +63,7 @@ const tools = {
     package: "github.com/pulumi/pulumi/sdk/v3/go/pulumi-language-go",
     minutes: 1,
   },
+  "language-host": { module: "language-host", package: ".", minutes: 1 },
   coredns: { module: "coredns", package: ".", minutes: 1, optional: true },
   argocd: {
     module: "argocd",
@@ -149,4 +150,10 @@ function fingerprint(tool: GoTool): string {
 
 function moduleFolder(tool: GoTool): string {
   return join(repositoryRoot, "hack/cluster/go", tool.module);
+}
+
+/** The folder of a module that a tool is built with, for files of it that are not compiled. */
+export async function dependencyFolder(name: ToolName, module: string): Promise<string> {
+  const env = { GOFLAGS: "-mod=readonly" };
+  return (await run(["go", "list", "-m", "-f", "{{.Dir}}", module], { cwd: moduleFolder(tools[name]), env })).trim();
 }

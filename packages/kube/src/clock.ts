@@ -9,8 +9,7 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
-    // A deadline may have passed while its time was being computed: the runtime would complain on standard error.
-    const timer = setTimeout(callback, Math.max(0, ms));
+    const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
   },
 };

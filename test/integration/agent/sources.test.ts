@@ -234,6 +234,12 @@ describe("dependencies", () => {
     await web.prepare(program({ resources: { a: stash("x") } }));
     expect(installs(web)).toBe(0);
   });
+
+  test("of a program that is compiled already need no installation, nor its compiler", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(program({ runtime: { name: "go", options: { binary: "demo" } } }));
+    expect(installs(web)).toBe(0);
+  });
 });
 
 describe("preparations that overlap", () => {

@@ -6,7 +6,7 @@ import { done, failed, type Outcome } from "../outcome.ts";
 import { lastLines } from "../system/command.ts";
 import { cleanRelative, isDirectory, isInside } from "../system/files.ts";
 import type { PulumiCli } from "./cli.ts";
-import type { Project } from "./project.ts";
+import { entry, type Project } from "./project.ts";
 
 /** Manifests and lockfiles of the languages, and what configures their package managers. */
 const manifests = new Set([
@@ -55,6 +55,8 @@ export async function dependencyKey(project: Project, root: string): Promise<str
   const { packages, plugins } = project.dependencies;
   // The CLI fetches the plugins of a YAML program itself when it runs.
   if (project.runtime === "yaml" && packages === undefined && plugins === undefined) return undefined;
+  // One that is compiled already needs neither its modules nor the compiler that would fetch them.
+  if (entry(entry(project.dependencies.runtime, "options"), "binary") !== undefined) return undefined;
   const hash = createHash("sha256").update(JSON.stringify(project.dependencies));
   // Up to the top of the source: a lockfile of a monorepo lies above the project.
   for (let folder = project.folder; isInside(root, folder); folder = dirname(folder)) {

@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 export interface TestRepository {
   /** The bare repository that is served. */
   readonly folder: string;
-  /** Replaces the tree by these files and commits; returns the commit. A value of `->x` makes a link to x. */
-  commit(files: Readonly<Record<string, string>>, branch?: string): string;
+  /** Replaces the tree by these files and commits; returns the commit. A value of `->x` makes a link to x, bytes a program. */
+  commit(files: Readonly<Record<string, string | Uint8Array>>, branch?: string): string;
   git(...args: string[]): string;
 }
 
@@ -34,10 +34,11 @@ export function createRepository(root: string, name: string): TestRepository {
     commit(files, branch = "main") {
       run(work, ["checkout", "--quiet", "-B", branch]);
       for (const name of run(work, ["ls-files"]).split("\n")) if (name) rmSync(join(work, name), { force: true });
-      for (const [path, text] of Object.entries(files)) {
+      for (const [path, content] of Object.entries(files)) {
         mkdirSync(dirname(join(work, path)), { recursive: true });
-        if (text.startsWith("->")) symlinkSync(text.slice(2), join(work, path));
-        else writeFileSync(join(work, path), text);
+        if (typeof content !== "string") writeFileSync(join(work, path), content, { mode: 0o755 });
+        else if (content.startsWith("->")) symlinkSync(content.slice(2), join(work, path));
+        else writeFileSync(join(work, path), content);
       }
       run(work, ["add", "--all", "--force"]);
       run(work, ["commit", "--quiet", "--allow-empty", "--message", "change"]);

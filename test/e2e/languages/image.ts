@@ -1,0 +1,72 @@
+/**
+ * An image in which the examples of Node.js and Python install their dependencies without any registry: filled on this
+ * machine, by the package managers and from the registries that it is set up for. With it comes the `go` command.
+ */
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+import {
+  cacheRoot,
+  imagesFingerprint,
+  isPublished,
+  layout,
+  publishImage,
+  repositoryRoot,
+  run,
+  stateRoot,
+  step,
+} from "@pko/cluster";
+
+const examples = join(repositoryRoot, "examples/languages");
+const containerfile = join(repositoryRoot, "deploy/images/packages.Containerfile");
+const lockfile = join(examples, "typescript/package-lock.json");
+const requirements = join(examples, "python/requirements.txt");
+/** Of the workspace image. */
+const pythonVersion = "3.11";
+
+export async function publishPackagesImage(): Promise<string> {
+  const hash = createHash("sha256").update(imagesFingerprint() + (await run(["go", "env", "GOVERSION"])));
+  for (const file of [containerfile, lockfile, requirements]) hash.update(readFileSync(file));
+  const tag = hash.digest("hex").slice(0, 12);
+  const name = `docker.io/pulumi/pulumi:packages-${tag}`;
+  const { images } = layout(stateRoot);
+  if (isPublished(name, images)) return name;
+  const context = join(cacheRoot, `packages-${tag}`);
+  if (!existsSync(context)) await step("collecting packages of Node.js and Python", () => fill(context));
+  await step(`publishing ${name}`, () => publishImage({ name, containerfile, context }, images));
+  return name;
+}
+
+async function fill(context: string): Promise<void> {
+  const draft = `${context}.${process.pid}`;
+  mkdirSync(draft, { recursive: true });
+  try {
+    const go = (await run(["go", "env", "GOROOT"])).trim();
+    cpSync(join(go, "bin/go"), join(draft, "go/bin/go"));
+    await fillNpm(draft);
+    await fillPython(draft);
+    renameSync(draft, context);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+async function fillNpm(draft: string): Promise<void> {
+  const project = join(draft, "project");
+  const cache = join(draft, "npm");
+  mkdirSync(project);
+  for (const name of ["package.json", "package-lock.json"]) cpSync(join(lockfile, "..", name), join(project, name));
+  await run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", `--cache=${cache}`], { cwd: project });
+  rmSync(project, { recursive: true });
+  rmSync(join(cache, "_logs"), { recursive: true, force: true });
+}
+
+/** As the image's own Python needs them, whichever this machine has. Pulumi brings the installer up to date, too. */
+async function fillPython(draft: string): Promise<void> {
+  const machine = process.arch === "x64" ? "x86_64" : "aarch64";
+  const platforms = ["2_17", "2_28"].map((libc) => `--platform=manylinux_${libc}_${machine}`);
+  const target = ["--only-binary=:all:", `--python-version=${pythonVersion}`, "--implementation=cp", ...platforms];
+  const wanted = ["--requirement", requirements, "pip", "setuptools", "wheel"];
+  await run(["pip", "download", "--quiet", `--dest=${join(draft, "python")}`, ...target, ...wanted]);
+}

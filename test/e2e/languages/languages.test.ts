@@ -1,0 +1,186 @@
+/**
+ * Issue 6, 8: the same program in every language, from a git server, with configuration, a secret and outputs: preview,
+ * up, a second commit in the same pod, refresh, destroy.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { Condition } from "@pko/api";
+import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
+import { network, repositoryRoot, run } from "@pko/cluster";
+import { updates } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import {
+  apply,
+  clearNamespace,
+  isReady,
+  kubectl,
+  newNamespace,
+  onFileBackend,
+  outputOf,
+  podOf,
+  reconcile,
+  stackUntil,
+  startOperator,
+  type Operator,
+  type Place,
+} from "../harness.ts";
+import { publishPackagesImage } from "./image.ts";
+
+const slow = 480_000;
+const examples = join(repositoryRoot, "examples/languages");
+const canary = "canary-of-languages";
+
+let operator: Operator;
+let place: Place;
+let git: GitServer;
+let image: string;
+const folder = mkdtempSync(join(tmpdir(), "pko-languages-"));
+
+beforeAll(async () => {
+  const namespace = await newNamespace("languages");
+  image = await publishPackagesImage();
+  operator = await startOperator([namespace]);
+  place = { client: operator.client, namespace };
+  git = serveGit(folder, { hostname: network.machine });
+  await apply({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "greeting", namespace },
+    stringData: { password: canary },
+  });
+}, slow);
+
+afterAll(async () => {
+  await clearNamespace(place.namespace);
+  await git.stop();
+  await operator.stop();
+}, slow);
+
+type Files = Readonly<Record<string, string | Buffer>>;
+
+/** The files of an example under `app`, as a monorepo has them. */
+function filesOf(language: string): Record<string, string> {
+  const root = join(examples, language);
+  const names = readdirSync(root, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile() && !entry.parentPath.includes("node_modules"));
+  return Object.fromEntries(
+    files.map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [`app${path.slice(root.length)}`, readFileSync(path, "utf8")];
+    }),
+  );
+}
+
+/** Go is compiled here, where the compiler and the modules are. */
+async function compiledGo(greeting: string): Promise<Files> {
+  const source = filesOf("go");
+  const work = mkdtempSync(join(folder, "go-"));
+  for (const [path, text] of Object.entries(source)) {
+    await Bun.write(join(work, path), text.replace("Hello", greeting));
+  }
+  const flags = ["-ldflags=-s -w", "-o", join(work, "greeting")];
+  const env = { CGO_ENABLED: "0", GOFLAGS: "-buildvcs=false" };
+  await run(["go", "build", ...flags, "."], { cwd: join(work, "app"), env });
+  const project = "name: greeting\nruntime:\n  name: go\n  options:\n    binary: greeting\n";
+  return { "app/Pulumi.yaml": project, "app/greeting": readFileSync(join(work, "greeting")) };
+}
+
+function interpreted(language: string): (greeting: string) => Promise<Files> {
+  return async (greeting) =>
+    Object.fromEntries(
+      Object.entries(filesOf(language)).map(([path, text]) => [path, text.replace("Hello", greeting)]),
+    );
+}
+
+const languages: Readonly<Record<string, (greeting: string) => Promise<Files>>> = {
+  yaml: interpreted("yaml"),
+  typescript: interpreted("typescript"),
+  python: interpreted("python"),
+  go: compiledGo,
+};
+
+function stackOf(language: string, more: object): object {
+  const { workspaceTemplate, ...backend } = onFileBackend;
+  return {
+    apiVersion: "pulumi.com/v1",
+    kind: "Stack",
+    metadata: { name: language, namespace: place.namespace },
+    spec: {
+      ...backend,
+      workspaceTemplate: { spec: { ...workspaceTemplate.spec, image } },
+      stack: language,
+      projectRepo: `http://${network.machine}:${git.port}/${language}.git`,
+      branch: "main",
+      repoDir: "app",
+      config: { who: "world", times: 3 },
+      secretsRef: { password: { type: "Secret", secret: { name: "greeting", key: "password" } } },
+      destroyOnFinalize: true,
+      ...more,
+    },
+  };
+}
+
+/** What the Update says of its end. */
+async function refreshed(language: string): Promise<Condition> {
+  const { client, namespace } = place;
+  const name = `${language}-refresh`;
+  await apply({
+    apiVersion: "auto.pulumi.com/v1alpha1",
+    kind: "Update",
+    metadata: { name, namespace },
+    spec: { workspaceName: language, stackName: language, type: "refresh" },
+  });
+  return await waitFor(
+    async () => {
+      const { status } = await client.get(updates, { name, namespace });
+      return status?.endTime !== undefined && status.conditions?.find(({ type }) => type === "Complete");
+    },
+    { timeoutMs: 120_000, what: `the end of the refresh of ${language}` },
+  );
+}
+
+describe("examples/languages", () => {
+  for (const [language, files] of Object.entries(languages)) {
+    test.concurrent(
+      language,
+      async () => {
+        const repository = createRepository(folder, language);
+        repository.commit(await files("Hello"));
+        await apply(stackOf(language, { preview: true }));
+        const previewed = await stackUntil(place, language, isReady);
+        expect(previewed.status?.lastUpdate).toMatchObject({ type: "preview", changes: { create: 2 } });
+        const pod = await podOf(place, language);
+
+        await apply(stackOf(language, { preview: false }));
+        const deployed = await stackUntil(place, language, isReady);
+        expect(deployed.status?.lastUpdate).toMatchObject({ type: "up", changes: { create: 2 } });
+        expect(deployed.status?.outputs).toEqual({ greeting: "Hello, world!", times: 3, password: "[secret]" });
+        expect(await outputOf(place, language, "password")).toBe(canary);
+
+        const second = repository.commit(await files("Goodbye"));
+        await reconcile(place, language, "second");
+        const followed = await stackUntil(
+          place,
+          language,
+          ({ status }) => status?.lastUpdate?.lastSuccessfulCommit === second,
+        );
+        expect(followed.status?.outputs).toMatchObject({ greeting: "Goodbye, world!" });
+        expect(await refreshed(language)).toMatchObject({ status: "True", message: "The refresh succeeded." });
+        expect(await podOf(place, language)).toBe(pod);
+
+        await kubectl(["delete", "stack", language, "-n", place.namespace, "--timeout=240s"]);
+        expect(await eventsOf(language)).toContain("StackDestroyed");
+      },
+      slow,
+    );
+  }
+});
+
+async function eventsOf(stack: string): Promise<string> {
+  const selector = `--field-selector=involvedObject.kind=Stack,involvedObject.name=${stack}`;
+  return await kubectl(["get", "events", "-n", place.namespace, selector, "--output=json"]);
+}
