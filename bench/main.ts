@@ -16,7 +16,7 @@ import { readReport, writeReport } from "./report/write.ts";
 import { scenarios } from "./scenarios/index.ts";
 
 async function main(options: Options, signal: AbortSignal): Promise<void> {
-  const others = await Promise.all(options.compare.map(readReport));
+  for (const file of options.compare) await readReport(file);
   await clusterUp({ dns: false });
   const bed = await Bed.open({ kubeconfig: clusterKubeconfig(), namespace: options.namespace, signal });
   const operator = await installedOperator(bed, options);
@@ -31,8 +31,18 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
       await operator.callBack();
       await bed.clear();
     });
+    // Also of a run that was cut short.
+    if (found.length > 0) await tell(await reportOf({ bed, operator, options }, began, found), options);
   }
-  const report: Report = {
+}
+
+interface Begin {
+  readonly at: Date;
+  readonly load: number;
+}
+
+async function reportOf({ bed, operator, options }: Place, began: Begin, found: readonly Findings[]): Promise<Report> {
+  return {
     operator: operator.name,
     image: operator.image,
     startedAt: began.at.toISOString(),
@@ -44,8 +54,13 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
     profiles: found.flatMap(({ profiles = [] }) => profiles),
     skipped: found.flatMap(({ skipped = [] }) => skipped),
   };
+}
+
+async function tell(report: Report, options: Options): Promise<void> {
+  const others = await Promise.all(options.compare.map(readReport));
   console.log(`\n${table(report, others)}\n`);
-  const folder = options.folder ?? join(repositoryRoot, ".build/bench", fileName(began.at));
+  const name = report.startedAt.slice(0, 19).replaceAll(/[:T]/g, "-");
+  const folder = options.folder ?? join(repositoryRoot, ".build/bench", name);
   for (const file of await writeReport(folder, report, others)) console.log(`  ${file}`);
 }
 
@@ -90,8 +105,6 @@ async function attempt(scenario: Chosen, { bed, operator, options }: Place): Pro
     return { figures: [], skipped: [{ title: scenario.title, reason }] };
   }
 }
-
-const fileName = (at: Date): string => at.toISOString().slice(0, 19).replaceAll(/[:T]/g, "-");
 
 const ended = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) {

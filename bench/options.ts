@@ -9,6 +9,10 @@ export interface Options {
   readonly operator?: string;
   /** Names of scenarios; all when empty. */
   readonly only: readonly string[];
+  /** Whether idle Stacks are to keep what the operator keeps by default; otherwise they keep nothing. */
+  readonly retain: boolean;
+  /** More for the Workspaces of idle Stacks, as JSON. */
+  readonly workspace?: Readonly<Record<string, unknown>>;
   readonly gitUrl?: string;
   /** The manifest by which the operator was installed. */
   readonly manifest?: string;
@@ -22,12 +26,15 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
   const list = (name: string): string[] => (given(name) ?? "").split(",").filter((item) => item !== "");
   const isQuick = given("QUICK") !== undefined && env["QUICK"] !== "0";
   const [operator, gitUrl, manifest, folder] = [given("OPERATOR"), given("GIT_URL"), given("MANIFEST"), given("OUT")];
+  const workspace = given("WORKSPACE");
   return {
     sizes: sized(isQuick ? quick : full, env),
     isQuick,
     namespace: given("NAMESPACE") ?? "pulumi-bench",
     only: list("ONLY"),
     compare: list("COMPARE"),
+    retain: given("RETAIN") !== undefined,
+    ...(workspace !== undefined && { workspace: JSON.parse(workspace) as Record<string, unknown> }),
     ...(operator !== undefined && { operator }),
     ...(gitUrl !== undefined && { gitUrl }),
     ...(manifest !== undefined && { manifest }),

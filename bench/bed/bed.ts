@@ -23,7 +23,7 @@ import {
   type StackWish,
 } from "./stack.ts";
 import { inParallel, waitUntil } from "./wait.ts";
-import { Watch } from "./watch.ts";
+import { Missed, Watch } from "./watch.ts";
 import { Yardstick, yardstickObject, yardstickPod } from "./yardstick.ts";
 
 /** A Stack that says it cannot go on: no use in waiting. */
@@ -139,11 +139,23 @@ export class Bed {
 
   /** When the Stack showed these outputs and said that it had succeeded. */
   async succeeded(name: string, outputs: Readonly<Record<string, string>>): Promise<number> {
-    const { at } = await this.watch.until(() => this.#isAt(name, outputs), {
-      timeoutMs: stackPatienceMs,
-      what: `the success of Stack ${name}`,
-    });
-    return at;
+    try {
+      const { at } = await this.watch.until(() => this.#isAt(name, outputs), {
+        timeoutMs: stackPatienceMs,
+        what: `the success of Stack ${name}`,
+      });
+      return at;
+    } catch (error) {
+      if (!(error instanceof Missed)) throw error;
+      throw new Missed(`${error.message}; ${this.#said(name)}`, { cause: error });
+    }
+  }
+
+  /** What the operator says of a Stack, for who wonders why it does not come to success. */
+  #said(name: string): string {
+    const conditions = this.watch.stack(name)?.status?.conditions ?? [];
+    const said = conditions.map(({ type, status, message }) => `${type} ${status}: ${message ?? ""}`);
+    return said.length > 0 ? `it says ${said.join(", ")}` : "nothing is said of it";
   }
 
   #isAt(name: string, outputs: Readonly<Record<string, string>>): boolean {

@@ -19,7 +19,7 @@ export interface Process {
   readonly podUid: string;
   readonly name: string;
   readonly residentMb: number;
-  /** What is this process's alone: pages of programs on disk, which processes share, are not counted. */
+  /** Without the pages of files, such as the program itself, which the kernel drops when it needs the room. */
   readonly anonymousMb: number;
   readonly cpuMs: number;
 }

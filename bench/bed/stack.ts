@@ -26,6 +26,8 @@ export interface StackWish {
   readonly reclaim?: "Retain" | "Delete";
   /** A PATH with the shim before everything else. */
   readonly path?: string;
+  /** More for `spec.workspaceTemplate.spec`, such as what only one operator knows. */
+  readonly workspace?: Readonly<Record<string, unknown>>;
   /** What the container asks for; the operator's default when absent. */
   readonly requests?: { readonly cpu: string; readonly memory: string };
 }
@@ -50,10 +52,11 @@ export function stackObject(wish: StackWish): Stack {
   };
 }
 
-function workspaceSpec({ path, requests }: StackWish): object {
+function workspaceSpec({ path, requests, workspace }: StackWish): object {
   const state = { name: "state", mountPath: stateFolder };
   const shim = { name: "shim", mountPath: shimFolder };
   return {
+    ...workspace,
     ...(requests && { resources: { requests } }),
     podTemplate: {
       spec: {

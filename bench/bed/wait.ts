@@ -14,7 +14,7 @@ export async function waitUntil<T>(
     if (value !== undefined && value !== false) return value;
     await Bun.sleep(pollMs);
   }
-  throw new Missed(what, timeoutMs);
+  throw Missed.after({ what, timeoutMs });
 }
 
 /** Through all of it, `workers` at a time. */

@@ -22,9 +22,10 @@ export interface Patience {
 
 /** What was waited for did not come. */
 export class Missed extends Error {
-  constructor(what: string, timeoutMs: number) {
-    super(`${what} did not come within ${Math.round(timeoutMs / 1000)} s`);
-    this.name = "Missed";
+  override readonly name = "Missed";
+
+  static after({ what, timeoutMs }: Patience): Missed {
+    return new Missed(`${what} did not come within ${Math.round(timeoutMs / 1000)} s`);
   }
 }
 
@@ -104,6 +105,13 @@ export class Watch {
     return this.pods().find((pod) => isOwned(pod, workspace) || sets.some((set) => isOwned(pod, set)));
   }
 
+  /** What was made for it, owners before what they own, without the pod. */
+  keptFor(stack: Stack): KubeObject[] {
+    const workspace = this.workspaceOf(stack);
+    const sets = this.#statefulSets.store.list().filter((set) => workspace && isOwned(set, workspace));
+    return [...(workspace ? [workspace] : []), ...sets, ...this.updatesOf(stack)];
+  }
+
   /** The first value that `look` gives, and when it was there. */
   async until<T>(look: () => T | undefined | false, { timeoutMs, what }: Patience): Promise<{ value: T; at: number }> {
     const found = Promise.withResolvers<{ value: T; at: number }>();
@@ -116,7 +124,7 @@ export class Watch {
       }
     };
     const end = this.onChange(tryIt);
-    const timer = setTimeout(() => found.reject(new Missed(what, timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => found.reject(Missed.after({ what, timeoutMs })), timeoutMs);
     const abort = (): void => found.reject(this.#signal.reason as Error);
     this.#signal.addEventListener("abort", abort);
     try {

@@ -23,5 +23,9 @@ function plotOf({ id, title, x, y }: Curve, reports: readonly Report[]): string 
 }
 
 export async function readReport(file: string): Promise<Report> {
-  return JSON.parse(await readFile(file, "utf8")) as Report;
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as Report;
+  } catch (error) {
+    throw new Error(`COMPARE names ${file}, which is not a report of an earlier run`, { cause: error });
+  }
 }

@@ -1,5 +1,11 @@
 /** All scenarios, in the order in which they are run. */
+import { calls } from "./calls.ts";
+import { commit } from "./commit.ts";
+import { crowd } from "./crowd.ts";
+import { held } from "./held.ts";
+import { idle } from "./idle.ts";
+import { installed } from "./installed.ts";
 import { life } from "./life.ts";
 import type { Scenario } from "./scenario.ts";
 
-export const scenarios: readonly Scenario[] = [life];
+export const scenarios: readonly Scenario[] = [installed, life, calls, commit, crowd, held, idle];

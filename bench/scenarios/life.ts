@@ -1,7 +1,7 @@
 /** The life of a Stack: created, changed in each way there is, asked for an update, destroyed; and one whose pod is there before it. */
 import { stacks } from "../bed/kinds.ts";
 import { Timeline, type Phase } from "../bed/timeline.ts";
-import { figure, type Findings } from "../report/figures.ts";
+import { figure, type Findings, type Skipped } from "../report/figures.ts";
 import { quantile } from "../report/statistics.ts";
 import type { Context, Scenario } from "./scenario.ts";
 
@@ -9,15 +9,25 @@ export const life: Scenario = {
   name: "life",
   title: "the life of a Stack",
   async run(context) {
+    const { rounds } = context.sizes;
     const times = new Times();
-    for (let round = 1; round <= context.sizes.rounds; round += 1) {
-      context.say(`round ${round} of ${context.sizes.rounds}`);
-      await liveAndDie(context, times);
-      await createTwice(context, times);
+    const skipped: Skipped[] = [];
+    for (let round = 1; round <= rounds; round += 1) {
+      const say = (text: string): void => context.say(`round ${round} of ${rounds}: ${text}`);
+      for (const live of [liveAndDie, createTwice]) {
+        try {
+          await live({ ...context, say }, times);
+        } catch (error) {
+          context.bed.signal.throwIfAborted();
+          skipped.push({ title: `${life.title}, round ${round}`, reason: messageOf(error) });
+        }
+      }
     }
-    return findings(times);
+    return { ...findings(times), skipped };
   },
 };
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 type Event = "create" | "recreate" | "program" | "spec" | "request" | "destroy";
 
@@ -54,6 +64,7 @@ async function liveAndDie(context: Context, times: Times): Promise<void> {
   times.add("create", bornAt);
 
   const timed = async (event: Event, change: () => Promise<unknown>, seen: () => Promise<number>): Promise<void> => {
+    context.say(event);
     const begin = performance.now();
     await change();
     times.add(event, (await seen()) - begin);
@@ -102,7 +113,12 @@ interface Birth {
   readonly destroyOnFinalize?: boolean;
 }
 
-async function create({ bed }: Context, times: Times | undefined, birth: Birth): Promise<{ readonly bornAt: number }> {
+async function create(
+  { bed, say }: Context,
+  times: Times | undefined,
+  birth: Birth,
+): Promise<{ readonly bornAt: number }> {
+  say(times ? "create" : "recreate");
   const timeline = new Timeline(bed.watch, birth.name);
   const begin = performance.now();
   try {

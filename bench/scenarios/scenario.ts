@@ -11,7 +11,7 @@ export interface Context {
   readonly options: Options;
   readonly sizes: Sizes;
   /** What is being done, for who watches. */
-  say(text: string): void;
+  readonly say: (text: string) => void;
 }
 
 export interface Scenario {

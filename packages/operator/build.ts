@@ -7,6 +7,8 @@ const flags = [
   "--minify",
   "--bytecode",
   "--format=esm",
+  // The operator waits for others: without compiled code it does so in 10 MB less.
+  "--compile-jit-policy=10000",
   // It starts in a folder that is not its own: nothing there may speak to it.
   "--no-compile-autoload-dotenv",
   "--no-compile-autoload-bunfig",

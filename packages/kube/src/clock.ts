@@ -9,7 +9,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, ms);
+    // A deadline may have passed while its time was being computed: the runtime would complain on standard error.
+    const timer = setTimeout(callback, Math.max(0, ms));
     return () => clearTimeout(timer);
   },
 };

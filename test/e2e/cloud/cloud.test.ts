@@ -6,11 +6,11 @@ import { serveCloud, waitFor, type Cloud, type Issuer } from "@pko/testkit";
 
 import {
   apply,
+  clearNamespace,
   getStack,
   isReady,
   kubectl,
   newNamespace,
-  removeNamespace,
   stackUntil,
   startOperator,
   updatesOf,
@@ -107,7 +107,7 @@ beforeAll(async () => {
 }, slow);
 
 afterAll(async () => {
-  if (place) await removeNamespace(place.namespace);
+  if (place) await clearNamespace(place.namespace);
   await operator.stop();
   await cloud.stop();
 });

@@ -16,7 +16,7 @@ import {
   type Place,
 } from "../harness.ts";
 
-const slow = 240_000;
+const slow = 480_000;
 const folder = join(import.meta.dir, "../../../examples");
 
 type Outputs = NonNullable<NonNullable<Stack["status"]>["outputs"]>;

@@ -80,7 +80,7 @@ describe("signing in with the service account's token", () => {
       const config = [{ key: "password", secret: true, value: { from: "value" as const, value: "canary-secret" } }];
       const before = cloud.exchange.granted.length;
       await web.prepare(source, { name: "acme/demo/signed-in", config });
-      expect(await web.run("first", { kind: "up" })).toMatchObject({
+      expect(await web.run("first", { kind: "up", logLevel: 11 })).toMatchObject({
         outcome: "succeeded",
         progress: { permalink: "http://console.example.com/acme/demo/signed-in/updates/1" },
       });

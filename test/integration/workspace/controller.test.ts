@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { builtin, connect, isNotFound } from "@pko/kube";
-import { programs, workspaces, type Preparation } from "@pko/operator";
+import { plainOidc, programs, workspaces, type Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
 import { faultProxy, waitFor } from "@pko/testkit";
 
@@ -107,6 +107,26 @@ test(
     expect((await stage.statefulSet("web")).metadata.generation).toBe((generation ?? 0) + 1);
     const text = JSON.stringify([await stage.statefulSet("web"), await stage.workspace("web")]);
     expect(text).not.toContain("g2");
+  },
+  patience,
+);
+
+test(
+  "a workspace without a token gets one of its service account, until it has its own; it must know its organization",
+  async () => {
+    const oidc = { ...plainOidc, automatic: true };
+    await using stage = await Stage.open({ oidc });
+    const volumes = async (): Promise<string[]> => {
+      const { spec: built } = await stage.statefulSet("web");
+      return (built?.template.spec?.volumes ?? []).map(({ name }) => name);
+    };
+    await stage.create("web", { ...spec, oidc: {}, stacks: [{ name: "dev" }] });
+    await stage.becomes("web", "InitializationFailed", "spec.oidc.organization: is missing");
+    await stage.change("web", { oidc: null, stacks: [{ name: "acme/web/dev" }] });
+    await stage.becomes("web", "WaitingForReplicas");
+    expect(await volumes()).toContain("pulumi-oidc");
+    await stage.change("web", { env: [{ name: "PULUMI_ACCESS_TOKEN", value: "pul-own" }] });
+    await waitFor(async () => !(await volumes()).includes("pulumi-oidc"));
   },
   patience,
 );

@@ -40,8 +40,8 @@ describe("operations", () => {
       commands: [`destroy --yes --skip-preview ${common} --refresh --continue-on-error --remove`],
     },
     "more words": {
-      operation: { kind: "preview", logLevel: 9 },
-      commands: [`preview ${common} --logtostderr --verbose=9`],
+      operation: { kind: "preview", logLevel: 11 },
+      commands: [`preview ${common} --logtostderr --verbose=10`],
     },
   };
   for (const [name, { operation, commands }] of Object.entries(cases)) {

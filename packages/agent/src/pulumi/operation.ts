@@ -2,6 +2,9 @@
 import { assertNever, type Operation } from "@pko/rpc";
 import { globalFlags } from "./cli.ts";
 
+/** Beyond it the CLI prints the headers of its requests, and with them its access token. */
+const maxVerbosity = 10;
+
 export interface RunTarget {
   readonly stack: string;
   readonly settings: string;
@@ -62,7 +65,7 @@ function commonFlags(operation: Operation, target: RunTarget): string[] {
     ...(operation.targets ?? []).map((urn) => `--target=${urn}`),
     ...(operation.targetDependents ? ["--target-dependents"] : []),
     ...(operation.runProgram ? ["--run-program"] : []),
-    ...(operation.logLevel ? ["--logtostderr", `--verbose=${operation.logLevel}`] : []),
+    ...(operation.logLevel ? ["--logtostderr", `--verbose=${Math.min(operation.logLevel, maxVerbosity)}`] : []),
   ];
 }
 

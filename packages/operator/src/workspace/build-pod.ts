@@ -82,7 +82,7 @@ function podSpecOf(workspace: NormalWorkspace, parts: PodParts): PodSpec {
     serviceAccountName: workspace.serviceAccountName,
     terminationGracePeriodSeconds: terminationGraceSeconds,
     securityContext: workspace.securityProfile === "restricted" ? restrictedIdentity : {},
-    initContainers: [bootstrapContainer(parts.settings)],
+    initContainers: [bootstrapContainer(workspace, parts.settings)],
     containers: [pulumiContainerOf(workspace, parts)],
     volumes: [
       { name: shareVolume, emptyDir: {} },
@@ -125,7 +125,8 @@ const restrictedIdentity = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-function bootstrapContainer({ agentImage, agentImagePullPolicy }: WorkspaceSettings): Container {
+function bootstrapContainer(workspace: NormalWorkspace, settings: WorkspaceSettings): Container {
+  const { agentImage, agentImagePullPolicy } = settings;
   return {
     name: "bootstrap",
     image: agentImage,
@@ -133,9 +134,15 @@ function bootstrapContainer({ agentImage, agentImagePullPolicy }: WorkspaceSetti
     command: bootstrapCommand,
     ...lastWords,
     env: [dynamicEnv],
-    resources: { requests: { cpu: "10m", memory: "32Mi" } },
+    resources: bootstrapResources(workspace),
     volumeMounts: [{ name: shareVolume, mountPath: shareFolder }],
   };
+}
+
+/** As much as the container that comes after it: less would be no saving, more would be what the pod has to find room for. */
+function bootstrapResources({ resources }: NormalWorkspace): ResourceRequirements {
+  const { cpu, memory } = (resources as ResourceRequirements).requests ?? {};
+  return { requests: { ...(cpu !== undefined && { cpu }), ...(memory !== undefined && { memory }) } };
 }
 
 /** What it printed last tells why it has ended: explain-pod.ts repeats it. */

@@ -3,4 +3,5 @@ export { clearances, type Clearances } from "./clearances.ts";
 export { workspaceController, type WorkspaceControllerOptions } from "./controller.ts";
 export { podIndexers } from "./observe.ts";
 export type { AppToken, GitHubApp, GitHubAppTokens } from "./prepare-request.ts";
+export { plainOidc, type OidcDefaults } from "./oidc.ts";
 export { defaultIdleTimeoutMs, type WorkspaceSettings } from "./settings.ts";

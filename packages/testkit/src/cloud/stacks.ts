@@ -14,7 +14,7 @@ export class CloudStack {
   /** The state as it was last sent, byte for byte: differences count in bytes. */
   checkpoint: Buffer = Buffer.from('{"version":3,"deployment":null}');
   readonly updates: CloudUpdate[] = [];
-  /** Checkpoints are answered when it is done: a test that sets it has an update that takes as long as it likes. */
+  /** Updates that begin now are answered when it is done: a test that sets it has one that takes as long as it likes. */
   stalled: Promise<void> = Promise.resolve();
   /** For the secrets of its configuration and state. */
   readonly secretKey = randomBytes(32);

@@ -28,6 +28,7 @@ export class CloudUpdate {
   /** How each checkpoint was sent. */
   readonly checkpoints: ("checkpoint" | "verbatim" | "delta")[] = [];
   events = 0;
+  stalled: Promise<void> = Promise.resolve();
 
   constructor(about: { kind: string; author: string; program: Program }) {
     this.kind = about.kind;
@@ -95,14 +96,14 @@ export class Updates {
     return { version: update.version, token: update.lease, tokenExpiration: seconds() + leaseMs / 1000 };
   }
 
-  renew(call: Call): Answer {
-    const { update } = this.#leased(call);
+  async renew(call: Call): Promise<Answer> {
+    const { update } = await this.#leased(call);
     update.renew();
     return { token: update.lease, tokenExpiration: seconds() + leaseMs / 1000 };
   }
 
   async patchCheckpoint(call: Call): Promise<Answer> {
-    const { stack, update } = this.#leased(call);
+    const { stack, update } = await this.#leased(call);
     const { version, features, deployment } = await call.json<{
       version: number;
       features?: string[];
@@ -114,28 +115,27 @@ export class Updates {
   }
 
   async patchVerbatim(call: Call): Promise<Answer> {
-    const { stack, update } = this.#leased(call);
+    const { stack, update } = await this.#leased(call);
     stack.checkpoint = untypedDeployment(await call.text());
     update.checkpoints.push("verbatim");
-    await stack.stalled;
     return undefined;
   }
 
   async patchDelta(call: Call): Promise<Answer> {
-    const { stack, update } = this.#leased(call);
+    const { stack, update } = await this.#leased(call);
     stack.checkpoint = applyDelta(stack.checkpoint, await call.json());
     update.checkpoints.push("delta");
     return undefined;
   }
 
   async recordEvents(call: Call): Promise<Answer> {
-    const { update } = this.#leased(call);
+    const { update } = await this.#leased(call);
     update.events += (await call.json<{ events: unknown[] }>()).events.length;
     return undefined;
   }
 
   async complete(call: Call): Promise<Answer> {
-    const { update } = this.#leased(call);
+    const { update } = await this.#leased(call);
     update.end((await call.json<{ status: Result }>()).status);
     return undefined;
   }
@@ -183,9 +183,10 @@ export class Updates {
     return { updateId: update.id };
   }
 
-  #leased(call: Call): { stack: CloudStack; update: CloudUpdate } {
+  async #leased(call: Call): Promise<{ stack: CloudStack; update: CloudUpdate }> {
     const stack = this.#stacks.of(call);
     const update = updateOf(stack, call);
+    await update.stalled;
     if (!update.isAlive() || call.authorization.value !== update.lease) {
       throw new Refusal(403, "Forbidden: The update's lease is over");
     }
@@ -196,6 +197,7 @@ export class Updates {
 /** Somebody's update that has begun: tests hold stacks with it. */
 export function begin(stack: CloudStack, update: CloudUpdate): void {
   if (update.kind !== "preview") stack.version += 1;
+  update.stalled = stack.stalled;
   update.start(stack.version);
 }
 

@@ -1,0 +1,14 @@
+import { expect, test } from "bun:test";
+
+import { parseCalls } from "./calls.ts";
+
+test("a call is its command without flags, and how long it took", () => {
+  const text =
+    "1700000000000000000 1700000000650000000 up --yes --stack=dev\n1700000001000000000 1700000001100000000 stack init dev\n";
+  expect(parseCalls(text)).toEqual([
+    { command: "pulumi up", ms: 650 },
+    { command: "pulumi stack init", ms: 100 },
+  ]);
+});
+
+test("no calls are none", () => expect(parseCalls("")).toEqual([]));

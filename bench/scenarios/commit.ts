@@ -1,0 +1,98 @@
+/** A new commit: how long until the operator finds it by itself, and how long it takes once it is told to look. */
+import { openRepository, type Repository } from "../bed/repository.ts";
+import { figure, type Findings } from "../report/figures.ts";
+import type { Context, Scenario } from "./scenario.ts";
+
+/** The shortest interval that operators of this API poll at. */
+const pollSeconds = 60;
+
+export const commit: Scenario = {
+  name: "commit",
+  title: "new commits",
+  async run(context) {
+    const repository = await openRepository(context.options.gitUrl);
+    if (typeof repository === "string") return { figures: [], skipped: [{ title: commit.title, reason: repository }] };
+    try {
+      return await follow(context, repository);
+    } finally {
+      await repository.stop();
+    }
+  },
+};
+
+async function follow(context: Context, repository: Repository): Promise<Findings> {
+  const { bed, sizes, say } = context;
+  const names = Array.from({ length: sizes.branches }, () => bed.newName("commit"));
+  say(`deploying ${names.length} branches`);
+  for (const name of names) {
+    await repository.push(name, "one");
+    const source = { projectRepo: repository.url, branch: name, resyncFrequencySeconds: pollSeconds };
+    await bed.create({ name, source, value: "red" });
+  }
+  for (const name of names) await bed.succeeded(name, { text: "one" });
+
+  say(`a commit to each, and at most ${pollSeconds} s until it is found`);
+  const found = await Promise.all(names.map((name, index) => pushed({ context, repository, name, index })));
+
+  const told: number[] = [];
+  const bare: number[] = [];
+  for (let round = 1; round <= sizes.rounds; round += 1) {
+    say(`told to look: ${round} of ${sizes.rounds}`);
+    bare.push((await bed.yardstick.measure()).upMs);
+    told.push(await pushedAndTold({ context, repository, name: names[0] ?? "", index: round }));
+  }
+  await bed.remove(...names);
+  const note = `found by polling every ${pollSeconds} s; pushed at times spread over the interval`;
+  return {
+    figures: [
+      ...figure(
+        { id: "commit.update", title: "commit pushed → Update made", unit: "ms", note },
+        found.map(({ updateMs }) => updateMs),
+      ),
+      ...figure(
+        { id: "commit.succeeded", title: "Update made → succeeded", unit: "ms" },
+        found.map(({ succeededMs, updateMs }) => succeededMs - updateMs),
+      ),
+      ...figure({ id: "commit.told", title: "commit pushed, told to look → succeeded", unit: "ms" }, told, bare),
+    ],
+  };
+}
+
+interface Push {
+  readonly context: Context;
+  readonly repository: Repository;
+  readonly name: string;
+  readonly index: number;
+}
+
+/** One push at a time: they share a working copy. */
+let turn: Promise<unknown> = Promise.resolve();
+
+async function pushed({ context, repository, name, index }: Push): Promise<{ updateMs: number; succeededMs: number }> {
+  const { bed, sizes } = context;
+  await Bun.sleep((index * pollSeconds * 1000) / sizes.branches);
+  const before = new Set(updateUids(context, name));
+  const mine = turn.then(() => repository.push(name, "two"));
+  turn = mine;
+  await mine;
+  const begin = performance.now();
+  const made = await bed.watch.until(() => updateUids(context, name).some((uid) => !before.has(uid)), {
+    timeoutMs: pollSeconds * 3000,
+    what: `an Update for the new commit of ${name}`,
+  });
+  const end = await bed.succeeded(name, { text: "two" });
+  return { updateMs: made.at - begin, succeededMs: end - begin };
+}
+
+function updateUids({ bed }: Context, name: string): string[] {
+  const stack = bed.watch.stack(name);
+  return stack ? bed.watch.updatesOf(stack).map(({ metadata }) => metadata.uid ?? "") : [];
+}
+
+async function pushedAndTold({ context, repository, name, index }: Push): Promise<number> {
+  const text = `told ${index}`;
+  await repository.push(name, text);
+  const begin = performance.now();
+  await context.bed.request(name, crypto.randomUUID());
+  return (await context.bed.succeeded(name, { text })) - begin;
+}

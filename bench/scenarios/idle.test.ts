@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+
+import { rewritten } from "./idle.ts";
+
+test("a copy has its own names and owners, and none of what the API server gave the original", () => {
+  const workspace = {
+    apiVersion: "auto.pulumi.com/v1alpha1",
+    kind: "Workspace",
+    metadata: {
+      name: "template",
+      namespace: "bench",
+      uid: "own-uid",
+      resourceVersion: "7",
+      generation: 3,
+      labels: { "pulumi.com/stack-name": "template" },
+      ownerReferences: [{ apiVersion: "pulumi.com/v1", kind: "Stack", name: "template", uid: "old-uid" }],
+    },
+    spec: { stacks: [{ name: "template" }] },
+    status: { observedGeneration: 1 },
+  };
+  expect(
+    rewritten(
+      workspace,
+      new Map([
+        ["template", "idle-1"],
+        ["old-uid", "new-uid"],
+      ]),
+    ),
+  ).toEqual({
+    ...workspace,
+    metadata: {
+      name: "idle-1",
+      namespace: "bench",
+      labels: { "pulumi.com/stack-name": "idle-1" },
+      ownerReferences: [{ apiVersion: "pulumi.com/v1", kind: "Stack", name: "idle-1", uid: "new-uid" }],
+    } as never,
+    spec: { stacks: [{ name: "idle-1" }] },
+  });
+});

@@ -1,0 +1,50 @@
+/** What is installed: how large its definitions are, and whether `kubectl apply` would take them. */
+import { readFile } from "node:fs/promises";
+
+import { resource, type KubeObject } from "@pko/kube";
+import { parseAllDocuments } from "yaml";
+
+import { figure, type Figure } from "../report/figures.ts";
+import type { Scenario } from "./scenario.ts";
+
+const definitions = resource<KubeObject & { readonly spec: { readonly group: string } }>({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+});
+
+/** `kubectl apply` keeps a copy of the object in an annotation of at most this size. */
+const largestAnnotationKb = 256;
+
+export const installed: Scenario = {
+  name: "installed",
+  title: "what is installed",
+  async run({ bed, options }) {
+    const { items } = await bed.client.list(definitions);
+    const ours = items.filter(({ spec }) => spec.group === "pulumi.com" || spec.group === "auto.pulumi.com");
+    const sizes = ours.map(({ spec, metadata }) => sizeKb({ metadata: { name: metadata.name }, spec }));
+    const note = `kubectl apply takes objects up to ${largestAnnotationKb} KB`;
+    return {
+      figures: [
+        ...figure({ id: "crds.kb", title: "definitions in the cluster", unit: "KB" }, [
+          sizes.reduce((total, size) => total + size, 0),
+        ]),
+        ...figure({ id: "crds.largest", title: "largest definition", unit: "KB", note }, [Math.max(...sizes)]),
+        ...(options.manifest === undefined ? [] : await manifestFigures(options.manifest)),
+      ],
+    };
+  },
+};
+
+const sizeKb = (object: object): number => Buffer.byteLength(JSON.stringify(object)) / 1024;
+
+async function manifestFigures(file: string): Promise<Figure[]> {
+  const text = await readFile(file, "utf8");
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as object | null);
+  const largest = Math.max(...objects.map((object) => sizeKb(object ?? {})));
+  return [
+    ...figure({ id: "manifest.kb", title: "install manifest", unit: "KB" }, [Buffer.byteLength(text) / 1024]),
+    ...figure({ id: "manifest.largest", title: "largest object of the manifest", unit: "KB" }, [largest]),
+  ];
+}
