@@ -32,8 +32,9 @@ export function readExample(name: string): Example {
 }
 
 export function exampleNames(): string[] {
-  return readdirSync(examples)
-    .filter((name) => stackFiles(join("examples", name)).length > 0)
+  return readdirSync(examples, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && stackFiles(join("examples", entry.name)).length > 0)
+    .map(({ name }) => name)
     .toSorted();
 }
 
