@@ -94,6 +94,9 @@ describe("examples", () => {
   test("each has a Stack, and those that keep their state in files run here", () => {
     expect(exampleNames()).toContain("program");
     expect(missingFor(readExample("program"))).toBeUndefined();
+    for (const name of ["custom-image", "git", "oidc"]) {
+      expect(missingFor(readExample(name))).toContain(`the example ${name} needs more than a cluster`);
+    }
   });
 
   test("one that does not exist is answered with those that do", () => {

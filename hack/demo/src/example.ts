@@ -40,20 +40,22 @@ export function exampleNames(): string[] {
 
 /** What a Stack needs beyond a cluster with the operator, if it does. */
 export function missingFor({ name, stacks }: Example): string | undefined {
-  const elsewhere = stacks.find((stack) => !keepsStateInFiles(stack));
-  if (elsewhere === undefined) return undefined;
+  const stack = stacks.find((one) => !isSelfContained(one));
+  if (stack === undefined) return undefined;
   return (
-    `the example ${name} keeps its state outside of the cluster (Stack ${elsewhere.metadata.name}): ` +
-    `follow examples/${name}/README.md on a cluster of yours, or choose from ${runnableNames().join(", ")}`
+    `the example ${name} needs more than a cluster (Stack ${stack.metadata.name} has its state, its program or its image ` +
+    `elsewhere): follow examples/${name}/README.md on a cluster of yours, or choose from ${runnableNames().join(", ")}`
   );
 }
 
 function runnableNames(): string[] {
-  return exampleNames().filter((name) => readStacks(join("examples", name)).every(keepsStateInFiles));
+  return exampleNames().filter((name) => readStacks(join("examples", name)).every(isSelfContained));
 }
 
-function keepsStateInFiles({ spec }: Stack): boolean {
-  return spec.backend?.startsWith("file://") ?? false;
+/** Its state is on a volume, its program an object, its image the usual one. */
+function isSelfContained({ spec }: Stack): boolean {
+  const isOnVolume = spec.backend?.startsWith("file://") ?? false;
+  return isOnVolume && spec.programRef !== undefined && spec.workspaceTemplate?.spec?.image === undefined;
 }
 
 /** Each Stack behind its prerequisites. */
