@@ -42,6 +42,7 @@ export function createAgent(parts: AgentParts): Agent {
   const startedAt = new Date();
   const state = new StateFile(options.paths.state);
   const signIn = new SignIn({ oidc: options.oidc, redactor, log });
+  redactor.addEnvironment(inherited, options.secretVariables);
   const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor, signIn });
   const preparer = new Preparer({ options, inherited, cli, secrets: new SecretStore(), state, log });
   const runs = new RunManager({

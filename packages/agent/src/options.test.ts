@@ -5,6 +5,7 @@ test("the defaults suit a workspace pod", () => {
   expect(parseOptions([], {})).toMatchObject({
     paths: { workspace: "/share/workspace", runs: "/share/runs", state: "/share/agent" },
     port: 50_051,
+    secretVariables: [],
     allowHttp: false,
     allowedAddresses: [],
   });

@@ -25,6 +25,8 @@ export interface Options {
   readonly workspaceUid: string | undefined;
   /** How to sign in to Pulumi Cloud without a token of its own. */
   readonly oidc: OidcOptions | undefined;
+  /** Variables whose values are masked, whatever their names say. */
+  readonly secretVariables: readonly string[];
   /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
   readonly allowHttp: boolean;
   readonly allowedAddresses: readonly string[];
@@ -47,6 +49,7 @@ const flags = {
   "oidc-scope": { type: "string" },
   "oidc-expiration-seconds": { type: "string", default: "7200" },
   "oidc-credentials": { type: "string" },
+  "secret-variables": { type: "string", default: "" },
   "allow-http": { type: "boolean", default: false },
   "allow-addresses": { type: "string", default: "" },
 } as const;
@@ -60,6 +63,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     const value = values[name];
     return typeof value === "string" && value !== "" ? value : undefined;
   };
+  const list = (name: keyof typeof flags): string[] => (text(name) ?? "").split(",").filter((item) => item !== "");
   const share = text("share") ?? flags.share.default;
   return {
     paths: {
@@ -75,8 +79,9 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
     workspaceUid: text("workspace-uid"),
     oidc: oidcOf(text),
+    secretVariables: list("secret-variables"),
     allowHttp: values["allow-http"] === true,
-    allowedAddresses: (text("allow-addresses") ?? "").split(",").filter((address) => address !== ""),
+    allowedAddresses: list("allow-addresses"),
   };
 }
 

@@ -1,10 +1,14 @@
-/** A run belongs to its agent: what kills the operator does not touch it, and what kills the pod is told as it is. */
+/**
+ * A run belongs to its agent: what kills the operator or the kubelet does not touch it, and what kills the run is told as
+ * it is. Whatever dies, a program is never run twice at once, and a lock is taken away only if it was ours.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
+import type { Update } from "@pko/api";
 import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
@@ -21,15 +25,19 @@ import {
   type Operator,
   type Place,
 } from "../harness.ts";
+import { killAgent, killKubelet, kubelets } from "./machine.ts";
 
-const slow = 240_000;
+const slow = 600_000;
 const repositories = mkdtempSync(join(tmpdir(), "pko-git-"));
 
 let operator: Operator;
 let place: Place;
 let git: GitServer;
 
-/** Its one resource writes a line to the volume when it begins, and takes its time. */
+/**
+ * One resource, which takes its time. It tells on the volume when it begins, and a moment before that whether another is
+ * still at it: the one at work leaves a sign of life there all the time.
+ */
 const slowProject = (seconds: number): Record<string, string> => ({
   "Pulumi.yaml": "name: slow\nruntime: nodejs\n",
   "package.json": '{ "name": "slow", "main": "index.ts" }',
@@ -40,19 +48,26 @@ import * as pulumi from "@pulumi/pulumi";
 
 const provider: pulumi.dynamic.ResourceProvider = {
   async create(inputs) {
-    require("node:fs").appendFileSync("/state/begun-" + inputs.name, "begun\\n");
-    await new Promise((resolve) => setTimeout(resolve, ${seconds} * 1000));
+    const fs = require("node:fs");
+    const [log, sign] = ["/state/log-" + inputs.name, "/state/alive-" + inputs.name];
+    const lastSign = fs.existsSync(sign) ? fs.statSync(sign).mtimeMs : 0;
+    fs.appendFileSync(log, Date.now() - lastSign < 1000 ? "overlap\\n" : "begun\\n");
+    if (inputs.hunger) Buffer.alloc(2 ** 31, 1);
+    for (const end = Date.now() + ${seconds} * 1000; Date.now() < end; ) {
+      fs.writeFileSync(sign, "");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
     return { id: "done", outs: {} };
   },
 };
 
 class Slow extends pulumi.dynamic.Resource {
-  constructor(name: string) {
-    super(provider, name, { name });
+  constructor(name: string, hunger: boolean) {
+    super(provider, name, { name, hunger });
   }
 }
 
-new Slow(pulumi.getStack());
+new Slow(pulumi.getStack(), new pulumi.Config().getBoolean("hunger") ?? false);
 `,
 });
 
@@ -62,7 +77,7 @@ describe("a slow update", () => {
     operator = await startOperator([namespace]);
     place = { client: operator.client, namespace };
     git = serveGit(repositories, { hostname: network.machine });
-    createRepository(repositories, "slow").commit(slowProject(15));
+    createRepository(repositories, "slow").commit(slowProject(10));
   }, slow);
 
   afterAll(async () => {
@@ -72,59 +87,159 @@ describe("a slow update", () => {
   });
 
   test(
-    "goes on while the operator is killed, and is run once",
+    "goes on while the operator and the kubelet are killed, and is run once",
     async () => {
       await deploy("survivor");
       await begun("survivor");
       const [running] = await updatesOf(place, "survivor");
       await operator.crash();
+      const dead = await killKubelet();
+      await waitFor(async () => (await kubelets()).some((pid) => pid !== dead), { what: "another kubelet" });
       await stackUntil(place, "survivor", isReady);
       const updates = await updatesOf(place, "survivor");
       expect(updates.map(({ metadata }) => metadata.name)).toEqual([running?.metadata.name]);
-      expect(await timesBegun("survivor")).toBe(1);
+      expect(await told("survivor")).toEqual(["begun"]);
     },
     slow,
   );
 
-  test(
+  test.concurrent(
+    "is told as interrupted when its agent is killed, and the next one succeeds in the same pod",
+    async () => {
+      await deploy("container");
+      await begun("container");
+      const pod = await podOf("container");
+      killAgent(pod);
+      await recovers("container");
+      expect(await podOf("container")).toBe(pod);
+    },
+    slow,
+  );
+
+  test.concurrent(
     "is told as interrupted when its pod is killed, and the next one succeeds",
     async () => {
       await deploy("orphan");
       await begun("orphan");
       await kubectl(["delete", "pod", "orphan-workspace-0", "-n", place.namespace, "--grace-period=0", "--force"]);
-      await stackUntil(place, "orphan", isReady);
-      const [first, ...others] = await updatesOf(place, "orphan");
-      const failed = first?.status?.conditions?.find(({ type }) => type === "Failed");
-      expect(failed).toMatchObject({ status: "True", reason: "Aborted" });
-      expect(others.length).toBeGreaterThan(0);
+      await recovers("orphan");
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "is told as interrupted when its pod is evicted, and the next one succeeds",
+    async () => {
+      await deploy("evicted");
+      await begun("evicted");
+      const name = "evicted-workspace-0";
+      const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: place.namespace } };
+      const path = `/api/v1/namespaces/${place.namespace}/pods/${name}/eviction`;
+      await kubectl(["create", "--raw", path, "-f", "-"], { input: JSON.stringify(eviction) });
+      await recovers("evicted");
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "that runs out of memory fails, and succeeds when it needs less",
+    async () => {
+      const limited = { name: "pulumi", resources: { limits: { memory: "500Mi" } } };
+      await deploy("hungry", { config: { "slow:hunger": "true" } }, limited);
+      const failed = await stackUntil(place, "hungry", ({ status }) => status?.lastUpdate?.state === "failed");
+      expect(failed.status?.lastUpdate?.message).not.toBe("");
+      await deploy("hungry", { config: { "slow:hunger": "false" } }, limited);
+      await stackUntil(place, "hungry", isReady);
+      expect(await told("hungry")).not.toContain("overlap");
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "does not take away the lock of another, and goes on when that is gone",
+    async () => {
+      await deploy("locked");
+      await begun("locked");
+      await stackUntil(place, "locked", isReady);
+      const folder = "/state/.pulumi/locks/organization/slow/locked";
+      const lock = { pid: 1, username: "someone", hostname: "elsewhere", timestamp: "2026-01-01T00:00:00Z" };
+      await inPod("locked", `mkdir -p ${folder} && echo '${JSON.stringify(lock)}' > ${folder}/theirs.json`);
+      await annotate("locked", "blocked");
+      const blocked = await stackUntil(
+        place,
+        "locked",
+        ({ status }) => status?.lastUpdate?.failure === "conflict" && status.lastUpdate.reconcileRequest === "blocked",
+      );
+      expect(blocked.status?.conditions?.map(({ reason }) => reason)).toContain("UpdateConflict");
+      expect(await inPod("locked", `ls ${folder}`)).toBe("theirs.json\n");
+      await inPod("locked", `rm ${folder}/theirs.json`);
+      await annotate("locked", "free");
+      await stackUntil(
+        place,
+        "locked",
+        (stack) => isReady(stack) && stack.status?.lastUpdate?.reconcileRequest === "free",
+      );
     },
     slow,
   );
 });
 
-async function deploy(name: string): Promise<void> {
+async function deploy(name: string, spec: object = {}, container: object = {}): Promise<void> {
+  const { workspaceTemplate, ...backend } = onFileBackend;
+  const { podTemplate } = workspaceTemplate.spec;
+  const [pulumi] = podTemplate.spec.containers;
+  const pod = { ...podTemplate.spec, containers: [{ ...pulumi, ...container }] };
   await apply({
     apiVersion: "pulumi.com/v1",
     kind: "Stack",
     metadata: { name, namespace: place.namespace },
     spec: {
-      ...onFileBackend,
+      ...backend,
+      workspaceTemplate: { spec: { podTemplate: { spec: pod } } },
       stack: name,
       projectRepo: `http://${network.machine}:${git.port}/slow.git`,
       branch: "main",
+      ...spec,
     },
   });
 }
 
+/** The interrupted Update tells what befell it; a later one succeeds, after the lock that the first has left is gone. */
+async function recovers(name: string): Promise<void> {
+  await stackUntil(place, name, isReady);
+  const [first, ...others] = await updatesOf(place, name);
+  expect(endOf(first)).toBe("Aborted");
+  expect(endOf(others.at(-1))).toBe("UpdateSucceeded");
+  expect(await told(name)).toEqual(["begun", "begun"]);
+}
+
+function endOf(update: Update | undefined): string | undefined {
+  return update?.status?.conditions?.find(({ type }) => type === "Failed")?.reason;
+}
+
 async function begun(name: string): Promise<void> {
-  await waitFor(async () => (await timesBegun(name)) > 0, {
-    timeoutMs: 90_000,
+  await waitFor(async () => (await told(name)).length > 0, {
+    timeoutMs: 240_000,
     what: `the program of ${name} to begin`,
   });
 }
 
-async function timesBegun(name: string): Promise<number> {
-  const command = `cat /state/begun-${name} 2>/dev/null || true`;
-  const pod = ["exec", `${name}-workspace-0`, "-n", place.namespace, "-c", "pulumi", "--", "sh", "-c", command];
-  return (await kubectl(pod)).split("\n").filter(Boolean).length;
+/** What the program has told of its beginnings. */
+async function told(name: string): Promise<string[]> {
+  return (await inPod(name, `cat /state/log-${name} 2>/dev/null || true`)).split("\n").filter(Boolean);
+}
+
+async function inPod(stack: string, script: string): Promise<string> {
+  const pod = ["exec", `${stack}-workspace-0`, "-n", place.namespace, "-c", "pulumi"];
+  return await kubectl([...pod, "--", "sh", "-c", script]);
+}
+
+async function podOf(stack: string): Promise<string> {
+  const pod = `${stack}-workspace-0`;
+  return await kubectl(["get", "pod", pod, "-n", place.namespace, "--output=jsonpath={.metadata.uid}"]);
+}
+
+async function annotate(stack: string, request: string): Promise<void> {
+  const annotation = `pulumi.com/reconciliation-request=${request}`;
+  await kubectl(["annotate", "stack", stack, "-n", place.namespace, "--overwrite", annotation]);
 }

@@ -33,9 +33,11 @@ export class Redactor {
     this.#sorted = undefined;
   }
 
-  addEnvironment(env: Readonly<Record<string, string | undefined>>): void {
+  /** `known`: the names of those that are secrets for certain. */
+  addEnvironment(env: Readonly<Record<string, string | undefined>>, known: readonly string[] = []): void {
     for (const [name, value] of Object.entries(env)) {
-      if (secretName.test(name) && (value?.length ?? 0) >= minVariableLength) this.add(value);
+      const isLikely = secretName.test(name) && (value?.length ?? 0) >= minVariableLength;
+      if (isLikely || known.includes(name)) this.add(value);
     }
   }
 

@@ -168,10 +168,11 @@ describe("secrets", () => {
     const redactor = new Redactor();
     redactor.add("canary-1", 'quo"ted-canary', "line-one-canary\nline-two-canary", undefined, "ab");
     redactor.addEnvironment({ MY_TOKEN: "canary-env", PLAIN: "visible-value", AWS_SECRET_ACCESS_KEY: "canary-aws" });
+    redactor.addEnvironment({ DATABASE_URL: "canary-url", OTHER_URL: "visible-url" }, ["DATABASE_URL"]);
     const text = redactor.clean(
-      `canary-1 ${JSON.stringify({ a: 'quo"ted-canary' })} line-two-canary visible-value canary-env ab canary-aws`,
+      `canary-1 ${JSON.stringify({ a: 'quo"ted-canary' })} line-two-canary visible-value canary-env ab canary-aws canary-url visible-url`,
     );
-    expect(text).toBe(`[secret] {"a":"[secret]"} [secret] visible-value [secret] ab [secret]`);
+    expect(text).toBe(`[secret] {"a":"[secret]"} [secret] visible-value [secret] ab [secret] [secret] visible-url`);
   });
 
   test("forgets passing secrets in time, the oldest first", () => {

@@ -2,6 +2,7 @@
 import {
   normaliseWorkspace,
   pulumiContainer,
+  secretOutputsAnnotation,
   statefulSetNameOf,
   type NormalWorkspace,
   type Program,
@@ -39,6 +40,7 @@ import {
   type Readings,
   type Reference,
 } from "./references.ts";
+import { withSecretVariables } from "./secret-variables.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import {
   hasWork,
@@ -258,12 +260,13 @@ async function readPod(sources: WorkspaceSources, reader: Reader): Promise<ReadP
   const exchanging = exchangeOf(normal, settings.oidc ?? plainOidc, { spec, readings });
   switch (exchanging.kind) {
     case "none":
-      return { ok: true, template: plain.template, references, readings };
+      return { ok: true, template: withSecretVariables(plain.template, readings), references, readings };
     case "invalid":
       return { ok: false, problems: [exchanging.problem] };
     case "exchange": {
       const built = buildPodTemplate(normal, { ...parts, exchange: exchanging.exchange });
-      return built.ok ? { ...built, references, readings } : built;
+      if (!built.ok) return built;
+      return { ok: true, template: withSecretVariables(built.template, readings), references, readings };
     }
     default:
       return assertNever(exchanging);
@@ -322,7 +325,21 @@ async function readAll(
 function dataOfSecret(secret: Known<Secret> | undefined): Reading["found"] {
   if (!secret) return undefined;
   const data = Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]);
-  return { uid: secret.metadata.uid ?? "", data: Object.fromEntries(data) as Record<string, string> };
+  const secretKeys = secretKeysOf(secret);
+  return {
+    uid: secret.metadata.uid ?? "",
+    data: Object.fromEntries(data) as Record<string, string>,
+    ...(secretKeys && { secretKeys }),
+  };
+}
+
+function secretKeysOf({ metadata }: Known<Secret>): string[] | undefined {
+  try {
+    const keys: unknown = JSON.parse(metadata.annotations?.[secretOutputsAnnotation] ?? "");
+    return Array.isArray(keys) ? keys.map(String) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function dataOfConfigMap(configMap: Known<ConfigMap> | undefined): Reading["found"] {

@@ -72,6 +72,11 @@ async function performStep(hands: Hands, step: Step, task: Task): Promise<Perfor
       return {};
     case "applyObjects":
       return await applyObjects(client, step.objects, task);
+    case "mendStatefulSet": {
+      const { metadata, ...rest } = step.objects.statefulSet;
+      const body = { ...rest, metadata: { ...metadata, uid: step.uid } };
+      return writtenAs(await unlessGone(client.apply(builtin.statefulSets, body, { fieldManager, signal })));
+    }
     case "sleep": {
       const annotations = step.putAwayFor !== undefined && { [putAwayAnnotation]: String(step.putAwayFor) };
       const body = { metadata: { uid: step.uid, ...(annotations && { annotations }) }, spec: { replicas: 0 } };
@@ -111,7 +116,11 @@ async function applyObjects(client: Client, objects: BuiltObjects, task: Task): 
   try {
     if (view.statefulSet?.builtHash !== objects.hash) await judge(client, objects, task);
     await client.apply(builtin.services, objects.service, options);
-    return writtenAs(await client.apply(builtin.statefulSets, objects.statefulSet, options));
+    const { metadata, ...rest } = objects.statefulSet;
+    // With its uid, one that is gone meanwhile is not made anew.
+    const uid = view.statefulSet?.uid;
+    const body = { ...rest, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
+    return writtenAs(await unlessGone(client.apply(builtin.statefulSets, body, options)));
   } catch (error) {
     if (!(error instanceof ApiError) || !isRefusal(error)) throw error;
     if (!isImmutable(error)) return { refusal: error.explanation };

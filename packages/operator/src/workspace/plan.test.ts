@@ -164,23 +164,23 @@ describe("the objects", () => {
     },
     "somebody has changed them: they are written once more": {
       when: [ready(), set({ generation: 2 }), pod()],
-      does: ["applyObjects"],
+      does: ["mendStatefulSet"],
       is: "unchanged",
       looksAgainMs: 0,
     },
     "somebody has broken them: the pod that does not come up is not waited for": {
       when: [notReady(), set({ generation: 2 }), podDown("no such image")],
-      does: ["applyObjects"],
+      does: ["mendStatefulSet"],
       is: "unchanged",
     },
     "whoever was here before may have missed a change: they are written once more": {
       when: [ready(), set(), pod(), forgetful],
-      does: ["applyObjects"],
+      does: ["mendStatefulSet"],
       is: "unchanged",
     },
     "nobody has said anything yet of what is there": {
       when: [set(), forgetful],
-      does: ["applyObjects"],
+      does: ["mendStatefulSet"],
       is: "waiting",
     },
     "our own change is not seen yet: nothing is written twice": {

@@ -44,6 +44,8 @@ export type Step =
   | { readonly kind: "writeCertificate"; readonly secret: ApplyBody<Known<Secret>> }
   /** Judged by a dry run first: what the API server refuses becomes the outcome. */
   | { readonly kind: "applyObjects"; readonly objects: BuiltObjects }
+  /** The StatefulSet alone, as it should be; not if it is gone. */
+  | { readonly kind: "mendStatefulSet"; readonly uid: string; readonly objects: BuiltObjects }
   /** `putAwayFor`: the generation of the Workspace whose preparation fails. */
   | { readonly kind: "sleep"; readonly uid: string; readonly putAwayFor?: number }
   | { readonly kind: "deletePod"; readonly uid: string; readonly graceSeconds?: number }
@@ -253,7 +255,8 @@ function objectsTouched(view: WorkspaceView): Plan | undefined {
   const outcome: Outcome = workspace.status
     ? { kind: "unchanged" }
     : { kind: "waiting", message: "the pod is being made", isStuck: false };
-  return report(outcome, 0, [...certificateStep(view), { kind: "applyObjects", objects: inputs.pod.objects }]);
+  const mend: Step = { kind: "mendStatefulSet", uid: statefulSet.uid, objects: inputs.pod.objects };
+  return report(outcome, 0, [...certificateStep(view), mend]);
 }
 
 function certificateStep({ workspace, inputs }: WorkspaceView): Step[] {

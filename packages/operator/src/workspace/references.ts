@@ -20,7 +20,12 @@ export interface Reading {
   readonly kind: ReferenceKind;
   readonly name: string;
   /** Undefined when the object does not exist. */
-  readonly found?: { readonly uid: string; readonly data: Readonly<Record<string, string>> };
+  readonly found?: {
+    readonly uid: string;
+    readonly data: Readonly<Record<string, string>>;
+    /** Where a Secret says that only some of its keys are secrets. */
+    readonly secretKeys?: readonly string[];
+  };
 }
 
 /** In the order of the pod's fields. Names that a user left empty are for the API server to refuse. */

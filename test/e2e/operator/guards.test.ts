@@ -1,0 +1,197 @@
+/** What must not happen on a cluster: strangers that give orders to agents, secrets that are told, Stacks without room for ever. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
+import { network } from "@pko/cluster";
+import { builtin, type Known } from "@pko/kube";
+import { updates, workspaces } from "@pko/operator";
+import { workspaceServerName } from "@pko/rpc";
+import { connectAgent } from "@pko/rpc/client";
+import type { Certificate } from "@pko/rpc/pki";
+import { freePort } from "@pko/testkit";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import {
+  apply,
+  getStack,
+  isReady,
+  kubectl,
+  newNamespace,
+  onFileBackend,
+  removeNamespace,
+  stackUntil,
+  startOperator,
+  type Operator,
+  type Place,
+} from "../harness.ts";
+import { filesProject, yamlProject } from "./programs.ts";
+
+const slow = 600_000;
+const repositories = mkdtempSync(join(tmpdir(), "pko-git-"));
+const canary = "canary-4711-";
+/** What a pod needs, and the node has two of. */
+const slot = "e2e.pulumi.com/slot";
+
+let operator: Operator;
+let place: Place;
+let git: GitServer;
+let metricsPort: number;
+
+beforeAll(async () => {
+  const namespace = await newNamespace("guards");
+  metricsPort = await freePort();
+  operator = await startOperator([namespace], `--metrics-address=127.0.0.1:${metricsPort}`, "--log-level=debug");
+  place = { client: operator.client, namespace };
+  git = serveGit(repositories, { hostname: network.machine, credentials: `git:${canary}git` });
+  createRepository(repositories, "plain").commit(yamlProject("one"));
+}, slow);
+
+afterAll(async () => {
+  await removeNamespace(place.namespace);
+  await git.stop();
+  await operator.stop();
+  await slots(null);
+});
+
+test.concurrent(
+  "an agent takes orders from nobody but the operator",
+  async () => {
+    await deploy("guarded", { repository: "plain" });
+    await deploy("neighbour", { repository: "plain" });
+    await Promise.all(["guarded", "neighbour"].map((name) => stackUntil(place, name, isReady)));
+    const host = await kubectl(["get", "pod", "guarded-workspace-0", ...at(), "--output=jsonpath={.status.podIP}"]);
+    const serverName = workspaceServerName({ namespace: place.namespace, name: "guarded" });
+    const ask = async (credentials: Certificate) =>
+      await connectAgent({ address: { host, port: 50_051, serverName }, credentials: () => credentials }).info();
+
+    // A neighbour that has got out of its pod, with all that it holds; and the agent itself.
+    for (const name of ["neighbour", "guarded"]) {
+      const reply = await ask(await certificateOf(name));
+      expect({ name, ok: reply.ok }).toEqual({ name, ok: false });
+    }
+    const url = `https://${host}:50051/v1/info`;
+    const { ca } = await certificateOf("guarded");
+    const nobody = fetch(url, { method: "POST", body: "{}", tls: { ca, rejectUnauthorized: false } });
+    expect(await nobody.then(({ status }) => status).catch(() => "refused")).toBe("refused");
+    const plain = fetch(url.replace("https", "http"), { method: "POST", body: "{}" });
+    expect(await plain.then(({ ok }) => ok).catch(() => false)).toBe(false);
+  },
+  slow,
+);
+
+test.concurrent(
+  "no secret is told by logs, events, statuses or metrics, though the program shouts it",
+  async () => {
+    const blurt = `const config = new pulumi.Config();
+export const password = config.requireSecret("password");
+console.log(process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password"));
+throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password")]);`;
+    createRepository(repositories, "blurting").commit(filesProject(blurt));
+    const data = { url: `${canary}url`, token: `${canary}token`, password: `${canary}password`, git: `${canary}git` };
+    await apply({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "secrets", namespace: place.namespace },
+      stringData: { ...data, user: "git" },
+    });
+    const from = (key: string) => ({ type: "Secret", secret: { name: "secrets", key } });
+    await deploy("blurting", {
+      envRefs: { ...onFileBackend.envRefs, DATABASE_URL: from("url"), MY_TOKEN: from("token") },
+      secretsRef: { "files:password": from("password") },
+    });
+    const failed = await stackUntil(place, "blurting", ({ status }) => status?.lastUpdate?.state === "failed");
+    // What it said is told, without the secrets.
+    expect(failed.status?.lastUpdate?.message).toContain("no entry with [secret]");
+    const { client, namespace } = place;
+    const sinks = {
+      operator: await operator.log(),
+      agent: await kubectl(["logs", "blurting-workspace-0", "-c", "pulumi", ...at()]),
+      events: await kubectl(["get", "events", ...at(), "--output=json"]),
+      stack: JSON.stringify(await getStack(place, "blurting")),
+      updates: JSON.stringify((await client.list(updates, { namespace })).items),
+      workspaces: JSON.stringify((await client.list(workspaces, { namespace })).items),
+      metrics: await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+    };
+    for (const [sink, text] of Object.entries(sinks)) {
+      expect({ sink, isEmpty: text.length < 100 }).toEqual({ sink, isEmpty: false });
+      for (const secret of Object.values(data)) {
+        for (const form of [secret, btoa(secret)]) {
+          expect({ sink, form, isTold: text.includes(form) }).toEqual({ sink, form, isTold: false });
+        }
+      }
+    }
+  },
+  slow,
+);
+
+test.concurrent(
+  "Stacks whose pods do not all find room finish one after the other",
+  async () => {
+    await slots("2");
+    const names = ["a", "b", "c", "d", "e"].map((letter) => `crowd-${letter}`);
+    const container = { resources: { limits: { [slot]: "1" }, requests: { [slot]: "1" } } };
+    await Promise.all(names.map((name) => deploy(name, { repository: "plain" }, container)));
+    await Promise.all(names.map((name) => stackUntil(place, name, isReady)));
+  },
+  slow,
+);
+
+const at = (): string[] => ["-n", place.namespace];
+
+async function certificateOf(workspace: string): Promise<Certificate> {
+  const ref = { namespace: place.namespace, name: `${workspace}-workspace-tls` };
+  const { data = {} }: Known<Secret> = await place.client.get(builtin.secrets, ref);
+  const text = (key: string): string => Buffer.from(data[key] ?? "", "base64").toString();
+  return { ca: text("ca.crt"), cert: text("tls.crt"), key: text("tls.key") };
+}
+
+/** How many the node is said to have; none when null. */
+async function slots(count: string | null): Promise<void> {
+  const patch = JSON.stringify({ status: { capacity: { [slot]: count }, allocatable: { [slot]: count } } });
+  const nodes = (await kubectl(["get", "nodes", "--output=name"])).trim().split("\n");
+  for (const node of nodes) await kubectl(["patch", node, "--subresource=status", "--type=merge", "--patch", patch]);
+}
+
+interface Wish {
+  /** The Stack's own name when absent. */
+  readonly repository?: string;
+  readonly [field: string]: unknown;
+}
+
+async function deploy(name: string, { repository = name, ...spec }: Wish, container: object = {}): Promise<void> {
+  const { workspaceTemplate, ...backend } = onFileBackend;
+  const { podTemplate } = workspaceTemplate.spec;
+  const [pulumi] = podTemplate.spec.containers;
+  const pod = { ...podTemplate.spec, containers: [{ ...pulumi, ...container }] };
+  const secret = { name: "git-credentials", key: "password" };
+  await apply(
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: secret.name, namespace: place.namespace },
+      stringData: { user: "git", password: `${canary}git` },
+    },
+    {
+      apiVersion: "pulumi.com/v1",
+      kind: "Stack",
+      metadata: { name, namespace: place.namespace },
+      spec: {
+        ...backend,
+        workspaceTemplate: { spec: { podTemplate: { spec: pod } } },
+        stack: name,
+        projectRepo: `http://${network.machine}:${git.port}/${repository}.git`,
+        branch: "main",
+        gitAuth: {
+          basicAuth: {
+            userName: { type: "Secret", secret: { ...secret, key: "user" } },
+            password: { type: "Secret", secret },
+          },
+        },
+        ...spec,
+      },
+    },
+  );
+}
