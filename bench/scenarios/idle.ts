@@ -41,7 +41,7 @@ export const idle: Scenario = {
         restarts.push(await restart(context, template));
       }
       say(`${count}: at rest`);
-      const cost = await measure(context);
+      const cost = await measure(context, restarts.at(-1)?.requestsBefore ?? 0);
       memory.push({ x: count, y: cost.residentMb });
       figures.push(...figuresOf({ count, restarts, cost, sizes }));
     }
@@ -151,6 +151,8 @@ interface Restart {
   /** From the word to the Deployment. */
   readonly readyMs: number;
   readonly caughtUpMs: number;
+  /** What the API server had counted until then. */
+  readonly requestsBefore: number;
 }
 
 /** The operator is away. */
@@ -162,14 +164,13 @@ async function restart(context: Context, template: Template): Promise<Restart> {
     // A source that is not there: the answer is a status, and no pod.
     await bed.patch(name, { spec: { programRef: { name: "nowhere" } } });
   }
-  const isSeen = (name: string): boolean => {
-    const stack = bed.watch.stack(name);
-    return stack?.status !== undefined && !isDeepStrictEqual(stack.status, template.stack.status);
-  };
   await bed.watch.until(() => names.every((name) => bed.watch.stack(name)?.metadata.generation === 2), {
     timeoutMs: patienceMs,
     what: "the copies",
   });
+  const before = new Map(names.map((name) => [name, bed.watch.stack(name)?.status]));
+  const isSeen = (name: string): boolean => !isDeepStrictEqual(bed.watch.stack(name)?.status, before.get(name));
+  const requestsBefore = await bed.requests.total();
   const begin = performance.now();
   await operator.callBack();
   const caughtUp = bed.watch.until(() => names.every(isSeen), {
@@ -180,7 +181,7 @@ async function restart(context: Context, template: Template): Promise<Restart> {
   const readyMs = performance.now() - begin;
   const caughtUpMs = (await caughtUp).at - begin;
   await inParallel(names, writers, (name) => removeUnseen(context, name));
-  return { readyMs, caughtUpMs };
+  return { readyMs, caughtUpMs, requestsBefore };
 }
 
 interface Cost {
@@ -189,9 +190,12 @@ interface Cost {
   /** Of one core. */
   readonly cpuMillis: number;
   readonly requestsAnHour: number;
+  /** From its start until it was at rest. */
+  readonly startCpuMs: number;
+  readonly startRequests: number;
 }
 
-async function measure({ bed, operator, sizes }: Context): Promise<Cost> {
+async function measure({ bed, operator, sizes }: Context, requestsBefore: number): Promise<Cost> {
   await Bun.sleep(sizes.settleMs);
   const pods = await operator.pods();
   const look = async () => {
@@ -210,6 +214,8 @@ async function measure({ bed, operator, sizes }: Context): Promise<Cost> {
     anonymousMb: second.sum("anonymousMb"),
     cpuMillis: ((second.sum("cpuMs") - first.sum("cpuMs")) / ms) * 1000,
     requestsAnHour: ((second.requests - first.requests) / ms) * 3_600_000,
+    startCpuMs: first.sum("cpuMs"),
+    startRequests: first.requests - requestsBefore,
   };
 }
 
@@ -233,6 +239,10 @@ function figuresOf({ count, restarts, cost, sizes }: Found): Figure[] {
       { id: `${id}.caught-up`, title: title("operator called → caught up"), unit: "ms" },
       restarts.map(({ caughtUpMs }) => caughtUpMs),
     ),
+    ...figure({ id: `${id}.start-cpu`, title: title("CPU time to catch up"), unit: "ms" }, [cost.startCpuMs]),
+    ...figure({ id: `${id}.start-requests`, title: title("API requests to catch up"), unit: "count" }, [
+      cost.startRequests,
+    ]),
     ...figure({ id: `${id}.resident`, title: title("operator resident"), unit: "MB" }, [cost.residentMb]),
     ...figure({ id: `${id}.anonymous`, title: title("of that anonymous"), unit: "MB" }, [cost.anonymousMb]),
     ...figure({ id: `${id}.cpu`, title: title("operator CPU"), unit: "m", note }, [cost.cpuMillis]),
