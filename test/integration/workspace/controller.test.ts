@@ -389,27 +389,32 @@ test(
 );
 
 test(
-  "when a pod finds no node, the workspace that has been idle for longest goes to sleep",
+  "when pods find no node, as many workspaces go to sleep: those that have been idle for longest",
   async () => {
     await using stage = await Stage.open({ idleTimeoutMs: 600_000 });
-    await stage.ready("fresh", spec);
-    await stage.ready("idle", spec);
-    const { status } = await stage.workspace("idle");
-    const conditions = [{ ...status?.conditions?.[0], lastTransitionTime: minuteAgo() }];
-    await stage.client.patch(workspaces, stage.at("idle"), {
-      patch: { type: "merge", body: { status: { conditions } } },
-      subresource: "status",
-    });
-    await stage.create("needy", spec);
-    await stage.becomes("needy", "WaitingForReplicas");
+    for (const name of ["fresh", "idle", "idle-too"]) await stage.ready(name, spec);
+    for (const name of ["idle", "idle-too"]) {
+      const { status } = await stage.workspace(name);
+      const conditions = [{ ...status?.conditions?.[0], lastTransitionTime: minuteAgo() }];
+      await stage.client.patch(workspaces, stage.at(name), {
+        patch: { type: "merge", body: { status: { conditions } } },
+        subresource: "status",
+      });
+    }
     const message = "0/1 nodes are available: 1 Insufficient cpu.";
-    await stage.playPod("needy", {
-      phase: "Pending",
-      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
-    });
-    await stage.becomes("needy", "WaitingForReplicas", `${message}; idle workspaces make room`);
-    await stage.becomes("idle", "Succeeded", "asleep");
-    await waitFor(async () => (await stage.statefulSet("idle")).spec?.replicas === 0);
+    for (const name of ["needy", "needy-too"]) {
+      await stage.create(name, spec);
+      await stage.becomes(name, "WaitingForReplicas");
+      await stage.playPod(name, {
+        phase: "Pending",
+        conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
+      });
+      await stage.becomes(name, "WaitingForReplicas", `${message}; idle workspaces make room`);
+    }
+    for (const name of ["idle", "idle-too"]) {
+      await stage.becomes(name, "Succeeded", "asleep");
+      await waitFor(async () => (await stage.statefulSet(name)).spec?.replicas === 0);
+    }
     expect((await stage.statefulSet("fresh")).spec?.replicas).toBe(1);
   },
   patience,

@@ -54,7 +54,7 @@ class Dice {
       ...this.maybe(views.update("ended", 20)),
       ...this.maybe(this.pick(views.input({ missing: ["m"] }), views.input({ losable: "/s" }), views.input({}))),
       ...this.maybe(views.input({ requested: { ok: false, message: "m", soon: this.pick(true, false) } })),
-      ...this.maybe(views.given({ longestIdle: this.pick("team/web", "team/other") })),
+      ...this.maybe(views.given({ yielding: [this.pick("team/web", "team/other")] })),
       ...this.maybe(views.given({ idleTimeoutMs: this.pick(0, 1000, 600_000) })),
       ...this.maybe(views.given({ retryAt: views.ago(this.pick(-5, 5)) })),
       ...(this.#random() < 0.05 ? [views.deleted] : []),

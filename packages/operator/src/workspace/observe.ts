@@ -99,7 +99,6 @@ export async function observeWorkspace(
   const spec = normaliseWorkspace(workspace);
   const statefulSet = sources.statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
   const pod = podOf(sources, workspace);
-  const longestIdle = longestIdleOf(sources, look.now);
   const idleTimeoutMs = (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? sources.settings.idleTimeoutMs;
   const view: WorkspaceView = {
     now: look.now,
@@ -109,7 +108,7 @@ export async function observeWorkspace(
     ...(pod && { pod: podFacts(pod, { namespace, name }) }),
     updates: updatesOf(sources, workspace, pod),
     idleTimeoutMs,
-    ...(longestIdle !== undefined && { longestIdle }),
+    yielding: yieldingTo(sources, look.now),
     ...(look.retryAt !== undefined && { retryAt: look.retryAt }),
     ...(look.writtenGeneration !== undefined && { writtenGeneration: look.writtenGeneration }),
   };
@@ -177,16 +176,19 @@ export function updateFacts(update: Update, pod: Known<Pod> | undefined): Update
   return { name, phase: podUid !== undefined && podUid === pod?.metadata.uid ? "onPod" : "waiting" };
 }
 
-/** Looked for only when a pod finds no node: who of those with a pod has had nothing to do for longest. */
-function longestIdleOf(sources: WorkspaceSources, now: number): Key | undefined {
-  if (!sources.pods.byIndex(unschedulableIndex, "yes").some((pod) => wantsRoom(pod, now))) return undefined;
-  let longest: { readonly key: Key; readonly since: number } | undefined;
-  for (const workspace of sources.workspaces.list()) {
-    const since = idleWithPodSince(sources, workspace);
-    if (since === undefined || now - since < leastIdleMs) continue;
-    if (!longest || since < longest.since) longest = { key: keyOf(workspace), since };
-  }
-  return longest?.key;
+/** Looked for only when pods find no node: of those that have had nothing to do for longest, one for each such pod. */
+function yieldingTo(sources: WorkspaceSources, now: number): Key[] {
+  const waiting = sources.pods.byIndex(unschedulableIndex, "yes").filter((pod) => wantsRoom(pod, now));
+  if (waiting.length === 0) return [];
+  // Those that are ending make room already.
+  const ending = sources.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  return sources.workspaces
+    .list()
+    .map((workspace) => ({ key: keyOf(workspace), since: idleWithPodSince(sources, workspace) ?? Infinity }))
+    .filter(({ since }) => now - since >= leastIdleMs)
+    .toSorted((a, b) => a.since - b.since)
+    .slice(0, Math.max(0, waiting.length - ending.length))
+    .map(({ key }) => key);
 }
 
 /** A pod that no node could ever take shall not keep others from their sleep's usual time. */

@@ -321,9 +321,14 @@ describe("the pod", () => {
       is: "waiting",
       says: "no node can take the pod",
     },
-    "finds no node: the longest idle is looked at": {
-      when: [notReady(), set(), podDown("no node", { isUnschedulable: true }), given({ longestIdle: "other/idle" })],
-      does: ["look"],
+    "finds no node: the longest idle are looked at": {
+      when: [
+        notReady(),
+        set(),
+        podDown("no node", { isUnschedulable: true }),
+        given({ yielding: ["a/idle", "b/idle"] }),
+      ],
+      does: ["look", "look"],
       is: "waiting",
       says: "idle workspaces make room",
       looksAgainMs: 5000,
@@ -443,7 +448,7 @@ describe("sleep", () => {
       is: "preparing",
     },
     "sooner for what fails, when a pod elsewhere finds no node": {
-      when: [...failing(20), given({ longestIdle: "team/web" })],
+      when: [...failing(20), given({ yielding: ["team/web"] })],
       does: ["sleep", "forget"],
       is: "unchanged",
     },
@@ -473,21 +478,21 @@ describe("sleep", () => {
       is: "preparing",
     },
     "comes sooner when a pod elsewhere finds no node": {
-      when: [ready(20), set(), pod(), given({ longestIdle: "team/web" })],
+      when: [ready(20), set(), pod(), given({ yielding: ["team/web"] })],
       is: "asleep",
     },
     "not for a pod elsewhere, when another has been idle for longer": {
-      when: [ready(20), set(), pod(), given({ longestIdle: "team/other" })],
+      when: [ready(20), set(), pod(), given({ yielding: ["team/other"] })],
       does: ["prepare"],
       is: "preparing",
     },
     "not so soon that its own Update could not have come": {
-      when: [ready(5), set(), pod(), given({ longestIdle: "team/web" })],
+      when: [ready(2), set(), pod(), given({ yielding: ["team/web"] })],
       does: ["prepare"],
       is: "preparing",
     },
     "not for others where a file backend would be lost": {
-      when: [ready(20), set(), pod(), atRisk, given({ longestIdle: "team/web" })],
+      when: [ready(20), set(), pod(), atRisk, given({ yielding: ["team/web"] })],
       does: ["prepare"],
       is: "preparing",
     },

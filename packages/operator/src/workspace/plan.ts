@@ -112,7 +112,7 @@ const pauses = {
 } as const;
 
 /** A pod just made ready is about to get its Update: it is not put to sleep for others. */
-export const leastIdleMs = 15_000;
+export const leastIdleMs = 5000;
 
 const report = (outcome: Outcome, afterMs?: number, steps: readonly Step[] = []): Plan => ({
   steps,
@@ -177,12 +177,12 @@ function sleepDue(view: WorkspaceView): Plan | undefined {
 
 /** Undefined for a workspace that is not to sleep as things are. */
 function sleepsAt(view: WorkspaceView): number | undefined {
-  const { workspace, updates, idleTimeoutMs, inputs, longestIdle } = view;
+  const { workspace, updates, idleTimeoutMs, inputs, yielding } = view;
   if (!(isPrepared(workspace) || isGivenUp(view)) || hasWork(updates)) return undefined;
   if (idleTimeoutMs === 0 || inputs?.losable) return undefined;
   const { namespace = "", name = "" } = workspace.metadata;
-  // Another pod finds no node, and nobody has been idle for longer.
-  const isPressed = longestIdle === refKey({ namespace, name });
+  // Another pod finds no node, and nobody else has been idle for longer.
+  const isPressed = yielding.includes(refKey({ namespace, name }));
   return idleSince(workspace, updates) + (isPressed ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs);
 }
 
@@ -296,15 +296,15 @@ function podOutdated(view: WorkspaceView): Plan | undefined {
 }
 
 function podNotUp(view: WorkspaceView): Plan | undefined {
-  const { pod, longestIdle } = view;
+  const { pod, yielding } = view;
   if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
   const steps = certificateStep(view);
   if (!pod.isUnschedulable) return report(explained(pod), pauses.safety, steps);
   // Others may become idle at any time.
-  if (!longestIdle) return report(explained(pod), pauses.missing, steps);
+  if (yielding.length === 0) return report(explained(pod), pauses.missing, steps);
   const { message } = pod.explanation;
   const outcome: Outcome = { kind: "waiting", message: `${message}; idle workspaces make room`, isStuck: true };
-  return report(outcome, pauses.missing, [...steps, { kind: "look", key: longestIdle }]);
+  return report(outcome, pauses.missing, [...steps, ...yielding.map((key) => ({ kind: "look", key }) as const)]);
 }
 
 function explained({ explanation, isDeleting }: PodFacts): Outcome {

@@ -67,8 +67,8 @@ export interface WorkspaceView {
   readonly updates: readonly UpdateFacts[];
   /** 0: never. */
   readonly idleTimeoutMs: number;
-  /** The workspace that could best make room, when a pod finds no node. */
-  readonly longestIdle?: Key;
+  /** The workspaces that could best make room, when pods find no node. */
+  readonly yielding: readonly Key[];
   /** Absent where nothing is decided by it: asleep, or an Update runs. */
   readonly inputs?: Inputs;
   /** When a preparation that has failed is to be tried again; Infinity while it is being tried. */
