@@ -9,4 +9,5 @@ export * from "./pki.ts";
 export { processesIn } from "./processes.ts";
 export { step } from "./progress.ts";
 export { attempt, run } from "./shell.ts";
-export { toolPath, type ToolName } from "./tools.ts";
+export { answer as answerRegistry } from "./registry.ts";
+export { moduleSources, toolPath, type ToolName } from "./tools.ts";

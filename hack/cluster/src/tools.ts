@@ -89,6 +89,13 @@ export const toolNames = Object.keys(tools) as ToolName[];
 /** What the cluster is made of. */
 export const clusterTools = toolNames.filter((name) => (tools[name] as GoTool).optional === undefined);
 
+/** The sources of the module that a tool is built from, for what comes beside the program. */
+export async function moduleSources(name: ToolName): Promise<string> {
+  const tool: GoTool = tools[name];
+  const cwd = moduleFolder(tool);
+  return (await run(["go", "list", "-f", "{{.Module.Dir}}", tool.package], { cwd, env: goEnvironment })).trim();
+}
+
 /** Where a tool is once it is built. */
 export function toolPath(name: ToolName): string {
   return join(cacheRoot, "tools", `${name}-${fingerprint(tools[name])}`, name);
@@ -117,9 +124,11 @@ async function build(name: ToolName): Promise<void> {
   });
 }
 
+const goEnvironment = { CGO_ENABLED: "0", GOFLAGS: "-mod=readonly -buildvcs=false -trimpath" };
+
 async function goBuild(tool: GoTool, output: string, progress: Step): Promise<void> {
   const cwd = moduleFolder(tool);
-  const env = { CGO_ENABLED: "0", GOFLAGS: "-mod=readonly -buildvcs=false -trimpath" };
+  const env = goEnvironment;
   progress.say("downloading modules");
   const total = (await run(["go", "list", "-deps", tool.package], { cwd, env })).trimEnd().split("\n").length;
   // `-v` names each package as it is compiled: the only sign of progress that the Go tool gives.

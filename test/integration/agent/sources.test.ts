@@ -240,6 +240,31 @@ describe("dependencies", () => {
     await web.prepare(program({ runtime: { name: "go", options: { binary: "demo" } } }));
     expect(installs(web)).toBe(0);
   });
+
+  test("that are packages of a YAML program are installed once, and known to the next revision", async () => {
+    const web = await new TestWorkspace().start();
+    const folder = join(web.root, "greeting");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "PulumiPlugin.yaml"), "runtime: yaml\n");
+    const greeter = { resources: { said: stash("hello") }, outputs: { text: "${said.output}" } };
+    writeFileSync(
+      join(folder, "Pulumi.yaml"),
+      JSON.stringify({ name: "greeting", runtime: "yaml", components: { greeter } }),
+    );
+    const using = (text: string) =>
+      program({
+        packages: { greeting: folder },
+        resources: { greeter: { type: "greeting:index:greeter" } },
+        outputs: { text: `\${greeter.text} ${text}` },
+      });
+    expect((await web.prepare(using("one"))).changed.dependencies).toBe(true);
+    expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+    expect((await web.prepare(using("two"))).changed).toMatchObject({ source: true, dependencies: false });
+    expect(existsSync(join(web.share, "workspace/sdks/greeting"))).toBe(true);
+    expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+    expect(await web.outputs("up-2")).toMatchObject([{ name: "text", value: "hello two" }]);
+    expect(installs(web)).toBe(1);
+  });
 });
 
 describe("preparations that overlap", () => {

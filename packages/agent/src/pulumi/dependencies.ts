@@ -4,8 +4,9 @@ import { access, constants, mkdir, readdir, readFile, rename } from "node:fs/pro
 import { dirname, join, relative } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { lastLines } from "../system/command.ts";
-import { cleanRelative, isDirectory, isInside } from "../system/files.ts";
+import { cleanRelative, isDirectory, isInside, readIfThere } from "../system/files.ts";
 import type { PulumiCli } from "./cli.ts";
+import { quoteProgram } from "./program-lines.ts";
 import { entry, type Project } from "./project.ts";
 
 /** Manifests and lockfiles of the languages, and what configures their package managers. */
@@ -87,18 +88,25 @@ export async function installDependencies({ project, cli, signal }: Install): Pr
   if (end.kind === "missing") return failed("toolMissing", "the workspace's image has no `pulumi`");
   const text = cli.redactor.clean(end.kind === "exited" ? `${end.stdout}\n${end.stderr}` : end.stderr);
   const message = end.kind === "timedOut" ? "the installation did not finish in time" : "`pulumi install` failed";
-  return failed("installFailed", message, lastLines(text, 30));
+  const file = (await readIfThere(join(project.folder, "Pulumi.yaml"))) ?? "";
+  return failed("installFailed", message, quoteProgram(lastLines(text, 30), file));
 }
 
 /** Whether a fresh checkout lacks what was installed in the last one; others keep it in a cache of the user's. */
 export function installsIntoCheckout(project: Project): boolean {
-  return project.runtime === "nodejs" || project.runtime === "bun" || project.runtime === "python";
+  return (
+    project.dependencies.packages !== undefined ||
+    project.runtime === "nodejs" ||
+    project.runtime === "bun" ||
+    project.runtime === "python"
+  );
 }
 
 /** Folders that an installation fills. */
 function installedFolders(project: Project): string[] {
   const virtualenv = project.virtualenv === undefined ? undefined : cleanRelative(project.virtualenv);
-  return ["node_modules", "venv", ".venv", ...(virtualenv && virtualenv !== "." ? [virtualenv] : [])];
+  // Of packages, the CLI keeps what programs need to know of them in `sdks`.
+  return ["node_modules", "venv", ".venv", "sdks", ...(virtualenv && virtualenv !== "." ? [virtualenv] : [])];
 }
 
 /**

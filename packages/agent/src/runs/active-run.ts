@@ -5,6 +5,7 @@
  *                                     ├ locked by a dead process of this pod → lock released → launched again, once
  *                                     └ failed, cancelled, interrupted ─→ the result
  */
+import { join } from "node:path";
 import { errorMessage, maxOutputTailChars, type RunError, type RunEvent, type RunResult } from "@pko/rpc";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { cancelOwnUpdate, markOf } from "../pulumi/cloud/own-update.ts";
@@ -12,9 +13,10 @@ import { bounded } from "../pulumi/engine-events.ts";
 import { classify } from "../pulumi/explain.ts";
 import { isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
 import { stepsOf, type RunStep } from "../pulumi/operation.ts";
+import { quoteProgram } from "../pulumi/program-lines.ts";
 import { explainRun } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
-import { readTail } from "../system/files.ts";
+import { readIfThere, readTail } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { startOf } from "../system/processes.ts";
 import type { EventLog } from "./event-log.ts";
@@ -247,8 +249,15 @@ export class ActiveRun {
       printed: followed ? await this.#printed(this.#record.launches.length - 1) : "",
     });
     if (error.class === "invalidToken") this.#context.cli.signOut();
+    const [message = "", ...lines] = await this.#quoted([error.message, ...error.lines]);
     // Judged as it is, shown with its secrets masked.
-    return { ...error, message: this.#clean(error.message), lines: error.lines.map((line) => this.#clean(line)) };
+    return { ...error, message: bounded(this.#clean(message)), lines: lines.map((line) => bounded(this.#clean(line))) };
+  }
+
+  async #quoted(lines: readonly string[]): Promise<readonly string[]> {
+    const { project, projectFolder } = this.#record.ready;
+    if (project.runtime !== "yaml") return lines;
+    return quoteProgram(lines, (await readIfThere(join(projectFolder, "Pulumi.yaml"))) ?? "");
   }
 
   async #failed(error: RunError, followed?: Followed): Promise<RunResult> {

@@ -111,7 +111,8 @@ describe("hostile URLs of artifacts", () => {
 
 describe("trouble", () => {
   for (const [path, reason] of Object.entries({
-    "/gone": "sourceNotFound",
+    // Its source is about to announce another, or to make it anew.
+    "/gone": "sourceUnavailable",
     "/forbidden": "sourceUnauthorized",
     "/ill": "sourceUnavailable",
   })) {

@@ -59,7 +59,9 @@ async function download({ url, algorithm }: Download, context: FluxContext): Pro
   const status = response.statusCode ?? 0;
   if (status !== 200) {
     response.destroy();
-    return statusFailure("the artifact", status);
+    if (status !== 404 && status !== 410) return statusFailure("the artifact", status);
+    // A controller that starts anew makes its artifacts anew, and one that has moved on announces another.
+    return failed("sourceUnavailable", `the artifact: not found (${status}): its source has lost or replaced it`);
   }
   const hash = createHash(algorithm);
   const file = await open(context.archive, "w", 0o600);

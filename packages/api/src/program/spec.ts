@@ -1,7 +1,7 @@
 /** A Pulumi YAML program. What is in its resources and options is Pulumi's language: kept whole, and checked by Pulumi. */
 import { Type, type Static } from "typebox";
 
-import { anything, flag, keepUnknown, labels, listOf, mapOf, optional, text, texts } from "../schema/field.ts";
+import { anything, flag, keepUnknown, mapOf, optional, text, texts } from "../schema/field.ts";
 
 const expression = (description: string) => anything(description);
 
@@ -27,23 +27,16 @@ const CustomTimeouts = Type.Object(
 const ResourceOptions = Type.Object(
   {
     additionalSecretOutputs: optional(texts("Outputs to treat as secrets.")),
-    aliases: optional(
-      listOf(
-        expression("A former identity."),
-        "Former identities of the resource, so that renaming does not replace it.",
-      ),
-    ),
+    aliases: optional(expression("Former identities of the resource, so that renaming does not replace it.")),
     customTimeouts: optional(CustomTimeouts),
     deleteBeforeReplace: optional(flag("Whether a replacement deletes the old resource first.")),
-    dependsOn: optional(listOf(expression("A resource."), "Resources that must be there first.")),
+    dependsOn: optional(expression("The resource, or resources, that must be there first.")),
     ignoreChanges: optional(texts("Properties whose changes are ignored.")),
     import: optional(text("The ID of an existing resource to adopt.")),
     parent: optional(expression("The resource that this one belongs to.")),
-    protect: optional(flag("Whether the resource must not be deleted.")),
+    protect: optional(expression("Whether the resource must not be deleted.")),
     provider: optional(expression("The provider resource to use.")),
-    providers: optional(
-      mapOf(expression("A provider resource."), "The provider resources that children use, by package."),
-    ),
+    providers: optional(expression("The provider resources that children use, by package.")),
     version: optional(text("The version of the provider plugin.")),
   },
   { description: "How Pulumi treats the resource.", ...keepUnknown },
@@ -60,7 +53,7 @@ const Getter = Type.Object(
 const Resource = Type.Object(
   {
     type: text("The type token of the resource, such as aws:s3:Bucket.", { minLength: 1 }),
-    properties: optional(mapOf(expression("A property's value."), "The properties of the resource.")),
+    properties: optional(expression("The properties of the resource, or one expression that gives them all.")),
     options: optional(ResourceOptions),
     get: optional(Getter),
   },
@@ -70,11 +63,27 @@ const Resource = Type.Object(
 export const ProgramSpec = Type.Object(
   {
     name: optional(text("The name of the Pulumi project; the Program's own name when left out.")),
+    description: optional(text("What the project is for.")),
     configuration: optional(mapOf(Configuration, "The configuration that the program takes, by key.")),
+    config: optional(
+      mapOf(expression("A default, or the type and default of a value."), "The project's configuration, by key."),
+    ),
     variables: optional(mapOf(expression("The value."), "Intermediate values by name.")),
     resources: optional(mapOf(Resource, "The resources by name.")),
     outputs: optional(mapOf(expression("The value."), "The stack's outputs by name.")),
-    packages: optional(labels("Packages to install before the program runs, by name: a version or an address.")),
+    packages: optional(
+      mapOf(
+        expression("A version, an address, or both and parameters."),
+        "Packages to install before the program runs, by name.",
+      ),
+    ),
+    components: optional(mapOf(expression("A component."), "Components that the program defines, by name.")),
+    pulumi: optional(
+      Type.Object(
+        { requiredVersion: optional(text("The versions of the CLI that will do, such as >=3.100.0.")) },
+        { description: "What the program asks of Pulumi.", ...keepUnknown },
+      ),
+    ),
   },
   { description: "The program, in Pulumi YAML." },
 );

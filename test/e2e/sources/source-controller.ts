@@ -1,0 +1,40 @@
+/** Flux's own source-controller, as a process of the test that serves one namespace. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { clusterKubeconfig, moduleSources, network, toolPath } from "@pko/cluster";
+import { freePort, spawnChild, waitFor } from "@pko/testkit";
+
+import { kubectl } from "../harness.ts";
+
+export interface SourceController {
+  /** Where the artifacts are: `kind/namespace/name/digest.tar.gz`. */
+  readonly storage: string;
+  log(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export async function startSourceController(namespace: string): Promise<SourceController> {
+  const definitions = join(await moduleSources("source-controller"), "config/crd/bases");
+  await kubectl(["apply", "--server-side", "--force-conflicts", "-f", definitions]);
+  await kubectl(["wait", "--for=condition=Established", "-f", definitions, "--timeout=60s"]);
+  const folder = mkdtempSync(join(tmpdir(), "pko-flux-"));
+  const address = `${network.machine}:${await freePort()}`;
+  const child = spawnChild({
+    command: [
+      toolPath("source-controller"),
+      "--watch-all-namespaces=false",
+      `--storage-path=${folder}`,
+      `--storage-addr=${address}`,
+      `--storage-adv-addr=${address}`,
+      "--metrics-addr=0",
+      "--health-addr=0",
+    ],
+    logFile: join(folder, "log"),
+    env: { KUBECONFIG: clusterKubeconfig(), RUNTIME_NAMESPACE: namespace, HOME: folder, TMPDIR: folder },
+  });
+  await waitFor(async () => (await child.log()).includes("Starting workers") || !child.running, { timeoutMs: 120_000 });
+  if (!child.running) throw new Error(`the source-controller has ended: ${await child.log()}`);
+  return { storage: folder, log: () => child.log(), stop: () => child.stop() };
+}
