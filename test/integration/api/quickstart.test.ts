@@ -62,7 +62,7 @@ describe("kubectl explain tells in a sentence", () => {
     ["stack.spec.prerequisites.requirement.succeededWithinDuration", "How recently the Stack must have"],
     ["stack.spec.workspaceTemplate.spec.podTemplate.spec", "A pod specification, merged over the generated one"],
     ["stack.status.lastUpdate.stdout.text", "The output, or its beginning and end"],
-    ["program.program.resources.options.dependsOn", "Resources that must be there first."],
+    ["program.program.resources.options.dependsOn", "The resource, or resources, that must be there first."],
     ["workspace.spec.stacks.config.valueFrom", "Where in the Pulumi container the value is found."],
     ["update.spec.type", "The operation: preview, up, refresh or destroy."],
   ];

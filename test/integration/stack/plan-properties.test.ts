@@ -158,6 +158,7 @@ class World {
   readonly created = new Map<string, string>();
   readonly destroys: string[] = [];
   isGone = false;
+  #hasDeployed = false;
   readonly #chance: Chance;
 
   constructor(chance: Chance) {
@@ -276,9 +277,8 @@ class World {
   }
 
   #end(): void {
-    const hasRun = this.created.size > 0;
     const isAsked = this.stack.spec.destroyOnFinalize === true;
-    if (isAsked && hasRun) expect(this.destroys.at(-1)).toBe("succeeded");
+    if (isAsked && this.#hasDeployed) expect(this.destroys.at(-1)).toBe("succeeded");
     this.isGone = true;
   }
 
@@ -315,6 +315,8 @@ class World {
     // It begins in a Workspace that is ready, and ends in any.
     if (update.startedAt === undefined) {
       const isReady = this.workspace.kind === "present" && this.workspace.state.kind === "ready";
+      // A preview makes nothing that would have to be destroyed.
+      this.#hasDeployed ||= isReady && update.type !== "preview";
       return isReady ? { ...update, startedAt: this.now } : update;
     }
     const isFailed = !isKind && this.#chance.is(0.4);
