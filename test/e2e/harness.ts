@@ -3,11 +3,13 @@ import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { Stack, Update } from "@pko/api";
+import { operatorNamespace, type Stack, type Update } from "@pko/api";
 import { clusterKubeconfig, network, publishOperatorImage } from "@pko/cluster";
 import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { kubectlFor, spawnChild, waitFor, type ChildProcess, type Kubectl } from "@pko/testkit";
+
+import { operatorAccount } from "./account.ts";
 
 const root = join(import.meta.dir, "../..");
 const folder = mkdtempSync(join(tmpdir(), "pko-e2e-"));
@@ -32,7 +34,7 @@ export function publishedImage(): Promise<string> {
   return image;
 }
 
-/** Serves the given namespaces only, so that what else the cluster holds stays untouched. */
+/** Serves the given namespaces only, with the rights that an installation gives it: what else the cluster holds stays untouched. */
 export async function startOperator(namespaces: readonly string[], ...flags: string[]): Promise<Operator> {
   return await startOperatorWith({ namespaces, flags });
 }
@@ -47,13 +49,17 @@ export interface OperatorOptions {
 export async function startOperatorWith({ namespaces, flags = [], env = {} }: OperatorOptions): Promise<Operator> {
   await installApi();
   const agentImage = await publishedImage();
-  const logFile = join(folder, `operator-${crypto.randomUUID()}.log`);
+  const id = crypto.randomUUID();
+  const logFile = join(folder, `operator-${id}.log`);
+  const ownKubeconfig = join(folder, `kubeconfig-${id}`);
+  const account = await operatorAccount({ kubectl, home: operatorNamespace });
+  await Bun.write(ownKubeconfig, account.kubeconfig);
   const start = (): ChildProcess =>
     spawnChild({
       command: [
         process.execPath,
         join(root, "packages/operator/src/main.ts"),
-        `--kubeconfig=${kubeconfig}`,
+        `--kubeconfig=${ownKubeconfig}`,
         `--agent-image=${agentImage}`,
         `--watch-namespaces=${namespaces.join(",")}`,
         "--probe-address=127.0.0.1:0",
@@ -73,7 +79,10 @@ export async function startOperatorWith({ namespaces, flags = [], env = {} }: Op
       await operator.stop("SIGKILL");
       operator = start();
     },
-    stop: () => operator.stop(),
+    async stop() {
+      await operator.stop();
+      await account.remove();
+    },
   };
 }
 
@@ -83,7 +92,7 @@ export async function installApi(): Promise<void> {
   for (const file of readdirSync(crds)) {
     await kubectl(["wait", "--for=condition=Established", "-f", join(crds, file), "--timeout=30s"]);
   }
-  await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "pulumi-kubernetes-operator" } });
+  await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: operatorNamespace } });
 }
 
 export async function apply(...objects: readonly object[]): Promise<void> {

@@ -8,8 +8,9 @@ import { ownRules, servedRules, type Rule } from "@pko/api";
 import { clusterKubeconfig } from "@pko/cluster";
 import { kubeconfigCredentials } from "@pko/kube";
 import { workspaces } from "@pko/operator";
-import { faultProxy, kubeconfigText, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/testkit";
+import { faultProxy, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/testkit";
 
+import { operatorAccount } from "../account.ts";
 import {
   apply,
   installApi,
@@ -26,7 +27,6 @@ import {
 } from "../harness.ts";
 
 const slow = 240_000;
-const account = "operator";
 
 let proxy: FaultProxy;
 let operator: Operator;
@@ -37,17 +37,11 @@ beforeAll(async () => {
   await installApi();
   home = await newNamespace("rbac-home");
   const namespace = await newNamespace("rbac");
-  await apply(
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: home } },
-    ...granted(home, ownRules),
-    ...granted(namespace, servedRules),
-    foreignStatefulSet(namespace),
-    ...(await missingFluxKind()),
-  );
+  await apply(foreignStatefulSet(namespace), ...(await missingFluxKind()));
   proxy = await faultProxy(await kubeconfigCredentials(clusterKubeconfig()));
   operator = await startOperator(
     [namespace],
-    `--kubeconfig=${await accountKubeconfig()}`,
+    `--kubeconfig=${await recordedKubeconfig(namespace)}`,
     `--namespace=${home}`,
     "--leader-elect",
     "--lease-duration=3s",
@@ -125,27 +119,12 @@ function rightsIn(rules: readonly Rule[]): string[] {
 
 const there = (): string[] => ["-n", place.namespace];
 
-function granted(namespace: string, rules: readonly Rule[]): object[] {
-  const apiVersion = "rbac.authorization.k8s.io/v1";
-  const metadata = { name: account, namespace };
-  return [
-    { apiVersion, kind: "Role", metadata, rules },
-    {
-      apiVersion,
-      kind: "RoleBinding",
-      metadata,
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: account },
-      subjects: [{ kind: "ServiceAccount", name: account, namespace: home }],
-    },
-  ];
-}
-
-async function accountKubeconfig(): Promise<string> {
-  const token = (await kubectl(["create", "token", account, "-n", home])).trim();
+async function recordedKubeconfig(namespace: string): Promise<string> {
   const file = join(mkdtempSync(join(tmpdir(), "pko-rbac-")), "kubeconfig");
   const authority = Buffer.from(proxy.ca).toString("base64");
   const cluster = { server: proxy.url, "certificate-authority-data": authority };
-  await Bun.write(file, kubeconfigText({ cluster, user: { token } }));
+  const { kubeconfig } = await operatorAccount({ kubectl, home, namespaces: [namespace], cluster });
+  await Bun.write(file, kubeconfig);
   return file;
 }
 

@@ -7,6 +7,7 @@ import {
   asking,
   at,
   completed,
+  condition,
   deletedAgo,
   finished,
   guarded,
@@ -194,6 +195,11 @@ table("with the pod on record", [
   [
     "an operation that an earlier operator began is not begun again",
     [workspaceReady, withStatus({ startTime: at(-minute) })],
+    fails("Aborted"),
+  ],
+  [
+    "nor one of which it has only told that it progresses",
+    [workspaceReady, withStatus({ conditions: [condition("Progressing", "True", "Progressing")] })],
     fails("Aborted"),
   ],
 ]);
@@ -490,6 +496,11 @@ table("after its end", [
   [
     "then it goes",
     [completed(hour), (view) => ({ ...view, ttlMs: hour })],
+    { action: "expire", event: { reason: "UpdateExpired" } },
+  ],
+  [
+    "as well where an operator that was replaced told no time of its end",
+    [withStatus({ conditions: [condition("Complete", "True", "Failed")] }), (view) => ({ ...view, ttlMs: 30_000 })],
     { action: "expire", event: { reason: "UpdateExpired" } },
   ],
   ["at once, if so told", [completed(0), (view) => ({ ...view, ttlMs: 0 })], { action: "expire" }],

@@ -20,7 +20,7 @@ import { assertNever, type RunResult, type StartRequest } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
-import { isComplete } from "./conditions.ts";
+import { conditionOf, endTimeOf, isComplete } from "./conditions.ts";
 import { updateFinalizer } from "./finalizer.ts";
 import { operationOf } from "./operation.ts";
 import type { Ending, Outcome } from "./outcome.ts";
@@ -95,10 +95,11 @@ function endedAndGuarded({ update }: UpdateView): Plan | undefined {
 function ended({ update, ttlMs, now }: UpdateView): Plan | undefined {
   if (!isComplete(update)) return undefined;
   if (ttlMs === undefined || isDeleting(update)) return { action: "rest" };
-  const endMs = Date.parse(update.status?.endTime ?? "");
+  const endTime = endTimeOf(update);
+  const endMs = Date.parse(endTime ?? "");
   const remainingMs = (Number.isNaN(endMs) ? now : endMs) + ttlMs - now;
   if (remainingMs > 0) return { action: "rest", afterMs: remainingMs };
-  const message = `It ended at ${update.status?.endTime ?? "an unknown time"} and was kept for ${update.spec?.ttlAfterCompleted}.`;
+  const message = `It ended at ${endTime ?? "an unknown time"} and was kept for ${update.spec?.ttlAfterCompleted}.`;
   return { action: "expire", event: { type: "Normal", reason: "UpdateExpired", message } };
 }
 
@@ -112,13 +113,16 @@ function specInvalid(view: UpdateView): Plan | undefined {
   return end(view, { reason: "Failed", message: `The spec is invalid:\n${describeProblems(view.spec.problems)}` });
 }
 
-/** The operator that this one replaces records no pod. It follows no run after a restart, so nobody does. */
+/**
+ * The operator that this one replaces records no pod, and no time before the end: only that it progresses. It follows no run
+ * after a restart, so nobody does.
+ */
 function begunByAnother(view: UpdateView): Plan | undefined {
-  const { status } = view.update;
-  if (status?.startTime === undefined || hasIntent(view)) return undefined;
+  const since = view.update.status?.startTime ?? conditionOf(view.update, "Progressing", "True")?.lastTransitionTime;
+  if (since === undefined || hasIntent(view)) return undefined;
   return end(view, {
     reason: "Aborted",
-    message: `The operation was started at ${status.startTime} by an operator that has been replaced since; how it ended is not known.`,
+    message: `The operation was started at ${since} by an operator that has been replaced since; how it ended is not known.`,
   });
 }
 

@@ -1,0 +1,370 @@
+/**
+ * A user changes the chart and nothing else: our chart over a release of the Go operator, on what that operator left.
+ * Nothing is run again that was up to date, what was under way ends, what is deleted is destroyed, nothing stays behind.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
+import { clusterKubeconfig, network } from "@pko/cluster";
+import { builtin, connect, kubeconfigCredentials } from "@pko/kube";
+import { updates, workspaces } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import {
+  getStack,
+  installApi,
+  isReady,
+  kubectl,
+  newNamespace,
+  onFileBackend,
+  publishedImage,
+  removeNamespace,
+  stackUntil,
+  updatesOf,
+  type Place,
+} from "../harness.ts";
+import { aborted, condition, goOperator, runs, succeeded, timeAgo, type GoOperator } from "./go-operator.ts";
+import { chart, helm } from "./helm.ts";
+
+const slow = 300_000;
+const release = "pulumi-kubernetes-operator";
+const formerChart = join(import.meta.dir, "testdata/go-operator");
+
+let place: Place;
+let home: string;
+let former: GoOperator;
+let git: GitServer;
+const repositories = mkdtempSync(join(tmpdir(), "pko-switch-"));
+
+describe("a switch from the Go operator", () => {
+  beforeAll(async () => {
+    await installApi();
+    place = {
+      client: connect(await kubeconfigCredentials(clusterKubeconfig())),
+      namespace: await newNamespace("switch-stacks"),
+    };
+    home = `switch-${crypto.randomUUID().slice(0, 8)}`;
+    former = goOperator(kubectl, place.namespace);
+    git = serveGit(repositories, { hostname: network.machine });
+    await helm("install", "--create-namespace", "-n", home, release, formerChart, `--set=fullnameOverride=${home}`);
+    await leadAsFormer();
+    await Promise.all([startStatePod(), publishedImage()]);
+    await upToDateFromGit();
+    await upToDateFromProgram();
+    await underWay();
+    await doomed();
+  }, slow);
+
+  afterAll(async () => {
+    await removeNamespace(place.namespace);
+    await helm("uninstall", release, "-n", home, "--ignore-not-found").catch(() => undefined);
+    await removeNamespace(home).catch(() => undefined);
+    await git.stop();
+  }, slow);
+
+  test(
+    "is one helm upgrade; the new operator leads when the former's lease is over",
+    async () => {
+      const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
+      const values = {
+        fullnameOverride: home,
+        "image.repository": repository,
+        "image.tag": tag,
+        watchNamespaces: `{${place.namespace}}`,
+        "crds.upgrade": "false",
+        "extraEnv[0].name": "OPERATOR_ALLOW_HTTP",
+        "extraEnv[0].value": '"true"',
+        "extraEnv[1].name": "OPERATOR_ALLOW_ADDRESSES",
+        "extraEnv[1].value": network.machine,
+      };
+      const settings = Object.entries(values).map(([name, value]) => `--set=${name}=${value}`);
+      await helm("upgrade", "-n", home, release, chart, ...settings, "--wait");
+      const deployments = await kubectl(["get", "deployment", "-n", home, "-o", "name"]);
+      expect(deployments.trim()).toBe(`deployment.apps/${home}-controller-manager`);
+      await waitFor(async () => (await leader()).startsWith(`${home}-controller-manager`), {
+        timeoutMs: slow / 3,
+        what: "the new operator to lead",
+      });
+    },
+    slow,
+  );
+
+  test(
+    "what was under way is ended as aborted, then done, though the former run left its lock",
+    async () => {
+      const stack = await stackUntil(place, "busy", isReady);
+      const all = await updatesOf(place, "busy");
+      const first = all.find(({ metadata }) => metadata.name === "busy-18c0ffee");
+      const [second, ...more] = all.filter((update) => update !== first);
+      expect(more).toEqual([]);
+      expect(first?.status?.conditions).toContainEqual(
+        expect.objectContaining({ type: "Failed", status: "True", reason: "Aborted" }) as never,
+      );
+      expect(stack.status?.lastUpdate).toMatchObject({ name: second?.metadata.name, state: "succeeded" });
+      expect(stack.status?.currentUpdate).toBeUndefined();
+    },
+    slow,
+  );
+
+  test(
+    "what was up to date is not run again and stays ready; its idle pod goes",
+    async () => {
+      for (const [name, update] of [
+        ["followed", "followed-18beef01"],
+        ["shop", "shop-18beef02"],
+      ] as const) {
+        await waitFor(async () => await sleeps(name), {
+          timeoutMs: slow / 3,
+          what: `the workspace of ${name} to sleep`,
+        });
+        const stack = await getStack(place, name);
+        expect(isReady(stack)).toBe(true);
+        expect(stack.status?.lastUpdate?.name).toBe(update);
+        expect((await updatesOf(place, name)).map(({ metadata }) => metadata.name)).toEqual([update]);
+      }
+      const { status } = await getStack(place, "shop");
+      expect(status?.outputs).toEqual({ password: "[secret]", url: "https://shop.example.com" });
+    },
+    slow,
+  );
+
+  test(
+    "Updates whose time is over go, also one that nobody had noted",
+    async () => {
+      await waitFor(async () => (await names("update")).every((name) => !name.startsWith("old-")), {
+        timeoutMs: slow / 3,
+        what: "the old Updates to go",
+      });
+    },
+    slow,
+  );
+
+  test(
+    "a Stack that is deleted is destroyed, and nothing of it stays behind",
+    async () => {
+      expect(await stateFiles("doomed")).toContain("dev.json");
+      await kubectl(["delete", "stack", "doomed", "--timeout=180s", "-n", place.namespace]);
+      expect(await stateFiles("doomed")).not.toContain("dev.json");
+      await kubectl(["delete", "stack", "followed", "shop", "busy", "--timeout=180s", "-n", place.namespace]);
+      const left = async (): Promise<number> => {
+        const { client, namespace } = place;
+        const lists = await Promise.all([
+          client.list(updates, { namespace }),
+          client.list(workspaces, { namespace }),
+          client.list(builtin.statefulSets, { namespace }),
+        ]);
+        return lists.reduce((count, { items }) => count + items.length, 0);
+      };
+      await waitFor(async () => (await left()) === 0, { timeoutMs: slow / 3, what: "nothing to be left" });
+    },
+    slow,
+  );
+});
+
+const yamlProject = (name: string): string =>
+  `name: ${name}\nruntime: yaml\nresources:\n  kept:\n    type: pulumi:index:Stash\n    properties: { input: kept }\n`;
+
+const program = { resources: { kept: { type: "pulumi:index:Stash", properties: { input: "kept" } } } };
+
+/** A lease that is not given back: whoever comes next waits for its end. */
+async function leadAsFormer(): Promise<void> {
+  const lease = {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name: "operator.pulumi.com", namespace: home },
+    spec: {
+      holderIdentity: "controller-manager-5d4c_6e2b",
+      leaseDurationSeconds: 10,
+      leaseTransitions: 3,
+      acquireTime: `${timeAgo(3600).slice(0, -1)}.000000Z`,
+      renewTime: `${timeAgo(0).slice(0, -1)}.000000Z`,
+    },
+  };
+  await kubectl(["create", "-f", "-"], { input: JSON.stringify(lease) });
+}
+
+async function leader(): Promise<string> {
+  return await kubectl(["get", "lease", "operator.pulumi.com", "-n", home, "-o", "jsonpath={.spec.holderIdentity}"]);
+}
+
+/** It had nothing to do for an hour, so it needs no pod. */
+async function sleeps(name: string): Promise<boolean> {
+  const path = "jsonpath={.spec.replicas}";
+  return (await kubectl(["get", "statefulset", `${name}-workspace`, "-n", place.namespace, "-o", path])) === "0";
+}
+
+async function names(kind: string): Promise<string[]> {
+  const text = await kubectl(["get", kind, "-n", place.namespace, "-o", "jsonpath={.items[*].metadata.name}"]);
+  return text.split(" ");
+}
+
+const ready = () => ({
+  observedGeneration: 1,
+  observedReconcileRequest: "",
+  conditions: [condition("Ready", "True", "ProcessingCompleted")],
+});
+
+const lastUpdate = (name: string, commit: string) => ({
+  generation: 1,
+  name,
+  type: "up",
+  state: "succeeded",
+  lastAttemptedCommit: commit,
+  lastSuccessfulCommit: commit,
+  lastResyncTime: timeAgo(3600),
+});
+
+async function upToDateFromGit(): Promise<void> {
+  const commit = createRepository(repositories, "followed").commit({ "Pulumi.yaml": yamlProject("followed") });
+  const url = `http://${network.machine}:${git.port}/followed.git`;
+  const stack = await former.stack("followed", { ...onFileBackend, stack: "dev", projectRepo: url, branch: "main" });
+  const workspace = await former.workspace(stack, {
+    serviceAccountName: "pulumi",
+    git: { url, ref: commit },
+    stacks: [{ name: "dev", create: true }],
+  });
+  const name = "followed-18beef01";
+  await former.update(workspace, stack, {
+    name,
+    spec: { stackName: "dev" },
+    held: false,
+    status: { startTime: timeAgo(3610), endTime: timeAgo(3600), conditions: succeeded() },
+  });
+  await former.status(stack, "stack-status", { ...ready(), lastUpdate: lastUpdate(name, commit) });
+}
+
+/** With older Updates: one whose time is over, and one that an operator aborted and never noted. */
+async function upToDateFromProgram(): Promise<void> {
+  await former.program("shop", program);
+  const stack = await former.stack("shop", { ...onFileBackend, stack: "dev", programRef: { name: "shop" } });
+  const workspace = await former.workspace(stack, {
+    serviceAccountName: "pulumi",
+    flux: { url: "http://pulumi-kubernetes-operator/programs/shop/1", digest: `sha256:${"ab".repeat(32)}` },
+    stacks: [{ name: "dev", create: true }],
+  });
+  const name = "shop-18beef02";
+  await former.update(workspace, stack, {
+    name: "old-18beef00",
+    spec: { stackName: "dev", ttlAfterCompleted: "1s" },
+    held: false,
+    status: { startTime: timeAgo(7210), endTime: timeAgo(7200), conditions: succeeded() },
+  });
+  await former.update(workspace, stack, {
+    name: "old-18beef01",
+    spec: { stackName: "dev", ttlAfterCompleted: "1s" },
+    held: true,
+    status: { conditions: aborted() },
+  });
+  await former.update(workspace, stack, {
+    name,
+    spec: { stackName: "dev" },
+    held: false,
+    status: {
+      startTime: timeAgo(3610),
+      endTime: timeAgo(3600),
+      conditions: succeeded(),
+      outputs: `${name}-stack-outputs`,
+    },
+  });
+  await former.status(stack, "stack-status", {
+    ...ready(),
+    lastUpdate: lastUpdate(name, "1"),
+    outputs: { password: "[secret]", url: "https://shop.example.com" },
+    projectInfo: { name: "shop", runtime: "yaml" },
+  });
+}
+
+/** An update runs, and its operator and its pod go; the lock of its run stays. */
+async function underWay(): Promise<void> {
+  await former.program("busy", program);
+  const stack = await former.stack("busy", { ...onFileBackend, stack: "dev", programRef: { name: "busy" } });
+  const workspace = await former.workspace(stack, {
+    serviceAccountName: "pulumi",
+    flux: { url: "http://pulumi-kubernetes-operator/programs/busy/1", digest: `sha256:${"ab".repeat(32)}` },
+    stacks: [{ name: "dev", create: true }],
+  });
+  const name = "busy-18c0ffee";
+  await former.update(workspace, stack, {
+    name,
+    spec: { stackName: "dev" },
+    held: true,
+    status: { conditions: runs() },
+  });
+  await former.status(stack, "stack-status", {
+    observedGeneration: 1,
+    observedReconcileRequest: "",
+    currentUpdate: { generation: 1, name, commit: "1" },
+    conditions: [
+      condition("Ready", "False", "NotReadyInProgress"),
+      condition("Reconciling", "True", "StackProcessing"),
+    ],
+  });
+  await deploy("busy");
+  const lock = { pid: 7, username: "pulumi", hostname: "busy-workspace-0", timestamp: timeAgo(60) };
+  const folder = "/state/.pulumi/locks/organization/busy/dev";
+  const file = `${folder}/${crypto.randomUUID()}.json`;
+  await inState(`mkdir -p ${folder} && echo '${JSON.stringify(lock)}' > ${file}`);
+}
+
+async function doomed(): Promise<void> {
+  await deploy("doomed");
+  await former.program("doomed", program);
+  const spec = { ...onFileBackend, stack: "dev", programRef: { name: "doomed" }, destroyOnFinalize: true };
+  const stack = await former.stack("doomed", spec);
+  await former.status(stack, "stack-status", {
+    ...ready(),
+    lastUpdate: lastUpdate("doomed-18beef03", "1"),
+    projectInfo: { name: "doomed", runtime: "yaml" },
+  });
+}
+
+/** A pod with the stacks' state, in which Pulumi can be run by hand. */
+async function startStatePod(): Promise<void> {
+  const state = "state";
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: state, namespace: place.namespace },
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      containers: [
+        {
+          name: "pulumi",
+          image: "docker.io/pulumi/pulumi:latest-nonroot",
+          command: ["sleep", "1000000"],
+          env: [
+            { name: "PULUMI_BACKEND_URL", value: "file:///state" },
+            { name: "PULUMI_CONFIG_PASSPHRASE", value: "passphrase" },
+          ],
+          volumeMounts: [{ name: state, mountPath: "/state" }],
+        },
+      ],
+      volumes: [{ name: state, persistentVolumeClaim: { claimName: state } }],
+    },
+  };
+  await kubectl(["apply", "-f", "-"], { input: JSON.stringify(pod) });
+  await kubectl(["wait", "pod", state, "--for=condition=Ready", "--timeout=120s", "-n", place.namespace]);
+}
+
+async function inState(script: string): Promise<string> {
+  return await kubectl(["exec", "state", "-n", place.namespace, "--", "sh", "-c", script]);
+}
+
+async function stateFiles(project: string): Promise<string[]> {
+  return (await inState(`ls /state/.pulumi/stacks/${project}`)).split("\n");
+}
+
+/** As the Go operator's agent did it. */
+async function deploy(project: string): Promise<void> {
+  const commands = [
+    `mkdir /tmp/${project}`,
+    `cd /tmp/${project}`,
+    `printf '%s' '${yamlProject(project)}' > Pulumi.yaml`,
+    "pulumi stack init dev",
+    "pulumi up --yes --skip-preview --stack dev",
+  ];
+  await inState(`(${commands.join(" && ")}) 2>&1`);
+}
