@@ -3,7 +3,7 @@ BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down deploy kubeconfig bench soak faults
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults
 
 help: ## What there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ cluster-down: setup ## Ends the local cluster; nothing of it is left running
 
 deploy: setup ## The operator on the cluster, by its chart (VALUES=file for chart values, IMAGE=name with CLUSTER_KUBECONFIG)
 	@$(CLUSTER) deploy $(VALUES)
+
+release-files: setup ## What a release is made of: executables for each architecture, the manifest, a bill of materials
+	@$(CLUSTER) release
 
 kubeconfig: setup ## Prints the path of the cluster's kubeconfig (use make -s)
 	@$(CLUSTER) kubeconfig

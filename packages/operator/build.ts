@@ -1,4 +1,4 @@
-/** Makes the operator's executable: `bun packages/operator/build.ts <outfile>`. */
+/** Makes the operator's executable: `bun packages/operator/build.ts <outfile> [--target=bun-linux-arm64]`. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
@@ -14,9 +14,9 @@ const flags = [
   "--no-compile-autoload-bunfig",
 ];
 
-const outfile = process.argv[2];
-if (outfile === undefined) throw new Error("which file is to be made?");
+const [outfile, ...targets] = process.argv.slice(2);
+if (outfile === undefined || outfile.startsWith("-")) throw new Error("which file is to be made?");
 const main = join(import.meta.dir, "src/main.ts");
-execFileSync(process.execPath, ["build", ...flags, main, "--outfile", outfile], {
+execFileSync(process.execPath, ["build", ...flags, ...targets, main, "--outfile", outfile], {
   stdio: ["ignore", "ignore", "inherit"],
 });

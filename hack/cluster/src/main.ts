@@ -1,6 +1,7 @@
 /** The commands behind the Makefile's cluster targets. */
 import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, UserError } from "./cluster.ts";
 import { deploy } from "./deploy.ts";
+import { makeReleaseFiles } from "./release.ts";
 import { superviseCluster } from "./supervisor.ts";
 import { buildTools, toolNames, type ToolName } from "./tools.ts";
 
@@ -9,6 +10,7 @@ const commands: Record<string, (args: string[]) => Promise<void>> = {
   down: clusterDown,
   kubeconfig: async () => console.log(clusterKubeconfig()),
   deploy: async ([values]) => await deploy(values),
+  release: makeReleaseFiles,
   packages: ensurePackages,
   tools: async (names) => await buildTools(names.map(parseToolName)),
   supervise: async ([root = "", ...archives]) => await superviseCluster(root, archives),

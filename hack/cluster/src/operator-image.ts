@@ -1,35 +1,29 @@
 /** The image of the operator and its agent, made from this clone's sources and offered to the running cluster. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { givenKubeconfig, UserError } from "./cluster.ts";
+import { buildExecutables, imageContext, ownArchitecture } from "./executables.ts";
 import { isPublished, publishImage } from "./images.ts";
 import { layout } from "./layout.ts";
 import { repositoryRoot, stateRoot } from "./paths.ts";
 import { step } from "./progress.ts";
-import { run } from "./shell.ts";
 
 const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
-/** The program that makes each executable; its only argument is the file to make. */
-const builds = { operator: "packages/operator/build.ts", agent: "packages/agent/build.ts" } as const;
 
 /** Returns the image's name. Its tag is the hash of what is in it, so a changed program is never an old image. */
 export async function publishOperatorImage(): Promise<string> {
-  const context = join(repositoryRoot, ".build/image");
   const containerfile = join(repositoryRoot, "deploy/images/operator.Containerfile");
   const hash = createHash("sha256").update(await readFile(containerfile));
-  for (const [name, build] of Object.entries(builds)) {
-    const output = join(context, "bin", name);
-    await mkdir(join(context, "bin"), { recursive: true });
-    await run([process.execPath, join(repositoryRoot, build), output]);
-    for await (const chunk of createReadStream(output)) hash.update(chunk as Buffer);
+  for (const path of await buildExecutables(ownArchitecture)) {
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   }
   const image = `${repository}:${hash.digest("hex").slice(0, 12)}`;
   const { images } = layout(stateRoot);
   if (isPublished(image, images)) return image;
-  await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context }, images));
+  await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context: imageContext }, images));
   return image;
 }
 

@@ -1,17 +1,20 @@
 /** The definitions of the kinds when an operator starts whose version brings others. */
 import {
   crdHashAnnotation,
+  crdRules,
   crdVersionAnnotation,
   customResourceDefinitions,
   version,
   type CustomResourceDefinition,
+  type Rule,
 } from "@pko/api";
-import { resource, silentLogger, type KubeObject } from "@pko/kube";
+import { resource, silentLogger, type Client, type KubeObject, type Resource } from "@pko/kube";
 import { upgradeDefinitions } from "@pko/operator";
 import { testNamespace, type ApiServer } from "@pko/testkit";
 import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
-import { apiServerWithApi, patience, programs } from "../api/install.ts";
+import { apiServerWithApi, patience, programs, stacks, updates, workspaces } from "../api/install.ts";
+import { referenceDefinitions } from "./reference-definitions.ts";
 
 setDefaultTimeout(patience);
 
@@ -31,13 +34,15 @@ beforeAll(async () => {
   server = await apiServerWithApi();
 }, patience);
 
-afterEach(async () => await write({ annotations: { [crdVersionAnnotation]: "0.0.1", [crdHashAnnotation]: null } }));
-afterEach(async () => await upgrade());
+afterEach(async () => {
+  for (const { metadata } of wanted) await write({ annotations: unversioned }, {}, metadata.name);
+  await upgrade();
+});
 
-const upgrade = (): Promise<void> => upgradeDefinitions({ client: server.client, log: silentLogger });
+const upgrade = (client: Client = server.client): Promise<void> => upgradeDefinitions({ client, log: silentLogger });
 
-async function write(metadata: object, spec: object = {}): Promise<void> {
-  await server.client.patch(definitions, { name }, { patch: { type: "merge", body: { metadata, spec } } });
+async function write(metadata: object, spec: object = {}, of = name): Promise<void> {
+  await server.client.patch(definitions, { name: of }, { patch: { type: "merge", body: { metadata, spec } } });
 }
 
 /** As an older operator left it: no field of ours, no annotation. */
@@ -62,6 +67,103 @@ test("a definition of the Go operator is replaced, and its objects stay", async 
   expect(spec.versions[0]?.schema.openAPIV3Schema.properties?.["old"]).toBeUndefined();
   expect(spec.versions[0]?.schema.openAPIV3Schema.properties?.["program"]).toBeDefined();
   expect((await server.client.get(programs, metadata)).program).toEqual({ outputs: { a: "b" } });
+});
+
+test("objects of the Go operator are the same under its definitions and under ours", async () => {
+  for (const { name: of, versions } of referenceDefinitions())
+    await write({ annotations: unversioned }, { versions }, of);
+  await using namespace = await testNamespace();
+  const metadata = { name: "web", namespace: namespace.name };
+  const condition = {
+    type: "Ready",
+    status: "True" as const,
+    reason: "Succeeded",
+    message: "",
+    lastTransitionTime: time,
+  };
+  const objects: readonly (readonly [Resource<KubeObject>, object, object])[] = [
+    [
+      stacks,
+      {
+        spec: {
+          stack: "org/web/dev",
+          projectRepo: "https://example.com/web",
+          branch: "main",
+          resyncFrequencySeconds: 60,
+        },
+      },
+      {
+        observedGeneration: 1,
+        conditions: [condition],
+        lastUpdate: { generation: 1, name: "web-18beef", state: "succeeded", lastResyncTime: time },
+        outputs: { url: "https://example.com", ports: [80, 443] },
+        projectInfo: { name: "web", runtime: "go" },
+      },
+    ],
+    [
+      workspaces,
+      {
+        spec: {
+          serviceAccountName: "pulumi",
+          git: { url: "https://example.com/web", ref: "abc" },
+          stacks: [{ name: "dev" }],
+        },
+      },
+      {
+        observedGeneration: 1,
+        address: "web-workspace.default:50051",
+        pulumiVersion: "v3.258.0",
+        conditions: [condition],
+      },
+    ],
+    [
+      updates,
+      { spec: { workspaceName: "web", stackName: "dev", type: "up", ttlAfterCompleted: "24h0m0s" } },
+      { observedGeneration: 1, startTime: time, endTime: time, outputs: "web-stack-outputs", conditions: [condition] },
+    ],
+  ];
+  const before = [];
+  for (const [kind, content, status] of objects) {
+    const { apiVersion } = kind;
+    await server.client.create(kind, { apiVersion, kind: kind.kind, metadata, ...content });
+    const change = { patch: { type: "merge", body: { status } }, subresource: "status" } as const;
+    before.push(await server.client.patch(kind, metadata, change));
+  }
+  await upgrade(await rightsOf(crdRules));
+  for (const [index, [kind]] of objects.entries()) {
+    const { metadata: _, ...told } = before[index] ?? {};
+    expect(await server.client.get(kind, metadata)).toMatchObject(told);
+    // Writes are checked against the new definition.
+    const labels = { touched: "yes" };
+    await server.client.patch(kind, metadata, { patch: { type: "merge", body: { metadata: { labels } } } });
+  }
+});
+
+const time = "2026-01-01T00:00:00Z";
+
+/** A client of someone who may do this and nothing else. */
+async function rightsOf(rules: readonly Rule[]): Promise<Client> {
+  const user = `upgrader-${crypto.randomUUID().slice(0, 8)}`;
+  const apiGroup = "rbac.authorization.k8s.io";
+  const items = [
+    { apiVersion: `${apiGroup}/v1`, kind: "ClusterRole", metadata: { name: user }, rules },
+    {
+      apiVersion: `${apiGroup}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata: { name: user },
+      roleRef: { apiGroup, kind: "ClusterRole", name: user },
+      subjects: [{ apiGroup, kind: "User", name: user }],
+    },
+  ];
+  await server.kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items }) });
+  return await server.clientFor({ name: user });
+}
+
+test("an operator without the right goes on with what is there", async () => {
+  await leaveOldDefinition(unversioned);
+  await upgrade(await rightsOf([]));
+  const { metadata } = await server.client.get(definitions, { name });
+  expect(metadata.annotations?.[crdHashAnnotation]).toBeUndefined();
 });
 
 test("a definition that is up to date is not written", async () => {

@@ -1,0 +1,52 @@
+/** What a release publishes, apart from the image and the chart: made here, so that it can be looked at before. */
+import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { architectures, buildExecutables } from "./executables.ts";
+import { repositoryRoot } from "./paths.ts";
+import { step } from "./progress.ts";
+import { run } from "./shell.ts";
+
+const folder = join(repositoryRoot, ".build/release");
+
+export async function makeReleaseFiles(): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  for (const architecture of architectures) {
+    const paths = await step(`building for ${architecture}`, () => buildExecutables(architecture));
+    for (const path of paths) console.log(`  ${path} ${await megabytes(path)}`);
+  }
+  await cp(join(repositoryRoot, "deploy/quickstart/install.yaml"), join(folder, "install.yaml"));
+  await writeFile(join(folder, "sbom.cdx.json"), await billOfMaterials());
+  console.log(`  ${folder} install.yaml, sbom.cdx.json`);
+}
+
+async function megabytes(path: string): Promise<string> {
+  return `${((await stat(path)).size / 1e6).toFixed(1)} MB`;
+}
+
+interface Bill {
+  readonly components: readonly object[];
+}
+
+/** The packages that are compiled in, by npm, and the runtime that they are compiled with. */
+async function billOfMaterials(): Promise<string> {
+  const workspaces = ["operator", "agent"].flatMap((name) => ["--workspace", `packages/${name}`]);
+  const command = ["npm", "sbom", "--omit=dev", "--sbom-format=cyclonedx", "--sbom-type=application", ...workspaces];
+  const bill = JSON.parse(await run(command, { cwd: repositoryRoot })) as Bill;
+  const version = await runtimeVersion();
+  const runtime = {
+    type: "platform",
+    name: "bun",
+    version,
+    "bom-ref": `bun@${version}`,
+    purl: `pkg:npm/bun@${version}`,
+  };
+  return `${JSON.stringify({ ...bill, components: [...bill.components, runtime] }, undefined, 2)}\n`;
+}
+
+async function runtimeVersion(): Promise<string> {
+  const text = await readFile(join(repositoryRoot, "package.json"), "utf8");
+  const { devDependencies } = JSON.parse(text) as { devDependencies: { bun: string } };
+  return devDependencies.bun;
+}
