@@ -13,16 +13,19 @@ import { step } from "./progress.ts";
 
 const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
 
-/** Returns the image's name. Its tag is the hash of what is in it, so a changed program is never an old image. */
-export async function publishOperatorImage(): Promise<string> {
+/**
+ * Returns the image's name. Its tag is the hash of what is in it, so a changed program is never an old image, unless the
+ * caller wants another one.
+ */
+export async function publishOperatorImage(tag?: string): Promise<string> {
   const containerfile = join(repositoryRoot, "deploy/images/operator.Containerfile");
   const hash = createHash("sha256").update(await readFile(containerfile));
   for (const path of await buildExecutables(ownArchitecture)) {
     for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   }
-  const image = `${repository}:${hash.digest("hex").slice(0, 12)}`;
+  const image = `${repository}:${tag ?? hash.digest("hex").slice(0, 12)}`;
   const { images } = layout(stateRoot);
-  if (isPublished(image, images)) return image;
+  if (tag === undefined && isPublished(image, images)) return image;
   await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context: imageContext }, images));
   return image;
 }

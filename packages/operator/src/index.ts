@@ -1,6 +1,7 @@
 export * from "./kinds.ts";
 export * from "./agents/agents.ts";
 export { authority, type AuthorityOptions } from "./agents/authority.ts";
+export { optionVariables } from "./options.ts";
 export { upgradeDefinitions } from "./crds/upgrade.ts";
 export { preparations, type PreparationsOptions } from "./agents/preparations.ts";
 export { runs, type RunsOptions } from "./agents/runs.ts";

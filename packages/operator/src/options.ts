@@ -192,6 +192,9 @@ function parseFlag(text: string): boolean | undefined {
   return text === "true" ? true : text === "false" ? false : undefined;
 }
 
+/** Every variable that is read. */
+export const optionVariables: readonly string[] = (Object.keys(flags) as Flag[]).map(variableOf);
+
 function parseNumber(text: string): number | undefined {
   return /^\d+$/.test(text) ? Number(text) : undefined;
 }

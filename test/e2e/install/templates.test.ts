@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { quickstartObjects } from "@pko/api";
+import { optionVariables } from "@pko/operator";
 import { parse } from "yaml";
 
 import { chart, helm, manifestsIn, type Manifest } from "./helm.ts";
@@ -41,7 +42,7 @@ describe("the chart renders", () => {
       },
       serviceMonitor: { enabled: true, interval: "30s", labels: { release: "prometheus" } },
       prometheusRule: { enabled: true, labels: { release: "prometheus" } },
-      oidc: { organization: "acme", tokenType: "team" },
+      oidc: { organization: "acme", team: "platform" },
     },
   };
   for (const [what, values] of Object.entries(cases)) {
@@ -133,6 +134,13 @@ test("the quickstart's operator is the chart's with its default values", async (
       )
       .toSorted();
   expect(rulesOf(quickstart)).toEqual(rulesOf(chartObjects));
+});
+
+test("the operator reads every variable that chart and quickstart set", async () => {
+  const everything = { watchNamespaces: ["a"], flux: { maxUntarSizeBytes: 1 }, oidc: { enabled: false, admin: true } };
+  const text = (await render(everything)) + (await render({ oidc: { organization: "a", team: "b", user: "c" } }));
+  const set = new Set(`${text}${JSON.stringify(quickstartObjects())}`.match(/OPERATOR_[A-Z_]+/g));
+  expect([...set].filter((name) => !optionVariables.includes(name))).toEqual([]);
 });
 
 function find(objects: readonly Manifest[], kind: string): Manifest {

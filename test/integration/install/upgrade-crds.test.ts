@@ -81,7 +81,7 @@ test("objects of the Go operator are the same under its definitions and under ou
     message: "",
     lastTransitionTime: time,
   };
-  const objects: readonly (readonly [Resource<KubeObject>, object, object])[] = [
+  const objects: readonly (readonly [Resource, object, object])[] = [
     [
       stacks,
       {

@@ -76,13 +76,14 @@ const controller = {
   workspace: group("Workspaces.", {
     idleTimeoutSeconds: count(600, "How long a workspace keeps its pod after its last work; 0 keeps it for ever."),
   }),
-  oidc: Type.Object(
-    {},
-    {
-      description: "Defaults for logging in to Pulumi Cloud by OpenID Connect; key KEY sets OPERATOR_OIDC_KEY.",
-      default: {},
-    },
-  ),
+  oidc: group("How workspaces log in to Pulumi Cloud by OpenID Connect, unless their Stack says otherwise.", {
+    enabled: flag(true, "Whether a Stack without an access token logs in with its service account."),
+    organization: text("", "The organization whose token is asked for; the stack's own when empty."),
+    team: text("", "The team whose token is asked for."),
+    user: text("", "The user whose token is asked for."),
+    admin: flag(false, "Whether the organization's token is an administrator's."),
+    expirationSeconds: count(7200, "How long a token is good for."),
+  }),
   crds: group("The definitions of the kinds. Helm installs them first; it never deletes them.", {
     upgrade: flag(true, "Whether the operator brings them up to date when it starts."),
   }),

@@ -115,6 +115,7 @@ const container = {
     { name: "OPERATOR_RETRY_PERIOD", value: "2s" },
     { name: "OPERATOR_KUBE_API_TIMEOUT", value: "30s" },
     { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: "600" },
+    { name: "OPERATOR_OIDC_EXPIRATION_SECONDS", value: "7200" },
   ],
   ports: [
     { name: "http-metrics", containerPort: metricsPort, protocol: "TCP" },

@@ -1,0 +1,77 @@
+/** The documents' first steps as they are printed: install.yaml, a Stack in the default namespace, an annotation. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { imageTag, operatorNamespace } from "@pko/api";
+import { clusterKubeconfig, givenKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
+import { connect, kubeconfigCredentials } from "@pko/kube";
+import { waitFor } from "@pko/testkit";
+
+import { apply, isReady, kubectl, stackUntil, updatesOf, type Place } from "../harness.ts";
+
+const slow = 240_000;
+const manifest = join(repositoryRoot, "deploy/quickstart/install.yaml");
+
+let place: Place;
+
+beforeAll(async () => {
+  // A cluster of the user's own pulls the released image.
+  if (givenKubeconfig === undefined) await publishOperatorImage(imageTag);
+  place = { client: connect(await kubeconfigCredentials(clusterKubeconfig())), namespace: "default" };
+}, slow);
+
+/** All but definitions and namespace, which other tests need. */
+afterAll(async () => {
+  await kubectl(["delete", "stack,program", "quickstart", "--ignore-not-found", "--timeout=120s"]);
+  const kept = /^kind: (CustomResourceDefinition|Namespace)$/m;
+  const input = readFileSync(manifest, "utf8")
+    .split(/^---$/m)
+    .filter((document) => !kept.test(document))
+    .join("---");
+  await kubectl(["delete", "--ignore-not-found", "-f", "-"], { input });
+}, slow);
+
+test(
+  "kubectl apply -f install.yaml, a Stack, kubectl annotate",
+  async () => {
+    await kubectl(["apply", "-f", manifest]);
+    await kubectl(["rollout", "status", "deployment", "-n", operatorNamespace, "--timeout=120s"]);
+    const again = await kubectl(["apply", "-f", manifest]);
+    expect(again.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged"))).toEqual([]);
+
+    await apply(program, stack);
+    await stackUntil(place, "quickstart", isReady);
+    const request = `pulumi.com/reconciliation-request=${new Date().toString()}`;
+    await kubectl(["annotate", "stack", "quickstart", request, "--overwrite"]);
+    await waitFor(async () => (await updatesOf(place, "quickstart")).length === 2, {
+      timeoutMs: slow / 3,
+      what: "the update that was asked for",
+    });
+    await stackUntil(place, "quickstart", isReady);
+  },
+  slow,
+);
+
+const program = {
+  apiVersion: "pulumi.com/v1",
+  kind: "Program",
+  metadata: { name: "quickstart", namespace: "default" },
+  program: { outputs: { greeting: "hello" } },
+};
+
+const stack = {
+  apiVersion: "pulumi.com/v1",
+  kind: "Stack",
+  metadata: { name: "quickstart", namespace: "default" },
+  spec: {
+    serviceAccountName: "pulumi",
+    stack: "dev",
+    programRef: { name: "quickstart" },
+    envRefs: {
+      PULUMI_BACKEND_URL: { type: "Literal", literal: { value: "file:///share" } },
+      PULUMI_CONFIG_PASSPHRASE: { type: "Literal", literal: { value: "passphrase" } },
+    },
+    workspaceTemplate: { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } },
+  },
+};
