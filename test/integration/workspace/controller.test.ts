@@ -317,6 +317,15 @@ test(
       await Bun.sleep(100);
     }
     expect(stage.agents.retries).toBe(1);
+
+    // Whoever asks for it is not kept waiting.
+    const body = { metadata: { annotations: { "pulumi.com/reconciliation-request": "now" } } };
+    await stage.client.patch(workspaces, stage.at("web"), { patch: { type: "merge", body } });
+    await waitFor(() => stage.agents.retries === 2, { timeoutMs: 5000, what: "the retry that was asked for" });
+    stage.agents.answer = failed;
+    stage.look("web");
+    await Bun.sleep(300);
+    expect(stage.agents.retries).toBe(2);
   },
   patience,
 );

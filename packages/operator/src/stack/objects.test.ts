@@ -92,6 +92,14 @@ describe("the Workspace", () => {
     const { workspace } = generated({ secretsRef: { k: { type: "Secret", secret: { name, key: "x" } } } });
     expect(workspace.spec?.podTemplate?.spec?.volumes?.[0]?.name).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])$/);
   });
+
+  test("carries the request, so that a preparation that has failed is tried again", () => {
+    const stack = stackOf({ request: "now" });
+    const normal = normaliseStack(stack);
+    if (!normal.ok) throw new Error("invalid");
+    const { metadata } = workspaceObject(stack, normal.value, { program: { name: "program", generation: 1 } });
+    expect(metadata.annotations?.["pulumi.com/reconciliation-request"]).toBe("now");
+  });
 });
 
 describe("a merge", () => {

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import {
   configMapFolderOf,
   labelsOfStack,
+  reconcileRequestAnnotation,
   secretFolderOf,
   workspaceNameOf,
   pulumiContainer,
@@ -22,6 +23,7 @@ import type { SourceSpec } from "../sources/source-view.ts";
 import { covers, merged } from "./merge.ts";
 import { outputKeyOf, stackOutputsSecretOf } from "./output-names.ts";
 import { ownerOf } from "./owner.ts";
+import { requestOf } from "./trigger.ts";
 
 /** On the Workspace: a digest of what the Stack asked for, so that what it no longer asks for is seen too. */
 export const wantedAnnotation = "pulumi.com/wanted";
@@ -35,6 +37,7 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
   const { git, flux, local, program: _, ...others } = spec.workspace.spec;
   const overlay = "projectInfo" in origin ? others : { ...others, ...given({ git, flux, local }) };
   const wanted = merged(plain(generated), plain(overlay));
+  const request = requestOf(stack);
   return {
     apiVersion: workspaces.apiVersion,
     kind: workspaces.kind,
@@ -42,7 +45,12 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
       name: workspaceNameOf(spec.name),
       namespace: spec.namespace,
       labels: { ...spec.workspace.labels, ...labelsOfStack(spec.name) },
-      annotations: { ...spec.workspace.annotations, [wantedAnnotation]: digestOf(wanted) },
+      annotations: {
+        ...spec.workspace.annotations,
+        [wantedAnnotation]: digestOf(wanted),
+        // Whoever asks for an update also asks for another try of a preparation that has failed.
+        ...(request && { [reconcileRequestAnnotation]: request }),
+      },
       ownerReferences: [ownerOf(stack, { controller: true })],
     },
     spec: wanted,

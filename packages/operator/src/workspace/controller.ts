@@ -1,5 +1,12 @@
 /** The Workspace controller: what it watches, and the passes it makes. */
-import { statefulSetNameOf, workspaceKind, type Program, type Update, type Workspace } from "@pko/api";
+import {
+  reconcileRequestAnnotation,
+  statefulSetNameOf,
+  workspaceKind,
+  type Program,
+  type Update,
+  type Workspace,
+} from "@pko/api";
 import {
   again,
   controller,
@@ -111,6 +118,8 @@ interface Retry {
   readonly dueAt: number;
   /** Of the spec that fails: another one begins anew. */
   readonly generation: number;
+  /** The request for which it was last tried: another one is not kept waiting. */
+  readonly request: string;
 }
 
 class Passes {
@@ -174,11 +183,12 @@ class Passes {
     const { namespace = "", name } = parseKey(key);
     const { workspaces, statefulSets } = this.#sources;
     const retry = this.#retries.get(key);
-    const isSame = retry?.generation === (workspaces.get(key)?.metadata.generation ?? 0);
+    const { generation = 0, ...metadata } = workspaces.get(key)?.metadata ?? {};
+    const isAsked = retry !== undefined && Number.isFinite(retry.dueAt) && retry.request !== requestOf({ metadata });
     const written = this.#written.get(key);
     const set = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
     return {
-      ...(retry && isSame && { retryAt: retry.dueAt }),
+      ...(retry?.generation === generation && { retryAt: isAsked ? 0 : retry.dueAt }),
       ...(written && written.uid === set?.metadata.uid && { writtenGeneration: written.generation }),
     };
   }
@@ -187,17 +197,20 @@ class Passes {
   #schedule(key: Key, { view, plan, outcome }: Passed): number | undefined {
     const { now, retryAt, workspace } = view;
     const generation = workspace.metadata.generation ?? 0;
-    const failures = retryAt === undefined ? 0 : (this.#retries.get(key)?.failures ?? 0);
+    const known = retryAt === undefined ? undefined : this.#retries.get(key);
+    const isNew = !known || isTrying(plan, view);
+    const { failures } = known ?? { failures: 0 };
+    const request = isNew ? requestOf(workspace) : known.request;
     if (outcome.kind === "failed") {
       const isAwaited = retryAt !== undefined && retryAt > now && Number.isFinite(retryAt);
       const dueAt = isAwaited ? retryAt : now + retryAfterMs(outcome.failure, failures);
-      this.#retries.set(key, { failures: failures + (isAwaited ? 0 : 1), dueAt, generation });
+      this.#retries.set(key, { failures: failures + (isAwaited ? 0 : 1), dueAt, generation, request });
       return dueAt - now;
     }
-    if (isTrying(plan, view)) this.#retries.set(key, { failures, dueAt: Infinity, generation });
+    if (isTrying(plan, view)) this.#retries.set(key, { failures, dueAt: Infinity, generation, request });
     // One that an earlier process has put away is not tried at once: there may be many.
     else if (isPutAway(view) && retryAt === undefined) {
-      this.#retries.set(key, { failures: 1, dueAt: now + longestRetryMs, generation });
+      this.#retries.set(key, { failures: 1, dueAt: now + longestRetryMs, generation, request });
       return longestRetryMs;
     } else if (settled.has(outcome.kind)) this.#retries.delete(key);
     return undefined;
@@ -211,6 +224,9 @@ class Passes {
     if (event) this.#options.events.record(view.workspace, event);
   }
 }
+
+const requestOf = ({ metadata }: Pick<Workspace, "metadata">): string =>
+  metadata.annotations?.[reconcileRequestAnnotation] ?? "";
 
 const isWrite = (kind: Plan["steps"][number]["kind"]): boolean => !["prepare", "forget", "look"].includes(kind);
 
