@@ -57,6 +57,8 @@ export const Prepared = Type.Object({
   stack: Type.String({ maxLength: 512 }),
   project: ProjectInfo,
   pulumiVersion: Type.String({ maxLength: 128 }),
+  /** What the stack's owner should know although it is ready. */
+  warning: Type.Optional(message),
   /** What this call had to do, and what was already so. */
   changed: Type.Object({
     source: Type.Boolean(),

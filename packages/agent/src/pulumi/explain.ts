@@ -37,6 +37,18 @@ const patterns: readonly Pattern[] = [
     message: "the workspace's Pulumi CLI is too old: use a later pulumi/pulumi image",
   },
   {
+    class: "other",
+    pattern: /incorrect passphrase/,
+    message:
+      "PULUMI_CONFIG_PASSPHRASE is not the passphrase that the stack's secrets are encrypted with; give it that one, " +
+      "or change it on the stack by `pulumi stack change-secrets-provider passphrase`",
+  },
+  {
+    class: "other",
+    pattern: /passphrase must be set with PULUMI_CONFIG_PASSPHRASE/,
+    message: "the stack's secrets are encrypted with a passphrase, and there is none; set PULUMI_CONFIG_PASSPHRASE",
+  },
+  {
     class: "stackNotFound",
     pattern: /no stack named '|failed to find the stack snapshot|\[404\] Not Found: Stack/,
     message: "the stack does not exist",

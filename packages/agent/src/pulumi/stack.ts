@@ -14,6 +14,7 @@ import type { PulumiCli } from "./cli.ts";
 import { resolveConfig, secretText, type ResolvedItem } from "./config.ts";
 import { explainEnd } from "./explain.ts";
 import type { Project } from "./project.ts";
+import { isProvider, providerInExport, providerOfKeys, providerWarning, type Provider } from "./secrets-provider.ts";
 import type { SecretStore } from "./secrets.ts";
 import { chooseKeys, readStackKeys, renderSettings, type StackKeys } from "./settings.ts";
 
@@ -45,12 +46,17 @@ export function placeOf(project: Project, stack: StackSettings, context: StackCo
   return done({ folder, settings: join(folder, "settings.yaml"), key });
 }
 
+export interface Selected {
+  /** What the stack's owner should know of it. */
+  readonly warning?: string;
+}
+
 /** One call of the CLI, which also makes the keys of a new stack. */
 export async function selectStack(
   project: Project,
   stack: StackSettings,
   context: StackContext,
-): Promise<Outcome<undefined>> {
+): Promise<Outcome<Selected>> {
   const place = placeOf(project, stack, context);
   if (!place.ok) return place;
   const folder = await projectCopy(project, place.value);
@@ -69,12 +75,26 @@ export async function selectStack(
     const explained = explainEnd(end, `the stack ${stack.name} cannot be selected`, context.cli.redactor);
     return stack.create ? explained : withRemedy(explained);
   }
-  // What `stack init` made, if it made anything, is known from here on.
-  const keys = readStackKeys(await readIfThere(settingsFile));
+  const { secretsProvider } = stack;
+  const isNew = end.stdout.includes("Created stack");
+  const provider = secretsProvider && !isNew ? await providerInState(stack.name, folder, context) : undefined;
+  // What `stack init` made, if it made anything, is known from here on, unless somebody has changed it since.
+  const made = readStackKeys(await readIfThere(settingsFile));
+  const isOutdated = provider !== undefined && provider !== providerOfKeys(made);
+  const keys = isOutdated ? {} : made;
   const after = renderSettings(undefined, { project: project.name, keys, settings: [], environments: [] });
   if (!after.ok) return after;
   await writeAtomically(place.value.settings, after.value);
-  return done(undefined);
+  const actual = providerOfKeys(await knownKeys(project, stack, place.value)) ?? provider;
+  if (!secretsProvider || actual === undefined || isProvider(actual, secretsProvider)) return done({});
+  return done({ warning: providerWarning(actual, secretsProvider) });
+}
+
+/** Undefined where the stack has no state yet, or the CLI will not say: then there is nothing to warn of. */
+async function providerInState(stack: string, folder: string, context: StackContext): Promise<Provider | undefined> {
+  const { cli, signal } = context;
+  const end = await cli.run({ args: ["stack", "export", "--stack", stack], cwd: folder, signal });
+  return end.kind === "exited" && end.code === 0 ? providerInExport(end.stdout) : undefined;
 }
 
 /** It is missing because nobody may create it from here. */

@@ -23,8 +23,8 @@ export const WorkspaceState = Type.Object({
   ),
   /** The dependencies that are installed, and where. */
   installed: Type.Optional(Type.String()),
-  /** The stack that the backend is known to have. */
-  selected: Type.Optional(Type.String()),
+  /** The stack that the backend is known to have, and what its owner should know of it. */
+  selected: Type.Optional(Type.Object({ key: Type.String(), warning: Type.Optional(Type.String()) })),
   /** Absent when any step since has failed. */
   ready: Type.Optional(Ready),
 });

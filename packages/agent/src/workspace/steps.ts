@@ -13,7 +13,7 @@ import type { PulumiCli } from "../pulumi/cli.ts";
 import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
 import { loadProject, type Project } from "../pulumi/project.ts";
 import type { SecretStore } from "../pulumi/secrets.ts";
-import { configureStack, placeOf, selectStack, type StackContext } from "../pulumi/stack.ts";
+import { configureStack, placeOf, selectStack, type Selected, type StackContext } from "../pulumi/stack.ts";
 import { checkVersion } from "../pulumi/version.ts";
 import { obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
 import { isDirectory } from "../system/files.ts";
@@ -107,10 +107,11 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
       stack: request.stack.name,
       project: info,
       pulumiVersion: version.value,
+      ...(selected.value.warning !== undefined && { warning: selected.value.warning }),
       changed: {
         source: placed.value.changed,
         dependencies: installed.value,
-        stack: selected.value,
+        stack: selected.value.changed,
         config: configured.value,
       },
       timings: clock.end(),
@@ -203,17 +204,18 @@ async function select(
   request: PrepareRequest,
   project: Project,
   { context, stackContext }: Selecting,
-): Promise<Outcome<boolean>> {
+): Promise<Outcome<Selected & { readonly changed: boolean }>> {
   const { state } = context;
   const place = placeOf(project, request.stack, stackContext);
   if (!place.ok) return place;
   const { selected, ...rest } = await state.read();
-  if (selected === place.value.key) return done(false);
+  if (selected?.key === place.value.key) return done({ ...selected, changed: false });
   await state.write(rest);
   const end = await selectStack(project, request.stack, stackContext);
   if (!end.ok) return end;
-  await state.write({ ...rest, selected: place.value.key });
-  return done(true);
+  const known = { key: place.value.key, ...end.value };
+  await state.write({ ...rest, selected: known });
+  return done({ ...known, changed: true });
 }
 
 class PhaseClock {

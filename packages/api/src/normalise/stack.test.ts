@@ -356,6 +356,23 @@ describe("problems", () => {
     ]);
   });
 
+  test("are told of secrets providers that Pulumi does not have", () => {
+    const told = (secretsProvider: string): string[] =>
+      outcomeOf({ programRef: { name: "p" }, secretsProvider }).map(({ field }) => field);
+    for (const provider of [
+      "default",
+      "passphrase",
+      "awskms://alias/a?region=b",
+      "gcpkms://projects/a",
+      "hashivault://k",
+    ]) {
+      expect(told(provider)).toEqual([]);
+    }
+    for (const provider of ["awskms", "kms://a", "azurekeyvault://", "--help"]) {
+      expect(told(provider)).toEqual(["spec.secretsProvider"]);
+    }
+  });
+
   test("fit into a condition's message, however many there are", () => {
     const refs = Array.from({ length: 2000 }, (_, index) => [`A${index}${"x".repeat(900)}`, { type: "Env" }] as const);
     const message = describeProblems(outcomeOf({ envRefs: Object.fromEntries(refs) }));

@@ -11,6 +11,7 @@ import { oidcOf } from "./oidc.ts";
 import { prerequisitesOf, type NormalPrerequisite } from "./prerequisites.ts";
 import { isArgument, isServicePrefix } from "./rules.ts";
 import type { Scope } from "./scope.ts";
+import { checkSecretsProvider } from "./secrets-provider.ts";
 import { NamedMetadata, shaped } from "./shape.ts";
 import { sourceOf, type Source } from "./source.ts";
 import {
@@ -100,6 +101,7 @@ function checkNames({ stack }: StackSpec, { name, findings }: Scope): void {
 /** What a program is given. */
 function inputsOf(spec: StackSpec, scope: Scope) {
   oidcOf(spec.oidc, spec.stack, scope.findings);
+  checkSecretsProvider(spec.secretsProvider, scope.findings);
   return {
     env: envOf(spec, scope),
     ...(spec.oidc && { oidc: spec.oidc }),

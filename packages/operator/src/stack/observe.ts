@@ -147,7 +147,7 @@ function workspaceState({ metadata, status }: Workspace): WorkspaceState {
   }
   const condition = (type: string) => status?.conditions?.find((each) => each.type === type);
   const [ready, stalled] = [condition("Ready"), condition("Stalled")];
-  if (ready?.status === "True") return { kind: "ready" };
+  if (ready?.status === "True") return { kind: "ready", ...(status?.warning && { warning: status.warning }) };
   if (stalled?.status === "True") return { kind: "failed", reason: stalled.reason, message: stalled.message };
   return { kind: "preparing", message: ready?.message || "it is not ready yet." };
 }

@@ -966,6 +966,11 @@ describe("what people read", () => {
       /because another update of the Pulumi stack is running/,
     ],
     ["what changed", { last: succeeded({ summary: "2 created" }) }, /^The last update succeeded: 2 created\.$/],
+    [
+      "what a Workspace warns of though all is well",
+      { last: succeeded(), workspace: { warning: "its state is kept by nobody" } },
+      /^The last update succeeded\. But its state is kept by nobody\.$/,
+    ],
   ];
   for (const [what, setting, words] of table) test(what, () => expect(messageOf(setting)).toMatch(words));
 

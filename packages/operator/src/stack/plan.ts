@@ -126,16 +126,18 @@ function outcomeAfter(view: StackView, last: LastUpdate, spec: NormalStack | und
   if (isDeleting(view)) return processing("The resources are destroyed.");
   const generation = view.stack.metadata.generation ?? 0;
   if (last.generation !== generation) return processing("The spec has changed; the next update is being prepared.");
-  return upToDate(last, spec);
+  const at = spec?.resync.always ? Date.parse(last.lastResyncTime ?? "") + spec.resync.everyMs : undefined;
+  return upToDate(view, last, at);
 }
 
-function upToDate(last: LastUpdate, spec: NormalStack | undefined, resyncAt?: number): Outcome {
-  const at =
-    resyncAt ?? (spec?.resync.always ? Date.parse(last.lastResyncTime ?? "") + spec.resync.everyMs : undefined);
+function upToDate({ workspace }: StackView, last: LastUpdate, at: number | undefined): Outcome {
   const what = typeOf(last) === "preview" ? "The last preview succeeded" : "The last update succeeded";
+  const told = last.summary ? `${what}: ${last.summary}.` : `${what}.`;
+  const isReady = workspace.kind === "present" && workspace.state.kind === "ready";
+  const warning = isReady ? workspace.state.warning : undefined;
   return {
     kind: "upToDate",
-    message: last.summary ? `${what}: ${last.summary}.` : `${what}.`,
+    message: warning ? `${told} But ${warning}.` : told,
     ...(at !== undefined && !Number.isNaN(at) && { nextAt: at }),
   };
 }
@@ -363,7 +365,7 @@ function planLater(view: StackView, spec: NormalStack, due: Exclude<Due, { kind:
   const resyncAt = due.kind === "resyncAt" ? due.at : undefined;
   return {
     step: reclaim(view, spec),
-    outcome: last.state === "failed" ? cancelledOutcome(last) : upToDate(last, spec, resyncAt),
+    outcome: last.state === "failed" ? cancelledOutcome(last) : upToDate(view, last, resyncAt),
     ...(resyncAt !== undefined && { lookAt: resyncAt }),
   };
 }

@@ -67,7 +67,7 @@ export type WorkspaceView =
       readonly object: Workspace;
       /** Speaks of the present generation. */
       readonly state:
-        | { readonly kind: "ready" }
+        | { readonly kind: "ready"; readonly warning?: string }
         | { readonly kind: "preparing"; readonly message: string }
         | { readonly kind: "failed"; readonly reason: string; readonly message: string };
     };

@@ -1,6 +1,12 @@
 /** How it stands with a Workspace: the closed set of what its status can say. */
 import type { PrepareFailure, PreparePhase } from "@pko/rpc";
 
+export interface Warning {
+  /** Of its event. */
+  readonly reason: "StateNotKept" | "SecretsProviderIgnored";
+  readonly message: string;
+}
+
 export type Outcome =
   | { readonly kind: "deleting" }
   /** The spec, or what it names, has to change first. */
@@ -17,7 +23,7 @@ export type Outcome =
       readonly address: string;
       readonly pulumiVersion?: string;
       /** What its owner should know all the same. */
-      readonly warning?: string;
+      readonly warning?: Warning;
     }
   | { readonly kind: "asleep" }
   /** What status says already is still so. */

@@ -18,12 +18,12 @@
 import { describeProblems } from "@pko/api";
 import type { ApplyBody, Key, Known } from "@pko/kube";
 import { refKey } from "@pko/kube";
-import { assertNever, type PrepareRequest } from "@pko/rpc";
+import { assertNever, type Prepared, type PrepareRequest } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Preparation } from "../agents/agents.ts";
 import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Outcome, Warning } from "./outcome.ts";
 import {
   addressOf,
   hasWork,
@@ -353,7 +353,7 @@ function outcomeOf(view: WorkspaceView, preparation: Preparation): Outcome {
     }
     case "done":
       return preparation.result.ok
-        ? ready(view, preparation.result.prepared.pulumiVersion)
+        ? ready(view, preparation.result.prepared)
         : failed(view, preparation.result.failure);
     default:
       return assertNever(preparation);
@@ -370,16 +370,20 @@ function failed(view: WorkspaceView, failure: Extract<Outcome, { kind: "failed" 
   return failure.reason === "superseded" ? (stillWorking(view) ?? { kind: "preparing" }) : { kind: "failed", failure };
 }
 
-function ready({ pod, inputs }: WorkspaceView, pulumiVersion: string): Outcome {
-  const { losable } = inputs ?? {};
+function ready({ pod, inputs }: WorkspaceView, { pulumiVersion, warning: ofStack }: Prepared): Outcome {
+  const warning = losing(inputs?.losable) ?? (ofStack && { reason: "SecretsProviderIgnored", message: ofStack });
   return {
     kind: "ready",
     address: pod ? addressOf(pod.agent) : "",
     ...(pulumiVersion && { pulumiVersion }),
-    ...(losable && {
-      warning: `the stack's state is in ${losable}, which no volume keeps: it is lost with the pod, so the pod is never put to sleep; mount a volume there, or use another backend`,
-    }),
+    ...(warning && { warning }),
   };
+}
+
+function losing(folder: string | undefined): Warning | undefined {
+  if (folder === undefined) return undefined;
+  const message = `the stack's state is in ${folder}, which no volume keeps: it is lost with the pod, so the pod is never put to sleep; mount a volume there, or use another backend`;
+  return { reason: "StateNotKept", message };
 }
 
 function pauseAfter(view: WorkspaceView, outcome: Outcome): number {

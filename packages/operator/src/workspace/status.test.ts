@@ -93,11 +93,20 @@ describe("status", () => {
   });
 });
 
+test("a warning stays while the workspace sleeps, and goes when it is prepared without", () => {
+  const warning = { reason: "SecretsProviderIgnored", message: "w" } as const;
+  const warned = statusOf(view(), { kind: "ready", address: "a:1", warning });
+  expect(warned).toMatchObject({ warning: "w", conditions: [{ message: "the workspace is prepared; but w" }] });
+  const asleep = statusOf(view(status(warned)), { kind: "asleep" });
+  expect(asleep.warning).toBe("w");
+  expect(statusOf(view(status(asleep)), { kind: "ready", address: "a:1" }).warning).toBeUndefined();
+});
+
 describe("events", () => {
   const events: Readonly<Record<string, [Outcome, string | undefined]>> = {
     prepared: [{ kind: "ready", address: "a:1" }, "Normal Initialized"],
     "prepared, with a backend that would be lost": [
-      { kind: "ready", address: "a:1", warning: "w" },
+      { kind: "ready", address: "a:1", warning: { reason: "StateNotKept", message: "w" } },
       "Warning StateNotKept",
     ],
     "not installed": [{ kind: "failed", failure }, "Warning InstallationFailure"],

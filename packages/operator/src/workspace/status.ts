@@ -2,7 +2,7 @@
 import type { Condition, EventType, AutoEvent, Workspace, WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 
-import type { Outcome } from "./outcome.ts";
+import type { Outcome, Warning } from "./outcome.ts";
 import { isTransient } from "./plan.ts";
 import { readyOf, type WorkspaceView } from "./view.ts";
 
@@ -27,10 +27,12 @@ export function statusOf(view: WorkspaceView, outcome: Outcome): WorkspaceStatus
   };
   const address = addressAfter(workspace, outcome);
   const pulumiVersion = (outcome.kind === "ready" ? outcome.pulumiVersion : undefined) ?? before?.pulumiVersion;
+  const warning = outcome.kind === "ready" ? outcome.warning?.message : before?.warning;
   return {
     observedGeneration: generation,
     ...(address !== undefined && { address }),
     ...(pulumiVersion !== undefined && { pulumiVersion }),
+    ...(warning !== undefined && { warning: clipped(warning) }),
     conditions: [condition("Ready", ready), ...(isStalled ? [condition("Stalled", true)] : [])],
   };
 }
@@ -71,7 +73,9 @@ function verdictOn(outcome: Said): Verdict {
     case "unreachable":
       return notYet("ConnectionFailed", `the pod's agent does not answer: ${outcome.message}`);
     case "ready":
-      return good(outcome.warning ? `the workspace is prepared; but ${outcome.warning}` : "the workspace is prepared");
+      return good(
+        outcome.warning ? `the workspace is prepared; but ${outcome.warning.message}` : "the workspace is prepared",
+      );
     case "asleep":
       return good("the workspace is asleep, without a pod; an Update or a change of its spec wakes it");
     default:
@@ -111,7 +115,7 @@ function normal({ conditions = [], ...rest }: WorkspaceStatus): object {
 
 export interface WorkspaceEvent {
   readonly type: EventType;
-  readonly reason: AutoEvent | "PodStuck" | "StateNotKept";
+  readonly reason: AutoEvent | "PodStuck" | Warning["reason"];
   readonly message: string;
 }
 
@@ -143,7 +147,7 @@ function noteOf(outcome: Outcome): WorkspaceEvent | undefined {
       return outcome.isStuck ? warn("PodStuck", outcome.message) : undefined;
     case "ready":
       return outcome.warning
-        ? warn("StateNotKept", outcome.warning)
+        ? warn(outcome.warning.reason, outcome.warning.message)
         : { type: "Normal", reason: "Initialized", message: "the workspace is prepared" };
     case "deleting":
     case "rolling":

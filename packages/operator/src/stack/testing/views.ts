@@ -35,7 +35,8 @@ export interface Setting {
   readonly finalizer?: boolean;
   readonly source?: SourceView;
   /** Ready for what is wanted when absent. */
-  readonly workspace?: "absent" | "other" | "preparing" | "unseen" | "deleting" | "foreign" | { failed: string };
+  readonly workspace?:
+    "absent" | "other" | "preparing" | "unseen" | "deleting" | "foreign" | { failed: string } | { warning: string };
   /** What the Workspace was made from; the source when absent. */
   readonly origin?: WorkspaceOrigin;
   readonly updates?: readonly UpdateView[];
@@ -193,7 +194,10 @@ function workspaceOf({ workspace, origin, source = readySource }: Setting, stack
 }
 
 function stateOf(workspace: Setting["workspace"]): Extract<WorkspaceView, { kind: "present" }>["state"] {
-  if (typeof workspace === "object") return { kind: "failed", reason: workspace.failed, message: "npm: 404" };
+  if (typeof workspace === "object") {
+    if ("warning" in workspace) return { kind: "ready", warning: workspace.warning };
+    return { kind: "failed", reason: workspace.failed, message: "npm: 404" };
+  }
   if (workspace === "preparing" || workspace === "unseen") return { kind: "preparing", message: "installing." };
   return { kind: "ready" };
 }
