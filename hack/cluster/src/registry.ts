@@ -39,7 +39,7 @@ export function answer(request: Request, layouts: readonly string[]): Response {
     ? reference
     : digestOf(`${searchParams.get("ns") ?? "docker.io"}/${repository}:${reference}`, layouts);
   const file = digest && layouts.map((layout) => blobPath(layout, digest)).find((path) => existsSync(path));
-  if (kind === undefined || !digest || file === undefined) return unknown;
+  if (kind === undefined || !digest || file === undefined) return unknown();
   const headers = {
     "content-type": kind === "manifests" ? mediaTypeOf(file) : "application/octet-stream",
     "docker-content-digest": digest,
@@ -48,7 +48,8 @@ export function answer(request: Request, layouts: readonly string[]): Response {
   return new Response(request.method === "HEAD" ? null : Bun.file(file), { headers });
 }
 
-const unknown = Response.json({ errors: [{ code: "MANIFEST_UNKNOWN" }] }, { status: 404 });
+/** Made anew each time: a body is sent once. */
+const unknown = (): Response => Response.json({ errors: [{ code: "MANIFEST_UNKNOWN" }] }, { status: 404 });
 
 export function imageNames(layout: string): string[] {
   return descriptors(layout).flatMap((descriptor) => descriptor.annotations?.[nameAnnotation] ?? []);
