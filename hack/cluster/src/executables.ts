@@ -18,8 +18,8 @@ export const ownArchitecture: Architecture = process.arch === "x64" ? "amd64" : 
 /** The program that makes each executable. */
 const builds = { operator: "packages/operator/build.ts", agent: "packages/agent/build.ts" } as const;
 
-/** Returns their paths. */
-export async function buildExecutables(architecture: Architecture, options: readonly string[] = []): Promise<string[]> {
+/** Returns their paths. The version is the one that the agent tells. */
+export async function buildExecutables(architecture: Architecture, version?: string): Promise<string[]> {
   const folder = join(imageContext, "bin", architecture);
   await mkdir(folder, { recursive: true });
   // For this machine, the runtime that runs now is taken, and nothing is fetched.
@@ -27,7 +27,8 @@ export async function buildExecutables(architecture: Architecture, options: read
   const outputs: string[] = [];
   for (const [name, build] of Object.entries(builds)) {
     const output = join(folder, name);
-    await run([process.execPath, join(repositoryRoot, build), output, ...target, ...options]);
+    const told = name === "agent" && version !== undefined ? [`--version=${version}`] : [];
+    await run([process.execPath, join(repositoryRoot, build), output, ...target, ...told]);
     outputs.push(output);
   }
   return outputs;

@@ -12,13 +12,22 @@ const folder = join(repositoryRoot, ".build/release");
 export async function makeReleaseFiles(): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
+  const version = await chartVersion();
   for (const architecture of architectures) {
-    const paths = await step(`building for ${architecture}`, () => buildExecutables(architecture));
+    const paths = await step(`building ${version} for ${architecture}`, () => buildExecutables(architecture, version));
     for (const path of paths) console.log(`  ${path} ${await megabytes(path)}`);
   }
   await cp(join(repositoryRoot, "deploy/quickstart/install.yaml"), join(folder, "install.yaml"));
   await writeFile(join(folder, "sbom.cdx.json"), await billOfMaterials());
   console.log(`  ${folder} install.yaml, sbom.cdx.json`);
+}
+
+/** The chart has the version of everything. */
+async function chartVersion(): Promise<string> {
+  const text = await readFile(join(repositoryRoot, "charts/pulumi-kubernetes-operator/Chart.yaml"), "utf8");
+  const [, version] = /^version: (.+)$/m.exec(text) ?? [];
+  if (version === undefined) throw new Error("the chart has no version");
+  return version;
 }
 
 async function megabytes(path: string): Promise<string> {
