@@ -14,6 +14,7 @@ import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import {
+  getStack,
   installApi,
   isReady,
   kubectl,
@@ -74,10 +75,14 @@ describe("a switch from the Go operator", () => {
         "image.tag": tag,
         watchNamespaces: `{${place.namespace}}`,
         "crds.upgrade": "false",
-        "extraEnv[0].name": "OPERATOR_ALLOW_ADDRESSES",
-        "extraEnv[0].value": network.machine,
+        "extraEnv[0].name": "OPERATOR_ALLOW_HTTP",
+        "extraEnv[0].value": "true",
+        "extraEnv[1].name": "OPERATOR_ALLOW_ADDRESSES",
+        "extraEnv[1].value": network.machine,
       };
-      const settings = Object.entries(values).map(([name, value]) => `--set=${name}=${value}`);
+      const settings = Object.entries(values).map(
+        ([name, value]) => `--set${name.startsWith("extraEnv") ? "-string" : ""}=${name}=${value}`,
+      );
       await helm("upgrade", "-n", home, release, chart, ...settings, "--wait");
       const deployments = await kubectl(["get", "deployment", "-n", home, "-o", "name"]);
       expect(deployments.trim()).toBe(`deployment.apps/${home}-controller-manager`);
@@ -102,6 +107,28 @@ describe("a switch from the Go operator", () => {
       );
       expect(stack.status?.lastUpdate).toMatchObject({ name: second?.metadata.name, state: "succeeded" });
       expect(stack.status?.currentUpdate).toBeUndefined();
+    },
+    slow,
+  );
+
+  test(
+    "what was up to date is not run again and stays ready; its idle pod goes",
+    async () => {
+      for (const [name, update] of [
+        ["followed", "followed-18beef01"],
+        ["shop", "shop-18beef02"],
+      ] as const) {
+        await waitFor(async () => await sleeps(name), {
+          timeoutMs: slow / 3,
+          what: `the workspace of ${name} to sleep`,
+        });
+        const stack = await getStack(place, name);
+        expect(isReady(stack)).toBe(true);
+        expect(stack.status?.lastUpdate?.name).toBe(update);
+        expect((await updatesOf(place, name)).map(({ metadata }) => metadata.name)).toEqual([update]);
+      }
+      const { status } = await getStack(place, "shop");
+      expect(status?.outputs).toEqual({ password: "[secret]", url: "https://shop.example.com" });
     },
     slow,
   );
@@ -163,6 +190,12 @@ async function leadAsFormer(): Promise<void> {
 
 async function leader(): Promise<string> {
   return await kubectl(["get", "lease", "operator.pulumi.com", "-n", home, "-o", "jsonpath={.spec.holderIdentity}"]);
+}
+
+/** It had nothing to do for an hour, so it needs no pod. */
+async function sleeps(name: string): Promise<boolean> {
+  const path = "jsonpath={.spec.replicas}";
+  return (await kubectl(["get", "statefulset", `${name}-workspace`, "-n", place.namespace, "-o", path])) === "0";
 }
 
 async function names(kind: string): Promise<string[]> {

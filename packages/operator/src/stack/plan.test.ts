@@ -16,6 +16,7 @@ import {
   viewOf,
   type Setting,
 } from "./testing/views.ts";
+import type { UpdateView } from "./view.ts";
 
 type Case = readonly [sentence: string, setting: Setting, plan: string];
 
@@ -61,6 +62,12 @@ cases("the first update", [
   ["previews run where previews are asked for", { spec: { preview: true } }, creating("preview for first")],
   ["a status without an update is as good as none", { status: { observedGeneration: 1 } }, creating("up for first")],
 ]);
+
+/** An Update that an operator before this one made, which keeps no trigger. */
+function ofFormer(changes: Partial<UpdateView>): UpdateView {
+  const { trigger: _, ...update } = anUpdate(changes);
+  return update;
+}
 
 function without<Field extends keyof LastUpdate>(field: Field, last: LastUpdate): Omit<LastUpdate, Field> {
   const { [field]: _, ...rest } = last;
@@ -565,6 +572,23 @@ cases("when an update has ended", [
     "what is noted is let go",
     { last: succeeded({ name: "web-now" }), updates: [anUpdate({ state: "succeeded", endedAt: now })] },
     "release, none: Ready",
+  ],
+  [
+    "what an operator before this one has noted is let go, and changes nothing",
+    {
+      last: succeeded(),
+      updates: [ofFormer({ name: "web-18beef", state: "failed", endedAt: now - 7_200_000 })],
+    },
+    "release, none: Ready",
+  ],
+  [
+    "what it had not noted, though its end was seen, is noted",
+    {
+      last: succeeded(),
+      status: { currentUpdate: { name: "web-18beef", generation: 1, commit: "1" } },
+      updates: [ofFormer({ name: "web-18beef", state: "failed", endedAt: now })],
+    },
+    "note: RetryingAfterFailure",
   ],
   [
     "what was let go is history",

@@ -80,7 +80,9 @@ const checks: readonly Check[] = [
 ];
 
 export function planStack(view: StackView): Plan {
-  const release = view.updates.filter((update) => isNoted(view, update) && update.held);
+  const release = view.updates.filter(
+    (update) => update.held && (isNoted(view, update) || isForgotten(view.stack, update)),
+  );
   for (const check of checks) {
     const decision = check(view);
     if (decision) return { release, ...decision };
@@ -100,12 +102,22 @@ const isNoted = (view: StackView, update: UpdateView): boolean =>
   isOver(update) && lastUpdateOf(view)?.name === update.name;
 const hasFinalizer = ({ stack }: StackView): boolean => stack.metadata.finalizers?.includes(stackFinalizer) ?? false;
 
+/**
+ * Of an operator before this one, and not the one that the status says is under way: that operator has noted its end, and
+ * failed to let it go.
+ */
+function isForgotten({ status }: Stack, update: UpdateView): boolean {
+  if (!status?.lastUpdate || update.trigger || !isOver(update)) return false;
+  return status.currentUpdate?.name !== update.name;
+}
+
 /** The Update whose end is to be noted next, if any. */
 export function unnotedOf(view: Pick<StackView, "stack" | "updates">): UpdateView | undefined {
   const last = view.stack.status?.lastUpdate;
   // A status that was lost is taken up again from the last Update.
   if (!last) return view.updates.findLast(isOver);
-  return view.updates.find((update) => isOver(update) && update.held && update.name !== last.name);
+  const isNews = (update: UpdateView): boolean => isOver(update) && update.held && update.name !== last.name;
+  return view.updates.find((update) => isNews(update) && !isForgotten(view.stack, update));
 }
 
 function endUnnoted(view: StackView): Decision | undefined {
