@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { builtin, manualClock, systemClock, type Client, type Clock } from "@pko/kube";
+import { builtin, connect, manualClock, systemClock, type Client, type Clock } from "@pko/kube";
 import { authoritySecretName } from "@pko/api";
 import { authority } from "@pko/operator";
 import { splitBundle } from "@pko/rpc";
-import { testNamespace, type TestNamespace } from "@pko/testkit";
+import { faultProxy, testNamespace, type TestNamespace } from "@pko/testkit";
 
 const web = { namespace: "prod", name: "web" };
 const day = 24 * 3_600_000;
@@ -23,6 +23,16 @@ test("replicas that start together agree on one authority", async () => {
   await Promise.all(replicas.map((replica) => replica.load()));
   const bundles = new Set(replicas.map((replica) => replica.operatorCredentials().ca));
   expect(bundles.size).toBe(1);
+});
+
+test("an answer that is lost is no second authority", async () => {
+  await using namespace = await testNamespace();
+  await using proxy = await faultProxy(namespace.server.credentials);
+  const remove = proxy.on(({ isWrite }) => (isWrite ? { cut: "after" } : undefined));
+  const loading = authorityIn(namespace, systemClock, connect(proxy.credentials));
+  await loading.load();
+  remove();
+  expect(loading.operatorCredentials().ca).toBe((await authorityIn(namespace).workspaceCertificate(web)).ca);
 });
 
 test("a certificate that serves is kept, for its own workspace and across restarts", async () => {

@@ -7,6 +7,7 @@
 import { authoritySecretName } from "@pko/api";
 import {
   builtin,
+  ConnectionError,
   isAlreadyExists,
   isConflict,
   silentLogger,
@@ -153,7 +154,8 @@ class SecretAuthority implements Authority {
       this.#log.info("authority created");
       return true;
     } catch (error) {
-      if (isAlreadyExists(error)) return false;
+      // Whether an answer that was lost said yes, the next look tells.
+      if (isAlreadyExists(error) || error instanceof ConnectionError) return false;
       throw error;
     }
   }
