@@ -5,7 +5,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { resolveHost, type NetworkPolicy } from "./addresses.ts";
+import { hasProxy, resolveHost, type NetworkPolicy } from "./addresses.ts";
 import {
   gitEnvironment,
   gitSettings,
@@ -126,9 +126,6 @@ async function addressesOf(remote: Remote, { policy, isProxied }: Network): Prom
   // Behind a proxy a name may be one that only the proxy can resolve.
   return remote.kind === "http" && isProxied ? [] : unopened("unresolved", resolved.message);
 }
-
-const proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
-const hasProxy = (env: GitSurroundings["inherited"]): boolean => proxies.some((name) => env[name]);
 
 interface Place {
   readonly folder: string;

@@ -53,6 +53,13 @@ function embeddedIpv4(address: string): string | undefined {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
 }
 
+const proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
+
+/** Behind a proxy a name may be one that only the proxy can resolve. */
+export function hasProxy(env: Readonly<Record<string, string | undefined>>): boolean {
+  return proxies.some((name) => env[name]);
+}
+
 /** Whoever connects uses these addresses: a second look-up could answer otherwise. */
 export async function resolveHost(host: string, policy: NetworkPolicy): Promise<Resolved> {
   const bare = host.replaceAll(/[[\]]/g, "");

@@ -4,7 +4,7 @@
  */
 import { createHash, createPrivateKey, sign } from "node:crypto";
 
-import { resolveHost, trustedAuthorities, type NetworkPolicy } from "@pko/git";
+import { hasProxy, resolveHost, trustedAuthorities, type NetworkPolicy } from "@pko/git";
 import { systemClock, type Clock } from "@pko/kube";
 
 import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-request.ts";
@@ -57,9 +57,10 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
   const claim = claimOf(app, clock.now());
   if (claim === undefined) return refused("the App's private key is not a key in PEM");
   const url = new URL(`${apiOf(repository)}/app/installations/${app.installationId}/access_tokens`);
-  const resolved = await resolveHost(url.hostname, policy);
-  if (resolved.kind !== "resolved") return refused(resolved.message);
-  const ca = app.ca ?? (await trustedAuthorities(options.inherited ?? {}));
+  const { inherited = {} } = options;
+  const obstacle = await obstacleAt(url, { policy, inherited });
+  if (obstacle !== undefined) return refused(obstacle);
+  const ca = app.ca ?? (await trustedAuthorities(inherited));
   const limit = AbortSignal.timeout(answerMs);
   try {
     const response = await fetch(url, {
@@ -78,6 +79,16 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
     if (signal?.aborted) throw error;
     return refused(`${url.host} does not answer`);
   }
+}
+
+/** Why the address may not be asked. */
+async function obstacleAt(
+  { hostname }: URL,
+  { policy, inherited }: Required<Pick<GitHubAppOptions, "policy" | "inherited">>,
+): Promise<string | undefined> {
+  const resolved = await resolveHost(hostname, policy);
+  if (resolved.kind === "resolved" || (resolved.kind === "unknown" && hasProxy(inherited))) return undefined;
+  return resolved.message;
 }
 
 /** What the server says of a failure is left out: it could be anything. */
