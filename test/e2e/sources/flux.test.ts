@@ -79,10 +79,8 @@ test.concurrent(
     const pod = await podOf("web");
 
     repository.commit({ "infra/Pulumi.yaml": project("two") }, "release");
-    const since = performance.now();
     await refresh("gitrepository", "web");
     await stackUntil(place, "web", hasText("two"));
-    console.log(`from the request to Flux to the Stack's success: ${Math.round(performance.now() - since)} ms`);
     expect(await podOf("web")).toBe(pod);
     expect(await updatesOf(place, "web")).toHaveLength(2);
 
@@ -185,8 +183,9 @@ test.concurrent(
   "an ExternalArtifact, which another controller announces, is a source like Flux's own",
   async () => {
     const repository = createRepository(repositories, "handed-on");
-    repository.commit(yamlProject("handed on"));
-    await apply(gitRepository("handed-on", repository, { branch: "main" }));
+    const commit = repository.commit(yamlProject("handed on"));
+    repository.commit(yamlProject("something later"));
+    await apply(gitRepository("handed-on", repository, { commit }));
     const source = ["gitrepository/handed-on", "-n", place.namespace];
     await kubectl(["wait", ...source, "--for=condition=Ready", "--timeout=120s"]);
     const artifact = JSON.parse(await kubectl(["get", ...source, "--output=jsonpath={.status.artifact}"])) as object;
