@@ -11,6 +11,7 @@ const Configuration = Type.Object(
       text("The type of the value: String, Number, List<Number>, List<String> or another of Pulumi YAML."),
     ),
     default: optional(expression("The value when the stack's configuration has none.")),
+    secret: optional(flag("Whether the value is a secret.")),
   },
   { description: "One configuration value that the program takes.", ...keepUnknown },
 );

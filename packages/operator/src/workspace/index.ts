@@ -2,6 +2,6 @@
 export { clearances, type Clearances } from "./clearances.ts";
 export { workspaceController, type WorkspaceControllerOptions } from "./controller.ts";
 export { podIndexers } from "./observe.ts";
-export type { AppToken, GitHubApp, GitHubAppTokens } from "./prepare-request.ts";
+export { projectYaml, type AppToken, type GitHubApp, type GitHubAppTokens } from "./prepare-request.ts";
 export { plainOidc, type OidcDefaults } from "./oidc.ts";
 export { defaultIdleTimeoutMs, type WorkspaceSettings } from "./settings.ts";
