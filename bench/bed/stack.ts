@@ -118,7 +118,8 @@ export function shimScript(realPath: string): string {
 PATH='${realPath}'
 export PATH
 calls='${stateFolder}/calls'
-if [ -e '${stateFolder}/hold' ] && [ "$1" = up ]; then
+case " $* " in *' up '*) isUp=yes ;; *) isUp= ;; esac
+if [ -n "$isUp" ] && [ -e '${stateFolder}/hold' ]; then
   while [ ! -e '${stateFolder}/release' ]; do sleep 1; done
 fi
 begin=$(date +%s%N)
