@@ -88,13 +88,14 @@ const requestFor = (dir: string): PrepareRequest => ({
   stack: { name: "dev", create: true, config: [], environments: [] },
 });
 
-function subject() {
+const quick = { baseMs: 20, factor: 2, capMs: 100, jitter: 0 };
+
+function subject(backoff = quick) {
   const woken: string[] = [];
-  const quick = { baseMs: 20, factor: 2, capMs: 100, jitter: 0 };
   const asked = preparations({
     authority: { operatorCredentials: () => operator },
     wake: ({ name }) => woken.push(name),
-    backoff: quick,
+    backoff,
     patience: quick,
   });
   return { asked, woken };
@@ -206,6 +207,23 @@ describe("a workspace is prepared", () => {
     });
     expect(state.result).toMatchObject({ ok: false, failure: { message: "the agent says invalidRequest" } });
     expect(agent.requests).toHaveLength(1);
+    await asked.stop();
+  });
+
+  test("one that is about to begin is dialled at once when it has, however long the last pause was to be", async () => {
+    const first = new PreparingAgent();
+    const { port } = first;
+    await first.close();
+    const { asked } = subject({ ...quick, baseMs: 600_000, capMs: 600_000 });
+    const pod = podOf(first, { port });
+    const coming = { ...pod, isComing: true };
+    await waitFor(() => asked.ensure(coming, requestFor("/app")).state === "unreachable");
+    expect(asked.hasAnswered(coming)).toBe(false);
+    const agent = new PreparingAgent(port);
+    asked.ensure(pod, requestFor("/app"));
+    await waitFor(() => agent.requests.length === 1);
+    await waitFor(() => asked.hasAnswered(coming));
+    expect(asked.hasAnswered({ ...coming, uid: "pod-b" })).toBe(false);
     await asked.stop();
   });
 

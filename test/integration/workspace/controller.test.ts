@@ -398,6 +398,35 @@ test(
 );
 
 test(
+  "an agent that answers before the kubelet tells that it runs is taken at its word",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.create("web", spec);
+    await stage.becomes("web", "WaitingForReplicas");
+    const up = running(200);
+    const [container] = up.containerStatuses ?? [];
+    const waiting = (reason: string) => ({ state: { waiting: { reason } }, ready: false, started: false });
+    const status = (reason: string): typeof up => ({
+      ...up,
+      phase: "Pending",
+      containerStatuses: container ? [{ ...container, ...waiting(reason) }] : [],
+    });
+    // Nobody can be there while the image is being pulled in vain.
+    await stage.playPod("web", status("ImagePullBackOff"));
+    await stage.becomes("web", "WaitingForReplicas", "cannot be pulled");
+    expect(stage.agents.asked).toHaveLength(0);
+    await stage.setPod("web", status("PodInitializing"));
+    const ready = await stage.becomes("web", "Succeeded");
+    expect(ready.status?.address).toBe("10.1.0.200:50051");
+    expect(stage.agents.asked.map(({ pod }) => pod.isComing)).toEqual([true]);
+    await stage.setPod("web", up);
+    await waitFor(() => stage.agents.asked.length === 2);
+    expect((await stage.becomes("web", "Succeeded")).status).toEqual(ready.status ?? {});
+  },
+  patience,
+);
+
+test(
   "when pods find no node, as many workspaces go to sleep: those that have been idle for longest",
   async () => {
     await using stage = await Stage.open({ idleTimeoutMs: 600_000 });

@@ -58,6 +58,10 @@ export class PlayedAgents implements Preparations {
 
   renew(): void {}
 
+  hasAnswered(): boolean {
+    return this.asked.length > 0 && this.answer.state !== "unreachable";
+  }
+
   forget(): void {
     this.forgotten++;
   }

@@ -30,6 +30,8 @@ export interface AgentPod {
   readonly ip: string;
   /** `agentPort` unless given. */
   readonly port?: number;
+  /** Its container is about to begin, or has: the kubelet tells of that a second later. */
+  readonly isComing?: boolean;
 }
 
 /** Who vouches for whom: the operator's own certificate, and those of the workspaces. */
@@ -56,6 +58,8 @@ export type Preparation =
 export interface Preparations {
   /** Begins the preparation where this pod was not asked for the same before; otherwise only tells how it stands. */
   ensure(pod: AgentPod, request: PrepareRequest): Preparation;
+  /** Whether this pod's agent has answered to what it was last asked. */
+  hasAnswered(pod: AgentPod): boolean;
   /** Asks again for what is done: after a failure that may pass. */
   retry(pod: AgentPod): void;
   /** Asks again for what was done, because the agent no longer has it: a destroy took the stack away, for one. */

@@ -40,9 +40,17 @@ class PreparationBook implements Preparations, Projects, Stoppable {
     const key = refKey(pod.workspace);
     const known = this.#entries.get(key);
     const wanted = fingerprint(request);
-    if (known?.isFor(pod, wanted)) return known.state;
+    if (known?.isFor(pod, wanted)) {
+      if (!pod.isComing) known.arrived();
+      return known.state;
+    }
     known?.end();
     return this.#begin(pod, { request, fingerprint: wanted }).state;
+  }
+
+  hasAnswered(pod: AgentPod): boolean {
+    const known = this.#entries.get(refKey(pod.workspace));
+    return known !== undefined && known.isOf(pod) && known.hasAnswered;
   }
 
   retry(pod: AgentPod): void {
@@ -109,13 +117,17 @@ class PreparedPod {
   readonly #options: EntryOptions;
   readonly #attempts: Attempts;
   readonly #abort = new AbortController();
+  /** Until then nobody need wonder that the agent does not answer. */
+  readonly #arrival = new AbortController();
   #state: Preparation = { state: "running" };
+  #hasAnswered = false;
 
   constructor(pod: AgentPod, wanted: Wanted, options: EntryOptions) {
     this.#pod = pod;
     this.wanted = wanted;
     this.#options = options;
     this.#attempts = new Attempts(options);
+    if (!pod.isComing) this.#arrival.abort();
     this.ended = this.#run();
   }
 
@@ -127,10 +139,24 @@ class PreparedPod {
     return this.#state;
   }
 
-  isFor(pod: AgentPod, wanted: string): boolean {
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  isOf(pod: AgentPod): boolean {
     const { uid, restarts, ip, port } = this.#pod;
-    const isSamePod = pod.uid === uid && pod.restarts === restarts && pod.ip === ip && pod.port === port;
-    return isSamePod && this.wanted.fingerprint === wanted;
+    return pod.uid === uid && pod.restarts === restarts && pod.ip === ip && pod.port === port;
+  }
+
+  isFor(pod: AgentPod, wanted: string): boolean {
+    return this.isOf(pod) && this.wanted.fingerprint === wanted;
+  }
+
+  /** The container runs: what was tried before does not count, and the next attempt is due now. */
+  arrived(): void {
+    if (this.#arrival.signal.aborted) return;
+    this.#attempts.reached();
+    this.#arrival.abort();
   }
 
   end(): void {
@@ -145,7 +171,7 @@ class PreparedPod {
       } catch (error) {
         this.#options.failed(error);
         this.#set({ state: "unreachable", message: errorMessage(error), sinceMs: this.#attempts.sinceMs });
-        await this.#attempts.afterUnreachable(signal);
+        await this.#untilNextAttempt(signal);
       }
     }
   }
@@ -180,14 +206,20 @@ class PreparedPod {
       return true;
     }
     this.#set({ state: "unreachable", message: error.message, sinceMs: this.#attempts.sinceMs });
-    await this.#attempts.afterUnreachable(signal);
+    await this.#untilNextAttempt(signal);
     return false;
+  }
+
+  async #untilNextAttempt(signal: AbortSignal): Promise<void> {
+    const arrival = this.#arrival.signal;
+    await this.#attempts.afterUnreachable(arrival.aborted ? signal : AbortSignal.any([signal, arrival]));
   }
 
   #set(state: Preparation): void {
     if (this.#abort.signal.aborted) return;
     const before = this.#state;
     this.#state = state;
+    this.#hasAnswered ||= state.state !== "unreachable";
     // A message that changes from attempt to attempt is no news.
     const isNews = before.state !== state.state || state.state === "done" || phaseOf(before) !== phaseOf(state);
     if (isNews) this.#options.changed(state);

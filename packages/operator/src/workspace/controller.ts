@@ -145,6 +145,7 @@ class Passes {
       programs: programs.store,
       client: options.client,
       authority: options.authority,
+      preparations: { hasAnswered: (pod) => options.preparations.hasAnswered(pod) },
       settings: options.settings,
       sleepless: this.#sleepless,
       ...(options.githubApps && { githubApps: options.githubApps }),

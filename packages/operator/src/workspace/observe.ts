@@ -1,7 +1,6 @@
 /** All reads of the Workspace controller. What can be missing is data; Secrets are read by name, and only when needed. */
 import {
   normaliseWorkspace,
-  pulumiContainer,
   secretOutputsAnnotation,
   statefulSetNameOf,
   type NormalWorkspace,
@@ -14,16 +13,17 @@ import { assertNever } from "@pko/rpc";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
-import type { Authority } from "../agents/agents.ts";
+import type { Authority, Preparations } from "../agents/agents.ts";
 import { isComplete } from "../update/conditions.ts";
 import { workspaceIndex } from "../update/observe.ts";
 import { buildObjects, certificateIn } from "./build-objects.ts";
 import { buildPodTemplate } from "./build-pod.ts";
-import { explainPod, isUnschedulable } from "./explain-pod.ts";
+import { isUnschedulable } from "./explain-pod.ts";
 import { losableBackend } from "./file-backend.ts";
 import { builtHashAnnotation, certificateNameOf, podNameOf, putAwayAnnotation } from "./names.ts";
 import { exchangeOf, plainOidc } from "./oidc.ts";
 import { leastIdleMs } from "./plan.ts";
+import { podFacts } from "./pod-facts.ts";
 import {
   buildPrepareRequest,
   githubAppOf,
@@ -52,7 +52,6 @@ import {
   runOf,
   sinceTransitionMs,
   type Inputs,
-  type PodFacts,
   type StatefulSetFacts,
   type UpdateFacts,
   type WorkspaceView,
@@ -68,6 +67,7 @@ export interface WorkspaceSources {
   readonly programs: Store<Program>;
   readonly client: Client;
   readonly authority: Pick<Authority, "workspaceCertificate">;
+  readonly preparations: Pick<Preparations, "hasAnswered">;
   /** Without it a Workspace that signs in as a GitHub App is told so. */
   readonly githubApps?: GitHubAppTokens;
   readonly settings: WorkspaceSettings;
@@ -105,7 +105,7 @@ export async function observeWorkspace(
     workspace,
     spec,
     ...(statefulSet && { statefulSet: statefulSetFacts(statefulSet) }),
-    ...(pod && { pod: podFacts(pod, { namespace, name }) }),
+    ...(pod && { pod: podFacts(pod, { namespace, name }, sources.preparations) }),
     updates: updatesOf(sources, workspace, pod),
     idleTimeoutMs,
     yielding: yieldingTo(sources, look.now),
@@ -125,27 +125,6 @@ function needsInputs(view: WorkspaceView): boolean {
 function podOf({ pods }: WorkspaceSources, { metadata }: Workspace): Known<Pod> | undefined {
   const { name = "", namespace = "" } = metadata;
   return pods.get(refKey({ namespace, name: podNameOf(name) }));
-}
-
-export function podFacts(pod: Known<Pod>, workspace: PodFacts["agent"]["workspace"]): PodFacts {
-  const { metadata, status } = pod;
-  const container = status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
-  const ip = status?.podIP ?? "";
-  return {
-    agent: { workspace, uid: metadata.uid ?? "", restarts: container?.restartCount ?? 0, ip },
-    // Not the pod's readiness: that comes seconds after the agent has begun to listen.
-    isUp: container?.state?.running !== undefined && ip !== "" && status?.phase === "Running",
-    isDeleting: metadata.deletionTimestamp !== undefined,
-    ...(metadata.deletionTimestamp !== undefined && { endingSince: endingSince(metadata) }),
-    isUnschedulable: isUnschedulable(pod),
-    revision: metadata.labels?.["controller-revision-hash"] ?? "",
-    explanation: explainPod(pod),
-  };
-}
-
-/** The time of deletion is the end of the grace. */
-function endingSince({ deletionTimestamp = "", deletionGracePeriodSeconds = 0 }: Known<Pod>["metadata"]): number {
-  return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
 }
 
 export function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): StatefulSetFacts {

@@ -14,6 +14,7 @@ import {
   notReady,
   now,
   pod,
+  podComing,
   podDown,
   ready,
   set,
@@ -332,6 +333,12 @@ describe("the pod", () => {
       is: "waiting",
       says: "idle workspaces make room",
       looksAgainMs: 5000,
+    },
+    "is about to begin: its agent is asked before the kubelet tells": {
+      when: [notReady(), set(), podComing],
+      does: ["prepare"],
+      is: "waiting",
+      says: "the pod is starting",
     },
     "is there, though nothing was ever written of it": { when: [pod(), set()], does: ["prepare"], is: "preparing" },
   });
@@ -652,6 +659,27 @@ describe("what comes of a preparation", () => {
       when: [ready()],
       after: { preparation: { state: "unreachable", message: "refused", sinceMs: ago(20) } },
       is: "unreachable",
+    },
+    "an agent that is about to begin does not listen yet": {
+      when: [podComing],
+      after: { preparation: { state: "unreachable", message: "refused", sinceMs: ago(20) } },
+      is: "waiting",
+      says: "the pod is starting",
+    },
+    "an agent that is about to begin is being asked": {
+      when: [podComing],
+      after: { preparation: { state: "running" } },
+      is: "waiting",
+    },
+    "an agent answers before the kubelet tells that it runs": {
+      when: [podComing],
+      after: { preparation: { state: "running", phase: "install" } },
+      is: "preparing",
+    },
+    "it is good before the kubelet tells that it runs": {
+      when: [podComing],
+      after: { preparation: done(true) },
+      is: "ready",
     },
     "a run is in its way": {
       after: { preparation: { state: "busy", message: "a run is active" } },

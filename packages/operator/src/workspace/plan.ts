@@ -82,6 +82,7 @@ const checks: readonly Check[] = [
   outdatedPodStuck,
   podNotThere,
   podOutdated,
+  podComing,
   podNotUp,
 ];
 
@@ -295,6 +296,15 @@ function podOutdated(view: WorkspaceView): Plan | undefined {
   return report({ kind: "rolling", message: "the pod is being replaced" }, pauses.safety);
 }
 
+/** Asked before it is known to listen: it may have listened for a second by the time the kubelet tells that it runs. */
+function podComing(view: WorkspaceView): Plan | undefined {
+  const { pod, inputs } = view;
+  if (!pod?.agent.isComing || pod.isUp || !inputs?.requested.ok) return undefined;
+  const { request } = inputs.requested;
+  const prepare = { kind: "prepare", pod: pod.agent, request, again: false } as const;
+  return report(explained(pod), pauses.safety, [...certificateStep(view), prepare]);
+}
+
 function podNotUp(view: WorkspaceView): Plan | undefined {
   const { pod, yielding } = view;
   if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
@@ -333,10 +343,15 @@ export interface Performed {
 /** The plan as it is after its steps. */
 export function conclude(view: WorkspaceView, plan: Plan, { refusal, preparation }: Performed): Plan {
   if (refusal !== undefined) return { ...plan, outcome: { kind: "refused", message: refusal }, afterMs: pauses.safety };
-  if (!preparation) return plan;
+  if (!preparation || (isComing(view) && isUnanswered(preparation))) return plan;
   const outcome = outcomeOf(view, preparation);
   return { ...plan, outcome, afterMs: pauseAfter(view, outcome) };
 }
+
+const isComing = ({ pod }: WorkspaceView): boolean => pod !== undefined && !pod.isUp;
+
+const isUnanswered = (preparation: Preparation): boolean =>
+  preparation.state === "unreachable" || (preparation.state === "running" && preparation.phase === undefined);
 
 function outcomeOf(view: WorkspaceView, preparation: Preparation): Outcome {
   switch (preparation.state) {

@@ -11,7 +11,7 @@ import type { Requested } from "./prepare-request.ts";
 
 export interface PodFacts {
   readonly agent: AgentPod;
-  /** The agent's container runs and can be dialled. */
+  /** The agent's container runs and can be dialled: the kubelet says so, or the agent has answered. */
   readonly isUp: boolean;
   readonly isDeleting: boolean;
   /** When its deletion was asked for. */

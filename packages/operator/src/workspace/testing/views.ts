@@ -126,6 +126,12 @@ export const pod =
 export const podDown = (message = "the pod is starting", part: Partial<PodFacts> = {}): Trait =>
   pod({ isUp: false, explanation: { message, stuck: message !== starting.message }, ...part });
 
+/** Its container is next, or runs already. */
+export const podComing: Trait = (each) => {
+  const { pod: down, ...rest } = podDown()(each);
+  return { ...rest, ...(down && { pod: { ...down, agent: { ...down.agent, isComing: true } } }) };
+};
+
 /** A StatefulSet as it should be, but for what is said. */
 export const set =
   (part: Partial<StatefulSetFacts> = {}): Trait =>
