@@ -70,7 +70,10 @@ async function installedOperator(bed: Bed, options: Options): Promise<Operator> 
   if (present) return present;
   if (givenKubeconfig !== undefined)
     throw new UserError(["no operator is installed on the cluster of CLUSTER_KUBECONFIG"]);
-  await step("no operator is installed: make deploy", () => run(["make", "-C", repositoryRoot, "deploy"]));
+  const deploy = ["deploy", "VALUES=bench/values.yaml"];
+  await step(`no operator is installed: make ${deploy.join(" ")}`, () =>
+    run(["make", "-C", repositoryRoot, ...deploy]),
+  );
   const deployed = await findOperator(bed.client, options.operator);
   if (!deployed) throw new UserError(["make deploy has installed no operator"]);
   return deployed;
