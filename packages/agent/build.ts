@@ -13,6 +13,8 @@ const flags = [
   "--format=esm",
   // The agent waits for others: without compiled code it does so in 9 MB less (measured, bench/parts/agent).
   "--compile-jit-policy=10000",
+  // And collects what it no longer needs sooner: 4 MB less after some updates.
+  "--compile-exec-argv=--smol",
   // The agent starts in a folder that is not its own: nothing there may speak to it.
   "--no-compile-autoload-dotenv",
   "--no-compile-autoload-bunfig",
