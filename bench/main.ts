@@ -9,7 +9,7 @@ import { clusterKubeconfig, clusterUp, givenKubeconfig, repositoryRoot, run, ste
 import { Bed } from "./bed/bed.ts";
 import { findOperator, type Operator } from "./bed/operator.ts";
 import { parseOptions, type Options } from "./options.ts";
-import type { Findings, Report } from "./report/figures.ts";
+import type { Findings, Machine, Report } from "./report/figures.ts";
 import { describeMachine, loadNow } from "./report/machine.ts";
 import { table } from "./report/table.ts";
 import { readReport, writeReport } from "./report/write.ts";
@@ -21,14 +21,14 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
   const bed = await Bed.open({ kubeconfig: clusterKubeconfig(), namespace: options.namespace, signal });
   const operator = await installedOperator(bed, options);
   console.error(`measuring ${operator.name} (${operator.image})`);
-  const began = { at: new Date(), load: loadNow() };
+  const began: Begin = { at: new Date(), machine: await describeMachine(bed.client) };
   const found: Findings[] = [];
   try {
     await step("making a namespace, and the first Stack in it", () => bed.make(operator));
     for (const scenario of chosen(options)) found.push(await attempt(scenario, { bed, operator, options }));
   } finally {
     // Also of a run that was cut short.
-    if (found.length > 0) await tell(await reportOf({ bed, operator, options }, began, found), options);
+    if (found.length > 0) await tell(reportOf({ operator, options }, began, found), options);
     await step("removing what the benchmark made", async () => {
       await operator.callBack();
       await bed.clear();
@@ -38,17 +38,18 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
 
 interface Begin {
   readonly at: Date;
-  readonly load: number;
+  readonly machine: Machine;
 }
 
-async function reportOf({ bed, operator, options }: Place, began: Begin, found: readonly Findings[]): Promise<Report> {
+function reportOf({ operator, options }: Omit<Place, "bed">, began: Begin, found: readonly Findings[]): Report {
+  const { machine } = began;
   return {
     operator: operator.name,
     image: operator.image,
     startedAt: began.at.toISOString(),
     seconds: (Date.now() - began.at.getTime()) / 1000,
     quick: options.isQuick,
-    machine: await describeMachine(bed.client, [began.load, loadNow()]),
+    machine: { ...machine, load: [...machine.load, loadNow()] },
     figures: found.flatMap(({ figures }) => figures),
     curves: found.flatMap(({ curves = [] }) => curves),
     profiles: found.flatMap(({ profiles = [] }) => profiles),

@@ -11,14 +11,14 @@ const nodes = resource<Known<Node>>({ apiVersion: "v1", kind: "Node", plural: "n
 export const loadNow = (): number => loadavg()[0] ?? 0;
 
 /** Of the machine on which the benchmark runs, and of the cluster's nodes, which may be others. */
-export async function describeMachine(client: Client, load: readonly number[]): Promise<Machine> {
+export async function describeMachine(client: Client): Promise<Machine> {
   const { items } = await client.list(nodes);
   return {
     processor: cpus()[0]?.model.trim() ?? "unknown",
     cores: availableParallelism(),
     memoryMb: Math.round(totalmem() / 2 ** 20),
     kernel: release(),
-    load,
+    load: [loadNow()],
     kubernetes: items[0]?.status?.nodeInfo?.kubeletVersion ?? "unknown",
     nodes: items.map(describeNode),
   };
