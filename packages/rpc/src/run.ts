@@ -60,7 +60,20 @@ export const Operation = Type.Union([
 export type Operation = Static<typeof Operation>;
 export type OperationKind = Operation["kind"];
 
-export const StartRequest = Type.Object({ runId: RunId, operation: Operation }, closed);
+const time = Type.String({ maxLength: 64 });
+/** From when to when a run may have held the stack's lock. */
+export const LostRun = Type.Object({ from: time, to: time }, closed);
+export type LostRun = Static<typeof LostRun>;
+
+export const StartRequest = Type.Object(
+  {
+    runId: RunId,
+    operation: Operation,
+    /** Runs of this workspace that ended with their pods: what they left behind may be taken away. */
+    lostRuns: Type.Optional(Type.Array(LostRun, { maxItems: 64 })),
+  },
+  closed,
+);
 export type StartRequest = Static<typeof StartRequest>;
 
 export const Severity = Type.Union([

@@ -6,11 +6,20 @@ const judge: LockJudge = {
   hostname: "web-workspace-0",
   agentStartedAt: start,
   ownPids: new Set([40]),
+  lostRuns: [],
   startOf: () => undefined,
 };
 
 function report(...holders: readonly string[]) {
-  const lines = holders.map((holder) => `\n  file:///b/locks/x.json: created by ${holder}`);
+  return reportOf("file:///b/locks/x.json", holders);
+}
+
+function reportInBucket(...holders: readonly string[]) {
+  return reportOf("s3://states/.pulumi/locks/x.json?region=us-east-1&s3ForcePathStyle=true", holders);
+}
+
+function reportOf(url: string, holders: readonly string[]) {
+  const lines = holders.map((holder) => `\n  ${url}: created by ${holder}`);
   const text = `error: the stack is currently locked by ${holders.length} lock(s). Either wait…${lines.join("")}`;
   const parsed = parseLockReport(text);
   if (!parsed) throw new Error("not a report");
@@ -27,6 +36,12 @@ describe("a lock is stale", () => {
 
   test("when a run of this agent took it and is dead", () => {
     expect(isAllStale(report(`pulumi@web-workspace-0 (pid 40) at ${after}`), judge)).toBe(true);
+  });
+
+  test("in a bucket, when a run of this workspace that was lost held it", () => {
+    const lost = { ...judge, lostRuns: [{ from: "2026-01-01T11:58:50Z", to: "2026-01-01T11:59:30Z" }] };
+    expect(isAllStale(reportInBucket(`pulumi@web-workspace-0 (pid 7) at ${before}`), lost)).toBe(true);
+    expect(isAllStale(reportInBucket(`pulumi@web-workspace-0 (pid 40) at ${after}`), judge)).toBe(true);
   });
 
   test("though its number is another process's by now", () => {
@@ -48,6 +63,13 @@ describe("a lock is left alone", () => {
 
   test("when this pod took it since, but no run of this agent", () => {
     expect(isAllStale(report(`pulumi@web-workspace-0 (pid 7) at ${after}`), judge)).toBe(false);
+  });
+
+  test("in a bucket, when a pod of the same name in another cluster may hold it", () => {
+    const lock = reportInBucket(`pulumi@web-workspace-0 (pid 7) at ${before}`);
+    expect(isAllStale(lock, judge)).toBe(false);
+    const earlier = { ...judge, lostRuns: [{ from: "2026-01-01T11:00:00Z", to: "2026-01-01T11:58:00Z" }] };
+    expect(isAllStale(lock, earlier)).toBe(false);
   });
 
   test("when only one of two is ours", () => {

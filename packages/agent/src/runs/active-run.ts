@@ -190,8 +190,9 @@ export class ActiveRun {
 
   async #releaseStaleLocks(report: LockReport): Promise<boolean> {
     const { cli, log, hostname, agentStartedAt, earlierPids } = this.#context;
-    const ownPids = new Set([...earlierPids, ...this.#record.launches.map(({ pid }) => pid)]);
-    if (!isAllStale(report, { hostname, agentStartedAt, ownPids, startOf })) return false;
+    const { launches, lostRuns = [] } = this.#record;
+    const ownPids = new Set([...earlierPids, ...launches.map(({ pid }) => pid)]);
+    if (!isAllStale(report, { hostname, agentStartedAt, ownPids, lostRuns, startOf })) return false;
     const { stack, projectFolder } = this.#record.ready;
     const end = await cli.run({ args: ["cancel", "--yes", `--stack=${stack}`], cwd: projectFolder });
     if (end.kind !== "exited" || end.code !== 0) return false;

@@ -1,7 +1,7 @@
 /** A run on disk: /share/runs/<runId> holds what was asked, what happened, what was printed, and how it ended. */
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { checkValue, Operation, RunId, RunResult, type RunEvent } from "@pko/rpc";
+import { checkValue, LostRun, Operation, RunId, RunResult, type RunEvent } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { readIfThere, writeAtomically } from "../system/files.ts";
 import { Ready } from "../workspace/state.ts";
@@ -19,6 +19,7 @@ export type Launch = Static<typeof Launch>;
 export const RunRecord = Type.Object({
   runId: RunId,
   operation: Operation,
+  lostRuns: Type.Optional(Type.Array(LostRun)),
   ready: Ready,
   startedAt: Type.String(),
   launches: Type.Array(Launch),

@@ -6,7 +6,7 @@
  *     └─────────┴──────────┴─ unreachable, busy, unprepared: the same step again, at growing intervals
  */
 import { addEvent, assertNever, errorMessage, noProgress } from "@pko/rpc";
-import type { CallError, Operation, Output, Progress, RunResult, StartResult } from "@pko/rpc";
+import type { CallError, LostRun, Operation, Output, Progress, RunResult, StartResult } from "@pko/rpc";
 import type { AgentClient } from "@pko/rpc/client";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
@@ -24,6 +24,7 @@ export interface FollowOptions extends DialOptions {
 export interface RunRequest {
   readonly runId: string;
   readonly operation?: Operation;
+  readonly lostRuns?: LostRun[];
 }
 
 /** Where a watch goes on, and what is known by then. */
@@ -121,10 +122,11 @@ export class FollowedRun {
 
   /** Undefined when there is nothing to follow. */
   async #start(): Promise<Pick<StartResult, "lastSeq" | "progress" | "result"> | undefined> {
-    const { runId, operation } = this.#request;
+    const { runId, operation, lostRuns } = this.#request;
     if (!operation) return { lastSeq: 0, progress: noProgress };
+    const request = { runId, operation, ...(lostRuns && { lostRuns }) };
     while (this.#mayStart && !this.#signal.aborted) {
-      const reply = await this.#agent.start({ runId, operation }, { signal: this.#signal });
+      const reply = await this.#agent.start(request, { signal: this.#signal });
       if (this.#signal.aborted) return undefined;
       if (reply.ok) return this.#begun(reply.value);
       const fate = fateOf(reply.error);

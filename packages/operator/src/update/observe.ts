@@ -15,6 +15,7 @@ import { agentPort, type Projects, type Runs } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../workspace/clearances.ts";
 import { isComplete } from "./conditions.ts";
+import { lostRunsOf } from "./lost-runs.ts";
 import type { Address, PodFacts, UpdateView, WorkspaceFacts } from "./view.ts";
 
 export interface UpdateSources {
@@ -75,6 +76,7 @@ export function observeUpdate(sources: UpdateSources, key: Key, now: number): Up
     }),
     workspace: facts,
     isCleared: sources.clearances?.has(workspaceKeyOf(update), key) ?? true,
+    lostRuns: lostRunsOf(update, sources.updates.byIndex(workspaceIndex, workspaceKeyOf(update))),
   };
 }
 

@@ -172,6 +172,11 @@ table("with the pod on record", [
     { action: "follow", pod: { uid: "pod-a" }, request: { runId: "update-uid", operation: { kind: "up" } } },
   ],
   [
+    "the agent is told of runs whose locks may be in the way",
+    [...started, (view) => ({ ...view, lostRuns: [{ from: at(-2), to: at(-1) }] })],
+    { action: "follow", request: { lostRuns: [{ from: at(-2), to: at(-1) }] } },
+  ],
+  [
     "it is taken up again whatever has become of the Workspace",
     [...started, workspaceIs({ state: "missing" })],
     { action: "follow" },

@@ -177,14 +177,18 @@ function deletedWhileRunning(view: UpdateView): Plan | undefined {
 }
 
 function notFollowed(view: UpdateView): Plan | undefined {
-  const { pod, spec, run, logLevel } = view;
+  const { pod, spec, run, logLevel, lostRuns } = view;
   if (!hasIntent(view) || run || !pod) return undefined;
   if (pod.agent.ip === "") return report(view, unreachable("its pod has no address"));
   if (!spec.ok) return end(view, { reason: "Unknown", message: "The spec can no longer be understood." });
   return {
     action: "follow",
     pod: pod.agent,
-    request: { runId: uidOf(view), operation: operationOf(spec.value, logLevel) },
+    request: {
+      runId: uidOf(view),
+      operation: operationOf(spec.value, logLevel),
+      ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 /** What an Update's plan is made from. */
 import type { Normalised, NormalUpdate, Update } from "@pko/api";
-import type { ProjectInfo } from "@pko/rpc";
+import type { LostRun, ProjectInfo } from "@pko/rpc";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
 
@@ -44,4 +44,6 @@ export interface UpdateView {
   /** How many resources the stack had after its last operation. */
   readonly expectedResources?: number;
   readonly logLevel?: number;
+  /** Runs of the workspace that ended with their pods, and may have left the stack locked. */
+  readonly lostRuns: readonly LostRun[];
 }

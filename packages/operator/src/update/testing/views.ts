@@ -35,6 +35,7 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     spec: normaliseUpdate(fresh),
     workspace: { state: "missing" },
     isCleared: true,
+    lostRuns: [],
   };
   const view = traits.reduce((known, trait) => trait(known), bare);
   return { ...view, spec: normaliseUpdate(view.update) };
