@@ -24,10 +24,13 @@ const programs = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nod
 const suites: Record<string, Suite> = {
   unit: { folders: [...packages, "hack", "bench", "test/docs"], tools: [] },
   // The commands of the pages are checked with the programs themselves.
-  integration: { folders: ["packages/testkit", "test/integration", "test/faults"], tools: [...programs, "helm"] },
+  integration: {
+    folders: ["packages/testkit", "test/integration", "test/faults"],
+    tools: [...programs, "pulumi-language-go", "helm"],
+  },
   // Starts and kills the local cluster again and again.
   cluster: { folders: ["test/cluster"], tools: programs },
-  e2e: { folders: ["test/e2e"], tools: ["argocd", "helm", "source-controller"], onCluster: true },
+  e2e: { folders: ["test/e2e"], tools: ["argocd", "helm", "source-controller", "versitygw"], onCluster: true },
 };
 
 const root = join(import.meta.dir, "..");
