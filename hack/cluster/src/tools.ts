@@ -73,6 +73,12 @@ const tools = {
     optional: true,
   },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", minutes: 2, optional: true },
+  versitygw: {
+    module: "versitygw",
+    package: "github.com/versity/versitygw/cmd/versitygw",
+    minutes: 2,
+    optional: true,
+  },
   pause: { module: "pause", package: ".", minutes: 1 },
   "source-controller": {
     module: "source-controller",

@@ -35,6 +35,7 @@ import { upgradeDefinitions } from "./crds/upgrade.ts";
 import { programs, stacks, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
+import { referenceWatch } from "./inputs/reference-watch.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
@@ -77,6 +78,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
   const cleared = clearances((update) => updateControl.enqueue(update));
+  const references = referenceWatch({ client: reading, everyMs: options.referenceCheckMs, log });
   const shared = { client, events, log, metrics };
   const workspaceControl = workspaceController({
     ...shared,
@@ -85,6 +87,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     preparations: preparing,
     githubApps,
     clearances: cleared,
+    references,
     settings: workspaceSettings(options),
   });
   const updateControl = updateController({
@@ -97,6 +100,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const stackControl = stackController({
     ...shared,
     reflectors,
+    references,
     git: { policy: options, inherited: process.env, githubApps },
     ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
   });

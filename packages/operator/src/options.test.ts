@@ -10,6 +10,7 @@ describe("settings", () => {
       namespace: "pulumi-kubernetes-operator",
       watchNamespaces: [],
       idleTimeoutSeconds: 600,
+      referenceCheckMs: 60_000,
       log: { level: "info", format: "json" },
       probes: { hostname: "0.0.0.0", port: 8081 },
       allowHttp: false,

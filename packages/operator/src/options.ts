@@ -20,6 +20,8 @@ export interface Options {
   readonly agentImagePullPolicy?: PullPolicy;
   /** How long a workspace stays up after its last work; for ever when 0. */
   readonly idleTimeoutSeconds: number;
+  /** How often it is asked whether Secrets and ConfigMaps in use have changed. */
+  readonly referenceCheckMs: number;
   /** Whether it brings the definitions of its kinds up to date when it starts. */
   readonly upgradeCrds: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
@@ -54,6 +56,7 @@ const flags = {
   "agent-image": { type: "string" },
   "agent-image-pull-policy": { type: "string" },
   "idle-timeout-seconds": { type: "string", default: "600" },
+  "reference-check-interval": { type: "string", default: "1m" },
   "upgrade-crds": { type: "boolean", default: false },
   "log-level": { type: "string", default: "info" },
   "log-format": { type: "string", default: "json" },
@@ -105,6 +108,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     agentImage: values.required("agent-image"),
     ...(pullPolicy && { agentImagePullPolicy: pullPolicy }),
     idleTimeoutSeconds: values.number("idle-timeout-seconds"),
+    referenceCheckMs: values.duration("reference-check-interval"),
     upgradeCrds: values.flag("upgrade-crds"),
     log: {
       level: values.parsed("log-level", parseLogLevel, "is not a level: use debug, info, warn or error"),

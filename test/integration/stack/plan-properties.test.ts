@@ -191,6 +191,7 @@ class World {
       cycle: [],
       prerequisites: [],
       stackOutputs: [],
+      configInputs: [],
       missing: [],
       outputs: { kind: "none" },
     };

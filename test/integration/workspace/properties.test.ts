@@ -124,15 +124,12 @@ function brokenPromises(view: WorkspaceView, { status, plan, performed }: Result
   const isStalled = conditions.some(({ type }) => type === "Stalled");
   const does = new Set<string>(plan.steps.map(({ kind }) => kind));
   const writes = ["applyObjects", "sleep", "deletePod"].some((kind) => does.has(kind));
-  // It has answered just now.
-  const isThere = view.pod?.isUp === true || performed.preparation?.state === "done";
   const { generation, deletionTimestamp } = view.workspace.metadata;
   const isRunning = runOf(view) !== undefined && view.pod?.isUp === true && !view.pod.isDeleting;
   const promises: Readonly<Record<string, boolean>> = {
     "ready and stalled": isReady && isStalled,
     "ready for another generation": isReady && status.observedGeneration !== generation,
-    "an address where no pod is up":
-      isReady && status.address !== undefined && !(isThere && isPlaceOf(view, status.address)),
+    "an address where no pod is up": isReady && !isPlaceOf(view, status, performed),
     "a write under a run": isRunning && writes,
     "asleep with work to do": hasWork(view.updates) && does.has("sleep"),
     "asleep, and the state is lost": view.inputs?.losable !== undefined && does.has("sleep"),
@@ -141,8 +138,11 @@ function brokenPromises(view: WorkspaceView, { status, plan, performed }: Result
   return Object.keys(promises).filter((name) => promises[name]);
 }
 
-const isPlaceOf = ({ pod }: WorkspaceView, address: string): boolean =>
-  pod !== undefined && addressOf(pod.agent) === address;
+/** Whoever has prepared it just now is there, whatever the kubelet tells. */
+function isPlaceOf({ pod }: WorkspaceView, { address }: Result["status"], { preparation }: Performed): boolean {
+  const isThere = pod?.isUp === true || preparation?.state === "done";
+  return address === undefined || (pod !== undefined && isThere && addressOf(pod.agent) === address);
+}
 
 test("junk for a spec, a template and a pod is no reason to throw", () => {
   const junk: readonly unknown[] = [null, 0, "", "x", [], {}, [null], { a: null }, { $patch: 1 }, { name: {} }, [[1]]];

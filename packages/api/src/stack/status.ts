@@ -25,7 +25,11 @@ const LastUpdate = Type.Object(
     lastResyncTime: optional(time("When it ended.")),
     failures: optional(int64("How many updates in a row have failed.")),
     failure: optional(text("What kind of failure it was, such as conflict, programError or interrupted.")),
-    inputs: optional(text("The outputs of other Stacks that it was given, with the Updates that set them.")),
+    inputs: optional(
+      text(
+        "What it was given by other Stacks, Secrets and ConfigMaps: each with a version that tells it from another.",
+      ),
+    ),
     ...runReportFields,
   },
   { description: "The last update that ended." },

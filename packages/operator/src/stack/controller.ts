@@ -33,6 +33,7 @@ import {
   type Result,
 } from "@pko/kube";
 
+import { referenceWatch, type ReferenceWatch } from "../inputs/reference-watch.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
@@ -61,6 +62,8 @@ export interface StackControllerOptions {
   readonly git: GitSettings;
   /** For tests: instead of `git ls-remote`. */
   readonly listRefs?: ListRefs;
+  /** One of its own when absent. */
+  readonly references?: ReferenceWatch;
   /** Those that are served; all when absent. */
   readonly namespaces?: readonly string[];
   readonly concurrency?: number;
@@ -75,6 +78,7 @@ export function stackController(options: StackControllerOptions): Controller {
   const wake = (key: Key): void => inner.enqueue(key);
   const git = gitPoller({ list: options.listRefs ?? gitLister(options.git), wake, clock, log });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
+  const references = options.references ?? referenceWatch({ client, clock, log });
   const world: StackWorld = {
     client,
     git,
@@ -83,6 +87,8 @@ export function stackController(options: StackControllerOptions): Controller {
     workspaces: reflectors.workspaces.store,
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
+    references,
+    wake,
   };
   const reconciler = new Reconciler(world, { events, metrics: stackMetrics(metrics, world.stacks) });
   const inner = controller({
@@ -120,6 +126,7 @@ export function stackController(options: StackControllerOptions): Controller {
       } finally {
         git.stop();
         flux.stop();
+        references.stop();
       }
     },
   };

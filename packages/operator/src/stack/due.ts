@@ -43,7 +43,7 @@ const changes: readonly (readonly [Why, (question: Question) => boolean])[] = [
   ["generation", ({ last, trigger }) => last.generation !== trigger.generation],
   ["request", ({ last, trigger }) => (last.reconcileRequest ?? "") !== trigger.reconcileRequest],
   ["revision", isOtherRevision],
-  ["inputs", ({ last, trigger }) => (last.inputs ?? "") !== trigger.inputs],
+  ["inputs", ({ last, trigger }) => isOtherInput(last.inputs ?? "", trigger.inputs)],
 ];
 
 function isOtherRevision({ last, trigger, aliases }: Question): boolean {
@@ -111,8 +111,26 @@ export function retryAtOf(last: LastUpdate, { retry }: Pick<NormalStack, "retry"
   return (timeOf(last.lastResyncTime) ?? 0) + Math.min(full, cap);
 }
 
-/** The outputs of other Stacks that the update would be given, as one text. */
-export function inputsOf({ stackOutputs }: StackView): string {
-  const known = stackOutputs.map(({ stack, output, version }) => `${stack}.${output}@${version ?? ""}`);
-  return [...new Set(known)].toSorted().join(" ");
+/** What the update would be given by other Stacks, Secrets and ConfigMaps, as one text. */
+export function inputsOf({ stackOutputs, configInputs }: StackView): string {
+  const outputs = stackOutputs.map(({ stack, output, version = "" }) => `${stack}.${output}@${version}`);
+  const values = configInputs.map(({ name, version }) => `${name}@${version}`);
+  return [...new Set([...outputs, ...values])].toSorted().join(" ");
+}
+
+/**
+ * Whether one that the last update was given is another now. One that it was not given came with a change of the spec, or
+ * was there when nobody noted it, as in the days of another operator: neither is news.
+ */
+function isOtherInput(last: string, now: string): boolean {
+  const versions = new Map(last.split(" ").map(nameAndVersion));
+  return now.split(" ").some((input) => {
+    const [name, version] = nameAndVersion(input);
+    return versions.has(name) && versions.get(name) !== version;
+  });
+}
+
+function nameAndVersion(input: string): [name: string, version: string] {
+  const at = input.lastIndexOf("@");
+  return at < 0 ? [input, ""] : [input.slice(0, at), input.slice(at + 1)];
 }

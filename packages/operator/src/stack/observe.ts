@@ -17,13 +17,15 @@ import {
   type Client,
   type Key,
   type Known,
+  type KubeObject,
   type Store,
 } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
+import { versionOf, type ReferenceWatch } from "../inputs/reference-watch.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import { updateOwnerIndex } from "./indexes.ts";
-import { missingInputs, type Readers } from "./observe-inputs.ts";
+import { missingInputs, readConfigInputs, type Read, type Readers } from "./observe-inputs.ts";
 import { observeSource, type SourceWorld } from "./observe-source.ts";
 import { outputKeyOf, stackOutputsSecretOf } from "./output-names.ts";
 import { outputValues, versionsOf } from "./outputs.ts";
@@ -37,6 +39,8 @@ export interface StackWorld extends SourceWorld {
   readonly stacks: Store<Stack>;
   readonly workspaces: Store<Workspace>;
   readonly updates: Store<Update>;
+  readonly references: ReferenceWatch;
+  readonly wake: (key: Key) => void;
 }
 
 export interface Moment {
@@ -50,11 +54,14 @@ export async function observeStack(world: StackWorld, key: Key, moment: Moment):
   if (!stack) {
     world.git.forget(key);
     world.flux.forget(key);
+    world.references.forget(userOf(key));
     return undefined;
   }
   const reads = readersOf(world.client, parseKey(key).namespace ?? "", moment.signal);
   const normal = normaliseStack(stack);
   const updates = updatesOf(world, stack);
+  const configInputs = normal.ok ? await readConfigInputs(normal.value, reads) : noConfigInputs;
+  world.references.follow(userOf(key), { objects: configInputs.objects, wake: () => world.wake(key) });
   const view: StackView = {
     now: moment.now,
     stack,
@@ -65,13 +72,17 @@ export async function observeStack(world: StackWorld, key: Key, moment: Moment):
     cycle: normal.ok ? cycleOf(world, stack, normal.value) : [],
     prerequisites: normal.ok ? prerequisitesOf(world, normal.value) : [],
     stackOutputs: normal.ok ? await stackOutputsOf(world, normal.value, reads) : [],
+    configInputs: configInputs.values,
     missing: [],
     outputs: await outputsOf({ stack, updates }, reads),
   };
   return normal.ok && needsInputs(view) ? { ...view, missing: await missingInputs(normal.value, reads) } : view;
 }
 
-/** Only before something is about to run: an idle Stack reads none. */
+const noConfigInputs = { values: [], objects: [] };
+const userOf = (key: Key): string => `stack/${key}`;
+
+/** Only before something is about to run: of an idle Stack the configuration alone is read. */
 function needsInputs(view: StackView): boolean {
   const { kind } = planStack(view).step;
   return kind === "applyWorkspace" || kind === "createUpdate";
@@ -95,15 +106,21 @@ function readersOf(client: Client, namespace: string, signal: AbortSignal): Read
     secretObject,
     async secret(name) {
       const secret = await secretObject(name);
-      return secret && decoded(secret.data ?? {});
+      return secret && readOf(secret, decoded(secret.data ?? {}));
     },
     async configMap(name) {
       const read = () => client.find(builtin.configMaps, { namespace, name }, { signal });
       const configMap = await once(`configMap/${name}`, read);
-      return configMap && { ...decoded(configMap.binaryData ?? {}), ...configMap.data };
+      return configMap && readOf(configMap, { ...decoded(configMap.binaryData ?? {}), ...configMap.data });
     },
   };
 }
+
+const readOf = (object: Pick<KubeObject, "metadata">, data: Read["data"]): Read => ({
+  uid: object.metadata.uid ?? "",
+  version: versionOf(object),
+  data,
+});
 
 async function orMissing<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
@@ -161,7 +178,7 @@ interface SourceContext {
 
 async function sourceOf(world: StackWorld, { key, stack, spec, reads }: SourceContext): Promise<SourceView> {
   if (!spec) return { kind: "pending", what: "a spec that can be carried out" };
-  return await observeSource(world, { key, stack, spec, readSecret: reads.secret });
+  return await observeSource(world, { key, stack, spec, readSecret: async (name) => (await reads.secret(name))?.data });
 }
 
 function cycleOf({ stacks }: StackWorld, stack: Stack, spec: NormalStack): string[] {

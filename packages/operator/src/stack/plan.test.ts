@@ -189,6 +189,32 @@ cases("when an update is due", [
     creating("up for inputs"),
   ],
   [
+    "a changed value of a Secret that the configuration takes",
+    {
+      configInputs: [{ name: "secret/db.password", version: "b" }],
+      last: succeeded({ inputs: "configMap/a.b@x secret/db.password@a" }),
+    },
+    creating("up for inputs"),
+  ],
+  [
+    "not one that is as it was",
+    {
+      configInputs: [{ name: "secret/db.password", version: "a" }],
+      last: succeeded({ inputs: "secret/db.password@a" }),
+    },
+    "none: Ready",
+  ],
+  [
+    "not one that nobody noted the last time, as before a change of operators",
+    { configInputs: [{ name: "secret/db.password", version: "a" }], last: succeeded() },
+    "none: Ready",
+  ],
+  [
+    "not one that is gone: what it deployed stays as it is",
+    { last: succeeded({ inputs: "secret/db.password@a" }) },
+    "none: Ready",
+  ],
+  [
     "not an output that stayed",
     { spec: withOutput(), stackOutputs: [output("v1")], last: succeeded({ inputs: "base.url@v1" }) },
     "none: Ready",

@@ -465,7 +465,7 @@ const reasons: Readonly<Record<Why, string>> = {
   generation: "the changed spec",
   revision: "the new revision",
   request: "the reconcile request",
-  inputs: "the changed outputs of other Stacks",
+  inputs: "changed outputs of other Stacks, or changed values of Secrets and ConfigMaps",
   retry: "another try",
   resync: "the periodic resync",
   destroy: "the destroy",

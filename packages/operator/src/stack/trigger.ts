@@ -13,7 +13,7 @@ export interface Trigger {
   readonly generation: number;
   readonly revision: string;
   readonly reconcileRequest: string;
-  /** The outputs of other Stacks, with their versions. */
+  /** Outputs of other Stacks, and values of Secrets and ConfigMaps, with their versions. */
   readonly inputs: string;
 }
 

@@ -27,6 +27,8 @@ export interface StackView {
   readonly prerequisites: readonly PrerequisiteView[];
   /** Outputs of other Stacks that this one is given. */
   readonly stackOutputs: readonly StackOutputView[];
+  /** What its configuration takes from Secrets and ConfigMaps. */
+  readonly configInputs: readonly ConfigInput[];
   /** Secrets and ConfigMaps that are missed; only looked for when an update is due. */
   readonly missing: readonly string[];
   /** Those of the Update whose end is to be noted. */
@@ -82,6 +84,13 @@ export interface PrerequisiteView {
   /** When its last update ended. */
   readonly endedAt?: number;
   readonly reconcileRequest: string;
+}
+
+export interface ConfigInput {
+  /** `secret/NAME.KEY` or `configMap/NAME.KEY`. */
+  readonly name: string;
+  /** Another one for another value. */
+  readonly version: string;
 }
 
 export interface StackOutputView {

@@ -31,6 +31,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Authority, Preparations } from "../agents/agents.ts";
+import type { ReferenceWatch } from "../inputs/reference-watch.ts";
 import { isComplete } from "../update/conditions.ts";
 import { workspaceKeyOf, workspaceOfPod } from "../update/observe.ts";
 import { clearedBy, type Clearances } from "./clearances.ts";
@@ -41,7 +42,7 @@ import { conclude, longestRetryMs, planWorkspace, retryAfterMs, type Performed, 
 import type { GitHubAppTokens } from "./prepare-request.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { eventOf, isSameStatus, statusOf } from "./status.ts";
-import { isPutAway, type WorkspaceView } from "./view.ts";
+import { isAsleep, isPutAway, type WorkspaceView } from "./view.ts";
 
 export interface WorkspaceControllerOptions {
   /** Writes through the leader's fence. */
@@ -63,6 +64,8 @@ export interface WorkspaceControllerOptions {
   readonly clearances?: Pick<Clearances, "set">;
   readonly events: EventRecorder;
   readonly settings: WorkspaceSettings;
+  /** Without it a changed Secret is noticed at the next look. */
+  readonly references?: ReferenceWatch;
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -155,6 +158,7 @@ class Passes {
   async pass(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
     const view = await observeWorkspace(this.#sources, key, { now, signal, ...this.#memoryOf(key) });
     if (!view) return this.#gone(key);
+    this.#followInputs(key, view);
     if (view.inputs?.losable) this.#sleepless.add(key);
     else if (view.inputs) this.#sleepless.delete(key);
     const plan = planWorkspace(view);
@@ -170,7 +174,23 @@ class Passes {
     return Number.isFinite(pause) ? again(pause) : done;
   }
 
+  /** While it sleeps nothing is done for a changed Secret: what wakes it reads them all. */
+  #followInputs(key: Key, view: WorkspaceView): void {
+    const { references } = this.#options;
+    const user = `workspace/${key}`;
+    if (view.inputs) references?.follow(user, { objects: view.inputs.read, wake: () => this.#inputsChanged(key) });
+    else if (isAsleep(view)) references?.forget(user);
+  }
+
+  /** It may be what a preparation has failed for: that is tried again at once. */
+  #inputsChanged(key: Key): void {
+    const retry = this.#retries.get(key);
+    if (retry) this.#retries.set(key, { ...retry, dueAt: 0 });
+    this.#enqueue(key);
+  }
+
   #gone(key: Key): Result {
+    this.#options.references?.forget(`workspace/${key}`);
     const { namespace = "", name } = parseKey(key);
     this.#options.preparations.forget({ namespace, name });
     this.#options.clearances?.set(key, []);

@@ -14,6 +14,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
 import type { Authority, Preparations } from "../agents/agents.ts";
+import { versionOf, type WatchedObject } from "../inputs/reference-watch.ts";
 import { isComplete } from "../update/conditions.ts";
 import { workspaceIndex } from "../update/observe.ts";
 import { buildObjects, certificateIn } from "./build-objects.ts";
@@ -197,13 +198,14 @@ interface Reader {
 
 async function readInputs(sources: WorkspaceSources, reader: Reader): Promise<Inputs> {
   const { view, normal } = reader;
-  const requested = await readRequest(sources, reader);
-  const read = await readPod(sources, reader);
-  if (!read.ok) return { pod: read, missing: [], requested };
-  const { template, references, readings } = read;
+  const { requested, secrets } = await readRequest(sources, reader);
+  const pod = await readPod(sources, reader);
+  if (!pod.ok) return { pod, missing: [], requested, read: watched(normal, secrets) };
+  const { template, references, readings } = pod;
   const referencesHash = hashReferences(references, readings);
   const objects = buildObjects({ workspace: view.workspace, normal, template, referencesHash });
-  if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested };
+  const read = watched(normal, [...secrets, ...readings]);
+  if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested, read };
   const losable = template.spec && losableBackend(template.spec, readings);
   const certificate = await dueCertificate(sources, reader);
   const notAdmitted = await admission(sources, reader, template);
@@ -211,6 +213,7 @@ async function readInputs(sources: WorkspaceSources, reader: Reader): Promise<In
     pod: { ok: true, template, objects },
     missing: missingReferences(references, readings),
     requested,
+    read,
     ...(certificate && { certificate }),
     ...(losable !== undefined && { losable }),
     ...(notAdmitted !== undefined && { notAdmitted }),
@@ -254,20 +257,27 @@ async function readPod(sources: WorkspaceSources, reader: Reader): Promise<ReadP
   }
 }
 
-async function readRequest(sources: WorkspaceSources, reader: Reader): Promise<Requested> {
+async function readRequest(
+  sources: WorkspaceSources,
+  reader: Reader,
+): Promise<{ readonly requested: Requested; readonly secrets: Readings }> {
   const { normal } = reader;
   const names = secretsOf(normal).map((name) => ({ kind: "Secret" as const, name }));
   const secrets = await readAll(sources, reader, names);
   const program = normal.source.kind === "program" ? programOf(sources, normal, normal.source.name) : undefined;
   const appToken = await readAppToken(sources, reader, secrets);
   const { maxUnpackedBytes } = sources.settings;
-  return buildPrepareRequest(normal, {
+  const requested = buildPrepareRequest(normal, {
     secrets,
     ...(program && { program }),
     ...(appToken && { appToken }),
     ...(maxUnpackedBytes !== undefined && { maxUnpackedBytes }),
   });
+  return { requested, secrets };
 }
+
+const watched = ({ namespace }: NormalWorkspace, readings: Readings): WatchedObject[] =>
+  readings.map(({ kind, name, version = "" }) => ({ kind, namespace, name, version }));
 
 function programOf({ programs }: WorkspaceSources, { namespace }: NormalWorkspace, name: string): Program | undefined {
   return programs.get(refKey({ namespace, name }));
@@ -294,17 +304,19 @@ async function readAll(
   return await Promise.all(
     Array.from(distinct.values(), async ({ kind, name }): Promise<Reading> => {
       const ref = { namespace, name };
-      const found =
-        kind === "Secret"
-          ? dataOfSecret(await client.find(builtin.secrets, ref, { signal }))
-          : dataOfConfigMap(await client.find(builtin.configMaps, ref, { signal }));
-      return { kind, name, ...(found && { found }) };
+      if (kind === "Secret") {
+        const secret = await client.find(builtin.secrets, ref, { signal });
+        return { kind, name, version: versionOf(secret), ...(secret && { found: dataOfSecret(secret) }) };
+      }
+      const configMap = await client.find(builtin.configMaps, ref, { signal });
+      return { kind, name, version: versionOf(configMap), ...(configMap && { found: dataOfConfigMap(configMap) }) };
     }),
   );
 }
 
-function dataOfSecret(secret: Known<Secret> | undefined): Reading["found"] {
-  if (!secret) return undefined;
+type Found = NonNullable<Reading["found"]>;
+
+function dataOfSecret(secret: Known<Secret>): Found {
   const data = Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]);
   const secretKeys = secretKeysOf(secret);
   return {
@@ -323,8 +335,7 @@ function secretKeysOf({ metadata }: Known<Secret>): string[] | undefined {
   }
 }
 
-function dataOfConfigMap(configMap: Known<ConfigMap> | undefined): Reading["found"] {
-  if (!configMap) return undefined;
+function dataOfConfigMap(configMap: Known<ConfigMap>): Found {
   return { uid: configMap.metadata.uid ?? "", data: { ...configMap.binaryData, ...configMap.data } };
 }
 

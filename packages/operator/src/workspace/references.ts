@@ -19,6 +19,8 @@ export interface Reference {
 export interface Reading {
   readonly kind: ReferenceKind;
   readonly name: string;
+  /** Of the object as it was read: `versionOf`. */
+  readonly version?: string;
   /** Undefined when the object does not exist. */
   readonly found?: {
     readonly uid: string;

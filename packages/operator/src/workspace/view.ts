@@ -5,6 +5,7 @@ import type { Certificate } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod } from "../agents/agents.ts";
+import type { WatchedObject } from "../inputs/reference-watch.ts";
 import type { BuiltObjects } from "./build-objects.ts";
 import type { Explanation } from "./explain-pod.ts";
 import type { Requested } from "./prepare-request.ts";
@@ -49,6 +50,8 @@ export interface Inputs {
     | { readonly ok: false; readonly problems: readonly string[] };
   /** Sentences: Secrets and ConfigMaps that the pod would wait for. */
   readonly missing: readonly string[];
+  /** All Secrets and ConfigMaps that were read, to notice when they change. */
+  readonly read: readonly WatchedObject[];
   /** A certificate to write: there is none, or it is old. */
   readonly certificate?: Certificate;
   readonly requested: Requested;

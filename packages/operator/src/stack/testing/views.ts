@@ -43,6 +43,7 @@ export interface Setting {
   readonly cycle?: readonly string[];
   readonly prerequisites?: readonly PrerequisiteView[];
   readonly stackOutputs?: readonly StackOutputView[];
+  readonly configInputs?: StackView["configInputs"];
   readonly missing?: readonly string[];
   readonly outputs?: StackView["outputs"];
 }
@@ -173,6 +174,7 @@ export function viewOf(setting: Setting): StackView {
     cycle: setting.cycle ?? [],
     prerequisites: setting.prerequisites ?? [],
     stackOutputs: setting.stackOutputs ?? [],
+    configInputs: setting.configInputs ?? [],
     missing: setting.missing ?? [],
     outputs: setting.outputs ?? { kind: "none" },
   };

@@ -52,7 +52,7 @@ export const specified =
       built.ok && typeof objects !== "string"
         ? { ok: true, template: built.template, objects }
         : { ok: false, problems: built.ok ? [typeof objects === "string" ? objects : ""] : built.problems };
-    return { ...rest, workspace, spec: normal, inputs: { pod, missing: [], requested } };
+    return { ...rest, workspace, spec: normal, inputs: { pod, missing: [], requested, read: [] } };
   };
 
 export const input =

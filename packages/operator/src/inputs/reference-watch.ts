@@ -1,0 +1,194 @@
+/**
+ * Notices that Secrets and ConfigMaps have changed which Stacks and Workspaces use. To watch them would take the right to
+ * read every Secret of the cluster; so each that is used is asked for by its name, now and then, and for its metadata
+ * alone: while nothing changes, no secret leaves the API server (docs/adr/0009-secrets-are-asked-for.md).
+ */
+import {
+  builtin,
+  metadataOf,
+  silentLogger,
+  systemClock,
+  type Client,
+  type Clock,
+  type KubeObject,
+  type Logger,
+  type Resource,
+} from "@pko/kube";
+
+export interface WatchedObject {
+  readonly kind: "Secret" | "ConfigMap";
+  readonly namespace: string;
+  readonly name: string;
+  /** Of what its user has read: `versionOf`. */
+  readonly version: string;
+}
+
+export interface ReferenceWatch {
+  /** From now on, and until told otherwise, `user` uses these: it is woken when one is no longer what it has read. */
+  follow(user: string, used: { readonly objects: readonly WatchedObject[]; readonly wake: () => void }): void;
+  forget(user: string): void;
+  /** Ends all asking and forgets everything. */
+  stop(): void;
+}
+
+export interface ReferenceWatchOptions {
+  readonly client: Pick<Client, "find">;
+  /** How often each object is asked for, where there are few. */
+  readonly everyMs?: number;
+  /** The shortest time between two questions, however many objects there are. */
+  readonly gapMs?: number;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  readonly random?: () => number;
+}
+
+/** As long as the kubelet may take to bring a changed Secret into a volume. */
+const defaultEveryMs = 60_000;
+const defaultGapMs = 100;
+
+const resources: Readonly<Record<WatchedObject["kind"], Resource>> = {
+  Secret: metadataOf(builtin.secrets),
+  ConfigMap: metadataOf(builtin.configMaps),
+};
+
+/** "" for one that does not exist. */
+export function versionOf(object: Pick<KubeObject, "metadata"> | undefined): string {
+  const { uid = "", resourceVersion = "" } = object?.metadata ?? {};
+  return object ? `${uid}/${resourceVersion}` : "";
+}
+
+interface Follower {
+  readonly version: string;
+  readonly wake: () => void;
+}
+
+interface Entry {
+  readonly object: Omit<WatchedObject, "version">;
+  readonly followers: Map<string, Follower>;
+  dueAt: number;
+}
+
+export function referenceWatch(options: ReferenceWatchOptions): ReferenceWatch {
+  return new Watch(options);
+}
+
+class Watch implements ReferenceWatch {
+  readonly #options: ReferenceWatchOptions;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #entries = new Map<string, Entry>();
+  readonly #idsOf = new Map<string, ReadonlySet<string>>();
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined;
+  #lifetime = new AbortController();
+  #isAsking = false;
+  #lastAt = 0;
+
+  constructor(options: ReferenceWatchOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log ?? silentLogger;
+  }
+
+  follow(
+    user: string,
+    { objects, wake }: { readonly objects: readonly WatchedObject[]; readonly wake: () => void },
+  ): void {
+    const ids = new Set(objects.map(idOf));
+    for (const id of this.#idsOf.get(user) ?? []) if (!ids.has(id)) this.#drop(user, id);
+    for (const object of objects) this.#entryFor(object).followers.set(user, { version: object.version, wake });
+    if (ids.size > 0) this.#idsOf.set(user, ids);
+    else this.#idsOf.delete(user);
+    this.#schedule();
+  }
+
+  forget(user: string): void {
+    for (const id of this.#idsOf.get(user) ?? []) this.#drop(user, id);
+    this.#idsOf.delete(user);
+  }
+
+  stop(): void {
+    this.#lifetime.abort();
+    this.#lifetime = new AbortController();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#entries.clear();
+    this.#idsOf.clear();
+  }
+
+  #entryFor(object: WatchedObject): Entry {
+    const id = idOf(object);
+    const { kind, namespace, name } = object;
+    const entry = this.#entries.get(id) ?? {
+      object: { kind, namespace, name },
+      followers: new Map(),
+      dueAt: this.#clock.now() + this.#pause(),
+    };
+    this.#entries.set(id, entry);
+    return entry;
+  }
+
+  #drop(user: string, id: string): void {
+    const entry = this.#entries.get(id);
+    entry?.followers.delete(user);
+    if (entry?.followers.size === 0) this.#entries.delete(id);
+  }
+
+  /** Spread, so that what was first read together is not asked for together for ever. */
+  #pause(): number {
+    const { everyMs = defaultEveryMs, random = Math.random } = this.#options;
+    return everyMs * (0.9 + 0.2 * random());
+  }
+
+  #schedule(): void {
+    const next = this.#next();
+    if (!next || this.#isAsking) return;
+    const at = Math.max(next.dueAt, this.#lastAt + (this.#options.gapMs ?? defaultGapMs));
+    if (this.#timer && this.#timer.at <= at) return;
+    this.#timer?.cancel();
+    this.#timer = { at, cancel: this.#clock.after(at - this.#clock.now(), () => void this.#ask()) };
+  }
+
+  #next(): Entry | undefined {
+    let next: Entry | undefined;
+    for (const entry of this.#entries.values()) if (!next || entry.dueAt < next.dueAt) next = entry;
+    return next;
+  }
+
+  async #ask(): Promise<void> {
+    this.#timer = undefined;
+    this.#lastAt = this.#clock.now();
+    const entry = this.#next();
+    const { signal } = this.#lifetime;
+    if (entry && entry.dueAt <= this.#lastAt) {
+      this.#isAsking = true;
+      entry.dueAt = this.#lastAt + this.#pause();
+      const version = await this.#versionNow(entry, signal);
+      this.#isAsking = false;
+      if (version !== undefined && !signal.aborted) tell(entry, version);
+    }
+    this.#schedule();
+  }
+
+  /** Undefined when there is no answer: the next one will do. */
+  async #versionNow({ object }: Entry, signal: AbortSignal): Promise<string | undefined> {
+    const { kind, namespace, name } = object;
+    try {
+      return versionOf(await this.#options.client.find(resources[kind], { namespace, name }, { signal }));
+    } catch (error) {
+      if (!signal.aborted)
+        this.#log.debug("a Secret or ConfigMap could not be asked for", { kind, namespace, name, error });
+      return undefined;
+    }
+  }
+}
+
+function tell(entry: Entry, version: string): void {
+  for (const [user, follower] of entry.followers) {
+    if (follower.version === version) continue;
+    // Once: it will tell what it has read then.
+    entry.followers.set(user, { ...follower, version });
+    follower.wake();
+  }
+}
+
+const idOf = ({ kind, namespace, name }: Omit<WatchedObject, "version">): string => `${kind}/${namespace}/${name}`;

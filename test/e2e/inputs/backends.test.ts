@@ -1,0 +1,212 @@
+/** Issue 8, 5: state in a bucket, with keys from a Secret; who encrypts it; and whose lock is released. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+import type { Stack } from "@pko/api";
+import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
+import { network } from "@pko/cluster";
+import { waitFor } from "@pko/testkit";
+
+import {
+  apply,
+  clearNamespace,
+  isReady,
+  kubectl,
+  newNamespace,
+  outputOf,
+  reconcile,
+  stackUntil,
+  startOperator,
+  updatesOf,
+  type Operator,
+  type Place,
+} from "../harness.ts";
+import { messageOf, stalledReasonOf } from "./messages.ts";
+import { serveS3, type S3Server } from "./s3-server.ts";
+
+const slow = 420_000;
+const folder = mkdtempSync(join(tmpdir(), "pko-backends-"));
+
+let operator: Operator;
+let place: Place;
+let git: GitServer;
+let s3: S3Server;
+
+beforeAll(async () => {
+  const namespace = await newNamespace("backends");
+  operator = await startOperator([namespace]);
+  place = { client: operator.client, namespace };
+  git = serveGit(folder, { hostname: network.machine });
+  s3 = await serveS3("states");
+  await apply(keys("aws", s3.secretAccessKey), keys("aws-mistyped", "canary-of-nothing"), {
+    apiVersion: "pulumi.com/v1",
+    kind: "Program",
+    metadata: { name: "kept", namespace },
+    program: {
+      configuration: { password: { type: "string", secret: true } },
+      resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${password}" } } },
+      outputs: { password: "${kept.output}" },
+    },
+  });
+}, slow);
+
+afterAll(async () => {
+  await clearNamespace(place.namespace);
+  await git.stop();
+  await operator.stop();
+  await s3.stop();
+}, slow);
+
+const keys = (name: string, secretAccessKey: string): object => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name, namespace: place.namespace },
+  stringData: { accessKeyId: s3.accessKeyId, secretAccessKey, passphrase: "canary-passphrase" },
+});
+
+const fromSecret = (name: string, key: string): object => ({ type: "Secret", secret: { name, key } });
+
+interface BucketStack {
+  /** With the keys. */
+  readonly secret?: string;
+  readonly env?: object;
+  readonly [field: string]: unknown;
+}
+
+/** As docs/backends.md has it. */
+function onBucket(name: string, { secret = "aws", env = {}, ...spec }: BucketStack): object {
+  return {
+    apiVersion: "pulumi.com/v1",
+    kind: "Stack",
+    metadata: { name, namespace: place.namespace },
+    spec: {
+      serviceAccountName: "pulumi",
+      stack: name,
+      backend: s3.backendUrl("states"),
+      envRefs: {
+        AWS_ACCESS_KEY_ID: fromSecret(secret, "accessKeyId"),
+        AWS_SECRET_ACCESS_KEY: fromSecret(secret, "secretAccessKey"),
+        PULUMI_CONFIG_PASSPHRASE: fromSecret(secret, "passphrase"),
+        ...env,
+      },
+      workspaceTemplate: { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } },
+      ...spec,
+    },
+  };
+}
+
+/** Its one resource takes its time. */
+const slowProject = {
+  "Pulumi.yaml": "name: slow\nruntime: nodejs\n",
+  "package.json": '{ "name": "slow", "main": "index.ts" }',
+  // The SDK comes with the image; the language host wants to see a folder all the same.
+  "node_modules/.keep": "",
+  "index.ts": `
+import * as pulumi from "@pulumi/pulumi";
+
+const provider: pulumi.dynamic.ResourceProvider = {
+  async create() {
+    await new Promise((resolve) => setTimeout(resolve, 10_000));
+    return { id: "done", outs: {} };
+  },
+};
+
+class Slow extends pulumi.dynamic.Resource {
+  constructor(name: string) {
+    super(provider, name, {});
+  }
+}
+
+export const id = new Slow("slow").id;
+`,
+};
+
+/** As another process would have it, of a pod of the same name in another cluster. */
+function lockFromElsewhere(stack: string): string {
+  const path = s3.path("states", `.pulumi/locks/organization/slow/${stack}/6a1f0d5e-0000-4000-8000-000000000000.json`);
+  const holder = { pid: 7, username: "pulumi", hostname: `${stack}-workspace-0`, timestamp: "2026-01-01T00:00:00Z" };
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, JSON.stringify(holder));
+  return path;
+}
+
+describe("a bucket as the backend", () => {
+  test.concurrent(
+    "is released from the lock of a run that died with its pod, and from no other",
+    async () => {
+      createRepository(folder, "slow").commit(slowProject);
+      const projectRepo = `http://${network.machine}:${git.port}/slow.git`;
+      const source = { projectRepo, branch: "main", destroyOnFinalize: true };
+      await apply(onBucket("stored", source));
+      await waitFor(() => s3.locks("states").some((path) => path.includes("/stored/")), {
+        timeoutMs: 240_000,
+        what: "the lock of the first update",
+      });
+      await kubectl(["delete", "pod", "stored-workspace-0", "-n", place.namespace, "--grace-period=0", "--force"]);
+      const stored = await stackUntil(place, "stored", isReady);
+      expect(stored.status?.outputs).toEqual({ id: "done" });
+      const [first, ...others] = await updatesOf(place, "stored");
+      const failed = first?.status?.conditions?.find(({ type }) => type === "Failed");
+      expect(failed).toMatchObject({ status: "True", reason: "Aborted" });
+      expect(others.length).toBeGreaterThan(0);
+      expect(s3.locks("states").filter((path) => path.includes("/stored/"))).toEqual([]);
+
+      const lock = lockFromElsewhere("stored");
+      await reconcile(place, "stored", "while-locked");
+      const conflict = (stack: Stack): boolean => stalledReasonOf(stack) === "UpdateConflict";
+      expect(messageOf(await stackUntil(place, "stored", conflict))).toContain("stored-workspace-0 (pid 7)");
+      expect(s3.locks("states").filter((path) => path.includes("/stored/"))).toHaveLength(1);
+      rmSync(lock);
+      await reconcile(place, "stored", "released");
+      await stackUntil(place, "stored", isReady);
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "says who refuses the keys, and is taken up when the Secret is corrected",
+    async () => {
+      await apply(onBucket("refused", { secret: "aws-mistyped", ...program }));
+      const refused = await stackUntil(place, "refused", isStalled);
+      expect(messageOf(refused)).toContain("SignatureDoesNotMatch");
+      expect(JSON.stringify(refused)).not.toContain("canary");
+      await apply(keys("aws-mistyped", s3.secretAccessKey));
+      await stackUntil(place, "refused", isReady);
+      expect(await outputOf(place, "refused", "password")).toBe("canary-passphrase");
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "is encrypted by whom secretsProvider names; where it cannot be reached, or the stack has another, that is told",
+    async () => {
+      const key = "awskms://alias/pulumi?region=us-east-1";
+      const closed = { type: "Literal", literal: { value: `http://${network.machine}:9` } };
+      const sealed = (secretsProvider: string): object =>
+        onBucket("sealed", { env: { AWS_ENDPOINT_URL_KMS: closed }, ...program, secretsProvider });
+      await apply(sealed(key));
+      const message = messageOf(await stackUntil(place, "sealed", isStalled));
+      expect(message).toContain("could not create secrets manager for new stack");
+      expect(message).toContain("KMS: Encrypt");
+
+      await apply(sealed("passphrase"));
+      expect(messageOf(await stackUntil(place, "sealed", isReady))).not.toContain("But");
+
+      await apply(sealed(key));
+      const warned = await stackUntil(place, "sealed", (stack) => isReady(stack) && messageOf(stack).includes("But"));
+      expect(messageOf(warned)).toContain("the stack's secrets are encrypted by a passphrase, and secretsProvider");
+      expect(messageOf(warned)).toContain(`pulumi stack change-secrets-provider "${key}"`);
+    },
+    slow,
+  );
+});
+
+const program = {
+  programRef: { name: "kept" },
+  secretsRef: { password: fromSecret("aws", "passphrase") },
+  destroyOnFinalize: true,
+};
+
+const isStalled = (stack: Stack): boolean => stalledReasonOf(stack) === "WorkspaceFailed";

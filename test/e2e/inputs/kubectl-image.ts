@@ -1,0 +1,23 @@
+/** An image that holds `kubectl` alone, for an init container that puts it where a program finds it. */
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { layout, publishImage, stateRoot, toolPath } from "@pko/cluster";
+
+export async function publishKubectl(): Promise<string> {
+  const context = mkdtempSync(join(tmpdir(), "pko-kubectl-image-"));
+  try {
+    copyFileSync(toolPath("kube"), join(context, "kube"));
+    // The cluster's programs are one file; this is one of its names.
+    writeFileSync(join(context, "kubectl"), '#!/bin/sh\nexec "$(dirname "$0")/kube" kubectl "$@"\n');
+    const containerfile = join(context, "Containerfile");
+    const lines = ["FROM docker.io/library/busybox:latest", "COPY --chmod=755 kube kubectl /tools/"];
+    writeFileSync(containerfile, `${lines.join("\n")}\n`);
+    const name = "docker.io/library/kubectl:test";
+    await publishImage({ name, containerfile, context }, layout(stateRoot).images);
+    return name;
+  } finally {
+    rmSync(context, { recursive: true });
+  }
+}
