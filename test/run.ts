@@ -11,10 +11,12 @@ interface Suite {
   readonly onCluster?: true;
 }
 
-interface Counts {
+interface Report {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** What did not pass and why, to be told once more at the end: the way back through the output is long. */
+  readonly failures: readonly string[];
 }
 
 const packages = ["api", "git", "kube", "rpc", "agent", "operator"].map((name) => `packages/${name}`);
@@ -38,7 +40,7 @@ const cluster = [process.execPath, join(root, "hack/cluster/src/main.ts")];
 
 async function main(names: readonly string[]): Promise<boolean> {
   const reports = await mkdtemp(join(tmpdir(), "pko-tests-"));
-  let total: Counts = { passed: 0, failed: 0, skipped: 0 };
+  let total: Report = { passed: 0, failed: 0, skipped: 0, failures: [] };
   let ok = await succeeds([...cluster, "packages"]);
   if (!ok) return false;
   try {
@@ -47,14 +49,17 @@ async function main(names: readonly string[]): Promise<boolean> {
       if (suite === undefined) throw new Error(`no suite named ${name}: choose from ${Object.keys(suites).join(", ")}`);
       const report = join(reports, `${name}.xml`);
       const succeeded = await runSuite(name, suite, report);
-      const counts = await readCounts(report);
+      const result = await readReport(report);
       // A suite that died without a report, or ran nothing, has not passed.
-      ok &&= succeeded && counts.passed > 0;
-      total = add(total, counts);
+      const isFine = succeeded && result.passed > 0;
+      if (!isFine && result.failed === 0) total = add(total, lost(name));
+      ok &&= isFine;
+      total = add(total, result);
     }
   } finally {
     await rm(reports, { recursive: true, force: true });
   }
+  for (const failure of total.failures) console.log(`\n✗ ${failure}`);
   console.log(`${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`);
   return ok && total.failed === 0;
 }
@@ -81,16 +86,47 @@ async function succeeds(command: readonly string[]): Promise<boolean> {
   return (await child.exited) === 0;
 }
 
-async function readCounts(report: string): Promise<Counts> {
-  const text = await readFile(report, "utf8").catch(() => "");
+async function readReport(path: string): Promise<Report> {
+  const text = await readFile(path, "utf8").catch(() => "");
   const [head = ""] = /<testsuites[^>]*>/.exec(text) ?? [];
-  const read = (attribute: string): number => Number(new RegExp(` ${attribute}="(\\d+)"`).exec(head)?.[1] ?? 0);
-  const [failed, skipped] = [read("failures"), read("skipped")];
-  return { passed: read("tests") - failed - skipped, failed, skipped };
+  const [failed, skipped] = [numberIn(head, "failures"), numberIn(head, "skipped")];
+  const failures = [...text.matchAll(/(<testcase [^>]*[^/]>)\s*(<failure [^>]*>)/g)].map(
+    ([, test = "", failure = ""]) => {
+      const place = `${textIn(test, "file")}:${textIn(test, "line")}`;
+      return `${place} ${textIn(test, "name")}\n  ${textIn(failure, "message").trim().replaceAll("\n", "\n  ")}`;
+    },
+  );
+  return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures };
 }
 
-function add(a: Counts, b: Counts): Counts {
-  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
+const lost = (name: string): Report => ({
+  passed: 0,
+  failed: 1,
+  skipped: 0,
+  failures: [`the ${name} tests ended without a result, or with an error between tests: see their output`],
+});
+
+const numberIn = (tag: string, attribute: string): number => Number(textIn(tag, attribute) || 0);
+
+function textIn(tag: string, attribute: string): string {
+  const [, escaped = ""] = new RegExp(` ${attribute}="([^"]*)"`).exec(tag) ?? [];
+  const named: Readonly<Record<string, string>> = {
+    "&lt;": "<",
+    "&gt;": ">",
+    "&quot;": '"',
+    "&apos;": "'",
+    "&#10;": "\n",
+  };
+  return escaped.replaceAll(/&(?:lt|gt|quot|apos|#10);/g, (entity) => named[entity] ?? entity).replaceAll("&amp;", "&");
+}
+
+function add(a: Report, b: Report): Report {
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    skipped: a.skipped + b.skipped,
+    failures: [...a.failures, ...b.failures],
+  };
 }
 
 process.exit((await main(process.argv.slice(2))) ? 0 : 1);
