@@ -22,6 +22,11 @@ test(
   "what kubectl apply made, kubectl delete takes away",
   async () => {
     await server.kubectl(["apply", "--filename", quickstart]);
+    // A definition that goes before its kind is served stays for minutes: the API server cannot list what there is to delete.
+    const kinds = "stacks,programs,workspaces,updates";
+    await waitFor(async () => (await server.kubectl(["get", kinds, "--all-namespaces"])) === "", {
+      what: "kinds served",
+    });
     // Namespaces end by a controller that only whole clusters have, and their content with them.
     await server.kubectl(["delete", "--wait=false", "--filename", quickstart]);
     // Definitions go once their objects have.

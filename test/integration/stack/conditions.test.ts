@@ -44,8 +44,9 @@ describe("inputs", () => {
         data: { size: "{" },
       });
       stage.jump(16_000);
-      const wrong = await stage.becomes("web", "told of the key", (stack) => message(stack).includes("no key value"));
-      expect(message(wrong)).toContain("the key size of the ConfigMap sizes is not JSON");
+      const notJson = "the key size of the ConfigMap sizes is not JSON";
+      const wrong = await stage.becomes("web", "told of the value", (stack) => message(stack).includes(notJson));
+      expect(message(wrong)).toContain("the Secret token has no key value");
       await stage.client.apply(
         builtin.secrets,
         { apiVersion: "v1", kind: "Secret", metadata: { ...metadata, name: "token" }, stringData: { value: "canary" } },
