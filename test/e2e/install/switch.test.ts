@@ -14,6 +14,7 @@ import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import {
+  apply,
   getStack,
   installApi,
   isReady,
@@ -37,6 +38,8 @@ let place: Place;
 let home: string;
 let former: GoOperator;
 let git: GitServer;
+/** The digest of what the Pulumi stack of `shop` holds before the switch. */
+let checkpoint: string;
 const repositories = mkdtempSync(join(tmpdir(), "pko-switch-"));
 
 describe("a switch from the Go operator", () => {
@@ -114,10 +117,7 @@ describe("a switch from the Go operator", () => {
   test(
     "what was up to date is not run again and stays ready; its idle pod goes",
     async () => {
-      for (const [name, update] of [
-        ["followed", "followed-18beef01"],
-        ["shop", "shop-18beef02"],
-      ] as const) {
+      for (const [name, update] of upToDate) {
         await waitFor(async () => await sleeps(name), {
           timeoutMs: slow / 3,
           what: `the workspace of ${name} to sleep`,
@@ -129,6 +129,24 @@ describe("a switch from the Go operator", () => {
       }
       const { status } = await getStack(place, "shop");
       expect(status?.outputs).toEqual({ password: "[secret]", url: "https://shop.example.com" });
+      expect(await checkpointOf("shop")).toBe(checkpoint);
+    },
+    slow,
+  );
+
+  test(
+    "a change of it is applied once, to the Pulumi stack that is there",
+    async () => {
+      const input = "added after the switch";
+      await apply(program("shop", { ...shop, resources: { ...shop.resources, added: stash(input) } }));
+      const { status } = await stackUntil(
+        place,
+        "shop",
+        (stack) => isReady(stack) && stack.status?.lastUpdate?.lastSuccessfulCommit === "2",
+      );
+      expect(status?.lastUpdate?.changes).toEqual({ create: 1, same: 2 });
+      expect(await updatesOf(place, "shop")).toHaveLength(2);
+      expect(await inState("cat /state/.pulumi/stacks/shop/dev.json")).toContain(input);
     },
     slow,
   );
@@ -147,10 +165,10 @@ describe("a switch from the Go operator", () => {
   test(
     "a Stack that is deleted is destroyed, and nothing of it stays behind",
     async () => {
-      expect(await stateFiles("doomed")).toContain("dev.json");
-      await kubectl(["delete", "stack", "doomed", "--timeout=180s", "-n", place.namespace]);
-      expect(await stateFiles("doomed")).not.toContain("dev.json");
-      await kubectl(["delete", "stack", "followed", "shop", "busy", "--timeout=180s", "-n", place.namespace]);
+      const destroyed = ["doomed", "shop"];
+      for (const name of destroyed) expect(await stateFiles(name)).toContain("dev.json");
+      await kubectl(["delete", "stack", ...destroyed, "followed", "busy", "--timeout=180s", "-n", place.namespace]);
+      for (const name of destroyed) expect(await stateFiles(name)).not.toContain("dev.json");
       const left = async (): Promise<number> => {
         const { client, namespace } = place;
         const lists = await Promise.all([
@@ -166,10 +184,29 @@ describe("a switch from the Go operator", () => {
   );
 });
 
-const yamlProject = (name: string): string =>
-  `name: ${name}\nruntime: yaml\nresources:\n  kept:\n    type: pulumi:index:Stash\n    properties: { input: kept }\n`;
+const stash = (input: string): object => ({ type: "pulumi:index:Stash", properties: { input } });
 
-const program = { resources: { kept: { type: "pulumi:index:Stash", properties: { input: "kept" } } } };
+const plain = { resources: { kept: stash("kept") } };
+const shop = {
+  ...plain,
+  outputs: { password: { "fn::secret": "hush" }, url: "https://shop.example.com" },
+};
+
+/** Each Stack that has nothing to do, and its last Update. */
+const upToDate = [
+  ["followed", "followed-18beef01"],
+  ["shop", "shop-18beef02"],
+] as const;
+
+/** YAML, which is JSON too. */
+const yamlProject = (name: string, sections: object): string => JSON.stringify({ name, runtime: "yaml", ...sections });
+
+const program = (name: string, sections: object): object => ({
+  apiVersion: "pulumi.com/v1",
+  kind: "Program",
+  metadata: { name, namespace: place.namespace },
+  program: sections,
+});
 
 /** A lease that is not given back: whoever comes next waits for its end. */
 async function leadAsFormer(): Promise<void> {
@@ -220,7 +257,7 @@ const lastUpdate = (name: string, commit: string) => ({
 });
 
 async function upToDateFromGit(): Promise<void> {
-  const commit = createRepository(repositories, "followed").commit({ "Pulumi.yaml": yamlProject("followed") });
+  const commit = createRepository(repositories, "followed").commit({ "Pulumi.yaml": yamlProject("followed", plain) });
   const url = `http://${network.machine}:${git.port}/followed.git`;
   const stack = await former.stack("followed", { ...onFileBackend, stack: "dev", projectRepo: url, branch: "main" });
   const workspace = await former.workspace(stack, {
@@ -240,8 +277,11 @@ async function upToDateFromGit(): Promise<void> {
 
 /** With older Updates: one whose time is over, and one that an operator aborted and never noted. */
 async function upToDateFromProgram(): Promise<void> {
-  await former.program("shop", program);
-  const stack = await former.stack("shop", { ...onFileBackend, stack: "dev", programRef: { name: "shop" } });
+  await former.program("shop", shop);
+  await deploy("shop", shop);
+  checkpoint = await checkpointOf("shop");
+  const spec = { ...onFileBackend, stack: "dev", programRef: { name: "shop" }, destroyOnFinalize: true };
+  const stack = await former.stack("shop", spec);
   const workspace = await former.workspace(stack, {
     serviceAccountName: "pulumi",
     flux: { url: "http://pulumi-kubernetes-operator/programs/shop/1", digest: `sha256:${"ab".repeat(32)}` },
@@ -281,7 +321,7 @@ async function upToDateFromProgram(): Promise<void> {
 
 /** An update runs, and its operator and its pod go; the lock of its run stays. */
 async function underWay(): Promise<void> {
-  await former.program("busy", program);
+  await former.program("busy", plain);
   const stack = await former.stack("busy", { ...onFileBackend, stack: "dev", programRef: { name: "busy" } });
   const workspace = await former.workspace(stack, {
     serviceAccountName: "pulumi",
@@ -304,7 +344,7 @@ async function underWay(): Promise<void> {
       condition("Reconciling", "True", "StackProcessing"),
     ],
   });
-  await deploy("busy");
+  await deploy("busy", plain);
   const lock = { pid: 7, username: "pulumi", hostname: "busy-workspace-0", timestamp: timeAgo(60) };
   const folder = "/state/.pulumi/locks/organization/busy/dev";
   const file = `${folder}/${crypto.randomUUID()}.json`;
@@ -312,8 +352,8 @@ async function underWay(): Promise<void> {
 }
 
 async function doomed(): Promise<void> {
-  await deploy("doomed");
-  await former.program("doomed", program);
+  await deploy("doomed", plain);
+  await former.program("doomed", plain);
   const spec = { ...onFileBackend, stack: "dev", programRef: { name: "doomed" }, destroyOnFinalize: true };
   const stack = await former.stack("doomed", spec);
   await former.status(stack, "stack-status", {
@@ -359,12 +399,16 @@ async function stateFiles(project: string): Promise<string[]> {
   return (await inState(`ls /state/.pulumi/stacks/${project}`)).split("\n");
 }
 
+async function checkpointOf(project: string): Promise<string> {
+  return await inState(`sha256sum /state/.pulumi/stacks/${project}/dev.json`);
+}
+
 /** As the Go operator's agent did it. */
-async function deploy(project: string): Promise<void> {
+async function deploy(project: string, sections: object): Promise<void> {
   const commands = [
     `mkdir /tmp/${project}`,
     `cd /tmp/${project}`,
-    `printf '%s' '${yamlProject(project)}' > Pulumi.yaml`,
+    `printf '%s' '${yamlProject(project, sections)}' > Pulumi.yaml`,
     "pulumi stack init dev",
     "pulumi up --yes --skip-preview --stack dev",
   ];

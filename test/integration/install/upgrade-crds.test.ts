@@ -83,6 +83,14 @@ test("objects of the Go operator are the same under its definitions and under ou
   };
   const objects: readonly (readonly [Resource, object, object])[] = [
     [
+      programs,
+      { program: { resources: { kept: { type: "pulumi:index:Stash", properties: { input: { deep: ["kept"] } } } } } },
+      {
+        observedGeneration: 1,
+        artifact: { path: "web.tar.gz", url: "http://operator/web", revision: "1", lastUpdateTime: time },
+      },
+    ],
+    [
       stacks,
       {
         spec: {
@@ -125,17 +133,19 @@ test("objects of the Go operator are the same under its definitions and under ou
   const before = [];
   for (const [kind, content, status] of objects) {
     const { apiVersion } = kind;
-    await server.client.create(kind, { apiVersion, kind: kind.kind, metadata, ...content });
+    const held = { ...metadata, finalizers: ["finalizer.stack.pulumi.com"] };
+    await server.client.create(kind, { apiVersion, kind: kind.kind, metadata: held, ...content });
     const change = { patch: { type: "merge", body: { status } }, subresource: "status" } as const;
     before.push(await server.client.patch(kind, metadata, change));
   }
   await upgrade(await rightsOf(crdRules));
   for (const [index, [kind]] of objects.entries()) {
-    const { metadata: _, ...told } = before[index] ?? {};
-    expect(await server.client.get(kind, metadata)).toMatchObject(told);
+    const { metadata: { uid, finalizers, generation } = {}, ...told } = before[index] ?? {};
+    const kept = { metadata: { uid, finalizers, generation }, ...told };
+    expect(await server.client.get(kind, metadata)).toMatchObject(kept);
     // Writes are checked against the new definition.
-    const labels = { touched: "yes" };
-    await server.client.patch(kind, metadata, { patch: { type: "merge", body: { metadata: { labels } } } });
+    const touched = { labels: { touched: "yes" }, finalizers: null };
+    await server.client.patch(kind, metadata, { patch: { type: "merge", body: { metadata: touched } } });
   }
 });
 
