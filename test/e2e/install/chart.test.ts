@@ -1,9 +1,11 @@
-/** The chart's life on a cluster: install, a Stack under it, upgrade to two replicas, loss of the leader, roll back, uninstall. */
+/** The chart's life on a cluster: install, Stacks under it, upgrade to two replicas, loss of the leader, roll back, uninstall. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { clusterKubeconfig } from "@pko/cluster";
+import { createKey, createRepository, serveGit } from "@pko/agent/testing";
+import { clusterKubeconfig, createAuthority, network } from "@pko/cluster";
 import { builtin, connect, kubeconfigCredentials, resource, type KubeObject } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
@@ -21,6 +23,8 @@ import {
   updatesOf,
   type Place,
 } from "../harness.ts";
+import { yamlProject } from "../operator/programs.ts";
+import { startSshServer } from "../sources/ssh-server.ts";
 import { chart, helm } from "./helm.ts";
 
 const slow = 180_000;
@@ -93,6 +97,44 @@ describe("the chart on a cluster", () => {
       expect(await refusals()).toEqual([]);
     },
     slow,
+  );
+
+  test(
+    "asks Git servers with what its image holds: over https of a private authority, and over ssh with a locked key",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "pko-chart-"));
+      const repositories = join(folder, "repositories");
+      mkdirSync(repositories, { mode: 0o755 });
+      const repository = createRepository(repositories, "cloned");
+      const authority = await createAuthority("a company's own");
+      const tls = await authority.issue({ commonName: "git", ips: [network.machine] });
+      const https = serveGit(repositories, { hostname: network.machine, tls });
+      // A server that a restricted namespace would not let in.
+      const namespace = await newNamespace("chart-ssh");
+      const password = "a passphrase";
+      try {
+        const [host, user] = [createKey(folder, "host"), createKey(folder, "user", password)];
+        const ssh = await startSshServer({ namespace, repositories, host, users: [user] });
+        await apply(
+          secret("by-https", { accessToken: "any", "ca.crt": authority.cert }),
+          secret("by-ssh", { sshPrivateKey: user.privateKey, password, known_hosts: ssh.knownHosts(host) }),
+        );
+        for (const [gitAuthSecret, projectRepo] of [
+          ["by-https", `https://${network.machine}:${https.port}/cloned.git`],
+          ["by-ssh", ssh.url("cloned")],
+        ] as const) {
+          const commit = repository.commit(yamlProject(gitAuthSecret));
+          await apply(cloned({ projectRepo, gitAuthSecret }));
+          const { status } = await stackUntil(place, "cloned", isReady);
+          expect(status?.lastUpdate?.lastSuccessfulCommit).toBe(commit);
+        }
+        await kubectl(["delete", "stack", "cloned", "--timeout=120s", ...there()]);
+      } finally {
+        await https.stop();
+        await removeNamespace(namespace);
+      }
+    },
+    2 * slow,
   );
 
   test(
@@ -175,6 +217,20 @@ const stack = (): object => ({
   kind: "Stack",
   metadata: { name: "web", namespace: place.namespace },
   spec: { ...onFileBackend, stack: "web", programRef: { name: "web" }, destroyOnFinalize: true },
+});
+
+const cloned = (source: object): object => ({
+  apiVersion: "pulumi.com/v1",
+  kind: "Stack",
+  metadata: { name: "cloned", namespace: place.namespace },
+  spec: { ...onFileBackend, stack: "cloned", branch: "main", ...source },
+});
+
+const secret = (name: string, stringData: Readonly<Record<string, string>>): object => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name, namespace: place.namespace },
+  stringData,
 });
 
 async function pods(): Promise<

@@ -15,7 +15,6 @@ import {
   kubectl,
   newNamespace,
   onFileBackend,
-  publishedImage,
   stackUntil,
   startOperatorWith,
   updatesOf,
@@ -202,24 +201,6 @@ test.concurrent(
     await told("sealed", "the repository is not there");
     const sinks = [await operator.log(), await agentLog("sealed")].join("\n");
     expect(sinks).not.toContain(canaries.passphrase);
-  },
-  slow,
-);
-
-test.concurrent(
-  "ssh runs in the operator's own image, as the operator's own user",
-  async () => {
-    const image = await publishedImage();
-    const container = { name: "ssh", image, command: ["ssh", "-G", "example.com"] };
-    const security = { runAsNonRoot: true, runAsUser: 65532 };
-    await apply({
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: "operator-ssh", namespace: place.namespace },
-      spec: { restartPolicy: "Never", securityContext: security, containers: [container] },
-    });
-    const phase = "--for=jsonpath={.status.phase}=Succeeded";
-    await kubectl(["wait", "pod/operator-ssh", "-n", place.namespace, phase, "--timeout=180s"]);
   },
   slow,
 );
