@@ -39,7 +39,7 @@ interface Bill {
 }
 
 /** The packages that are compiled in, by npm, and the runtime that they are compiled with. */
-async function billOfMaterials(): Promise<string> {
+export async function billOfMaterials(): Promise<string> {
   const workspaces = ["operator", "agent"].flatMap((name) => ["--workspace", `packages/${name}`]);
   const command = ["npm", "sbom", "--omit=dev", "--sbom-format=cyclonedx", "--sbom-type=application", ...workspaces];
   const bill = JSON.parse(await run(command, { cwd: repositoryRoot })) as Bill;

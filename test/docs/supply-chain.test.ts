@@ -1,0 +1,98 @@
+/** What SECURITY.md says of dependencies, images and releases is how the repository is made. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { describe, expect, test } from "bun:test";
+import { parse } from "yaml";
+
+import { files, root } from "./pages.ts";
+
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+interface Package {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly allowScripts?: object;
+}
+
+interface Locked {
+  readonly link?: boolean;
+  readonly integrity?: string;
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+
+/** The packages of others, by the folders that they are installed in. */
+const locked = Object.entries(
+  (JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> }).packages,
+).filter(([path, { link }]) => path.includes("node_modules/") && !link);
+
+test("the lockfile has a checksum for every npm package of others", () => {
+  expect(locked.length).toBeGreaterThan(50);
+  expect(locked.filter(([, { integrity }]) => !integrity?.startsWith("sha512-")).map(([path]) => path)).toEqual([]);
+});
+
+describe("npm packages are asked for by an exact version", () => {
+  const manifests = files.filter((path) => /^((packages|hack)\/[^/]+\/|test\/|bench\/)?package\.json$/.test(path));
+  test.each(manifests)("%s", (path) => {
+    const { dependencies, devDependencies } = JSON.parse(read(path)) as Package;
+    const wanted = Object.entries({ ...dependencies, ...devDependencies });
+    const ours = (name: string): boolean => name.startsWith("@pko/");
+    expect(wanted.filter(([name, version]) => !ours(name) && !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+  });
+});
+
+test("nothing that is compiled in has an install script, and of the rest npm runs the runtime's alone", () => {
+  const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript);
+  expect(scripted.filter(([, { dev }]) => !dev).map(([path]) => path)).toEqual([]);
+  const { allowScripts } = JSON.parse(read("package.json")) as Package;
+  expect(allowScripts).toEqual({ bun: true });
+});
+
+test("every Go module of the local cluster has its sums", () => {
+  const modules = files.filter((path) => /^hack\/cluster\/go\/.*go\.mod$/.test(path)).map((path) => dirname(path));
+  expect(modules.length).toBeGreaterThan(3);
+  // One without dependencies needs none.
+  const needy = modules.filter((folder) => read(join(folder, "go.mod")).includes("require"));
+  expect(needy.filter((folder) => !files.includes(join(folder, "go.sum")))).toEqual([]);
+});
+
+describe("workflows", () => {
+  const workflows = files.filter((path) => path.startsWith(".github/workflows/"));
+
+  test.each(workflows)("%s names every action by its commit, and may read alone unless a job says more", (path) => {
+    const actions = [...read(path).matchAll(/uses: (\S+)/g)].map(([, action = ""]) => action);
+    expect(actions.length).toBeGreaterThan(1);
+    expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
+    expect(parse(read(path))).toMatchObject({ permissions: { contents: "read" } });
+  });
+
+  test("a release has signatures, provenance, bills of materials and checksums", () => {
+    const release = read(".github/workflows/release.yaml");
+    for (const command of [
+      'cosign sign --yes --recursive "$IMAGE@$DIGEST"',
+      'cosign attest --yes --type cyclonedx --predicate .build/release/sbom.cdx.json "$IMAGE@$DIGEST"',
+      'cosign sign --yes "$CHARTS/pulumi-kubernetes-operator@$digest"',
+      "--provenance=mode=max --sbom=true",
+      "sha256sum -- * > SHA256SUMS",
+    ]) {
+      expect(release).toContain(command);
+    }
+  });
+});
+
+test("the operator's image begins with nothing, and its user is not root", () => {
+  const [, last = ""] = read("deploy/images/operator.Containerfile").split("\nFROM scratch\n");
+  expect(last).not.toContain("FROM ");
+  expect(last).toMatch(/^USER 65532:65532$/m);
+});
+
+test("every threat of SECURITY.md names a test that is there", () => {
+  const [, table = ""] = read("SECURITY.md").split("\n## Threats\n");
+  const rows = table.split("\n").filter((line) => line.startsWith("| "));
+  const threats = rows.slice(2).map((row) => row.split("|").map((cell) => cell.trim()));
+  expect(threats.length).toBeGreaterThan(15);
+  const isShown = (cell: string): boolean =>
+    [...cell.matchAll(/`([^`]+\.test\.ts)`/g)].some(([, path = ""]) => files.includes(path));
+  expect(threats.filter(([, , , shownBy = ""]) => !isShown(shownBy)).map(([, threat]) => threat)).toEqual([]);
+});
