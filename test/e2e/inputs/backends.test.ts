@@ -1,6 +1,6 @@
 /** Issue 8, 5: state in a bucket, with keys from a Secret; who encrypts it; and whose lock is released. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -36,7 +36,7 @@ let s3: S3Server;
 
 beforeAll(async () => {
   const namespace = await newNamespace("backends");
-  operator = await startOperator([namespace]);
+  operator = await startOperator([namespace], "--reference-check-interval=3s");
   place = { client: operator.client, namespace };
   git = serveGit(folder, { hostname: network.machine });
   s3 = await serveS3("states");
@@ -193,6 +193,12 @@ describe("a bucket as the backend", () => {
 
       await apply(sealed("passphrase"));
       expect(messageOf(await stackUntil(place, "sealed", isReady))).not.toContain("But");
+      const state = readFileSync(s3.path("states", ".pulumi/stacks/kept/sealed.json"), "utf8");
+      expect(JSON.parse(state)).toMatchObject({
+        checkpoint: { latest: { secrets_providers: { type: "passphrase" } } },
+      });
+      expect(state).toContain("pulumi:index:Stash");
+      expect(state).not.toContain("canary");
 
       await apply(sealed(key));
       const warned = await stackUntil(place, "sealed", (stack) => isReady(stack) && messageOf(stack).includes("But"));

@@ -39,21 +39,12 @@ beforeAll(async () => {
   place = { client: operator.client, namespace };
   git = serveGit(folder, { hostname: network.machine });
   createRepository(folder, "echo").commit(echoProject);
-  await apply(
-    limits('{"requests": {"perSecond": 20}}'),
-    {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "database", namespace },
-      stringData: { password: "canary-password" },
-    },
-    {
-      apiVersion: "pulumi.com/v1",
-      kind: "Program",
-      metadata: { name: "plain", namespace },
-      program: { outputs: { text: "plain" } },
-    },
-  );
+  await apply(limits('{"requests": {"perSecond": 20}}'), database("canary-password"), {
+    apiVersion: "pulumi.com/v1",
+    kind: "Program",
+    metadata: { name: "plain", namespace },
+    program: { outputs: { text: "plain" } },
+  });
 }, slow);
 
 afterAll(async () => {
@@ -69,6 +60,29 @@ const limits = (json: string): object => ({
   data: { "limits.json": json, "database.json": '{"host": "db.example.com", "port": 5432, "maxConnections": 100}' },
 });
 
+const database = (password: string): object => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "database", namespace: place.namespace },
+  stringData: { password },
+});
+
+/** Keys that are paths into a value, as Workspaces have them. */
+const withPaths = {
+  spec: {
+    ...onFileBackend.workspaceTemplate.spec,
+    stacks: [
+      {
+        name: "configured",
+        config: [
+          { key: "tree.list[0].name", path: true, value: "first" },
+          { key: 'tree["two words"]', path: true, value: true },
+        ],
+      },
+    ],
+  },
+};
+
 const stackOf = (name: string, spec: object): object => ({
   apiVersion: "pulumi.com/v1",
   kind: "Stack",
@@ -76,10 +90,10 @@ const stackOf = (name: string, spec: object): object => ({
   spec: { ...onFileBackend, stack: name, destroyOnFinalize: true, ...spec },
 });
 
-/** Without the project's name, which all keys without a namespace have. */
+/** With the keys as a Stack has them: programs get `project:config:key`. */
 async function given(): Promise<Given> {
   const text = await outputOf(place, "configured", "given");
-  return JSON.parse(text.replaceAll('"echo:', '"')) as Given;
+  return JSON.parse(text.replaceAll('"echo:config:', '"').replaceAll("aws:config:", "aws:")) as Given;
 }
 
 describe("configuration", () => {
@@ -100,22 +114,24 @@ describe("configuration", () => {
         "dotted.key": "not a path",
         "aws:region": "us-east-1",
       };
-      const secretsRef = {
-        password: { type: "Secret", secret: { name: "database", key: "password" } },
-        literal: { type: "Literal", literal: { value: "canary-literal" } },
-      };
-      const whole = {
-        ...source,
-        config,
-        configRef: { limits: { name: "app-settings", key: "limits.json", json: true } },
-        configRefs: {
-          settings: { name: "app-settings", key: "database.json", json: true },
-          text: { name: "app-settings", key: "limits.json" },
-        },
-        secretsRef,
-        secrets: { legacy: "canary-legacy" },
-      };
-      await apply(stackOf("configured", whole));
+      const limited = { name: "app-settings", key: "limits.json", json: true };
+      const settings = { name: "app-settings", key: "database.json", json: true };
+      const password = { type: "Secret", secret: { name: "database", key: "password" } };
+      await apply(
+        stackOf("configured", {
+          ...source,
+          config,
+          configRef: { limits: limited },
+          configRefs: { settings, text: { name: "app-settings", key: "limits.json" } },
+          secretsRef: {
+            password,
+            literal: { type: "Literal", literal: { value: "canary-literal" } },
+            mapped: { type: "ConfigMap", configMap: { name: "app-settings", key: "limits.json" } },
+          },
+          secrets: { legacy: "canary-legacy" },
+          workspaceTemplate: withPaths,
+        }),
+      );
       const ready = await stackUntil(place, "configured", isReady);
       expect(JSON.stringify({ ...ready, spec: {} })).not.toContain("canary-password");
       const first = await given();
@@ -130,24 +146,29 @@ describe("configuration", () => {
         digits: "0123",
         "dotted.key": "not a path",
         "aws:region": "us-east-1",
+        tree: '{"list":[{"name":"first"}],"two words":true}',
         limits: '{"requests":{"perSecond":20}}',
         settings: '{"host":"db.example.com","maxConnections":100,"port":5432}',
         text: '{"requests": {"perSecond": 20}}',
         password: "canary-password",
         literal: "canary-literal",
+        mapped: '{"requests": {"perSecond": 20}}',
         legacy: "canary-legacy",
       });
-      expect(first.secretKeys.toSorted()).toEqual(["legacy", "literal", "password"]);
+      expect(first.secretKeys.toSorted()).toEqual(
+        ["legacy", "literal", "mapped", "password"].map((key) => `echo:${key}`),
+      );
       const pod = await podOf(place, "configured");
 
-      const { limits: _, text, ...fewer } = first.config;
-      const less = { ...source, config, secretsRef, secrets: whole.secrets };
-      const settings = { name: "app-settings", key: "database.json", json: true };
-      const limited = { name: "app-settings", key: "limits.json", json: true };
-      await apply(stackOf("configured", { ...less, configRef: { limits: limited }, configRefs: { settings } }));
+      // One of each form is taken out.
+      const { ratio: _, ...fewer } = config;
+      const reduced = { ...source, config: fewer, secretsRef: { password } };
+      await apply(stackOf("configured", { ...reduced, configRef: { limits: limited }, configRefs: { settings } }));
       await stackUntil(place, "configured", isReady);
-      expect((await given()).config).toEqual({ ...fewer, limits: '{"requests":{"perSecond":20}}' });
-      expect(text).toBeString();
+      const gone = new Set(["ratio", "text", "literal", "mapped", "legacy", "tree"]);
+      const second = await given();
+      expect(second.config).toEqual(Object.fromEntries(Object.entries(first.config).filter(([key]) => !gone.has(key))));
+      expect(second.secretKeys).toEqual(["echo:password"]);
       // The same files are read, so the same pod could stay.
       expect(await podOf(place, "configured")).toBe(pod);
 
@@ -160,6 +181,11 @@ describe("configuration", () => {
       await waitFor(async () => (await given()).config["limits"] === '{"requests":{"perSecond":30}}', {
         timeoutMs: 240_000,
         what: "the changed value of the ConfigMap in an update",
+      });
+      await apply(database("canary-changed"));
+      await waitFor(async () => (await given()).config["password"] === "canary-changed", {
+        timeoutMs: 240_000,
+        what: "the changed value of the Secret in an update",
       });
       await stackUntil(place, "configured", isReady);
     },

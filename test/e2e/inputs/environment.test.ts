@@ -4,6 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import type { Stack } from "@pko/api";
 import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
 import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
@@ -33,18 +34,22 @@ const folder = mkdtempSync(join(tmpdir(), "pko-environment-"));
 
 let operator: Operator;
 let place: Place;
+/** Another namespace that the operator serves. */
+let elsewhere: Place;
 let git: GitServer;
 
 beforeAll(async () => {
   const namespace = await newNamespace("environment");
-  operator = await startOperator([namespace], "--reference-check-interval=3s");
+  const otherNamespace = await newNamespace("environment-elsewhere");
+  operator = await startOperator([namespace, otherNamespace], "--reference-check-interval=3s");
   place = { client: operator.client, namespace };
+  elsewhere = { client: operator.client, namespace: otherNamespace };
   git = serveGit(folder, { hostname: network.machine });
   createRepository(folder, "echo").commit(echoProject);
 }, slow);
 
 afterAll(async () => {
-  await clearNamespace(place.namespace);
+  await Promise.all([clearNamespace(place.namespace), clearNamespace(elsewhere.namespace)]);
   await git.stop();
   await operator.stop();
 }, slow);
@@ -56,10 +61,10 @@ const object = (kind: "Secret" | "ConfigMap", name: string, data: Record<string,
   ...(kind === "Secret" ? { stringData: data } : { data }),
 });
 
-const stackOf = (name: string, spec: object): object => ({
+const stackOf = (name: string, spec: object, { namespace } = place): object => ({
   apiVersion: "pulumi.com/v1",
   kind: "Stack",
-  metadata: { name, namespace: place.namespace },
+  metadata: { name, namespace },
   spec: { ...onFileBackend, stack: name, destroyOnFinalize: true, ...spec },
 });
 
@@ -67,9 +72,16 @@ const source = (): object => ({ projectRepo: `http://${network.machine}:${git.po
 
 const literal = (value: string): object => ({ type: "Literal", literal: { value } });
 
-async function variablesOf(stack: string): Promise<Given["variables"]> {
-  return (JSON.parse(await outputOf(place, stack, "given")) as Given).variables;
+async function givenTo(stack: string): Promise<Given> {
+  return JSON.parse(await outputOf(place, stack, "given")) as Given;
 }
+
+async function variablesOf(stack: string): Promise<Given["variables"]> {
+  return (await givenTo(stack)).variables;
+}
+
+const isWaiting = ({ status }: Stack): boolean =>
+  Boolean(status?.conditions?.some(({ reason }) => reason === "PrerequisiteNotSatisfied"));
 
 /** A Program with the outputs that the others are given. */
 const base = (region: string): object => ({
@@ -193,7 +205,8 @@ describe("the environment", () => {
         nodeSelector: { "kubernetes.io/os": "linux" },
         imagePullSecrets: [{ name: "registry" }],
       });
-      expect(pod.spec?.initContainers?.map(({ name }) => name)).toEqual(["bootstrap", "second", "setup-env"]);
+      // As Kubernetes merges: what the template adds comes first.
+      expect(pod.spec?.initContainers?.map(({ name }) => name)).toEqual(["second", "setup-env", "bootstrap"]);
       const container = pod.spec?.containers.find(({ name }) => name === "pulumi");
       expect(container?.resources).toMatchObject({
         requests: { cpu: "20m", memory: "96Mi" },
@@ -219,31 +232,29 @@ describe("the environment", () => {
         timeoutMs: 240_000,
         what: "an update with the changed Secret",
       });
+      expect(await updatesOf(place, "variables")).toHaveLength(2);
     },
     slow,
   );
 
   test.concurrent(
-    "has outputs of another Stack, which it waits for and follows; a circle is told",
+    "has outputs of another Stack of its namespace, which it waits for and follows; a circle is told",
     async () => {
       const output = (name: string): object => ({ type: "StackOutput", stack: "base", output: name });
       const names = ["REGION", "CLUSTER", "CONSTANT"];
-      const dependent = (more: object = {}): object =>
-        stackOf("dependent", {
-          ...source(),
-          envRefs: {
-            ...onFileBackend.envRefs,
-            ECHO: literal(names.join(",")),
-            REGION: output("region"),
-            CLUSTER: output("cluster"),
-            CONSTANT: output("constant"),
-          },
-          ...more,
-        });
-      await apply(dependent());
-      const waiting = await stackUntil(place, "dependent", ({ status }) =>
-        Boolean(status?.conditions?.some(({ reason }) => reason === "PrerequisiteNotSatisfied")),
-      );
+      const dependent = stackOf("dependent", {
+        ...source(),
+        envRefs: {
+          ...onFileBackend.envRefs,
+          ECHO: literal(names.join(",")),
+          REGION: output("region"),
+          CLUSTER: output("cluster"),
+          CONSTANT: output("constant"),
+        },
+        secretsRef: { constant: output("constant") },
+      });
+      await apply(dependent);
+      const waiting = await stackUntil(place, "dependent", isWaiting);
       expect(messageOf(waiting)).toContain("there is no Stack base");
 
       const provider = (more: object = {}): object => stackOf("base", { programRef: { name: "base" }, ...more });
@@ -254,6 +265,16 @@ describe("the environment", () => {
         CLUSTER: '{"name":"eu-west-1","nodes":[1,2]}',
         CONSTANT: "same",
       });
+      const { config, secretKeys } = await givenTo("dependent");
+      expect({ config, secretKeys }).toEqual({
+        config: { "echo:config:constant": "same" },
+        secretKeys: ["echo:constant"],
+      });
+
+      // The Stack base has succeeded, but not here.
+      const envRefs = { ...onFileBackend.envRefs, REGION: output("region") };
+      await apply(stackOf("stranger", { ...source(), envRefs }, elsewhere));
+      expect(messageOf(await stackUntil(elsewhere, "stranger", isWaiting))).toContain("there is no Stack base");
 
       await apply(base("us-east-1"));
       await waitFor(async () => (await variablesOf("dependent"))["REGION"] === "us-east-1", {

@@ -1,5 +1,5 @@
 /** An S3 server of this machine: buckets are folders, and only who signs with its keys is let in. */
-import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -43,6 +43,9 @@ export async function serveS3(...buckets: readonly string[]): Promise<S3Server> 
         /^\.pulumi\/locks\/.*\.json$/.test(path),
       ),
     path: (bucket, key) => join(folder, bucket, key),
-    stop: () => server.stop(),
+    async stop() {
+      await server.stop();
+      rmSync(root, { recursive: true });
+    },
   };
 }

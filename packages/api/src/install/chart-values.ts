@@ -57,6 +57,10 @@ const controller = {
     logLevel: numberOrText("info", "debug, info, warn, error, or zap's numbers."),
     logFormat: oneOf(["console", "json"], "For people or for machines."),
     metricsSecure: flag(true, "Metrics by HTTPS, for callers whose token may get the path /metrics; else plain HTTP."),
+    referenceCheckInterval: duration(
+      "1m",
+      "How often Secrets and ConfigMaps in use are asked whether they have changed.",
+    ),
     advertisedAddress: text("", "Without effect: programs travel to workspaces by the agent's own connection."),
   }),
   leaderElection: group("How replicas agree on who leads.", {
