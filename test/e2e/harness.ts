@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { operatorNamespace, type Stack, type Update } from "@pko/api";
 import { clusterKubeconfig, network, publishOperatorImage } from "@pko/cluster";
-import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
+import { builtin, connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { kubectlFor, spawnChild, waitFor, type ChildProcess, type Kubectl } from "@pko/testkit";
 
@@ -167,7 +167,7 @@ export async function stackUntil(place: Place, name: string, wish: (stack: Stack
     return wish(last) && last;
   };
   try {
-    return await waitFor(satisfied, { timeoutMs: 240_000, what: `Stack ${name}: ${wish.toString()}` });
+    return await waitFor(satisfied, { timeoutMs: 240_000, pollMs: 100, what: `Stack ${name}: ${wish.toString()}` });
   } catch (error) {
     throw new Error(`${String(error)}\nits status: ${JSON.stringify(last?.status, undefined, 2)}`, { cause: error });
   }
@@ -179,8 +179,9 @@ export function isReady({ metadata, status }: Stack): boolean {
 }
 
 /** The identity of the Stack's pod: another one is another pod. */
-export async function podOf({ namespace }: Place, stack: string): Promise<string> {
-  return await kubectl(["get", "pod", `${stack}-workspace-0`, "-n", namespace, "--output=jsonpath={.metadata.uid}"]);
+export async function podOf({ client, namespace }: Place, stack: string): Promise<string> {
+  const { metadata } = await client.get(builtin.pods, { name: `${stack}-workspace-0`, namespace });
+  return metadata.uid ?? "";
 }
 
 /** Asks for an update, by a value that was not there before. */
@@ -190,8 +191,7 @@ export async function reconcile({ namespace }: Place, stack: string, request: st
 }
 
 /** An output as those get it who use it: secret ones too. */
-export async function outputOf({ namespace }: Place, stack: string, output: string): Promise<string> {
-  const path = `--output=jsonpath={.data.${output.replaceAll(".", String.raw`\.`)}}`;
-  const data = await kubectl(["get", "secret", `${stack}-outputs`, "-n", namespace, path]);
-  return Buffer.from(data, "base64").toString();
+export async function outputOf({ client, namespace }: Place, stack: string, output: string): Promise<string> {
+  const { data } = await client.get(builtin.secrets, { name: `${stack}-outputs`, namespace });
+  return Buffer.from(data?.[output] ?? "", "base64").toString();
 }

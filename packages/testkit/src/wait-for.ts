@@ -4,9 +4,9 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
   /** What is waited for, for the message of a time-out. */
   readonly what?: string;
+  /** How often to look. What a look costs others is to be thought of. */
+  readonly pollMs?: number;
 }
-
-const pollMs = 20;
 
 /**
  * Returns the first value of `condition` that is not undefined or false. An error it throws counts as "not yet", and is
@@ -16,7 +16,7 @@ export async function waitFor<T>(
   condition: () => T | undefined | false | Promise<T | undefined | false>,
   options: WaitOptions = {},
 ): Promise<T> {
-  const { timeoutMs = 10_000, what = condition.toString() } = options;
+  const { timeoutMs = 10_000, what = condition.toString(), pollMs = 20 } = options;
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   do {

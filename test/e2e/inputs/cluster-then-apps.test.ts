@@ -3,12 +3,12 @@
  * with the kubeconfig that the first one has as its output. The cluster is this one; `kubectl` is the real one.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
-import { clusterKubeconfig, network } from "@pko/cluster";
+import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
 import {
@@ -64,7 +64,9 @@ afterAll(async () => {
 /** What a program that makes a cluster would have as its output: an object, with a token of its own. */
 async function clusterProject(): Promise<Record<string, string>> {
   const token = await kubectl(["create", "token", "deployer", "-n", place.namespace, "--duration=1h"]);
-  const authority = /certificate-authority-data: (\S+)/.exec(readFileSync(clusterKubeconfig(), "utf8"))?.[1] ?? "";
+  // Flattened: a kubeconfig may hold the authority, or name its file.
+  const path = "--output=jsonpath={.clusters[0].cluster.certificate-authority-data}";
+  const authority = await kubectl(["config", "view", "--raw", "--flatten", path]);
   const named = { cluster: "dev", user: "deployer", namespace: place.namespace };
   const kubeconfig = {
     apiVersion: "v1",
@@ -72,7 +74,7 @@ async function clusterProject(): Promise<Record<string, string>> {
     clusters: [
       {
         name: "dev",
-        cluster: { server: network.apiServerUrl, "certificate-authority-data": authority.replaceAll('"', "") },
+        cluster: { server: network.apiServerUrl, "certificate-authority-data": authority },
       },
     ],
     users: [{ name: "deployer", user: { token: token.trim() } }],
