@@ -114,6 +114,7 @@ const container = {
     { name: "OPERATOR_RENEW_DEADLINE", value: "10s" },
     { name: "OPERATOR_RETRY_PERIOD", value: "2s" },
     { name: "OPERATOR_KUBE_API_TIMEOUT", value: "30s" },
+    { name: "OPERATOR_REFERENCE_CHECK_INTERVAL", value: "1m" },
     { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: "600" },
     { name: "OPERATOR_OIDC_EXPIRATION_SECONDS", value: "7200" },
   ],
