@@ -3,7 +3,9 @@
  * life without crashes.
  */
 import { pointsOf, textOf, type Point, type Where } from "./fuse.ts";
-import { Life, phases, Wedged, type Outcome, type Phase, type PhaseEnd } from "./life.ts";
+import { differenceOf, type Failure } from "./judgement.ts";
+import { Life, phases, Wedged, type Phase, type PhaseEnd } from "./life.ts";
+import type { Blow } from "./operators.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Tally {
@@ -13,7 +15,7 @@ export interface Tally {
   readonly hits: Record<Where, number>;
   /** Points that no life came by, though several tried. */
   readonly missed: string[];
-  readonly failures: string[];
+  readonly failures: Failure[];
   /** Of disturbed phases, in milliseconds. */
   readonly times: number[];
 }
@@ -24,9 +26,16 @@ export interface CampaignOptions {
   readonly stage: Stage;
   /** Lives at once. */
   readonly width: number;
+  /** What happens to the operator; it is killed when absent. */
+  readonly blow?: Blow;
   /** Only so many points of each phase, others every time; all when absent. */
   readonly sample?: number;
-  readonly only?: readonly Phase[];
+  /** Of a life without crashes; lived anew when absent. */
+  readonly reference?: Ends;
+  /** Only those points whose text, such as `destroy, before apply stacks/status web #2`, matches; all when absent. */
+  readonly only?: RegExp;
+  /** No life begins any more once it is aborted. */
+  readonly signal?: AbortSignal;
   readonly say?: (text: string) => void;
 }
 
@@ -35,10 +44,12 @@ interface Try extends Point {
 }
 
 const mostAttempts = 3;
+/** A life that goes on and on gathers Updates. */
+const mostEncores = 3;
 
 export async function runCampaign(options: CampaignOptions): Promise<Report> {
   const { stage, width, sample, say = () => undefined } = options;
-  const reference = await undisturbed(stage);
+  const reference = options.reference ?? (await undisturbed(stage));
   // Some calls are made now and then only: a second look finds more of them.
   const second = sample === undefined ? await undisturbed(stage) : reference;
   const report = new Map<Phase, Tally>();
@@ -46,40 +57,40 @@ export async function runCampaign(options: CampaignOptions): Promise<Report> {
   for (const phase of phases) {
     const [one, two] = [endOf(reference, phase), endOf(second, phase)];
     const difference = differenceOf(one, two);
-    if (difference !== undefined) throw new Error(`two undisturbed lives differ in ${phase}: ${difference}`);
+    if (difference) throw new Error(`two undisturbed lives differ in ${phase}: ${difference.text}`);
     const points = shuffled(union(pointsOf(one.calls), pointsOf(two.calls)));
-    const isAsked = options.only?.includes(phase) ?? true;
-    const chosen = isAsked ? points.slice(0, sample ?? points.length) : [];
+    const asked = points.filter((point) => options.only?.test(`${phase}, ${textOf(point)}`) ?? true);
+    const chosen = asked.slice(0, sample ?? asked.length);
     queues.set(
       phase,
       chosen.map((point) => ({ ...point, attempts: 0 })),
     );
     report.set(phase, newTally(one.calls.length, chosen.length));
   }
-  const campaign = new Campaign({ stage, reference, report, queues, say });
-  await Promise.all(Array.from({ length: width }, () => campaign.work()));
+  const campaign = new Campaign({ stage, reference, report, queues, say, blow: options.blow ?? "kill" });
+  await Promise.all(Array.from({ length: width }, () => campaign.work(options.signal)));
   return report;
 }
 
 const newTally = (calls: number, points: number): Tally => ({
   calls,
   points,
-  hits: { before: 0, during: 0, after: 0, lost: 0 },
+  hits: { before: 0, during: 0, after: 0, lost: 0, cut: 0 },
   missed: [],
   failures: [],
   times: [],
 });
 
-type Ends = ReadonlyMap<Phase, PhaseEnd>;
+export type Ends = ReadonlyMap<Phase, PhaseEnd>;
 
-async function undisturbed(stage: Stage): Promise<Ends> {
+export async function undisturbed(stage: Stage): Promise<Ends> {
   await using life = await Life.begin(stage);
   const ends = new Map<Phase, PhaseEnd>();
   for (const phase of phases) ends.set(phase, await life.run(phase));
   return ends;
 }
 
-function endOf(ends: Ends, phase: Phase): PhaseEnd {
+export function endOf(ends: Ends, phase: Phase): PhaseEnd {
   const end = ends.get(phase);
   if (!end) throw new Error(`no end of ${phase}`);
   return end;
@@ -98,6 +109,7 @@ function shuffled<T>(items: readonly T[]): T[] {
 
 interface CampaignParts {
   readonly stage: Stage;
+  readonly blow: Blow;
   readonly reference: Ends;
   readonly report: Report;
   readonly queues: ReadonlyMap<Phase, Try[]>;
@@ -112,14 +124,17 @@ class Campaign {
     this.#parts = parts;
   }
 
-  async work(): Promise<void> {
-    for (let plan = this.#nextPlan(); plan.size > 0; plan = this.#nextPlan()) await this.#live(plan);
+  async work(signal?: AbortSignal): Promise<void> {
+    for (let plan = this.#nextPlan(); plan.size > 0; plan = this.#nextPlan()) {
+      if (signal?.aborted) return;
+      await this.#live(plan);
+    }
   }
 
   /** One point of each phase that has any left. */
-  #nextPlan(): Map<Phase, Try> {
+  #nextPlan(order: readonly Phase[] = phases): Map<Phase, Try> {
     const plan = new Map<Phase, Try>();
-    for (const phase of phases) {
+    for (const phase of order) {
       const next = this.#queue(phase).shift();
       if (next) plan.set(phase, next);
     }
@@ -136,27 +151,47 @@ class Campaign {
 
   /** To the last phase of the plan, or to the first that goes wrong. */
   async #live(plan: Map<Phase, Try>): Promise<void> {
-    const last = phases.findLastIndex((phase) => plan.has(phase));
-    const left = new Map(plan);
     const number = ++this.#lives;
-    await using life = await Life.begin(this.#parts.stage);
-    for (const phase of phases.slice(0, last + 1)) {
-      const point = left.get(phase);
-      left.delete(phase);
-      if (!(await this.#phase(life, phase, point))) break;
+    await using life = await Life.begin(this.#parts.stage, { blow: this.#parts.blow });
+    let isWell = await this.#phases(life, phases, plan);
+    for (let round = 1; isWell && round <= mostEncores && this.#isEncoreDue(life); round++) {
+      const order: readonly Phase[] =
+        life.lastPhase === "destroy" ? ["prerequisite", "destroy"] : ["destroy", "prerequisite"];
+      isWell = await this.#phases(life, order, this.#nextPlan(order));
     }
-    for (const [phase, point] of left) this.#queue(phase).push(point);
     const remaining = phases.map((phase) => this.#queue(phase).length);
     this.#parts.say(`life ${number} over; points left: ${remaining.join(" ")}`);
+  }
+
+  /** The dependent Stack comes and goes again in a life that is well: to come so far in another one would cost more. */
+  #isEncoreDue({ lastPhase }: Life): boolean {
+    const others = (["new commit", "spec change", "resync"] as const).map((phase) => this.#queue(phase).length);
+    const isThere = lastPhase === "prerequisite" || lastPhase === "destroy";
+    return isThere && this.#queue("prerequisite").length > Math.max(...others);
+  }
+
+  /** Whether all went well. What the life did not come to is for another one. */
+  async #phases(life: Life, order: readonly Phase[], plan: ReadonlyMap<Phase, Try>): Promise<boolean> {
+    const left = new Map(plan);
+    const last = order.findLastIndex((phase) => plan.has(phase));
+    for (const phase of order.slice(0, last + 1)) {
+      const point = left.get(phase);
+      left.delete(phase);
+      if (await this.#phase(life, phase, point)) continue;
+      for (const [phase, point] of left) this.#queue(phase).push(point);
+      return false;
+    }
+    return true;
   }
 
   /** Whether the life can go on. */
   async #phase(life: Life, phase: Phase, point: Try | undefined): Promise<boolean> {
     const tally = this.#tally(phase);
-    const fail = (problem: string): boolean => {
+    const fail = ({ kind, text }: Failure): boolean => {
       const where = point ? textOf(point) : "undisturbed, after crashes in earlier phases";
-      tally.failures.push(`${phase}, ${where}: ${problem}`);
-      this.#parts.say(`FAILED ${phase}, ${where}: ${problem.slice(0, 2000)}`);
+      const told = `${phase}, ${where}: ${text}`;
+      tally.failures.push({ kind, text: told });
+      this.#parts.say(`FAILED (${kind}) ${told.slice(0, 2000)}; see ${life.folder}`);
       return false;
     };
     try {
@@ -166,7 +201,9 @@ class Campaign {
       return difference === undefined || fail(difference);
     } catch (error) {
       if (point) tally.hits[point.where] += 1;
-      return fail(error instanceof Wedged ? `wedged: ${error.message}` : String(error));
+      return fail(
+        error instanceof Wedged ? { kind: "wedged", text: error.message } : { kind: "other", text: String(error) },
+      );
     }
   }
 
@@ -178,22 +215,4 @@ class Campaign {
       this.#queue(phase).push({ ...point, attempts: point.attempts + 1 });
     } else tally.missed.push(textOf(point));
   }
-}
-
-/** The first way in which they differ, in a line or two. */
-function differenceOf(expected: Outcome, actual: Outcome): string | undefined {
-  if (!Bun.deepEquals(expected.runs, actual.runs)) {
-    return `the program ran ${JSON.stringify(actual.runs)}, not ${JSON.stringify(expected.runs)}`;
-  }
-  if (!Bun.deepEquals(expected.changes, actual.changes)) {
-    const names = new Set([...Object.keys(expected.changes), ...Object.keys(actual.changes)]);
-    const others = [...names].filter((name) => expected.changes[name] !== actual.changes[name]);
-    return others
-      .map((name) => `${name}: ${actual.changes[name] ?? 0} times, not ${expected.changes[name] ?? 0}`)
-      .join("; ");
-  }
-  const missing = expected.state.filter((line) => !actual.state.includes(line));
-  const surplus = actual.state.filter((line) => !expected.state.includes(line));
-  if (missing.length === 0 && surplus.length === 0) return undefined;
-  return `the end is another:\n- ${missing.join("\n- ")}\n+ ${surplus.join("\n+ ")}`;
 }

@@ -2,9 +2,9 @@
 
 /**
  * Relative to one call: killed before the other side gets it; killed once it is done, its answer unheard; killed in the
- * middle of a stream; not killed, but the answer is lost.
+ * middle of a stream; not killed, but the answer is lost; not killed, but the other side never gets it.
  */
-export type Where = "before" | "during" | "after" | "lost";
+export type Where = "before" | "during" | "after" | "lost" | "cut";
 
 export interface Point {
   /** The call, such as `apply stacks/status base`. */

@@ -17,17 +17,16 @@ import { stacks } from "@pko/operator";
 import { assertNever } from "@pko/rpc";
 import {
   faultProxy,
-  spawnChild,
   testNamespace,
-  type ChildProcess,
   type FaultProxy,
   type ProxiedRequest,
   type TestNamespace,
   type Verdict,
 } from "@pko/testkit";
 
-import { Fuse, textOf, type Point } from "./fuse.ts";
+import { Fuse, textOf, type Point, type Where } from "./fuse.ts";
 import { PlayedNode } from "./node.ts";
+import { Operators, type Blow } from "./operators.ts";
 import type { Stage } from "./stage.ts";
 import { Witness } from "./witness.ts";
 
@@ -53,13 +52,38 @@ export interface PhaseEnd extends Outcome {
 /** A phase that did not come to its end in time. */
 export class Wedged extends Error {}
 
+export interface LifeOptions {
+  readonly blow?: Blow;
+  /** The share of calls, of the API server and of agents, that go wrong. */
+  readonly trouble?: number;
+  /** The most by which a watch is late now and then: the operator's stores are old, and not of one moment. */
+  readonly lagMs?: number;
+}
+
 /** From the crash, or from the beginning where there is none. */
 const patienceMs = Number(process.env["FAULTS_PATIENCE_SECONDS"] ?? 120) * 1000;
 /** Nothing is written any more. */
 const quietMs = 1_500;
+/** Of all events. */
+const lateShare = 0.3;
+
+const troubles: readonly Verdict[] = [
+  { status: 500 },
+  { status: 503, retryAfterSeconds: 0 },
+  { status: 429, retryAfterSeconds: 1 },
+  { status: 409 },
+  { cut: "before" },
+  { cut: "after" },
+];
+
+interface LifeParts {
+  readonly place: TestNamespace;
+  readonly proxy: FaultProxy;
+  readonly options: LifeOptions;
+}
 
 export class Life implements AsyncDisposable {
-  readonly #stage: Stage;
+  readonly #options: LifeOptions;
   readonly #place: TestNamespace;
   readonly #proxy: FaultProxy;
   readonly #folder: string;
@@ -69,13 +93,15 @@ export class Life implements AsyncDisposable {
   readonly #repository: TestRepository;
   readonly #node: PlayedNode;
   readonly #witness: Witness;
-  #operator: ChildProcess | undefined;
-  #isOver = false;
+  readonly #operators: Operators;
+  #isLed = true;
+  #troubles = 0;
   #runsBefore = 0;
   #lastWriteAt = 0;
+  #lastPhase: Phase | undefined;
 
-  private constructor(stage: Stage, place: TestNamespace, proxy: FaultProxy) {
-    this.#stage = stage;
+  private constructor(stage: Stage, { place, proxy, options }: LifeParts) {
+    this.#options = options;
     this.#place = place;
     this.#proxy = proxy;
     this.#folder = join(stage.folder, place.name);
@@ -88,23 +114,24 @@ export class Life implements AsyncDisposable {
       ...own,
       agent: stage.agent,
       pulumi: this.#countingCli(),
-      arrive: (method, workspace) => this.#fuse.arrive(`rpc ${method} ${workspace}`),
-      kill: () => this.#kill(),
+      arrive: (method, workspace) => this.#fuse.arrive(`rpc ${method} ${workspace}`) ?? this.#troubleWithAgent(),
+      strike: () => this.#operators.strike(),
     });
+    this.#operators = new Operators({ ...own, program: stage.operator, blow: options.blow ?? "kill" });
     this.#witness = new Witness({ ...own, commits: this.#commits });
     proxy.on((request) => this.#judge(request));
+    proxy.onEvent(() => this.#lag());
   }
 
-  static async begin(stage: Stage): Promise<Life> {
+  static async begin(stage: Stage, options: LifeOptions = {}): Promise<Life> {
     const place = await testNamespace({ server: stage.server });
-    const life = new Life(stage, place, await faultProxy(stage.server.credentials));
+    const life = new Life(stage, { place, proxy: await faultProxy(stage.server.credentials), options });
     await life.#witness.synced;
     return life;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    await this.#operator?.stop("SIGKILL");
+    await this.#operators[Symbol.asyncDispose]();
     await this.#node[Symbol.asyncDispose]();
     await this.#witness[Symbol.asyncDispose]();
     await this.#proxy.close();
@@ -117,12 +144,25 @@ export class Life implements AsyncDisposable {
     return this.#folder;
   }
 
+  /** Calls that went wrong without a point. */
+  get troubles(): number {
+    return this.#troubles;
+  }
+
+  /** The one that it has come through. */
+  get lastPhase(): Phase | undefined {
+    return this.#lastPhase;
+  }
+
   async run(phase: Phase, point?: Point): Promise<PhaseEnd> {
     const begunAt = performance.now();
     this.#fuse.arm(point);
+    this.#isLed = false;
     const isEnd = await this.#act(phase);
     await this.#settled(isEnd, begunAt, `${phase}, ${point ? textOf(point) : "undisturbed"}`);
+    await this.#wake();
     if (this.#node.faults.length > 0) throw new AggregateError(this.#node.faults, "the played node failed");
+    this.#lastPhase = phase;
     return {
       runs: this.#takeRuns(),
       changes: this.#witness.takeChanges(),
@@ -138,7 +178,7 @@ export class Life implements AsyncDisposable {
     switch (phase) {
       case "create": {
         const commit = this.#commit("one");
-        this.#startOperator();
+        this.#operators.start();
         await this.#apply("base", {});
         // Follows a branch that is not there: to ask it is to ask the repository.
         await this.#apply("scout", { branch: "nowhere" });
@@ -262,9 +302,11 @@ export class Life implements AsyncDisposable {
   }
 
   async #settled(isEnd: () => boolean, begunAt: number, what: string): Promise<void> {
+    const quiet = quietMs + 2 * (this.#options.lagMs ?? 0);
     for (;;) {
       const now = performance.now();
-      if (isEnd() && this.#isAtRest() && now - this.#lastWriteAt > quietMs) return;
+      const isQuiet = isEnd() && this.#isAtRest() && now - this.#lastWriteAt > quiet;
+      if (isQuiet && (await this.#isTakenOver())) return;
       if (now - (this.#fuse.firedAt ?? begunAt) > patienceMs) {
         throw new Wedged(
           `${what}: not at its end after ${patienceMs / 1000} s: ${this.#witness.snapshot().join("\n")}`,
@@ -274,46 +316,66 @@ export class Life implements AsyncDisposable {
     }
   }
 
-  #startOperator(): void {
-    if (this.#isOver) return;
-    const flags = {
-      kubeconfig: join(this.#folder, "kubeconfig"),
-      namespace: this.#place.name,
-      "watch-namespaces": this.#place.name,
-      "agent-image": "agent:1",
-      "pod-name": "operator",
-      "probe-address": "127.0.0.1:0",
-      "metrics-address": "127.0.0.1:0",
-      "allow-addresses": "127.0.0.1",
-    };
-    const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-    const command = [process.execPath, this.#stage.operator, "--allow-http", ...given];
-    this.#operator = spawnChild({ command, logFile: join(this.#folder, "operator.log") });
+  /** Whether somebody leads, and has for a while. */
+  async #isTakenOver(): Promise<boolean> {
+    if (this.#isLed || !this.#operators.hasFrozen) return true;
+    this.#isLed = await this.#operators.isLed();
+    // It begins only now.
+    if (this.#isLed) this.#lastWriteAt = performance.now();
+    return false;
   }
 
-  async #kill(): Promise<void> {
-    await this.#operator?.stop("SIGKILL");
-    this.#startOperator();
+  /** Who was frozen does nothing any more, and ends. */
+  async #wake(): Promise<void> {
+    const before = this.#fuse.calls.length;
+    const hasEnded = await this.#operators.wake();
+    const calls = this.#fuse.calls.slice(before);
+    if (hasEnded && calls.length === 0) return;
+    const end = hasEnded ? "ended" : "not ended";
+    throw new Error(`a deposed leader has ${end}, and made ${calls.join(", ") || "no call"}`);
   }
 
   #judge(request: ProxiedRequest): Verdict | undefined | Promise<Verdict | undefined> {
     const call = nameOf(request);
-    if (call === undefined) return undefined;
+    if (call === undefined) return this.#trouble();
     if (request.resource !== "events") this.#lastWriteAt = performance.now();
     const where = this.#fuse.arrive(call);
     switch (where) {
       case undefined:
-        return undefined;
+        return this.#trouble();
       case "before":
-        return this.#kill().then(() => ({ cut: "before" }));
+        return this.#operators.strike().then(() => ({ cut: "before" }));
       case "during":
       case "after":
-        return { afterwards: () => this.#kill() };
+        return { afterwards: () => this.#operators.strike() };
       case "lost":
         return { cut: "after" };
+      case "cut":
+        return { cut: "before" };
       default:
         return assertNever(where);
     }
+  }
+
+  #trouble(): Verdict | undefined {
+    return this.#isTroubled() ? troubles[Math.floor(Math.random() * troubles.length)] : undefined;
+  }
+
+  #troubleWithAgent(): Where | undefined {
+    if (!this.#isTroubled()) return undefined;
+    return Math.random() < 0.5 ? "cut" : "lost";
+  }
+
+  async #lag(): Promise<"pass"> {
+    const { lagMs = 0 } = this.#options;
+    if (Math.random() < lateShare) await Bun.sleep(Math.random() * lagMs);
+    return "pass";
+  }
+
+  #isTroubled(): boolean {
+    const isTroubled = Math.random() < (this.#options.trouble ?? 0);
+    if (isTroubled) this.#troubles += 1;
+    return isTroubled;
   }
 
   /** The CLI, which tells of each operation on a line of a file before it begins. */
@@ -345,7 +407,7 @@ const timeText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 
 
 /** Undefined for what changes nothing. */
 function nameOf({ isWrite, query, verb, resource, subresource, name, body }: ProxiedRequest): string | undefined {
-  if (!isWrite || query.get("dryRun") !== null) return undefined;
+  if (!isWrite || query.get("dryRun") !== null || resource === "leases") return undefined;
   const kind = subresource === undefined ? resource : `${resource}/${subresource}`;
   if (resource === "events") {
     // One that comes again tells only that it does.

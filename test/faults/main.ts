@@ -1,23 +1,33 @@
 /** `make faults`: the operator is killed before and after every write and every call that it makes. */
 import { stopSharedApiServer } from "@pko/testkit";
 
-import { runCampaign, type Report } from "./campaign.ts";
-import { phases, type Phase } from "./life.ts";
+import { runCampaign, type Report, type Tally } from "./campaign.ts";
+import { faults } from "./judgement.ts";
+import { phases } from "./life.ts";
 import { setStage } from "./stage.ts";
 
 const width = Number(process.env["FAULTS_WIDTH"] ?? 3);
-const only = process.env["FAULTS_PHASES"]?.split(",") as Phase[] | undefined;
+/** A regular expression: only the points whose text matches. */
+const only = process.env["FAULTS"];
 const sample = process.env["FAULTS_SAMPLE"];
+const blow = process.env["FAULTS_BLOW"] === "freeze" ? "freeze" : "kill";
 
 async function main(): Promise<boolean> {
   const begunAt = performance.now();
   const minutes = (): string => ((performance.now() - begunAt) / 60_000).toFixed(1);
+  const enough = new AbortController();
+  process.once("SIGINT", () => {
+    console.log("no other life begins; once more to end at once");
+    enough.abort();
+  });
   const stage = await setStage();
   try {
     const report = await runCampaign({
       stage,
       width,
-      ...(only && { only }),
+      blow,
+      signal: enough.signal,
+      ...(only !== undefined && { only: new RegExp(only) }),
       ...(sample !== undefined && { sample: Number(sample) }),
       say: (text) => console.log(`[${minutes()} min] ${text}`),
     });
@@ -30,57 +40,55 @@ async function main(): Promise<boolean> {
   }
 }
 
-function print(report: Report): void {
-  const head = [
-    "phase",
-    "calls",
-    "points",
-    "before",
-    "during",
-    "after",
-    "lost",
-    "missed",
-    "failed",
-    "median",
-    "slowest",
+const head = [
+  "phase",
+  "calls",
+  "points",
+  "before",
+  "during",
+  "after",
+  "unheard",
+  "missed",
+  ...faults,
+  "median",
+  "slowest",
+];
+const seconds = (ms = 0): string => `${(ms / 1000).toFixed(1)} s`;
+
+function rowOf({ calls, points, hits, missed, failures, times }: Tally): (string | number)[] {
+  const sorted = times.toSorted((a, b) => a - b);
+  return [
+    calls,
+    points,
+    hits.before,
+    hits.during,
+    hits.after,
+    hits.lost,
+    missed.length,
+    ...faults.map((fault) => failures.filter(({ kind }) => kind === fault).length),
+    seconds(sorted[Math.floor(sorted.length / 2)]),
+    seconds(sorted.at(-1)),
   ];
-  const rows = phases.map((phase) => {
+}
+
+function print(report: Report): void {
+  const rows = phases.flatMap((phase) => {
     const tally = report.get(phase);
-    if (!tally) return [phase];
-    const { hits, times } = tally;
-    const sorted = times.toSorted((a, b) => a - b);
-    const seconds = (ms = 0): string => `${(ms / 1000).toFixed(1)} s`;
-    return [
-      phase,
-      tally.calls,
-      tally.points,
-      hits.before,
-      hits.during,
-      hits.after,
-      hits.lost,
-      tally.missed.length,
-      tally.failures.length,
-      seconds(sorted[Math.floor(sorted.length / 2)]),
-      seconds(sorted.at(-1)),
-    ].map(String);
+    return tally ? [[phase, ...rowOf(tally)]] : [];
   });
-  const sums = head.map((_, column) => {
-    if (column === 0) return "all";
-    if (column > 8) return "";
-    return String(rows.reduce((sum, row) => sum + Number(row[column] ?? 0), 0));
-  });
-  const table = [head, ...rows, sums];
+  const sums = head.slice(1, -2).map((_, column) => rows.reduce((sum, row) => sum + Number(row[column + 1]), 0));
+  const table = [head, ...rows, ["all", ...sums]].map((row) => row.map(String));
   const widths = head.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
   console.log("");
   for (const row of table) {
-    console.log(
-      row
-        .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
-        .join("  "),
+    const cells = row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
     );
+    console.log(cells.join("  "));
   }
   for (const { missed } of report.values()) for (const point of missed) console.log(`missed: ${point}`);
-  for (const { failures } of report.values()) for (const failure of failures) console.log(`FAILED ${failure}`);
+  for (const { failures } of report.values())
+    for (const { kind, text } of failures) console.log(`FAILED (${kind}) ${text}`);
 }
 
 process.exit((await main()) ? 0 : 1);

@@ -25,7 +25,8 @@ export interface NodeOptions {
   readonly pulumi: string;
   /** Asked for each call of the operator. */
   readonly arrive: (method: string, workspace: string) => Where | undefined;
-  readonly kill: () => Promise<void>;
+  /** The operator is to fall now. */
+  readonly strike: () => Promise<void>;
 }
 
 interface RunningPod {
@@ -101,7 +102,7 @@ export class PlayedNode implements AsyncDisposable {
       agent: certificate,
       operator: await this.#operatorCertificate(),
       arrive: (method) => this.#options.arrive(method, workspace.name),
-      kill: this.#options.kill,
+      strike: this.#options.strike,
     });
     this.#pods.set(keyOf(pod), { uid, agent, proxy });
     const status = runningStatus(container.image ?? "", ip);

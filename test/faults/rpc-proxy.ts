@@ -19,7 +19,8 @@ export interface RpcProxyOptions {
   readonly operator: Certificate;
   /** Asked for each call. */
   readonly arrive: (method: string) => Where | undefined;
-  readonly kill: () => Promise<void>;
+  /** The operator is to fall now. */
+  readonly strike: () => Promise<void>;
 }
 
 export interface RpcProxy {
@@ -54,8 +55,8 @@ async function serve(options: RpcProxyOptions, incoming: IncomingMessage, outgoi
   outgoing.on("error", () => gone.abort());
   const body = await textOf(incoming);
   const where = options.arrive(path.split("/").at(-1) ?? "");
-  if (where === "before") {
-    await options.kill();
+  if (where === "before" || where === "cut") {
+    if (where === "before") await options.strike();
     outgoing.destroy();
     return;
   }
@@ -66,7 +67,7 @@ async function serve(options: RpcProxyOptions, incoming: IncomingMessage, outgoi
       ? await passLines(answer, { outgoing, type, where })
       : await passWhole(answer, { outgoing, type, where });
   if (isWhole) return;
-  if (where !== "lost") await options.kill();
+  if (where !== "lost") await options.strike();
   outgoing.destroy();
 }
 

@@ -174,6 +174,29 @@ test("a chosen event of a watch is lost", async () => {
   await watching;
 });
 
+test("an event that is late keeps those behind it waiting", async () => {
+  const late = Promise.withResolvers<"pass">();
+  proxy.onEvent(({ object }) => (object.metadata.name === "late" ? late.promise : "pass"));
+  const { resourceVersion } = await client.list(builtin.configMaps, { namespace: namespace.name });
+  const stop = new AbortController();
+  const names: (string | undefined)[] = [];
+  const watching = (async () => {
+    const options = { namespace: namespace.name, resourceVersion, signal: stop.signal };
+    for await (const event of client.watch(builtin.configMaps, options)) {
+      if (event.type !== "BOOKMARK") names.push(event.object.metadata.name);
+    }
+  })().catch(() => {});
+  await create("late");
+  await create("behind");
+  expect(await exists("behind")).toBe(true);
+  expect(names).toEqual([]);
+  late.resolve("pass");
+  await waitFor(() => names.includes("behind"));
+  expect(names).toEqual(["late", "behind"]);
+  stop.abort();
+  await watching;
+});
+
 test("a client with a token acts as that token's owner", async () => {
   const account = { name: "robot", namespace: namespace.name };
   await namespace.client.create(builtin.serviceAccounts, {

@@ -215,8 +215,9 @@ async function forward({ target, journal, request, cut }: Exchange, recorded: Pr
   }
 }
 
-function allows(journal: Journal, event: Parameters<EventRule>[0], request: RequestInfo): boolean {
-  return journal.eventRules.every((rule) => rule(event, request) !== "drop");
+async function allows(journal: Journal, event: Parameters<EventRule>[0], request: RequestInfo): Promise<boolean> {
+  for (const rule of journal.eventRules) if ((await rule(event, request)) === "drop") return false;
+  return true;
 }
 
 function passedOn(headers: Headers): Headers {

@@ -1,0 +1,156 @@
+/** Specs that change and change, and are in the end what they were in the beginning: so is all that follows from them. */
+import { expect, test } from "bun:test";
+import type { StackSpec } from "@pko/api";
+import { ApiError } from "@pko/kube";
+import { stacks, workspaces } from "@pko/operator";
+
+import { numbersFrom, type Numbers } from "../api/mutations.ts";
+import { condition, Stage } from "./harness.ts";
+
+/** With FAULTS=all as many as we ask of a release; otherwise a few, others every time. */
+const amount = process.env["FAULTS"] === "all" ? 200 : 24;
+const first = Math.floor(Math.random() * 1_000_000);
+const atOnce = 8;
+const changes = 4;
+
+const literal = (value: string) => ({ type: "Literal", literal: { value } });
+
+const seed: StackSpec = {
+  stack: "dev",
+  programRef: { name: "program" },
+  config: { "web:size": "3", "web:list": ["a", "b"] },
+  secretsRef: { "web:password": literal("secret") },
+  envRefs: { REGION: literal("here") },
+  refresh: true,
+  targets: ["urn:pulumi:dev::web::a:b:C::name"],
+  destroyOnFinalize: true,
+  continueResyncOnCommitMatch: true,
+  resyncFrequencySeconds: 3600,
+  retryMaxBackoffDurationSeconds: 60,
+  serviceAccountName: "default",
+  workspaceReclaimPolicy: "Retain",
+  workspaceTemplate: {
+    metadata: { labels: { team: "web" } },
+    spec: { image: "image:1", resources: { limits: { cpu: "1" } } },
+  },
+  updateTemplate: { metadata: { labels: { team: "web" } }, spec: { ttlAfterCompleted: "1h" } },
+};
+
+const from = (name: string) => ({ type: "Secret", secret: { name, key: "key" } });
+
+/** What each field may be instead: good, bad, missing, and refused by the API server only where it is passed on. */
+const others: Readonly<Record<string, readonly unknown[]>> = {
+  stack: ["prod", "organization/web/dev", "no good name"],
+  programRef: [undefined, { name: "other" }, { name: "absent" }],
+  config: [undefined, { ...seed.config, "web:more": "1" }, { "web:size": "4" }, { "web:deep": { a: [1] } }, { "": "" }],
+  secretsRef: [
+    undefined,
+    { ...seed.secretsRef, "web:more": literal("1") },
+    { "web:password": from("absent") },
+    { "web:token": literal("other") },
+  ],
+  envRefs: [
+    undefined,
+    { ...seed.envRefs, MORE: literal("1") },
+    { REGION: from("absent") },
+    { HOME: { type: "FS", filesystem: { path: "/" } } },
+    { "=": literal("") },
+  ],
+  refresh: [undefined, false],
+  preview: [true],
+  targets: [undefined, ["urn:pulumi:dev::web::a:b:C::other"], [""]],
+  prerequisites: [[{ name: "absent" }], [{ name: "still", requirement: { succeededWithinDuration: "1h" } }]],
+  continueResyncOnCommitMatch: [false],
+  resyncFrequencySeconds: [undefined, 60, 86_400],
+  serviceAccountName: [undefined, "other", "No/Good"],
+  workspaceReclaimPolicy: ["Delete", undefined],
+  workspaceTemplate: [
+    undefined,
+    { spec: { image: "image:2" } },
+    { metadata: { labels: { team: "no good!" } } },
+    { spec: { podTemplate: { spec: { containers: [{ name: "pulumi", env: [{ name: "A", value: "b" }] }] } } } },
+    { spec: { ...seed.workspaceTemplate?.spec, podTemplate: { metadata: { labels: { more: "1" } } } } },
+    { spec: { local: { dir: "/app" } } },
+  ],
+  updateTemplate: [undefined, { metadata: { labels: { team: "no good!" } } }, { spec: { ttlAfterCompleted: "2h" } }],
+  expectNoRefreshChanges: [true],
+};
+
+/** The seed with one to four other fields. */
+function changed(next: Numbers): object {
+  const names = Object.keys(others);
+  const spec: Record<string, unknown> = { ...seed };
+  for (let count = 1 + Math.floor(next() * 4); count > 0; count--) {
+    const name = names[Math.floor(next() * names.length)] ?? "";
+    const values = others[name] ?? [];
+    spec[name] = values[Math.floor(next() * values.length)];
+  }
+  return spec;
+}
+
+test(`${amount} Stacks, each through ${changes} random specs and back to its first, end as one that had no other`, async () => {
+  await using stage = await Stage.set();
+  for (const name of ["program", "other"]) await stage.program(name);
+  await stage.stack("still", seed);
+  await stage.isReady("still");
+  const expected = await endOf(stage, "still");
+  const numbers = Array.from({ length: amount }, (_, index) => first + index);
+  const differing: string[] = [];
+  let accepted = 0;
+  const workers = Array.from({ length: atOnce }, async () => {
+    for (let number = numbers.pop(); number !== undefined; number = numbers.pop()) {
+      const name = `moved-${number}`;
+      const taken = await changeAndReturn(stage, name, numbersFrom(number));
+      accepted += taken;
+      const end = await endOf(stage, name);
+      if (!Bun.deepEquals(end, expected)) differing.push(`${name}: ${JSON.stringify(end)}`);
+    }
+  });
+  await Promise.all(workers);
+  console.log(`    ${accepted} changes from seed ${first}`);
+  expect(differing, JSON.stringify(expected)).toEqual([]);
+  expect(accepted).toBeGreaterThan(amount);
+}, 600_000);
+
+/** How many of the changes the API server took. */
+async function changeAndReturn(stage: Stage, name: string, next: Numbers): Promise<number> {
+  await stage.stack(name, seed);
+  let accepted = 0;
+  for (let change = 0; change < changes; change++) {
+    if (await isAccepted(stage, name, changed(next))) accepted += 1;
+    // Any step of the operator may be the one that meets the next change.
+    await Bun.sleep(next() * 150);
+  }
+  expect(await isAccepted(stage, name, seed)).toBe(true);
+  await stage.isReady(name);
+  return accepted;
+}
+
+async function isAccepted(stage: Stage, name: string, spec: object): Promise<boolean> {
+  const patch = { type: "json", body: [{ op: "replace", path: "/spec", value: spec }] } as const;
+  try {
+    await stage.client.patch(stacks, { namespace: stage.namespace, name }, { patch });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 400 || error.status === 422)) return false;
+    throw error;
+  }
+}
+
+/** All that follows from the spec, without what tells Stacks apart. */
+async function endOf(stage: Stage, name: string): Promise<object> {
+  const stack = await stage.get(name);
+  const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name });
+  const { name: updateName, type, state, failures } = stack.status?.lastUpdate ?? {};
+  const run = stage.simulator.runs.find((each) => each.name === updateName);
+  const { status, reason, message } = condition(stack, "Ready") ?? {};
+  const whole = {
+    labels: workspace.metadata.labels,
+    workspace: workspace.spec,
+    update: run?.spec,
+    lastUpdate: { type, state, failures },
+    ready: { status, reason, message },
+    finalizers: stack.metadata.finalizers,
+  };
+  return JSON.parse(JSON.stringify(whole).replaceAll(name, "NAME")) as object;
+}
