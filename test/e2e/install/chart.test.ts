@@ -64,6 +64,8 @@ describe("the chart on a cluster", () => {
   }, slow);
 
   afterAll(async () => {
+    // What a failed test left, while an operator is there to let it go.
+    await kubectl(["delete", "stacks", "--all", "--timeout=60s", ...there()]).catch(() => undefined);
     await helm("uninstall", release, "-n", home, "--ignore-not-found", "--wait").catch(() => undefined);
     await removeNamespace(home).catch(() => undefined);
     await removeNamespace(place.namespace);

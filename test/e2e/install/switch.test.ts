@@ -22,6 +22,7 @@ import {
   newNamespace,
   onFileBackend,
   publishedImage,
+  reconcile,
   removeNamespace,
   stackUntil,
   updatesOf,
@@ -275,13 +276,29 @@ async function upToDateFromGit(): Promise<void> {
   await former.status(stack, "stack-status", { ...ready(), lastUpdate: lastUpdate(name, commit) });
 }
 
-/** With older Updates: one whose time is over, and one that an operator aborted and never noted. */
+/**
+ * With an input and a request that were served. With older Updates: one whose time is over, and one that an operator
+ * aborted and never noted.
+ */
 async function upToDateFromProgram(): Promise<void> {
   await former.program("shop", shop);
   await deploy("shop", shop);
   checkpoint = await checkpointOf("shop");
-  const spec = { ...onFileBackend, stack: "dev", programRef: { name: "shop" }, destroyOnFinalize: true };
-  const stack = await former.stack("shop", spec);
+  await apply({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "inputs", namespace: place.namespace },
+    stringData: { key: "hush" },
+  });
+  const stack = await former.stack("shop", {
+    ...onFileBackend,
+    stack: "dev",
+    programRef: { name: "shop" },
+    secretsRef: { key: { type: "Secret", secret: { name: "inputs", key: "key" } } },
+    destroyOnFinalize: true,
+  });
+  const reconcileRequest = "once, in former days";
+  await reconcile(place, "shop", reconcileRequest);
   const workspace = await former.workspace(stack, {
     serviceAccountName: "pulumi",
     flux: { url: "http://pulumi-kubernetes-operator/programs/shop/1", digest: `sha256:${"ab".repeat(32)}` },
@@ -313,7 +330,8 @@ async function upToDateFromProgram(): Promise<void> {
   });
   await former.status(stack, "stack-status", {
     ...ready(),
-    lastUpdate: lastUpdate(name, "1"),
+    observedReconcileRequest: reconcileRequest,
+    lastUpdate: { ...lastUpdate(name, "1"), reconcileRequest },
     outputs: { password: "[secret]", url: "https://shop.example.com" },
     projectInfo: { name: "shop", runtime: "yaml" },
   });
