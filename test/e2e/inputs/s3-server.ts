@@ -25,7 +25,7 @@ export async function serveS3(...buckets: readonly string[]): Promise<S3Server> 
   const attributes = join(root, "attributes");
   for (const path of [attributes, ...buckets.map((bucket) => join(folder, bucket))])
     mkdirSync(path, { recursive: true });
-  const [accessKeyId, secretAccessKey] = ["pulumi", "canary-of-the-bucket"];
+  const [accessKeyId, secretAccessKey] = ["AKIAEXAMPLE", "canary-of-the-bucket"];
   const address = `${network.machine}:${await freePort()}`;
   const keys = ["--access", accessKeyId, "--secret", secretAccessKey];
   const server = spawnChild({
