@@ -62,10 +62,13 @@ export class Operators implements AsyncDisposable {
     const command = [process.execPath, program, "--allow-http", ...mode, ...given];
     const operator = spawnChild({ command, logFile: join(folder, "operator.log") });
     this.#latest = operator;
-    if (blow === "freeze") void this.#keepUp(operator);
+    void this.#keepUp(operator);
   }
 
-  /** Where the machine is too busy for it to renew its lease, a leader ends; a kubelet would start it again. */
+  /**
+   * As a kubelet would: an operator ends where its first calls fail, and a leader where the machine is too busy for it to
+   * renew its lease.
+   */
   async #keepUp(operator: ChildProcess): Promise<void> {
     await operator.exited;
     if (this.#latest === operator) this.start();
@@ -73,6 +76,7 @@ export class Operators implements AsyncDisposable {
 
   async strike(): Promise<void> {
     const operator = this.#latest;
+    this.#latest = undefined;
     if (this.#options.blow === "freeze") {
       if (operator) process.kill(operator.pid, "SIGSTOP");
       this.#frozen = operator;
