@@ -23,6 +23,7 @@ import {
   type Operator,
   type Place,
 } from "../harness.ts";
+import { javascriptProject } from "./javascript.ts";
 import { messageOf, stalledReasonOf } from "./messages.ts";
 import { serveS3, type S3Server } from "./s3-server.ts";
 
@@ -98,15 +99,12 @@ function onBucket(name: string, { secret = "aws", env = {}, ...spec }: BucketSta
 }
 
 /** Its one resource takes its time. */
-const slowProject = {
-  "Pulumi.yaml": "name: slow\nruntime: nodejs\n",
-  "package.json": '{ "name": "slow", "main": "index.ts" }',
-  // The SDK comes with the image; the language host wants to see a folder all the same.
-  "node_modules/.keep": "",
-  "index.ts": `
-import * as pulumi from "@pulumi/pulumi";
+const slowProject = javascriptProject(
+  "slow",
+  `
+const pulumi = require("@pulumi/pulumi");
 
-const provider: pulumi.dynamic.ResourceProvider = {
+const provider = {
   async create() {
     await new Promise((resolve) => setTimeout(resolve, 10_000));
     return { id: "done", outs: {} };
@@ -114,14 +112,14 @@ const provider: pulumi.dynamic.ResourceProvider = {
 };
 
 class Slow extends pulumi.dynamic.Resource {
-  constructor(name: string) {
+  constructor(name) {
     super(provider, name, {});
   }
 }
 
-export const id = new Slow("slow").id;
+exports.id = new Slow("slow").id;
 `,
-};
+);
 
 const locksOf = (stack: string): string[] => s3.locks("states").filter((path) => path.includes(`/${stack}/`));
 

@@ -25,6 +25,7 @@ import {
   type Operator,
   type Place,
 } from "../harness.ts";
+import { javascriptProject } from "./javascript.ts";
 import { publishKubectl } from "./kubectl-image.ts";
 import { messageOf } from "./messages.ts";
 
@@ -91,15 +92,12 @@ async function clusterProject(): Promise<Record<string, string>> {
 }
 
 /** Its resource is a ConfigMap, made by `kubectl` with whatever KUBECONFIG there is. */
-const appsProject = {
-  "Pulumi.yaml": "name: k8s-apps\nruntime: nodejs\n",
-  "package.json": '{ "name": "apps", "main": "index.ts" }',
-  // The SDK comes with the image; the language host wants to see a folder all the same.
-  "node_modules/.keep": "",
-  "index.ts": `
-import * as pulumi from "@pulumi/pulumi";
+const appsProject = javascriptProject(
+  "k8s-apps",
+  `
+const pulumi = require("@pulumi/pulumi");
 
-const provider: pulumi.dynamic.ResourceProvider = {
+const provider = {
   async create({ text }) {
     const { execFileSync } = require("node:child_process");
     execFileSync("/tools/kubectl", ["create", "configmap", "app", "--from-literal=text=" + text]);
@@ -111,17 +109,17 @@ const provider: pulumi.dynamic.ResourceProvider = {
 };
 
 class App extends pulumi.dynamic.Resource {
-  constructor(name: string, text: string) {
+  constructor(name, text) {
     super(provider, name, { text });
   }
 }
 
 new App("app", "deployed");
 
-export const kubeconfig = process.env.KUBECONFIG;
-export const whoami = require("node:child_process").execFileSync("/tools/kubectl", ["auth", "whoami", "-o=jsonpath={.status.userInfo.username}"], { encoding: "utf8" });
+exports.kubeconfig = process.env.KUBECONFIG;
+exports.whoami = require("node:child_process").execFileSync("/tools/kubectl", ["auth", "whoami", "-o=jsonpath={.status.userInfo.username}"], { encoding: "utf8" });
 `,
-};
+);
 
 /** As in the document, but for the namespace, the backend, and where the repositories are. */
 function documentStack(name: string, repository: string, spec: object): object {

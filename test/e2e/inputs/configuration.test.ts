@@ -173,9 +173,10 @@ describe("configuration", () => {
       expect(await podOf(place, "configured")).toBe(pod);
 
       await apply(limits('{"requests": '));
-      const isInvalid = await stackUntil(place, "configured", (stack) => stalledReasonOf(stack) === "SpecInvalid");
-      expect(messageOf(isInvalid)).toContain(
-        "the key limits.json of the ConfigMap app-settings is not JSON, as the configuration value limits says",
+      // The Stack or its Workspace sees it first; either names the value.
+      const invalid = await stackUntil(place, "configured", (stack) => stalledReasonOf(stack) !== undefined);
+      expect(messageOf(invalid)).toMatch(
+        /configuration limits: the value is not valid JSON|is not JSON, as the configuration value limits says/,
       );
       await apply(limits('{"requests": {"perSecond": 30}}'));
       await waitFor(async () => (await given()).config["limits"] === '{"requests":{"perSecond":30}}', {
