@@ -55,7 +55,7 @@ describe("what is said of a Stack", () => {
     [
       "that is ready",
       { stack: stack({ conditions: [holds("Ready", "True", "")] }), update },
-      "ready: up succeeded in 2.0 s (3 created, 1 unchanged)",
+      "ready: up succeeded (3 created, 1 unchanged)",
     ],
     [
       "that cannot go on",

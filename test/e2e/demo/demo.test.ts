@@ -33,7 +33,7 @@ describe("make demo", () => {
   test("deploys the example, shows its resources and outputs, and rolls a change out in the same workspace", async () => {
     const { code, said } = await demo("program");
     expect(said).toContain("+ settings  pulumi:index:Stash");
-    expect(said).toMatch(/shop: ready: up succeeded in .* \(5 created\)/);
+    expect(said).toMatch(/shop: ready: up succeeded \(5 created\)/);
     expect(said).toContain("https://shop.example.com");
     expect(said).toContain("~ settings  pulumi:index:Stash");
     expect(said).toContain("https://market.example.com");
@@ -43,7 +43,7 @@ describe("make demo", () => {
 
   test("can be run again", async () => {
     const { code, said } = await demo("program");
-    expect(said).toMatch(/shop: ready: up succeeded in .* \(5 created\)/);
+    expect(said).toMatch(/shop: ready: up succeeded \(5 created\)/);
     expect(code).toBe(0);
   }, 300_000);
 
