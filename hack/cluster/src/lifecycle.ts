@@ -7,7 +7,7 @@ import type { Subprocess } from "bun";
 
 import { removeCgroup } from "./cgroup.ts";
 import { layout as layoutOf, type Layout } from "./layout.ts";
-import { network } from "./network.ts";
+import { cableOwner, cutCable, network } from "./network.ts";
 import { processesIn } from "./processes.ts";
 import { step } from "./progress.ts";
 import { readStatus } from "./status.ts";
@@ -83,16 +83,20 @@ export async function clusterNamespace(root: string): Promise<string | undefined
 /** The kernel takes namespaces apart in its own time; a start right after would stumble over what is left. */
 async function waitUntilGone(namespace: string): Promise<void> {
   const deadline = Date.now() + endDeadlineMs;
-  for (let left = remains(namespace); left !== undefined; left = remains(namespace)) {
+  for (let left = await remains(namespace); left !== undefined; left = await remains(namespace)) {
     if (Date.now() > deadline)
       throw new Error(`the cluster has not ended after ${endDeadlineMs / 1000} s: ${left} is left`);
     await Bun.sleep(50);
   }
 }
 
-function remains(namespace: string): string | undefined {
+async function remains(namespace: string): Promise<string | undefined> {
   const [process] = processesIn(namespace);
   if (process !== undefined) return `process ${process.pid}`;
-  if (existsSync(`/sys/class/net/${network.cable}`)) return `the network link ${network.cable}`;
+  if (cableOwner() === namespace) await cutCable();
+  const owner = cableOwner();
+  if (owner === namespace || owner === "") return `the network link ${network.cable}`;
+  // Another cluster's, from another clone: the control group is its, too.
+  if (owner !== undefined) return undefined;
   return removeCgroup() ? undefined : "a control group";
 }

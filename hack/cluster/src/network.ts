@@ -5,6 +5,8 @@
  *   machine ── pko0 10.245.0.1 ═══ 10.245.0.2 uplink ── cluster: cni0 10.244.0.1 (node, API server, DNS) ── pods
  *                                                            └── tap0 (slirp4netns) ── the outside
  */
+import { readFileSync } from "node:fs";
+
 import { run } from "./shell.ts";
 
 export const network = {
@@ -26,9 +28,10 @@ export function inClusterNetwork(command: readonly string[]): string[] {
   return ["nsenter", `--net=${network.namespace}`, "--", ...command];
 }
 
-export async function layNetwork(): Promise<void> {
+export async function layNetwork(owner: string): Promise<void> {
   await run(["ip", "netns", "add", "pko"]);
   await run(["ip", "link", "add", network.cable, "type", "veth", "peer", "name", "uplink", "netns", "pko"]);
+  await run(["ip", "link", "set", network.cable, "alias", owner]);
   await inside(["ip", "link", "set", "lo", "up"]);
   await inside(["ip", "addr", "add", `${network.uplink}/30`, "dev", "uplink"]);
   await inside(["ip", "link", "set", "uplink", "up"]);
@@ -39,6 +42,24 @@ export async function layNetwork(): Promise<void> {
   await run(["ip", "addr", "add", `${network.machine}/30`, "dev", network.cable]);
   await run(["ip", "link", "set", network.cable, "up"]);
   for (const range of [network.pods, network.services]) await run(["ip", "route", "add", range, "via", network.uplink]);
+}
+
+/** Who laid the cable that is there; "" for whoever died while doing so. */
+export function cableOwner(): string | undefined {
+  try {
+    return readFileSync(`/sys/class/net/${network.cable}/ifalias`, "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The kernel does so as well, but not before the last connection of a dead program has timed out. */
+export async function cutCable(): Promise<void> {
+  try {
+    await run(["ip", "link", "delete", network.cable]);
+  } catch (error) {
+    if (cableOwner() !== undefined) throw error;
+  }
 }
 
 export async function dnsAnswers(): Promise<boolean> {

@@ -37,12 +37,13 @@ export async function superviseCluster(root: string, layouts: readonly string[])
 async function prepare(layout: Layout): Promise<void> {
   await say(layout, "laying out the state folder");
   await clearState(layout);
-  await writeFile(layout.pidNamespace, ownPidNamespace());
+  const namespace = ownPidNamespace();
+  await writeFile(layout.pidNamespace, namespace);
   for (const folder of [layout.logs, layout.etcd, layout.volumes, layout.containerd])
     await mkdir(folder, { recursive: true });
   await hideMachineFolders(layout);
   await createCgroup();
-  await layNetwork();
+  await layNetwork(namespace);
   await writeCredentials(layout);
   await writeConfigFiles(layout);
 }
