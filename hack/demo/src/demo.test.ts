@@ -4,7 +4,7 @@ import type { Stack, Update, Workspace } from "@pko/api";
 
 import { exampleNames, missingFor, readExample } from "./example.ts";
 import { withImage } from "./install.ts";
-import { outputLines, resourceLine, sentenceOf } from "./narrate.ts";
+import { isSince, outputLines, resourceLine, sentenceOf } from "./narrate.ts";
 
 const stack = (status: Stack["status"]): Stack => ({
   apiVersion: "pulumi.com/v1",
@@ -78,6 +78,14 @@ describe("what is said of the pod's log", () => {
   for (const [what, line, text] of cases) test(what, () => expect(resourceLine(JSON.stringify(line))).toBe(text));
 
   test("what is not of the agent", () => expect(resourceLine("plain text")).toBeUndefined());
+
+  test("what is of an earlier run in the same second", () => {
+    const line = (at: string): string => JSON.stringify({ time: at, message: "resource finished" });
+    const since = new Date("2026-01-01T00:00:00.500Z");
+    expect(isSince(line("2026-01-01T00:00:00.499Z"), since)).toBe(false);
+    expect(isSince(line("2026-01-01T00:00:00.500Z"), since)).toBe(true);
+    expect(isSince("plain text", since)).toBe(false);
+  });
 });
 
 test("outputs stand in columns, by name", () => {

@@ -5,7 +5,7 @@ import { isNotFound, type Client, type KubeObject, type Resource } from "@pko/ku
 import { stacks, updates, workspaces } from "@pko/operator";
 
 import { kubectlCommand } from "./kubectl.ts";
-import { isReady, isStalled, resourceLine, seconds, sentenceOf, type Scene } from "./narrate.ts";
+import { isReady, isSince, isStalled, resourceLine, seconds, sentenceOf, type Scene } from "./narrate.ts";
 
 const pollMs = 100;
 const deadlineMs = 300_000;
@@ -105,7 +105,8 @@ class Follower {
     for await (const chunk of output.pipeThrough(new TextDecoderStream())) {
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) {
+      // The kubelet counts in whole seconds: what happened in this one before we came is told again.
+      for (const line of lines.filter((each) => isSince(each, this.#since))) {
         const text = resourceLine(line);
         if (text !== undefined) this.#say(`  ${text}`);
         if (line.includes('"run finished"')) return;

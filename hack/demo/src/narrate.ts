@@ -31,6 +31,12 @@ export function isStalled(stack: Stack): boolean {
   return condition(stack, "Stalled")?.status === "True";
 }
 
+/** Whether a line of the workspace pod's log was written then or later. */
+export function isSince(line: string, since: Date): boolean {
+  const time = parse(line)?.["time"];
+  return typeof time === "string" && time >= since.toISOString();
+}
+
 /** A line of the workspace pod's log, where it tells of a resource or of the program's own words. */
 export function resourceLine(line: string): string | undefined {
   const entry = parse(line);
