@@ -56,7 +56,7 @@ soak: setup ## 30 minutes of what we ask of the runtime; prints memory first and
 
 setup: node_modules/.package-lock.json
 
-node_modules/.package-lock.json: package.json package-lock.json $(wildcard packages/*/package.json hack/*/package.json test/package.json)
+node_modules/.package-lock.json: package.json package-lock.json $(wildcard packages/*/package.json hack/*/package.json test/package.json bench/package.json)
 	@command -v npm >/dev/null || { echo "error: Node.js is missing: install Node.js 20.19 or newer, with npm"; exit 1; }
 	@echo "installing npm packages"
 	@# Not `npm ci`: it refuses a lockfile made where the registry lacks a package for some other platform.
