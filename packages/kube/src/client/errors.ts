@@ -63,6 +63,11 @@ export const isAlreadyExists: Test = (error): error is ApiError => is409(error) 
 /** The object breaks its schema; `causes` tells where. */
 export const isInvalid: Test = hasStatus(422);
 export const isForbidden: Test = hasStatus(403);
+/** Nothing new is taken into a namespace that is being deleted. Whoever answers for the API server may keep the cause back. */
+export const isNamespaceTerminating: Test = (error): error is ApiError =>
+  isForbidden(error) &&
+  (error.causes.some(({ reason }) => reason === "NamespaceTerminating") ||
+    error.explanation.includes("because it is being terminated"));
 export const isUnauthorized: Test = hasStatus(401);
 export const isTooManyRequests: Test = hasStatus(429);
 /** The resource version is no longer (or not yet) to be had: list again. */

@@ -8,6 +8,7 @@ import {
   isConflict,
   isForbidden,
   isInvalid,
+  isNamespaceTerminating,
   isNotFound,
   type Client,
   type ObjectRef,
@@ -76,19 +77,16 @@ async function performStep(performer: Performer, view: StackView, step: Step): P
 
 function outcomeOf(error: unknown): Outcome | undefined {
   if (!(error instanceof ApiError)) return undefined;
-  if (isTerminating(error)) {
+  const { status, explanation } = error;
+  if (isNamespaceTerminating(error)) {
     const message = "The namespace is being deleted, so nothing can be created in it any more";
     return { kind: "stalled", reason: "NamespaceTerminating", message };
   }
-  const { status, explanation } = error;
   if (status === 422) return { kind: "stalled", reason: "SpecInvalid", message: explanation };
   // A quota, a webhook, a role that is too small.
   if (status !== 400 && status !== 403) return undefined;
   return { kind: "stalled", reason: "WorkspaceFailed", message: `The API server refuses: ${explanation}` };
 }
-
-const isTerminating = (error: unknown): boolean =>
-  isForbidden(error) && error.causes.some(({ reason }) => reason === "NamespaceTerminating");
 
 const refOf = ({ stack }: StackView): { name: string; namespace: string } => ({
   name: stack.metadata.name ?? "",

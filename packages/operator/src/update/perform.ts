@@ -6,10 +6,9 @@ import {
   done,
   isAlreadyExists,
   isConflict,
-  isForbidden,
   isInvalid,
+  isNamespaceTerminating,
   isNotFound,
-  type ApiError,
   type Client,
   type EventRecorder,
   type Known,
@@ -183,7 +182,7 @@ class Performance {
       return undefined;
     } catch (error) {
       if (isAlreadyExists(error)) return await this.#settleExisting(secret);
-      if (isInvalid(error) || isTerminating(error)) return error.explanation;
+      if (isInvalid(error) || isNamespaceTerminating(error)) return error.explanation;
       throw error;
     }
   }
@@ -214,15 +213,4 @@ class Performance {
     events.record(this.#update, event);
     return done;
   }
-}
-
-/** The API server takes nothing new into a namespace that is being deleted. */
-function isTerminating(error: unknown): error is ApiError {
-  return (
-    isForbidden(error) && (error.causes.some(isTerminatingCause) || error.explanation.includes("being terminated"))
-  );
-}
-
-function isTerminatingCause({ reason }: { readonly reason?: string }): boolean {
-  return reason === "NamespaceTerminating";
 }
