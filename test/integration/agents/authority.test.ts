@@ -1,9 +1,9 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { builtin, connect, manualClock, systemClock, type Client, type Clock } from "@pko/kube";
 import { authoritySecretName } from "@pko/api";
 import { authority } from "@pko/operator";
 import { splitBundle } from "@pko/rpc";
-import { faultProxy, testNamespace, type TestNamespace } from "@pko/testkit";
+import { faultProxy, testNamespace, type TestNamespace, type Verdict } from "@pko/testkit";
 
 const web = { namespace: "prod", name: "web" };
 const day = 24 * 3_600_000;
@@ -15,6 +15,15 @@ function authorityIn({ name, client }: TestNamespace, clock: Clock = systemClock
 async function stored({ name, client }: TestNamespace): Promise<string | undefined> {
   const secret = await client.get(builtin.secrets, { namespace: name, name: authoritySecretName });
   return secret.data?.["authorities.json"];
+}
+
+async function storeNonsense({ name, client }: TestNamespace): Promise<void> {
+  await client.create(builtin.secrets, {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { namespace: name, name: authoritySecretName },
+    data: { "authorities.json": Buffer.from("nonsense").toString("base64") },
+  });
 }
 
 test("replicas that start together agree on one authority", async () => {
@@ -34,6 +43,30 @@ test("an answer that is lost is no second authority", async () => {
   remove();
   expect(loading.operatorCredentials().ca).toBe((await authorityIn(namespace).workspaceCertificate(web)).ca);
 });
+
+describe("an API server in trouble at the start is asked again, and there is one authority in the end", () => {
+  test("as it is created: nothing was done, then it was done and nobody heard of it", async () => {
+    await using namespace = await testNamespace();
+    await loadThroughTrouble(namespace, [{ status: 500 }, { cut: "after" }]);
+  });
+
+  test("as it is replaced", async () => {
+    await using namespace = await testNamespace();
+    await storeNonsense(namespace);
+    await loadThroughTrouble(namespace, [{ status: 500 }, { status: 503 }]);
+  });
+});
+
+/** Each write meets the next trouble. */
+async function loadThroughTrouble(namespace: TestNamespace, troubles: readonly Verdict[]): Promise<void> {
+  await using proxy = await faultProxy(namespace.server.credentials);
+  const left = [...troubles];
+  proxy.on(({ isWrite }) => (isWrite ? left.shift() : undefined));
+  const loading = authorityIn(namespace, systemClock, connect(proxy.credentials, { attempts: 1 }));
+  await loading.load();
+  expect(left).toBeEmpty();
+  expect(loading.operatorCredentials().ca).toBe((await authorityIn(namespace).workspaceCertificate(web)).ca);
+}
 
 test("a certificate that serves is kept, for its own workspace and across restarts", async () => {
   await using namespace = await testNamespace();
@@ -77,13 +110,7 @@ test("a Secret that was removed comes back with the same authority", async () =>
 
 test("a Secret that cannot be read is written anew", async () => {
   await using namespace = await testNamespace();
-  const ref = { namespace: namespace.name, name: authoritySecretName };
-  await namespace.client.create(builtin.secrets, {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: ref,
-    data: { "authorities.json": Buffer.from("nonsense").toString("base64") },
-  });
+  await storeNonsense(namespace);
   const vouching = authorityIn(namespace);
   await vouching.load();
   expect(splitBundle(vouching.operatorCredentials().ca)).toHaveLength(1);

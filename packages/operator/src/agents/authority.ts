@@ -7,10 +7,11 @@
 import { authoritySecretName } from "@pko/api";
 import {
   builtin,
-  ConnectionError,
   isAlreadyExists,
   isConflict,
+  isTransient,
   silentLogger,
+  sleep,
   systemClock,
   type Client,
   type Clock,
@@ -50,8 +51,14 @@ const freshMs = 10 * 60_000;
 const authoritiesKey = "authorities.json";
 /** For people: what agents and the operator trust. */
 const bundleKey = "ca.crt";
-/** Each lost race means that another replica has written. */
-const maxRaces = 5;
+/** Each lost race means that another replica has written, each unknown answer that the API server is in trouble. */
+const maxRounds = 7;
+/** Doubled from one unknown answer to the next: twelve seconds in all. */
+const firstPauseMs = 100;
+
+/** Whether an answer that was lost, or that tells of the server's own trouble, said yes, the next look tells. */
+type Written =
+  { readonly kind: "done" } | { readonly kind: "raced" } | { readonly kind: "unknown"; readonly error: Error };
 
 interface Loaded {
   readonly authorities: Authorities;
@@ -128,7 +135,8 @@ class SecretAuthority implements Authority {
 
   /** What the Secret holds, after whatever is due has been written. */
   async #settle(): Promise<Authorities> {
-    for (let race = 0; race < maxRaces; race++) {
+    let trouble: Error | undefined;
+    for (let round = 0, pauseMs = firstPauseMs; round < maxRounds; round++) {
       const secret = await this.#options.client.find(builtin.secrets, this.#ref);
       const stored = secret && parseAuthorities(secret);
       if (secret?.data && !stored) this.#log.warn("the authority's Secret cannot be read and is written anew");
@@ -136,12 +144,18 @@ class SecretAuthority implements Authority {
       const known = stored ?? this.#loaded?.authorities ?? (await createAuthorities(this.#now()));
       const due = await rotateAuthorities(known, this.#now());
       if (due === stored) return due;
-      if (secret ? await this.#replace(secret, due) : await this.#create(due)) return due;
+      const written = secret ? await this.#replace(secret, due) : await this.#create(due);
+      if (written.kind === "done") return due;
+      if (written.kind === "raced") continue;
+      trouble = written.error;
+      await sleep(this.#clock, pauseMs);
+      pauseMs *= 2;
     }
-    throw new Error(`the authority in Secret ${this.#ref.namespace}/${this.#ref.name} changes too often to be read`);
+    const name = `${this.#ref.namespace}/${this.#ref.name}`;
+    throw trouble ?? new Error(`the authority in Secret ${name} changes too often to be read`);
   }
 
-  async #create(authorities: Authorities): Promise<boolean> {
+  async #create(authorities: Authorities): Promise<Written> {
     const secret = {
       apiVersion: "v1",
       kind: "Secret",
@@ -152,26 +166,29 @@ class SecretAuthority implements Authority {
     try {
       await this.#options.client.create(builtin.secrets, secret);
       this.#log.info("authority created");
-      return true;
+      return { kind: "done" };
     } catch (error) {
-      // Whether an answer that was lost said yes, the next look tells.
-      if (isAlreadyExists(error) || error instanceof ConnectionError) return false;
-      throw error;
+      return notWritten(error);
     }
   }
 
-  async #replace(secret: Known<Secret>, authorities: Authorities): Promise<boolean> {
+  async #replace(secret: Known<Secret>, authorities: Authorities): Promise<Written> {
     const { resourceVersion, uid } = secret.metadata;
     const body = { metadata: { resourceVersion, uid }, data: dataOf(authorities) };
     try {
       await this.#options.client.patch(builtin.secrets, this.#ref, { patch: { type: "merge", body } });
       this.#log.info("authority rotated", { authorities: authorities.length });
-      return true;
+      return { kind: "done" };
     } catch (error) {
-      if (isConflict(error)) return false;
-      throw error;
+      return notWritten(error);
     }
   }
+}
+
+function notWritten(error: unknown): Written {
+  if (isAlreadyExists(error) || isConflict(error)) return { kind: "raced" };
+  if (isTransient(error)) return { kind: "unknown", error };
+  throw error;
 }
 
 function dataOf(authorities: Authorities): Record<string, string> {
