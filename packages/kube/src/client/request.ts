@@ -1,4 +1,5 @@
 /** One call to the API server: identity, deadline, retries, and errors that say what happened. */
+import { applyBody, applyType } from "./apply-body.ts";
 import type { CallOptions } from "./client.ts";
 import { sleep, type Clock } from "../clock.ts";
 import type { Credentials } from "./credentials.ts";
@@ -141,7 +142,7 @@ async function exchange(
       ...(access.token !== undefined && { authorization: `Bearer ${access.token}` }),
       ...(call.body && { "content-type": call.contentType ?? "application/json" }),
     },
-    ...(call.body && { body: JSON.stringify(call.body) }),
+    ...(call.body && { body: encode(call.body, call.contentType) }),
     tls: access.tls,
     ...(credentials.proxy !== undefined && { proxy: credentials.proxy }),
     signal: attempt.signal,
@@ -150,4 +151,8 @@ async function exchange(
   const response = await settings.transport(request);
   if (!response.ok) throw await apiErrorOf(describe(call), response);
   return response;
+}
+
+function encode(body: object, contentType: string | undefined): string {
+  return contentType === applyType ? applyBody(body) : JSON.stringify(body);
 }

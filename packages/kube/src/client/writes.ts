@@ -1,4 +1,5 @@
 /** The calls that write, and which of them may be sent twice. */
+import { applyType } from "./apply-body.ts";
 import type { ApplyBody, ApplyOptions, DeleteOptions, Patch, PatchOptions, WriteOptions } from "./client.ts";
 import { collectionPath, objectPath, type Query } from "./paths.ts";
 import type { Call } from "./request.ts";
@@ -29,7 +30,7 @@ export function applyCall<T extends KubeObject>(
     path: objectPath(resource, ref, subresource),
     query: { ...writeQuery(options), fieldManager, force },
     body,
-    contentType: "application/apply-patch+yaml",
+    contentType: applyType,
     repeatable: true,
     options,
   };

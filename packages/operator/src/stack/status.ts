@@ -2,6 +2,7 @@
 import type { Condition, StackReason, StackStatus } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 
+import { cut } from "../cut.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Plan } from "./plan.ts";
 import type { Noted } from "./result.ts";
@@ -109,11 +110,7 @@ function timed({ stack, now }: StackView, statement: Statement): Condition {
 /** A condition's message holds 32,768 characters; every watcher receives it, twice. */
 const longestMessage = 8192;
 
-function clipped(text: string): string {
-  if (text.length <= longestMessage) return text;
-  // Never half a character: the API server refuses it.
-  return `${text.slice(0, longestMessage - 1).replace(/[\uD800-\uDBFF]$/u, "")}…`;
-}
+const clipped = (text: string): string => cut(text, longestMessage);
 
 /** Since when the same is waited for. */
 function waitingOf(view: StackView, outcome: Outcome): Pick<StackStatus, "waiting"> {

@@ -1,6 +1,7 @@
 /** An Update as its Stack sees it. */
 import { stackFinalizer, type Condition, type Update, type UpdateStatus } from "@pko/api";
 
+import { cut } from "../cut.ts";
 import { withdrawn } from "./due.ts";
 import { parseTrigger, timeOf, triggerAnnotation } from "./trigger.ts";
 import type { UpdateView } from "./view.ts";
@@ -67,7 +68,7 @@ function failureOf(update: Update): Pick<UpdateView, "failure" | "message"> {
   const words = update.status?.message || condition(update, "Failed")?.message || "the update failed";
   const failure = classOf(update, words);
   return {
-    message: words.length > longestMessage ? `${words.slice(0, longestMessage)}…` : words,
+    message: cut(words, longestMessage),
     ...(failure && { failure }),
   };
 }

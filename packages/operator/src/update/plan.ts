@@ -20,11 +20,12 @@ import { assertNever, type RunResult, type StartRequest } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
+import { cut } from "../cut.ts";
 import { conditionOf, endTimeOf, isComplete } from "./conditions.ts";
 import { updateFinalizer } from "./finalizer.ts";
 import { operationOf } from "./operation.ts";
 import type { Ending, Outcome } from "./outcome.ts";
-import { clipped, stdoutOf, timestamp } from "./report.ts";
+import { stdoutOf, timestamp } from "./report.ts";
 import { outputsSecret, stdoutSecret } from "./secrets.ts";
 import { statusOf, underWayMessage } from "./status.ts";
 import type { UpdateView } from "./view.ts";
@@ -220,7 +221,7 @@ function planRunning(view: UpdateView, run: Run): Plan {
 function unreachable(problem: string, sinceMs?: number): Outcome {
   const since = sinceMs === undefined ? "" : ` since ${timestamp(sinceMs)}`;
   const message = `The workspace has not been reached${since} (${problem}). The operation goes on there, if its pod lives.`;
-  return { kind: "progressing", reason: "TransientFailure", message: clipped(message, 1000) };
+  return { kind: "progressing", reason: "TransientFailure", message: cut(message, 1000) };
 }
 
 const underWay = { kind: "progressing", reason: "Progressing", message: underWayMessage } as const;
@@ -338,7 +339,7 @@ function keepsakesOf({ update }: UpdateView, run: Extract<Run, { state: "finishe
     ...(isCut && { stdout: stdoutSecret(update, result.output.tail) }),
     notes: [
       ...(outputsProblem === undefined ? [] : [`The outputs could not be read: ${outputsProblem}`]),
-      ...(leftOut.length === 0 ? [] : [`Too large for a Secret, and left out: ${clipped(leftOut.join(", "), 1000)}`]),
+      ...(leftOut.length === 0 ? [] : [`Too large for a Secret, and left out: ${cut(leftOut.join(", "), 1000)}`]),
     ],
   };
 }

@@ -2,6 +2,8 @@
 import { boundStdout, type Stdout, type UpdateProgress } from "@pko/api";
 import type { Progress, RunResult } from "@pko/rpc";
 
+import { cut } from "../cut.ts";
+
 /** A condition's message holds more, but every watcher receives it. */
 const maxConditionMessage = 1024;
 const maxStatusMessage = 8192;
@@ -12,20 +14,14 @@ export function timestamp(ms: number): string {
 
 /** For a condition: one sentence. */
 export function headline(text: string): string {
-  return clipped(text, maxConditionMessage);
+  return cut(text, maxConditionMessage);
 }
 
 /** For status: the sentence, then the program's own words. */
 export function errorText({ error }: RunResult): string | undefined {
   if (!error) return undefined;
   const lines = error.lines.filter((line) => line.trim() !== "" && !error.message.includes(line.trim()));
-  return clipped([error.message, ...lines].join("\n"), maxStatusMessage);
-}
-
-export function clipped(text: string, limit: number): string {
-  if (text.length <= limit) return text;
-  // Never half a character: the API server refuses it.
-  return `${text.slice(0, limit - 1).replace(/[\uD800-\uDBFF]$/u, "")}…`;
+  return cut([error.message, ...lines].join("\n"), maxStatusMessage);
 }
 
 interface Wording {
@@ -76,7 +72,7 @@ export function progressOf({ progress, nowMs, expected }: ProgressInput): Update
     replaced,
     unchanged,
     failed,
-    ...(current && { current: clipped(`${current.op} ${current.urn}`, maxConditionMessage) }),
+    ...(current && { current: cut(`${current.op} ${current.urn}`, maxConditionMessage) }),
     // Not yet finished, whatever the count says: what is new was not expected.
     ...(expected !== undefined && { percent: Math.min(99, Math.floor((finished * 100) / expected)) }),
   };

@@ -2,8 +2,9 @@
 import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStatus } from "@pko/api";
 import { assertNever, type RunResult } from "@pko/rpc";
 
+import { cut } from "../cut.ts";
 import type { Ending, Kept, Outcome } from "./outcome.ts";
-import { clipped, errorText, headline, progressOf, stdoutOf, summaryOf, timestamp } from "./report.ts";
+import { errorText, headline, progressOf, stdoutOf, summaryOf, timestamp } from "./report.ts";
 import type { UpdateView } from "./view.ts";
 
 /** The same from the beginning to the end: a word less to write. */
@@ -54,7 +55,7 @@ function endFields(view: UpdateView, ending: Ending, kept: Kept): Fields {
   const stdout = result && stdoutOf(result);
   return {
     endTime: endTimeOf(view, ending),
-    ...(text !== "" && { message: clipped(text, 16_384) }),
+    ...(text !== "" && { message: cut(text, 16_384) }),
     ...(result && resultFields(result)),
     ...(stdout && { stdout: { ...stdout, ...(kept.stdout !== undefined && { secretName: kept.stdout }) } }),
     ...(kept.outputs !== undefined && { outputs: kept.outputs }),

@@ -2,6 +2,8 @@
 import { pulumiContainer } from "@pko/api";
 import type { ContainerState, ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
+import { cut } from "../cut.ts";
+
 export interface Explanation {
   readonly message: string;
   /** It will not pass unless someone does something. */
@@ -107,7 +109,4 @@ function waitingForVolumes({ status, spec }: Known): Explanation | undefined {
 const longest = 500;
 
 /** One line, within bounds. */
-function clean(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > longest ? `${line.slice(0, longest)}…` : line;
-}
+const clean = (text: string): string => cut(text.replaceAll(/\s+/g, " ").trim(), longest);

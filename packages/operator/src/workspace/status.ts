@@ -2,6 +2,7 @@
 import type { Condition, EventType, AutoEvent, Workspace, WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 
+import { cut } from "../cut.ts";
 import type { Outcome, Warning } from "./outcome.ts";
 import { isTransient } from "./plan.ts";
 import { readyOf, type WorkspaceView } from "./view.ts";
@@ -164,9 +165,7 @@ function noteOf(outcome: Outcome): WorkspaceEvent | undefined {
 /** A condition holds 32,768 characters; nobody reads as many. */
 const longestMessage = 4000;
 
-function clipped(message: string): string {
-  return message.length > longestMessage ? `${message.slice(0, longestMessage)}…` : message;
-}
+const clipped = (message: string): string => cut(message, longestMessage);
 
 /** Kubernetes' Time has whole seconds. */
 function timestamp(ms: number): string {
