@@ -75,14 +75,23 @@ test.concurrent(
     await refresh("gitrepository", "web");
     const deployed = await stackUntil(place, "web", isReady);
     expect(deployed.status?.outputs).toEqual({ text: "one" });
-    expect(deployed.status?.lastUpdate?.lastSuccessfulCommit).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(deployed.status?.lastUpdate?.lastSuccessfulCommit).toMatch(/^release@sha1:[0-9a-f]{40}$/);
     const pod = await podOf("web");
 
     repository.commit({ "infra/Pulumi.yaml": project("two") }, "release");
     await refresh("gitrepository", "web");
     await stackUntil(place, "web", hasText("two"));
     expect(await podOf("web")).toBe(pod);
-    expect(await updatesOf(place, "web")).toHaveLength(2);
+
+    // Flux cannot fetch it any more: what it has fetched is there still.
+    await apply(gitRepository("web", repository, { branch: "gone" }));
+    const source = ["gitrepository/web", "-n", place.namespace];
+    await kubectl(["wait", ...source, "--for=condition=Ready=False", "--timeout=120s"]);
+    await requestUpdate("web");
+    const asked = await stackUntil(place, "web", ({ status }) => status?.lastUpdate?.reconcileRequest === "again");
+    expect(isReady(asked)).toBe(true);
+    await apply(gitRepository("web", repository, { branch: "release" }));
+    expect(await updatesOf(place, "web")).toHaveLength(3);
 
     repository.commit({ "infra/Pulumi.yaml": project("three"), "infra/ballast": "x".repeat(maxBytes) }, "release");
     await refresh("gitrepository", "web");
@@ -197,7 +206,7 @@ test.concurrent(
     });
     const sourceRef = { apiVersion: `${group}/v1`, kind: "ExternalArtifact", name: "external" };
     await deploy("external", { sourceRef });
-    await told("external", "ExternalArtifact external has no artifact of its present spec yet");
+    await told("external", "ExternalArtifact external has no artifact yet");
     const lastTransitionTime = new Date().toISOString();
     const ready = { type: "Ready", status: "True", reason: "Succeeded", message: "made", lastTransitionTime };
     const patch = JSON.stringify({ status: { artifact, conditions: [ready] } });
@@ -234,6 +243,10 @@ async function deploy(name: string, fluxSource: object): Promise<void> {
 async function refresh(kind: string, name: string): Promise<void> {
   const annotation = `reconcile.fluxcd.io/requestedAt=${crypto.randomUUID()}`;
   await kubectl(["annotate", kind, name, "-n", place.namespace, "--overwrite", annotation]);
+}
+
+async function requestUpdate(stack: string): Promise<void> {
+  await kubectl(["annotate", "stack", stack, "-n", place.namespace, "pulumi.com/reconciliation-request=again"]);
 }
 
 const hasText =

@@ -21,6 +21,9 @@ const LastUpdate = Type.Object(
     message: optional(text("What went wrong, or what is worth knowing.")),
     lastAttemptedCommit: optional(text("The revision of the source that was run last.")),
     lastSuccessfulCommit: optional(text("The revision of the source that last succeeded.")),
+    digest: optional(
+      text("The digest of what was run last, where the source tells one: the same content is not run again."),
+    ),
     permalink: optional(text("The operation's page in Pulumi Cloud.")),
     lastResyncTime: optional(time("When it ended.")),
     failures: optional(int64("How many updates in a row have failed.")),

@@ -29,6 +29,7 @@ export interface FluxRef {
 }
 
 export interface FluxObject extends KubeObject {
+  readonly spec?: { readonly suspend?: boolean };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly artifact?: { readonly url?: string; readonly digest?: string; readonly revision?: string };
@@ -58,6 +59,8 @@ export interface FluxSourcesOptions {
 }
 
 const servedCheckMs = 30_000;
+/** For how long what Flux makes of a changed spec is waited for; then the artifact of the former spec is better than none. */
+const newSpecMs = 60_000;
 
 export function fluxSources(options: FluxSourcesOptions): FluxSources {
   return new Sources(options);
@@ -71,6 +74,8 @@ type Tracked =
 interface Kind {
   tracked: Tracked;
   readonly followers: Map<Key, Key>;
+  /** Objects whose spec has changed: since when that generation has been seen. */
+  readonly changed: Map<Key, { readonly generation: number | undefined; readonly since: number }>;
 }
 
 class Sources implements FluxSources {
@@ -101,10 +106,33 @@ class Sources implements FluxSources {
       case "absent":
         return unavailable("notFound", kind.tracked.message);
       case "watched":
-        return fluxView(kind.tracked.reflector.store.get(object), { ref, dir });
+        return this.#view(kind, { object, ref, dir }, kind.tracked.reflector.store.get(object));
       default:
         return assertNever(kind.tracked);
     }
+  }
+
+  #view(
+    kind: Kind,
+    { object, ref, dir }: { readonly object: Key; readonly ref: FluxRef; readonly dir: string },
+    found: FluxObject | undefined,
+  ): SourceView {
+    const view = fluxView(found, { ref, dir, isOverdue: false });
+    if (view.kind !== "pending") {
+      kind.changed.delete(object);
+      return view;
+    }
+    const generation = found?.metadata.generation;
+    const change = kind.changed.get(object);
+    if (change && change.generation === generation) {
+      return fluxView(found, { ref, dir, isOverdue: this.#clock.now() - change.since >= newSpecMs });
+    }
+    kind.changed.set(object, { generation, since: this.#clock.now() });
+    const lifetime = this.#lifetime.signal;
+    this.#clock.after(newSpecMs, () => {
+      if (!lifetime.aborted) this.#wake(kind, object);
+    });
+    return view;
   }
 
   forget(key: Key): void {
@@ -118,7 +146,7 @@ class Sources implements FluxSources {
   }
 
   #track(id: string, ref: FluxRef): Kind {
-    const kind: Kind = { tracked: { state: "starting" }, followers: new Map() };
+    const kind: Kind = { tracked: { state: "starting" }, followers: new Map(), changed: new Map() };
     this.#kinds.set(id, kind);
     void this.#begin(kind, ref, this.#lifetime.signal);
     return kind;
@@ -192,34 +220,51 @@ function explain(error: unknown, ref: FluxRef): string {
   return `${name} cannot be read for now`;
 }
 
-export function fluxView(
-  object: FluxObject | undefined,
-  { ref, dir }: { readonly ref: FluxRef; readonly dir: string },
-): SourceView {
+export interface FluxQuestion {
+  readonly ref: FluxRef;
+  readonly dir: string;
+  /** Whether Flux has had its time to look at the present spec. */
+  readonly isOverdue: boolean;
+}
+
+/**
+ * An artifact that is there is used, as Flux's own controllers use it: a fetch that failed, or one that is under way, takes
+ * nothing away from what was fetched before.
+ */
+export function fluxView(object: FluxObject | undefined, { ref, dir, isOverdue }: FluxQuestion): SourceView {
   const name = `${ref.kind} ${ref.name}`;
   if (!object) return unavailable("notFound", `there is no ${name}`);
-  const { artifact } = object.status ?? {};
-  const ready = readyOf(object);
-  if (ready?.status === "False") {
-    return unavailable("notReady", `${name} is not ready: ${ready.message ?? "it does not say why"}`);
-  }
-  if (!artifact?.url || !artifact.digest || !isSettled(object)) {
-    return unavailable("notReady", `${name} has no artifact of its present spec yet`);
-  }
+  const { url, digest, revision } = object.status?.artifact ?? {};
+  if (!url || !digest) return unavailable("notReady", withoutArtifact(object, name));
+  if (!isSettled(object) && !isOverdue)
+    return { kind: "pending", what: `Flux, which looks at the new spec of ${name}` };
   return {
     kind: "ready",
-    revision: artifact.digest,
-    aliases: artifact.revision ? [artifact.revision] : [],
-    spec: { flux: { url: artifact.url, digest: artifact.digest, ...(dir && { dir }) } },
+    revision: revision || digest,
+    digest,
+    aliases: [digest],
+    spec: { flux: { url, digest, ...(dir && { dir }) } },
   };
+}
+
+function withoutArtifact(object: FluxObject, name: string): string {
+  const ready = readyOf(object);
+  if (ready?.status === "False") return `${name} is not ready: ${ready.message ?? "it does not say why"}`;
+  return object.status?.artifact
+    ? `${name} has an artifact without an address or a digest`
+    : `${name} has no artifact yet`;
 }
 
 const readyOf = ({ status }: FluxObject) => status?.conditions?.find(({ type }) => type === "Ready");
 
-/** Ready, for the present spec. Some kinds say in the condition alone of which spec they speak, or nowhere. */
+/**
+ * Whether all has been done for the present spec that will be: it was looked at, with success or not, or nobody looks.
+ * Some kinds say in the condition alone of which spec they speak, or nowhere.
+ */
 function isSettled(object: FluxObject): boolean {
   const { generation } = object.metadata;
   const ready = readyOf(object);
-  const seen = object.status?.observedGeneration ?? ready?.observedGeneration ?? generation;
-  return ready?.status === "True" && seen === generation;
+  const seen = [object.status?.observedGeneration, ready?.observedGeneration];
+  if (object.spec?.suspend === true || seen.every((each) => each === undefined)) return true;
+  return seen[0] === generation || (ready?.status !== "Unknown" && seen[1] === generation);
 }

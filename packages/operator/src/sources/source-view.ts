@@ -22,9 +22,11 @@ export type SourceView =
   | { readonly kind: "pending"; readonly what: string }
   | {
       readonly kind: "ready";
-      /** Empty for sources that have none. */
+      /** What people know it by. Empty for sources that have none. */
       readonly revision: string;
-      /** Names that another operator may have given to this same revision. */
+      /** What identifies the content, whatever its revision is called; undefined where the revision does. */
+      readonly digest?: string;
+      /** Names that another operator, or this one in its earlier days, may have given to this same revision. */
       readonly aliases: readonly string[];
       readonly spec: SourceSpec;
     }

@@ -16,6 +16,7 @@ export type Due =
 export interface Ready {
   readonly spec: NormalStack;
   readonly revision: string;
+  readonly digest?: string | undefined;
   readonly aliases: readonly string[];
 }
 
@@ -46,25 +47,29 @@ const changes: readonly (readonly [Why, (question: Question) => boolean])[] = [
   ["inputs", ({ last, trigger }) => isOtherInput(last.inputs ?? "", trigger.inputs)],
 ];
 
+/** A tag may be moved to other content, and a new commit may have the same: where both are known, digests decide. */
 function isOtherRevision({ last, trigger, aliases }: Question): boolean {
+  if (last.digest && trigger.digest) return last.digest !== trigger.digest;
   const commit = (last.state === "succeeded" ? last.lastSuccessfulCommit : last.lastAttemptedCommit) ?? "";
   return commit !== trigger.revision && !aliases.includes(commit);
 }
 
 /** What an update that began now would run for. */
-export function triggerNow(view: StackView, { spec, revision }: Pick<Ready, "spec" | "revision">): Trigger {
+export function triggerNow(view: StackView, { spec, revision, digest }: Omit<Ready, "aliases">): Trigger {
   return {
     type: spec.operation,
     generation: view.stack.metadata.generation ?? 0,
     revision,
+    ...(digest && { digest }),
     reconcileRequest: lastRequestOf(view),
     inputs: inputsOf(view),
   };
 }
 
-export function dueOf(view: StackView, { spec, revision, aliases }: Ready): Due {
+export function dueOf(view: StackView, { aliases, ...ready }: Ready): Due {
+  const { spec } = ready;
   const last = lastUpdateOf(view);
-  const trigger = triggerNow(view, { spec, revision });
+  const trigger = triggerNow(view, ready);
   const now = (why: Why): Due => ({ kind: "now", why, trigger });
   if (!last?.state) return now("first");
   const change = changes.find(([, isChanged]) => isChanged({ last, trigger, aliases }));
@@ -90,6 +95,7 @@ export function destroyDueOf(view: StackView, spec: NormalStack): Due {
     type: "destroy",
     generation: view.stack.metadata.generation ?? 0,
     revision: last?.lastAttemptedCommit ?? "",
+    ...(last?.digest && { digest: last.digest }),
     reconcileRequest: lastRequestOf(view),
     inputs: last?.inputs ?? "",
   };

@@ -2,15 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import { normaliseStack, type StackSpec, type Update } from "@pko/api";
 
-import { fluxView, type FluxObject } from "../sources/flux-sources.ts";
 import { parseRefs } from "../sources/git-remote.ts";
 import { programStatus } from "../program/controller.ts";
 import { programView } from "../sources/program-source.ts";
+import { destroyDueOf } from "./due.ts";
 import { covers, merged } from "./merge.ts";
 import { outputsSecret, versionsOf } from "./outputs.ts";
 import { cycleFrom } from "./prerequisites.ts";
 import { noted } from "./result.ts";
-import { ago, anUpdate, failed, now, stackOf, succeeded, viewOf, type Setting } from "./testing/views.ts";
+import { ago, anUpdate, aTrigger, failed, now, stackOf, succeeded, viewOf, type Setting } from "./testing/views.ts";
 import { nameOfUpdate, parseTrigger, triggerText } from "./trigger.ts";
 import { updateObject } from "./update-object.ts";
 import { updateView } from "./update-view.ts";
@@ -167,16 +167,19 @@ describe("the Update", () => {
       nameOfUpdate(stack, { ...trigger, generation: 2 }),
       nameOfUpdate(stack, { ...trigger, reconcileRequest: "x" }),
       nameOfUpdate(stack, { ...trigger, inputs: "a.b@c" }),
+      nameOfUpdate(stack, { ...trigger, digest: "sha256:a" }),
       nameOfUpdate(stack, { ...trigger, type: "destroy" }),
       nameOfUpdate(stackOf({ last: succeeded({ lastResyncTime: ago(1) }) }), trigger),
       nameOfUpdate(stackOf({ last: failed({ lastResyncTime: ago(3600) }) }), trigger),
       nameOfUpdate(stackOf({}), trigger),
     ];
-    expect(new Set([name, ...others]).size).toBe(9);
+    expect(new Set([name, ...others]).size).toBe(10);
   });
 
   test("a trigger survives its way, nonsense does not", () => {
-    expect(parseTrigger(triggerText(trigger))).toEqual(trigger);
+    for (const each of [trigger, { ...trigger, digest: "sha256:a" }]) {
+      expect(parseTrigger(triggerText(each))).toEqual(each);
+    }
     for (const text of [undefined, "", "{", "null", "[]", '{"type":"rm"}']) expect(parseTrigger(text)).toBeUndefined();
   });
 
@@ -218,6 +221,26 @@ describe("the end of an update", () => {
       lastAttemptedCommit: "1",
       failures: 1,
     });
+  });
+
+  test("keeps the digest of what was run, of a destroy that of the update before it", () => {
+    const { lastUpdate } = noted(
+      viewOf({}),
+      anUpdate({ state: "succeeded", trigger: aTrigger({ revision: "v1", digest: "sha256:a" }) }),
+    );
+    expect(lastUpdate).toMatchObject({ lastAttemptedCommit: "v1", lastSuccessfulCommit: "v1", digest: "sha256:a" });
+    const view = viewOf({ deleting: true, last: lastUpdate });
+    const due = view.spec.ok ? destroyDueOf(view, view.spec.value) : undefined;
+    expect(due).toMatchObject({ kind: "now", trigger: { revision: "v1", digest: "sha256:a" } });
+  });
+
+  test("counts failures of the same content alone", () => {
+    const failures = (digest: string): number | undefined => {
+      const last = failed({ failures: 2, lastAttemptedCommit: "v1", digest: "sha256:a" });
+      const update = anUpdate({ state: "failed", trigger: aTrigger({ revision: "v1", digest }) });
+      return noted(viewOf({ last }), update).lastUpdate.failures;
+    };
+    expect([failures("sha256:a"), failures("sha256:b")]).toEqual([3, 1]);
   });
 
   test("masks secret outputs, and leaves out what is too long", () => {
@@ -288,36 +311,6 @@ describe("sources", () => {
     expect([...parseRefs(`${tag}\trefs/tags/v1\n${commit}\trefs/tags/v1^{}\nnonsense\n\n`)]).toEqual([
       ["refs/tags/v1", commit],
     ]);
-  });
-
-  test("a Flux object counts when it is ready for its present spec", () => {
-    const ref = { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "Bucket", name: "b" };
-    const object = (changes: Partial<NonNullable<FluxObject["status"]>>): FluxObject => ({
-      apiVersion: ref.apiVersion,
-      kind: ref.kind,
-      metadata: { name: "b", generation: 2 },
-      status: {
-        observedGeneration: 2,
-        artifact: { url: "http://s/a.tgz", digest: "sha256:a", revision: "r1" },
-        conditions: [{ type: "Ready", status: "True" }],
-        ...changes,
-      },
-    });
-    const kindOf = (found: FluxObject | undefined): string => fluxView(found, { ref, dir: "" }).kind;
-    expect(fluxView(object({}), { ref, dir: "" })).toMatchObject({
-      kind: "ready",
-      revision: "sha256:a",
-      aliases: ["r1"],
-    });
-    expect(kindOf(undefined)).toBe("unavailable");
-    expect(kindOf(object({ observedGeneration: 1 }))).toBe("unavailable");
-    expect(kindOf(object({ conditions: [] }))).toBe("unavailable");
-    const { observedGeneration: _, ...silent } = object({}).status ?? {};
-    const told = (observedGeneration: number) => [{ type: "Ready", status: "True", observedGeneration }];
-    expect(kindOf({ ...object({}), status: silent })).toBe("ready");
-    expect(kindOf({ ...object({}), status: { ...silent, conditions: told(2) } })).toBe("ready");
-    expect(kindOf({ ...object({}), status: { ...silent, conditions: told(1) } })).toBe("unavailable");
-    expect(kindOf(object({ artifact: { url: "http://s/a.tgz" } }))).toBe("unavailable");
   });
 
   test("a Program's archive of another operator is an alias of the same generation", () => {

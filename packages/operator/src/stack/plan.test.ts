@@ -32,12 +32,24 @@ const messageOf = (setting: Setting): string => {
 };
 
 const git = { projectRepo: "https://host/repo.git", branch: "main" };
+const flux = {
+  fluxSource: { sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "web" } },
+};
 const gitSource = (revision: string): SourceView => ({
   kind: "ready",
   revision,
   aliases: [],
   spec: { git: { url: "https://host/repo.git", ref: revision } },
 });
+const artifact = (revision: string, digest: string): SourceView => ({
+  kind: "ready",
+  revision,
+  digest,
+  aliases: [digest],
+  spec: { flux: { url: "http://source/a.tar.gz", digest } },
+});
+const deployed = (commit: string, digest?: string): LastUpdate =>
+  succeeded({ lastSuccessfulCommit: commit, lastAttemptedCommit: commit, ...(digest && { digest }) });
 const program = (generation: number, aliases: readonly string[] = []): SourceView => ({
   kind: "ready",
   revision: String(generation),
@@ -119,6 +131,21 @@ cases("nothing to do", [
     { source: program(3, ["sha256:abc"]), last: succeeded({ lastSuccessfulCommit: "sha256:abc" }) },
     "none: Ready",
   ],
+  [
+    "an artifact that the reference knew by its revision is the same",
+    { spec: flux, source: artifact("main@sha1:c", "sha256:a"), last: deployed("main@sha1:c") },
+    "none: Ready",
+  ],
+  [
+    "so is one that this operator once knew by its digest",
+    { spec: flux, source: artifact("main@sha1:c", "sha256:a"), last: deployed("sha256:a") },
+    "none: Ready",
+  ],
+  [
+    "a new commit whose artifact has the same content",
+    { spec: flux, source: artifact("main@sha1:d", "sha256:a"), last: deployed("main@sha1:c", "sha256:a") },
+    "none: Ready",
+  ],
   ["a status of the reference may have no type", { last: without("type", succeeded()) }, "none: Ready"],
   [
     "a folder in the image has no revision",
@@ -160,6 +187,16 @@ cases("when an update is due", [
     creating("up for revision"),
   ],
   ["a changed Program", { source: program(2), last: succeeded() }, creating("up for revision")],
+  [
+    "a tag that was moved to other content",
+    { spec: flux, source: artifact("v1", "sha256:b"), last: deployed("v1", "sha256:a") },
+    creating("up for revision"),
+  ],
+  [
+    "an artifact of another revision than that which the reference deployed",
+    { spec: flux, source: artifact("main@sha1:d", "sha256:b"), last: deployed("main@sha1:c") },
+    creating("up for revision"),
+  ],
   [
     "a Program whose alias is of another revision",
     { source: program(2, ["sha256:new"]), last: succeeded({ lastSuccessfulCommit: "sha256:old" }) },

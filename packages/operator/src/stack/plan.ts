@@ -269,7 +269,9 @@ function isOutdated(view: StackView, { type, trigger }: UpdateView): boolean {
   // A destroy has no revision of its own.
   if (type === "destroy") return trigger.generation !== stack.metadata.generation;
   if (source.kind !== "ready") return false;
-  return triggerText(triggerNow(view, { spec, revision: source.revision })) !== triggerText(trigger);
+  return (
+    triggerText(triggerNow(view, { spec, revision: source.revision, digest: source.digest })) !== triggerText(trigger)
+  );
 }
 
 /** The Workspace is tried again by itself. */
@@ -366,7 +368,8 @@ function planUpdate(view: StackView): Decision {
   const spec = specOf(view);
   // The checks before have seen to it.
   if (!spec || source.kind !== "ready") return { step: none, outcome: { kind: "keep" } };
-  const due = dueOf(view, { spec, revision: source.revision, aliases: source.aliases });
+  const { revision, digest, aliases } = source;
+  const due = dueOf(view, { spec, revision, digest, aliases });
   if (due.kind !== "now") return planLater(view, spec, due);
   return missingInputs(view) ?? prerequisitesUnmet(view) ?? planWorkspace(view, { spec, origin: source.spec, due });
 }

@@ -29,7 +29,7 @@ export function noted(view: StackView, update: UpdateView): Noted {
 function lastUpdate(view: StackView, update: UpdateView): LastUpdate {
   const before = lastUpdateOf(view);
   const trigger = triggerOf(view, update);
-  const { generation, revision, reconcileRequest, inputs } = trigger;
+  const { generation, revision, digest, reconcileRequest, inputs } = trigger;
   const isSuccess = update.state === "succeeded";
   const successful = isSuccess ? revision : before?.lastSuccessfulCommit;
   return {
@@ -40,6 +40,7 @@ function lastUpdate(view: StackView, update: UpdateView): LastUpdate {
     ...(reconcileRequest && { reconcileRequest }),
     ...(inputs && { inputs }),
     lastAttemptedCommit: revision,
+    ...(digest && { digest }),
     ...(successful !== undefined && { lastSuccessfulCommit: successful }),
     lastResyncTime: timeText(endOf(view, update)),
     failures: isSuccess ? 0 : failuresOf(before, trigger) + 1,

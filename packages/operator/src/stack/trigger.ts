@@ -12,6 +12,8 @@ export interface Trigger {
   readonly type: UpdateType;
   readonly generation: number;
   readonly revision: string;
+  /** Of the revision's content, where the source tells it. */
+  readonly digest?: string;
   readonly reconcileRequest: string;
   /** Outputs of other Stacks, and values of Secrets and ConfigMaps, with their versions. */
   readonly inputs: string;
@@ -47,6 +49,7 @@ export function parseTrigger(text: string | undefined): Trigger | undefined {
       type,
       generation: typeof given.generation === "number" ? given.generation : 0,
       revision: textOf(given.revision),
+      ...(textOf(given.digest) && { digest: textOf(given.digest) }),
       reconcileRequest: textOf(given.reconcileRequest),
       inputs: textOf(given.inputs),
     };
@@ -61,6 +64,7 @@ export function isSameTrigger(last: LastUpdate, trigger: Trigger): boolean {
     typeOf(last) === trigger.type &&
     last.generation === trigger.generation &&
     (last.lastAttemptedCommit ?? "") === trigger.revision &&
+    (last.digest ?? "") === (trigger.digest ?? "") &&
     (last.reconcileRequest ?? "") === trigger.reconcileRequest &&
     (last.inputs ?? "") === trigger.inputs
   );
@@ -75,12 +79,13 @@ export const typeOf = (last: LastUpdate): string => last.type ?? "up";
  */
 export function nameOfUpdate(stack: Stack, trigger: Trigger): string {
   const last = stack.status?.lastUpdate;
+  const { revision, digest = "", inputs } = trigger;
   return updateNameOf({
     stackName: stack.metadata.name ?? "",
     stackUid: stack.metadata.uid ?? "",
     type: trigger.type,
     generation: trigger.generation,
-    revision: trigger.inputs === "" ? trigger.revision : `${trigger.revision} ${trigger.inputs}`,
+    revision: [revision, digest, inputs].filter((part, index) => index === 0 || part !== "").join(" "),
     reconcileRequest: trigger.reconcileRequest,
     resyncSlot: Math.floor((timeOf(last?.lastResyncTime) ?? 0) / 1000),
     attempt: last?.failures ?? 0,
