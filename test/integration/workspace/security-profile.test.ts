@@ -6,7 +6,7 @@ import { testNamespace, type TestNamespace } from "@pko/testkit";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { buildPodTemplate } from "../../../packages/operator/src/workspace/build-pod.ts";
-import { podFor } from "../../../packages/operator/src/workspace/observe.ts";
+import { podFor } from "../../../packages/operator/src/workspace/observe-inputs.ts";
 import { enforceProfile } from "../../../packages/operator/src/workspace/security-profile.ts";
 import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/workspace/strategic-merge.ts";
 import type { JsonMap } from "../../../packages/operator/src/workspace/strategic-merge.ts";

@@ -20,7 +20,7 @@ import type { Preparation, Preparations } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
 import type { BuiltObjects } from "./build-objects.ts";
 import { podNameOf, putAwayAnnotation } from "./names.ts";
-import { isOurOwnLack, podFor } from "./observe.ts";
+import { isOurOwnLack, podFor } from "./observe-inputs.ts";
 import type { Performed, Plan, Step } from "./plan.ts";
 import type { WorkspaceView } from "./view.ts";
 

@@ -24,6 +24,7 @@ import type { Secret } from "kubernetes-types/core/v1";
 import type { AgentPod, Preparation } from "../agents/agents.ts";
 import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
 import type { Outcome, Warning } from "./outcome.ts";
+import { leastIdleMs } from "./room.ts";
 import {
   addressOf,
   hasWork,
@@ -111,9 +112,6 @@ const pauses = {
   /** In case no watch tells. */
   safety: 60_000,
 } as const;
-
-/** A pod just made ready is about to get its Update: it is not put to sleep for others. */
-export const leastIdleMs = 5000;
 
 const report = (outcome: Outcome, afterMs?: number, steps: readonly Step[] = []): Plan => ({
   steps,

@@ -1,0 +1,232 @@
+/** What a Workspace that is awake, or is to be, needs to have read: Secrets, ConfigMaps, its certificate, its pod's admission. */
+import { secretOutputsAnnotation, type NormalWorkspace, type Program } from "@pko/api";
+import { ApiError, builtin, refKey, type Client, type Known, type Store } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
+import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
+
+import type { Authority } from "../agents/agents.ts";
+import { versionOf, type WatchedObject } from "../inputs/reference-watch.ts";
+import { buildObjects, certificateIn } from "./build-objects.ts";
+import { buildPodTemplate } from "./build-pod.ts";
+import { losableBackend } from "./file-backend.ts";
+import { certificateNameOf, podNameOf } from "./names.ts";
+import { exchangeOf, plainOidc } from "./oidc.ts";
+import {
+  buildPrepareRequest,
+  githubAppOf,
+  secretsOf,
+  type AppToken,
+  type GitHubAppTokens,
+  type Requested,
+} from "./prepare-request.ts";
+import {
+  hashReferences,
+  missingReferences,
+  referencesOf,
+  type Reading,
+  type Readings,
+  type Reference,
+} from "./references.ts";
+import { withSecretVariables } from "./secret-variables.ts";
+import type { WorkspaceSettings } from "./settings.ts";
+import { sinceTransitionMs, type Inputs, type WorkspaceView } from "./view.ts";
+
+export interface InputSources {
+  readonly client: Client;
+  readonly programs: Store<Program>;
+  readonly authority: Pick<Authority, "workspaceCertificate">;
+  /** Without it a Workspace that signs in as a GitHub App is told so. */
+  readonly githubApps?: GitHubAppTokens;
+  readonly settings: WorkspaceSettings;
+}
+
+interface Reader {
+  readonly view: WorkspaceView;
+  readonly normal: NormalWorkspace;
+  readonly signal: AbortSignal;
+}
+
+export async function readInputs(sources: InputSources, reader: Reader): Promise<Inputs> {
+  const { view, normal } = reader;
+  const { requested, secrets } = await readRequest(sources, reader);
+  const pod = await readPod(sources, reader);
+  if (!pod.ok) return { pod, missing: [], requested, read: watched(normal, secrets) };
+  const { template, references, readings } = pod;
+  const referencesHash = hashReferences(references, readings);
+  const objects = buildObjects({ workspace: view.workspace, normal, template, referencesHash });
+  const read = watched(normal, [...secrets, ...readings]);
+  if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested, read };
+  const losable = template.spec && losableBackend(template.spec, readings);
+  const certificate = await dueCertificate(sources, reader);
+  const notAdmitted = await admission(sources, reader, template);
+  return {
+    pod: { ok: true, template, objects },
+    missing: missingReferences(references, readings),
+    requested,
+    read,
+    ...(certificate && { certificate }),
+    ...(losable !== undefined && { losable }),
+    ...(notAdmitted !== undefined && { notAdmitted }),
+  };
+}
+
+type ReadPod =
+  | {
+      readonly ok: true;
+      readonly template: PodTemplateSpec;
+      readonly references: readonly Reference[];
+      readonly readings: Readings;
+    }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/** The pod, and what it reads: only that tells whether it has a token of its own. */
+async function readPod(sources: InputSources, reader: Reader): Promise<ReadPod> {
+  const { normal, view } = reader;
+  const { settings } = sources;
+  const { uid } = view.workspace.metadata;
+  const parts = { settings, ...(uid !== undefined && { uid }) };
+  const plain = buildPodTemplate(normal, parts);
+  if (!plain.ok) return plain;
+  const { spec } = plain.template;
+  if (!spec) return { ok: true, template: plain.template, references: [], readings: [] };
+  const references = referencesOf(spec);
+  const readings = await readAll(sources, reader, references);
+  const exchanging = exchangeOf(normal, settings.oidc ?? plainOidc, { spec, readings });
+  switch (exchanging.kind) {
+    case "none":
+      return { ok: true, template: withSecretVariables(plain.template, readings), references, readings };
+    case "invalid":
+      return { ok: false, problems: [exchanging.problem] };
+    case "exchange": {
+      const built = buildPodTemplate(normal, { ...parts, exchange: exchanging.exchange });
+      if (!built.ok) return built;
+      return { ok: true, template: withSecretVariables(built.template, readings), references, readings };
+    }
+    default:
+      return assertNever(exchanging);
+  }
+}
+
+async function readRequest(
+  sources: InputSources,
+  reader: Reader,
+): Promise<{ readonly requested: Requested; readonly secrets: Readings }> {
+  const { normal } = reader;
+  const names = secretsOf(normal).map((name) => ({ kind: "Secret" as const, name }));
+  const secrets = await readAll(sources, reader, names);
+  const program = normal.source.kind === "program" ? programOf(sources, normal, normal.source.name) : undefined;
+  const appToken = await readAppToken(sources, reader, secrets);
+  const { maxUnpackedBytes } = sources.settings;
+  const requested = buildPrepareRequest(normal, {
+    secrets,
+    ...(program && { program }),
+    ...(appToken && { appToken }),
+    ...(maxUnpackedBytes !== undefined && { maxUnpackedBytes }),
+  });
+  return { requested, secrets };
+}
+
+const watched = ({ namespace }: NormalWorkspace, readings: Readings): WatchedObject[] =>
+  readings.map(({ kind, name, version = "" }) => ({ kind, namespace, name, version }));
+
+function programOf({ programs }: InputSources, { namespace }: NormalWorkspace, name: string): Program | undefined {
+  return programs.get(refKey({ namespace, name }));
+}
+
+async function readAppToken(
+  { githubApps }: InputSources,
+  { normal, signal }: Reader,
+  secrets: Readings,
+): Promise<AppToken | undefined> {
+  const app = githubAppOf(normal, secrets);
+  if (!app || !githubApps) return undefined;
+  return app.ok ? await githubApps.tokenFor(app.value, signal) : app;
+}
+
+/** Each object once, however many read it. */
+async function readAll(
+  { client }: InputSources,
+  { normal, signal }: Reader,
+  wanted: readonly Pick<Reading, "kind" | "name">[],
+): Promise<Reading[]> {
+  const distinct = new Map(wanted.map(({ kind, name }) => [`${kind}/${name}`, { kind, name }]));
+  const { namespace } = normal;
+  return await Promise.all(
+    Array.from(distinct.values(), async ({ kind, name }): Promise<Reading> => {
+      const ref = { namespace, name };
+      if (kind === "Secret") {
+        const secret = await client.find(builtin.secrets, ref, { signal });
+        return { kind, name, version: versionOf(secret), ...(secret && { found: dataOfSecret(secret) }) };
+      }
+      const configMap = await client.find(builtin.configMaps, ref, { signal });
+      return { kind, name, version: versionOf(configMap), ...(configMap && { found: dataOfConfigMap(configMap) }) };
+    }),
+  );
+}
+
+type Found = NonNullable<Reading["found"]>;
+
+function dataOfSecret(secret: Known<Secret>): Found {
+  const data = Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]);
+  const secretKeys = secretKeysOf(secret);
+  return {
+    uid: secret.metadata.uid ?? "",
+    data: Object.fromEntries(data) as Record<string, string>,
+    ...(secretKeys && { secretKeys }),
+  };
+}
+
+function secretKeysOf({ metadata }: Known<Secret>): string[] | undefined {
+  try {
+    const keys: unknown = JSON.parse(metadata.annotations?.[secretOutputsAnnotation] ?? "");
+    return Array.isArray(keys) ? keys.map(String) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function dataOfConfigMap(configMap: Known<ConfigMap>): Found {
+  return { uid: configMap.metadata.uid ?? "", data: { ...configMap.binaryData, ...configMap.data } };
+}
+
+async function dueCertificate({ client, authority }: InputSources, { normal, signal }: Reader) {
+  const { name, namespace } = normal;
+  const secret = await client.find(builtin.secrets, { namespace, name: certificateNameOf(name) }, { signal });
+  const existing = secret && certificateIn(secret);
+  const certificate = await authority.workspaceCertificate({ namespace, name }, existing);
+  return certificate === existing ? undefined : certificate;
+}
+
+/** How long a StatefulSet may take to make a pod before the API server is asked what is in its way. */
+const podMissingMs = 10_000;
+
+/** The StatefulSet's controller keeps to itself why no pod comes about: a dry run tells. */
+async function admission(
+  { client }: InputSources,
+  { view, normal, signal }: Reader,
+  template: PodTemplateSpec,
+): Promise<string | undefined> {
+  if (view.pod || !view.statefulSet?.updateRevision || sinceTransitionMs(view) < podMissingMs) return undefined;
+  try {
+    await client.create(builtin.pods, podFor(normal, template), { dryRun: true, signal });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status >= 500 || isOurOwnLack(error)) return undefined;
+    return error.reason === "AlreadyExists" ? undefined : error.explanation;
+  }
+}
+
+/** The pod that the StatefulSet would make. */
+export function podFor({ name, namespace }: NormalWorkspace, template: PodTemplateSpec): Known<Pod> {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...template.metadata, name: podNameOf(name), namespace },
+    ...(template.spec && { spec: template.spec }),
+  };
+}
+
+/** The operator itself may not do this: it says nothing about the pod. */
+export function isOurOwnLack({ status, explanation }: ApiError): boolean {
+  return status === 401 || (status === 403 && explanation.includes("cannot create resource"));
+}
