@@ -109,6 +109,44 @@ describe("inputs", () => {
     },
     patience,
   );
+
+  test(
+    "an output that the other Stack does not have is told, and does not make it run again and again",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      stage.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "http://web" } });
+      await stage.stack("base");
+      await stage.isReady("base");
+      const wants = (output: string) => ({ envRefs: { URL: { type: "StackOutput", stack: "base", output } } }) as const;
+      await stage.stack("apps", wants("uri"));
+      const isTold = (stack: Stack): boolean =>
+        (stack.status?.conditions ?? []).some(({ message }) =>
+          message.includes("Stack base has no output uri: it has url"),
+        );
+      await stage.becomes("apps", "told", isTold);
+      await stage.stack("apps", wants("url"));
+      await stage.isReady("apps");
+      expect(stage.simulator.runs.map(({ name }) => name.split("-")[0])).toEqual(["base", "apps"]);
+    },
+    patience,
+  );
+
+  test(
+    "a Stack whose outputs nobody has kept runs once more for them",
+    async () => {
+      await using stage = await Stage.set();
+      await stage.program("program");
+      stage.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "http://web" } });
+      await stage.stack("base");
+      await stage.isReady("base");
+      await stage.client.delete(builtin.secrets, { namespace: stage.namespace, name: "base-outputs" });
+      await stage.stack("apps", { envRefs: { URL: { type: "StackOutput", stack: "base", output: "url" } } });
+      await stage.isReady("apps");
+      expect(stage.simulator.runs.map(({ name }) => name.split("-")[0])).toEqual(["base", "base", "apps"]);
+    },
+    patience,
+  );
 });
 
 describe("the source", () => {
@@ -262,6 +300,7 @@ describe("workspaces and updates", () => {
         type: "up",
         refresh: true,
         target: ["urn:a"],
+        message: `Stack ${stage.namespace}/web: the first update`,
         parallel: 3,
         ttlAfterCompleted: "3600s",
       });

@@ -72,6 +72,11 @@ describe("spellings that mean the same", () => {
     ],
     ["initOnCreate and nothing", { initOnCreate: true }, {}],
     ["a resync below the floor and none", { resyncFrequencySeconds: 10 }, {}],
+    [
+      "a resync that never comes, and one in ten years",
+      { resyncFrequencySeconds: Number.MAX_SAFE_INTEGER, retryMaxBackoffDurationSeconds: Number.MAX_SAFE_INTEGER },
+      { resyncFrequencySeconds: 315_360_000, retryMaxBackoffDurationSeconds: 315_360_000 },
+    ],
     ["a backoff of 0 and none", { retryMaxBackoffDurationSeconds: 0 }, {}],
     [
       "a reference into the own namespace and one without a namespace",

@@ -126,11 +126,14 @@ function conductOf(spec: StackSpec) {
     destroyOnFinalize: spec.destroyOnFinalize ?? false,
     runProgramOnDestroy: spec.runProgram ?? false,
     retry: {
-      maxBackoffMs: (seconds > 0 ? seconds : maxBackoffSeconds) * 1000,
+      maxBackoffMs: msOf(seconds > 0 ? seconds : maxBackoffSeconds),
       onConflict: spec.retryOnUpdateConflict ?? false,
     },
   };
 }
+
+/** Ten years stand for ever: a later time may be none that can be written. */
+const msOf = (seconds: number): number => Math.min(seconds, 10 * 365 * 86_400) * 1000;
 
 function resyncOf(spec: StackSpec, { findings }: Scope): NormalStack["resync"] {
   const seconds = spec.resyncFrequencySeconds ?? minResyncSeconds;
@@ -139,7 +142,7 @@ function resyncOf(spec: StackSpec, { findings }: Scope): NormalStack["resync"] {
   else if (seconds < minResyncSeconds) {
     findings.advise(field, { message: `counts as ${minResyncSeconds}`, remedy: `set ${minResyncSeconds} or more` });
   }
-  return { everyMs: Math.max(seconds, minResyncSeconds) * 1000, always: spec.continueResyncOnCommitMatch ?? false };
+  return { everyMs: msOf(Math.max(seconds, minResyncSeconds)), always: spec.continueResyncOnCommitMatch ?? false };
 }
 
 function workspaceOf(spec: StackSpec, scope: Scope): NormalStack["workspace"] {

@@ -13,6 +13,22 @@ export type Due =
   | { readonly kind: "resyncAt"; readonly at: number }
   | { readonly kind: "never" };
 
+const reasons: Readonly<Record<Why, string>> = {
+  first: "the first update",
+  generation: "the changed spec",
+  revision: "the new revision",
+  request: "the reconcile request",
+  inputs: "changed outputs of other Stacks, or changed values of Secrets and ConfigMaps",
+  retry: "another try",
+  resync: "the periodic resync",
+  destroy: "the deletion of the Stack",
+};
+
+/** In words. */
+export function because({ why, trigger }: Pick<Extract<Due, { kind: "now" }>, "why" | "trigger">): string {
+  return why === "revision" ? `${reasons[why]} ${trigger.revision}` : reasons[why];
+}
+
 export interface Ready {
   readonly spec: NormalStack;
   readonly revision: string;

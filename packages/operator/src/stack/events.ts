@@ -3,7 +3,7 @@ import { stackEvents, type StackEvent } from "@pko/api";
 import type { EventNote } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 
-import { conflict, withdrawn } from "./due.ts";
+import { because, conflict, withdrawn } from "./due.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Step } from "./plan.ts";
 import type { StackView } from "./view.ts";
@@ -19,14 +19,8 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "note":
       return endEvents(view, step);
     case "createUpdate": {
-      const { why, trigger, update } = step;
-      if (why !== "revision") return [];
-      return [
-        note(
-          "StackUpdateDetected",
-          `New revision ${trigger.revision}; the ${trigger.type} ${update.metadata.name ?? ""} follows.`,
-        ),
-      ];
+      const what = `The ${step.trigger.type} ${step.update.metadata.name ?? ""}`;
+      return [note("StackUpdateDetected", `${what} is being started for ${because(step)}.`)];
     }
     case "deleteWorkspace":
       return [note("WorkspaceDeleted", "The workspace is deleted, as workspaceReclaimPolicy says.")];

@@ -8,11 +8,11 @@ import { programView } from "../sources/program-source.ts";
 import { destroyDueOf } from "./due.ts";
 import { covers, merged } from "./merge.ts";
 import { outputsSecret, versionsOf } from "./outputs.ts";
-import { cycleFrom } from "./prerequisites.ts";
+import { cycleFrom, prerequisiteView } from "./prerequisites.ts";
 import { noted } from "./result.ts";
 import { ago, anUpdate, aTrigger, failed, now, stackOf, succeeded, viewOf, type Setting } from "./testing/views.ts";
 import { nameOfUpdate, parseTrigger, triggerText } from "./trigger.ts";
-import { updateObject } from "./update-object.ts";
+import { updateObject, type UpdateRequest } from "./update-object.ts";
 import { updateView } from "./update-view.ts";
 import type { UpdateView } from "./view.ts";
 import { isAsWanted, workspaceObject } from "./workspace-object.ts";
@@ -127,6 +127,28 @@ describe("a merge", () => {
   });
 });
 
+describe("a prerequisite", () => {
+  const table: readonly (readonly [string, Setting, ReturnType<typeof prerequisiteView>["last"], boolean])[] = [
+    ["that never ran", {}, "none", false],
+    ["that is deployed", { last: succeeded() }, "deployed", true],
+    ["that failed", { last: failed() }, "failed", true],
+    ["that was previewed", { last: succeeded({ type: "preview" }) }, "previewed", true],
+    ["that was destroyed", { last: succeeded({ type: "destroy" }) }, "none", true],
+    ["whose spec has changed", { generation: 2, last: succeeded() }, "deployed", false],
+    ["that was asked to run", { request: "now", last: succeeded() }, "deployed", false],
+    [
+      "that has run as it was asked",
+      { request: "now", last: succeeded({ reconcileRequest: "now" }) },
+      "deployed",
+      true,
+    ],
+    ["whose request was taken back", { last: succeeded({ reconcileRequest: "now" }) }, "deployed", true],
+  ];
+  for (const [what, setting, last, isCurrent] of table) {
+    test(what, () => expect(prerequisiteView("web", stackOf(setting))).toMatchObject({ last, isCurrent }));
+  }
+});
+
 describe("the Update", () => {
   const trigger = { type: "up", generation: 1, revision: "c", reconcileRequest: "", inputs: "" } as const;
 
@@ -138,7 +160,7 @@ describe("the Update", () => {
       expectNoRefreshChanges: true,
       runProgram: true,
     });
-    const update = updateObject({ stack, spec, workspace, trigger });
+    const update = updateObject({ stack, spec, workspace, trigger, why: "first" });
     expect(updateView(update)).toMatchObject({ state: "running", held: true, trigger, type: "up" });
     expect(update.spec).toMatchObject({
       refresh: true,
@@ -146,8 +168,9 @@ describe("the Update", () => {
       target: ["urn:a"],
       ttlAfterCompleted: "86400s",
     });
-    const destroy = updateObject({ stack, spec, workspace, trigger: { ...trigger, type: "destroy" } });
-    expect(destroy.spec).toEqual({
+    const destroy = destroyOf({ stack, spec, workspace });
+    expect(destroy).toEqual({
+      message: "Stack default/web: the deletion of the Stack",
       workspaceName: "web",
       stackName: "dev",
       type: "destroy",
@@ -156,6 +179,20 @@ describe("the Update", () => {
       runProgram: true,
       ttlAfterCompleted: "86400s",
     });
+  });
+
+  const destroyOf = (of: Pick<UpdateRequest, "stack" | "spec" | "workspace">): Update["spec"] =>
+    updateObject({ ...of, trigger: { ...trigger, type: "destroy" }, why: "destroy" }).spec;
+
+  test("of a destroy is as the template says, too", () => {
+    const target = ["urn:b"];
+    const template = (spec: object): ReturnType<typeof generated> =>
+      generated({ destroyOnFinalize: true, targets: ["urn:a"], updateTemplate: { spec } });
+    expect(destroyOf(template({ remove: false, message: "bye" }))).toMatchObject({ remove: false, message: "bye" });
+    const partial = destroyOf(template({ target }));
+    expect(partial).toMatchObject({ target });
+    expect(partial).not.toHaveProperty("remove");
+    expect(destroyOf(template({ parallel: 2 }))).not.toHaveProperty("target");
   });
 
   test("is named after its trigger and the update before it", () => {

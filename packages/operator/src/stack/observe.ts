@@ -210,7 +210,8 @@ async function stackOutputOf(
   const secret = from.state === "present" ? await reads.secretObject(stackOutputsSecretOf(ref.stack)) : undefined;
   const key = outputKeyOf(ref.output);
   const version = secret?.data?.[key] === undefined ? undefined : (versionsOf(secret)[key] ?? "unknown");
-  return { ...ref, from, ...(version !== undefined && { version }) };
+  const others = secret && Object.keys(secret.data ?? {});
+  return { ...ref, from, ...(version !== undefined && { version }), ...(others && { others }) };
 }
 
 /** Read only when an end is to be noted. */

@@ -104,7 +104,7 @@ cases("nothing to do", [
   ["also though a Secret is missing", { last: succeeded(), missing: ["there is no Secret a"] }, "none: Ready"],
   [
     "also though a prerequisite failed since",
-    { last: succeeded(), prerequisites: [prerequisite({ succeeded: false, failed: true })] },
+    { last: succeeded(), prerequisites: [prerequisite({ last: "failed" })] },
     "none: Ready",
   ],
   [
@@ -756,17 +756,17 @@ cases("prerequisites", [
   ["in time", { prerequisites: [prerequisite({ withinMs: 600_000 })] }, creating("up for first")],
   [
     "one that is not there is waited for",
-    { prerequisites: [prerequisite({ state: "absent", succeeded: false })] },
+    { prerequisites: [prerequisite({ state: "absent", last: "none" })] },
     "none: PrerequisiteNotSatisfied",
   ],
   [
     "one that has not run yet is waited for",
-    { prerequisites: [prerequisite({ succeeded: false })] },
+    { prerequisites: [prerequisite({ last: "none" })] },
     "none: PrerequisiteNotSatisfied",
   ],
   [
     "one that failed is waited for",
-    { prerequisites: [prerequisite({ succeeded: false, failed: true })] },
+    { prerequisites: [prerequisite({ last: "failed" })] },
     "none: PrerequisiteNotSatisfied",
   ],
   [
@@ -786,12 +786,12 @@ cases("prerequisites", [
   ],
   [
     "one of several is enough to wait",
-    { prerequisites: [prerequisite(), prerequisite({ name: "other", succeeded: false })] },
+    { prerequisites: [prerequisite(), prerequisite({ name: "other", last: "none" })] },
     "none: PrerequisiteNotSatisfied",
   ],
   [
     "a Secret that is missing is told first",
-    { missing: ["there is no Secret a"], prerequisites: [prerequisite({ succeeded: false })] },
+    { missing: ["there is no Secret a"], prerequisites: [prerequisite({ last: "none" })] },
     "none: SpecInvalid",
   ],
   [
@@ -800,34 +800,67 @@ cases("prerequisites", [
       deleting: true,
       spec: { destroyOnFinalize: true },
       last: succeeded(),
-      prerequisites: [prerequisite({ succeeded: false })],
+      prerequisites: [prerequisite({ last: "none" })],
     },
     creating("destroy for destroy"),
   ],
   [
+    "one that has changed since it succeeded is waited for",
+    { prerequisites: [prerequisite({ isCurrent: false })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "and so are its outputs",
+    { spec: withOutput(), stackOutputs: [output("v1", prerequisite({ isCurrent: false }))] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "one that was only previewed is waited for",
+    { prerequisites: [prerequisite({ last: "previewed" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "but not by another preview",
+    { spec: { preview: true }, prerequisites: [prerequisite({ last: "previewed" })] },
+    creating("preview for first"),
+  ],
+  [
     "an output is waited for",
-    { spec: withOutput(), stackOutputs: [output(undefined, prerequisite({ succeeded: false }))] },
+    { spec: withOutput(), stackOutputs: [output(undefined, prerequisite({ last: "none" }))] },
     "none: PrerequisiteNotSatisfied",
   ],
   [
     "an output of a Stack that is not there is waited for",
-    { spec: withOutput(), stackOutputs: [output(undefined, prerequisite({ state: "absent", succeeded: false }))] },
+    { spec: withOutput(), stackOutputs: [output(undefined, prerequisite({ state: "absent", last: "none" }))] },
     "none: PrerequisiteNotSatisfied",
   ],
   [
-    "a Stack that succeeded without it is asked to run again",
+    "a Stack that was deployed when nobody kept its outputs is asked to run again",
     { spec: withOutput(), stackOutputs: [output()] },
     "askPrerequisites: PrerequisiteNotSatisfied",
   ],
   [
-    "but once only",
-    { spec: withOutput(), stackOutputs: [output(undefined, prerequisite({ reconcileRequest: `after-${ago(600)}` }))] },
+    "but once only, however often it has run since",
+    { spec: withOutput(), stackOutputs: [output(undefined, prerequisite({ reconcileRequest: "outputs-are-needed" }))] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "a Stack whose outputs are others is not asked: it would not help",
+    { spec: withOutput(), stackOutputs: [{ ...output(), others: ["uri"] }] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "nor is one that previews",
+    {
+      spec: { ...withOutput(), preview: true },
+      stackOutputs: [output(undefined, prerequisite({ last: "previewed" }))],
+    },
     "none: PrerequisiteNotSatisfied",
   ],
   ["an output that is there will do", { spec: withOutput(), stackOutputs: [output("v1")] }, creating("up for first")],
   [
     "an output of a Stack that failed since is not used",
-    { spec: withOutput(), stackOutputs: [output("v1", prerequisite({ succeeded: false, failed: true }))] },
+    { spec: withOutput(), stackOutputs: [output("v1", prerequisite({ last: "failed" }))] },
     "none: PrerequisiteNotSatisfied",
   ],
 ]);
@@ -838,7 +871,18 @@ const gone = unavailable("notFound", "there is no Program program");
 
 cases("deletion without a destroy", [
   ["the finalizer goes at once", { deleting: true, last: succeeded() }, "removeFinalizer: keep"],
-  ["also while an update runs", { deleting: true, updates: [anUpdate()] }, "removeFinalizer: keep"],
+  ["also while an update waits to begin", { deleting: true, updates: [anUpdate()] }, "removeFinalizer: keep"],
+  ["not while one runs", { deleting: true, updates: [anUpdate({ startedAt: now })] }, "none: StackProcessing"],
+  [
+    "unless somebody wants it cancelled",
+    { deleting: true, cancelled: "web-now", updates: [anUpdate({ startedAt: now })] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "a Stack that previews destroys nothing, whatever ran before: the Pulumi stack may be another's",
+    { deleting: true, spec: { destroyOnFinalize: true, preview: true }, last: succeeded(), status: { deployed: true } },
+    "removeFinalizer: keep",
+  ],
   ["also of an invalid spec", { deleting: true, spec: { stack: "" }, last: succeeded() }, "removeFinalizer: keep"],
   ["also after failures", { deleting: true, last: failed({ failures: 9 }) }, "removeFinalizer: keep"],
   ["also without a source", { deleting: true, source: gone }, "removeFinalizer: keep"],
@@ -866,7 +910,7 @@ cases("deletion with a destroy", [
     "removeFinalizer: keep",
   ],
   [
-    "also where previews run now, and updates ran before",
+    "also where the last run was a preview, and updates ran before",
     { ...dying, last: succeeded({ type: "preview" }), status: { deployed: true } },
     creating("destroy for destroy"),
   ],
@@ -1033,7 +1077,7 @@ describe("what people read", () => {
     ],
     [
       "which Stack is waited for",
-      { prerequisites: [prerequisite({ succeeded: false })] },
+      { prerequisites: [prerequisite({ last: "none" })] },
       /Stack base has not succeeded yet/,
     ],
     [
@@ -1041,7 +1085,21 @@ describe("what people read", () => {
       { prerequisites: [prerequisite({ withinMs: 1 })] },
       /last succeeded at 2030-01-01T11:50:00Z, which is too long ago; it is asked to run again/,
     ],
-    ["which output is missing", { spec: withOutput(), stackOutputs: [output()] }, /Stack base has no output url/],
+    [
+      "which output is missing, and which are there",
+      { spec: withOutput(), stackOutputs: [{ ...output(), others: ["uri", "zone"] }] },
+      /Stack base has no output url: it has uri, zone/,
+    ],
+    [
+      "that a Stack was only previewed",
+      { prerequisites: [prerequisite({ last: "previewed" })] },
+      /Stack base was previewed only, and has to be deployed/,
+    ],
+    [
+      "that the Stack goes when its update has ended",
+      { deleting: true, updates: [anUpdate({ startedAt: now })] },
+      /the Stack goes when it has ended, and its resources stay/,
+    ],
     [
       "when a missing Secret is looked for again",
       { missing: ["there is no Secret a"] },

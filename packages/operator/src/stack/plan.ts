@@ -21,7 +21,17 @@ import {
 } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 
-import { conflict, destroyDueOf, dueOf, retryAtOf, stalledAfter, triggerNow, type Due, type Why } from "./due.ts";
+import {
+  because,
+  conflict,
+  destroyDueOf,
+  dueOf,
+  retryAtOf,
+  stalledAfter,
+  triggerNow,
+  type Due,
+  type Why,
+} from "./due.ts";
 import type { Outcome } from "./outcome.ts";
 import { unmetOf, type Ask } from "./prerequisites.ts";
 import { noted, type Noted } from "./result.ts";
@@ -197,11 +207,12 @@ function deletedAndFree(view: StackView): Decision | undefined {
 /** Said also by a spec that is otherwise invalid. */
 const wantsDestroy = ({ stack }: StackView): boolean => {
   const spec: Partial<Stack["spec"]> | undefined = stack.spec;
-  return spec?.destroyOnFinalize === true;
+  // What is previewed may be another Stack's.
+  return spec?.destroyOnFinalize === true && spec.preview !== true;
 };
 
 function deletedWithoutDestroy(view: StackView): Decision | undefined {
-  if (!isDeleting(view) || wantsDestroy(view)) return undefined;
+  if (!isDeleting(view) || wantsDestroy(view) || runningOf(view)?.startedAt !== undefined) return undefined;
   return { step: { kind: "removeFinalizer", untouched: false }, outcome: { kind: "keep" } };
 }
 
@@ -287,8 +298,17 @@ function updateRunning(view: StackView): Decision | undefined {
   const update = runningOf(view);
   if (!update) return undefined;
   const what = `The ${update.type} ${update.name}`;
-  const then = isDeleting(view) && update.type !== "destroy" ? "; the resources are destroyed when it has ended" : "";
-  return { step: none, outcome: processing(`${what} ${stateOf(update)}${then}.`, `the end of Update ${update.name}`) };
+  return {
+    step: none,
+    outcome: processing(`${what} ${stateOf(update)}${afterwards(view, update)}.`, `the end of Update ${update.name}`),
+  };
+}
+
+function afterwards(view: StackView, { type }: UpdateView): string {
+  if (!isDeleting(view) || type === "destroy") return "";
+  return wantsDestroy(view)
+    ? "; the resources are destroyed when it has ended"
+    : "; the Stack goes when it has ended, and its resources stay";
 }
 
 function stateOf({ deleting, startedAt }: UpdateView): string {
@@ -457,23 +477,8 @@ function workspaceFailed(name: string, state: { readonly reason: string; readonl
 
 function createUpdate({ stack }: StackView, { spec, due }: Wanted, workspace: Workspace): Decision {
   const { trigger, why } = due;
-  const update = updateObject({ stack, spec, workspace, trigger });
+  const update = updateObject({ stack, spec, workspace, trigger, why });
   const message = `The ${trigger.type} ${update.metadata.name ?? ""} is being started for ${because(due)}.`;
   const step: Step = { kind: "createUpdate", update, trigger, why, workspace };
   return { step, outcome: processing(message, `the end of Update ${update.metadata.name ?? ""}`) };
-}
-
-const reasons: Readonly<Record<Why, string>> = {
-  first: "the first update",
-  generation: "the changed spec",
-  revision: "the new revision",
-  request: "the reconcile request",
-  inputs: "changed outputs of other Stacks, or changed values of Secrets and ConfigMaps",
-  retry: "another try",
-  resync: "the periodic resync",
-  destroy: "the destroy",
-};
-
-function because({ why, trigger }: Extract<Due, { kind: "now" }>): string {
-  return why === "revision" ? `${reasons[why]} ${trigger.revision}` : reasons[why];
 }

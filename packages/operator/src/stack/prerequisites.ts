@@ -1,9 +1,9 @@
 /** Other Stacks that one waits for. Pure. */
-import type { Stack, ValueSource } from "@pko/api";
+import type { LastUpdate, Stack, ValueSource } from "@pko/api";
 import { normaliseStack, type NormalStack } from "@pko/api";
 
-import { requestOf, timeOf, timeText } from "./trigger.ts";
-import type { PrerequisiteView, StackView } from "./view.ts";
+import { requestOf, timeOf, timeText, typeOf } from "./trigger.ts";
+import type { PrerequisiteView, StackOutputView, StackView } from "./view.ts";
 
 /** A prerequisite's Stack, as far as others care. */
 export function prerequisiteView(name: string, stack: Stack | undefined, withinMs?: number): PrerequisiteView {
@@ -14,11 +14,23 @@ export function prerequisiteView(name: string, stack: Stack | undefined, withinM
     ...(stack?.metadata.uid && { uid: stack.metadata.uid }),
     ...(withinMs !== undefined && { withinMs }),
     state: !stack ? "absent" : stack.metadata.deletionTimestamp ? "deleting" : "present",
-    succeeded: last?.state === "succeeded" && last.type !== "destroy",
-    failed: last?.state === "failed",
+    last: lastOf(last),
+    isCurrent: stack !== undefined && isCurrent(stack, last),
     ...(endedAt !== undefined && { endedAt }),
     reconcileRequest: stack ? requestOf(stack) : "",
   };
+}
+
+function lastOf(last: LastUpdate | undefined): PrerequisiteView["last"] {
+  if (last?.state === "failed") return "failed";
+  if (last?.state !== "succeeded" || typeOf(last) === "destroy") return "none";
+  return typeOf(last) === "preview" ? "previewed" : "deployed";
+}
+
+/** Whether its last update was for what is wanted of it now. */
+function isCurrent(stack: Stack, last: LastUpdate | undefined): boolean {
+  const request = requestOf(stack);
+  return last?.generation === stack.metadata.generation && (request === "" || request === last?.reconcileRequest);
 }
 
 export interface Unmet {
@@ -36,35 +48,46 @@ export interface Ask {
 }
 
 export function unmetOf(view: StackView): Unmet[] {
-  const named = view.prerequisites.flatMap((each) => unmetPrerequisite(each, view.now) ?? []);
-  const outputs = view.stackOutputs.flatMap((each) => {
-    const { output, from, version } = each;
-    const isThere = version !== undefined && from.succeeded && from.state === "present";
-    if (isThere) return [];
-    const unmet = unmetPrerequisite(from, view.now);
-    if (unmet) return [{ ...unmet, message: `${unmet.message}, and its output ${output} is needed` }];
-    // It succeeded, perhaps before there was a Secret for its outputs: another run tells.
-    return [{ name: from.name, message: `Stack ${from.name} has no output ${output}`, ...askOf(from) }];
-  });
+  const named = view.prerequisites.flatMap((each) => unmetPrerequisite(each, view) ?? []);
+  const outputs = view.stackOutputs.flatMap((each) => unmetOutput(each, view) ?? []);
   return [...named, ...outputs];
 }
 
-function unmetPrerequisite(each: PrerequisiteView, now: number): Unmet | undefined {
+function unmetOutput({ output, from, version, others }: StackOutputView, view: StackView): Unmet | undefined {
+  const unmet = unmetPrerequisite(from, view);
+  if (unmet) return { ...unmet, message: `${unmet.message}, and its output ${output} is needed` };
+  if (version !== undefined) return undefined;
+  const { name } = from;
+  if (others) {
+    const known = others.length > 0 ? `it has ${others.slice(0, 20).join(", ")}` : "it has none at all";
+    return { name, message: `Stack ${name} has no output ${output}: ${known}` };
+  }
+  // It was deployed before there was a Secret for its outputs, as by another operator: one more run makes it.
+  const message = `there is no Secret yet with the outputs of Stack ${name}, and its output ${output} is needed`;
+  return { name, message, ...(from.last === "deployed" && askOf(from, outputsRequest)) };
+}
+
+/** One value for all times: whoever has run for it once, and has no outputs still, is not asked again. */
+const outputsRequest = "outputs-are-needed";
+
+function unmetPrerequisite(each: PrerequisiteView, { spec, now }: StackView): Unmet | undefined {
   const { name, endedAt, withinMs } = each;
   if (each.state === "absent") return { name, message: `there is no Stack ${name}` };
   if (each.state === "deleting") return { name, message: `Stack ${name} is being deleted` };
-  if (!each.succeeded) {
-    return {
-      name,
-      message: each.failed ? `the last update of Stack ${name} failed` : `Stack ${name} has not succeeded yet`,
-    };
+  if (each.last === "none") return { name, message: `Stack ${name} has not succeeded yet` };
+  if (!each.isCurrent)
+    return { name, message: `Stack ${name} has changed, or was asked to run, and has not run since` };
+  if (each.last === "failed") return { name, message: `the last update of Stack ${name} failed` };
+  // Nothing is deployed by a preview; it is enough for another one.
+  if (each.last === "previewed" && !(spec.ok && spec.value.operation === "preview")) {
+    return { name, message: `Stack ${name} was previewed only, and has to be deployed` };
   }
   if (withinMs === undefined || (endedAt !== undefined && now - endedAt <= withinMs)) return undefined;
   const ended = endedAt === undefined ? "at an unknown time" : `at ${timeText(endedAt)}`;
   return {
     name,
     message: `Stack ${name} last succeeded ${ended}, which is too long ago; it is asked to run again`,
-    ...askOf(each),
+    ...askOf(each, `after-${timeText(endedAt ?? 0)}`),
   };
 }
 
@@ -72,8 +95,7 @@ function unmetPrerequisite(each: PrerequisiteView, now: number): Unmet | undefin
  * The same for all who ask, until it has run: however many Stacks wait for it, it runs once. One that was asked so
  * already is not asked again.
  */
-function askOf({ name, uid, endedAt, reconcileRequest }: PrerequisiteView): { ask?: Ask } {
-  const request = `after-${timeText(endedAt ?? 0)}`;
+function askOf({ name, uid, reconcileRequest }: PrerequisiteView, request: string): { ask?: Ask } {
   return uid === undefined || request === reconcileRequest ? {} : { ask: { name, uid, request } };
 }
 

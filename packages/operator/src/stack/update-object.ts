@@ -10,6 +10,7 @@ import {
 } from "@pko/api";
 
 import { updates } from "../kinds.ts";
+import { because, type Why } from "./due.ts";
 import { ownerOf } from "./owner.ts";
 import { nameOfUpdate, triggerAnnotation, triggerText, type Trigger } from "./trigger.ts";
 
@@ -18,9 +19,10 @@ export interface UpdateRequest {
   readonly spec: NormalStack;
   readonly workspace: Workspace;
   readonly trigger: Trigger;
+  readonly why: Why;
 }
 
-export function updateObject({ stack, spec, workspace, trigger }: UpdateRequest): Update {
+export function updateObject({ stack, spec, workspace, trigger, why }: UpdateRequest): Update {
   const { labels, annotations } = spec.update;
   return {
     apiVersion: updates.apiVersion,
@@ -35,6 +37,8 @@ export function updateObject({ stack, spec, workspace, trigger }: UpdateRequest)
       finalizers: [stackFinalizer],
     },
     spec: {
+      // What Pulumi Cloud shows in the stack's history.
+      message: `Stack ${spec.namespace}/${spec.name}: ${because({ why, trigger })}`,
       ...(trigger.type === "destroy" ? destroySpec(spec) : upSpec(spec)),
       workspaceName: workspace.metadata.name ?? "",
       stackName: spec.stackName,
@@ -54,15 +58,13 @@ function upSpec(spec: NormalStack): UpdateSpec {
   };
 }
 
-/** All of it goes, whatever the targets of updates were. */
+/** All of it goes, whatever the targets of the Stack are; those of the template are meant for every Update. */
 function destroySpec(spec: NormalStack): UpdateSpec {
-  const { parallel, message, continueOnError } = spec.update.spec;
+  const isWhole = (spec.update.spec.target ?? []).length === 0;
   return {
     ...(spec.refresh && { refresh: true }),
     ...(spec.runProgramOnDestroy && { runProgram: true }),
-    ...(parallel !== undefined && { parallel }),
-    ...(message !== undefined && { message }),
-    ...(continueOnError !== undefined && { continueOnError }),
-    remove: true,
+    ...(isWhole && { remove: true }),
+    ...spec.update.spec,
   };
 }

@@ -79,8 +79,10 @@ export interface PrerequisiteView {
   readonly uid?: string;
   readonly withinMs?: number;
   readonly state: "absent" | "deleting" | "present";
-  readonly succeeded: boolean;
-  readonly failed: boolean;
+  /** How its last update ended. A destroy counts for nothing. */
+  readonly last: "none" | "deployed" | "previewed" | "failed";
+  /** Whether that was for its present spec and request. */
+  readonly isCurrent: boolean;
   /** When its last update ended. */
   readonly endedAt?: number;
   readonly reconcileRequest: string;
@@ -98,6 +100,8 @@ export interface StackOutputView {
   readonly output: string;
   /** Which of the other Stack's Updates gave it its value; undefined when there is no such output. */
   readonly version?: string;
+  /** The names of those that it has; undefined where there is no Secret for them. */
+  readonly others?: readonly string[];
   /** As of a prerequisite. */
   readonly from: PrerequisiteView;
 }
