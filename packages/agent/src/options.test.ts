@@ -11,15 +11,31 @@ test("the defaults suit a workspace pod", () => {
   });
 });
 
-test("a flag wins over its variable, which wins over the default", () => {
-  const env = { AGENT_SHARE: "/var/share", AGENT_PORT: "1234", AGENT_ALLOW_HTTP: "true", AGENT_GRACE_SECONDS: "7" };
-  expect(parseOptions(["--port=99", "--allow-addresses=127.0.0.1,::1"], env)).toMatchObject({
+test("a flag wins over the default", () => {
+  const flags = [
+    "--share=/var/share",
+    "--port=99",
+    "--allow-http",
+    "--grace-seconds=7",
+    "--allow-addresses=127.0.0.1,::1",
+  ];
+  expect(parseOptions(flags, {})).toMatchObject({
     paths: { workspace: "/var/share/workspace" },
     port: 99,
     allowHttp: true,
     graceSeconds: 7,
     allowedAddresses: ["127.0.0.1", "::1"],
   });
+});
+
+test("variables of the user's program are not settings of the agent", () => {
+  const env = { AGENT_PORT: "1", AGENT_GRACE_SECONDS: "x", AGENT_ALLOW_HTTP: "true", AGENT_SECRET_VARIABLES: "A" };
+  expect(parseOptions([], env)).toEqual(parseOptions([], {}));
+});
+
+test("the operator names the secrets among the variables", () => {
+  const env = { PULUMI_OPERATOR_SECRET_VARIABLES: "DATABASE_URL,KEY" };
+  expect(parseOptions([], env).secretVariables).toEqual(["DATABASE_URL", "KEY"]);
 });
 
 for (const args of [["--port=x"], ["--port=-1"], ["--nope"], ["extra"], ["--grace-seconds=1.5"]]) {

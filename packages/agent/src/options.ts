@@ -1,6 +1,10 @@
-/** The agent's settings: flags, each with an environment variable, each with a default that suits a workspace pod. */
+/**
+ * The agent's settings: flags, each with a default that suits a workspace pod. Not from the environment, which belongs to
+ * the user's program, but for the names of the secrets in it.
+ */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { secretVariablesVariable } from "@pko/rpc";
 import type { OidcOptions } from "./pulumi/cloud/sign-in.ts";
 
 export interface Paths {
@@ -49,21 +53,16 @@ const flags = {
   "oidc-scope": { type: "string" },
   "oidc-expiration-seconds": { type: "string", default: "7200" },
   "oidc-credentials": { type: "string" },
-  "secret-variables": { type: "string", default: "" },
   "allow-http": { type: "boolean", default: false },
   "allow-addresses": { type: "string", default: "" },
 } as const;
 
-/** Prefix of the variables that stand for flags: `AGENT_GRACE_SECONDS` for `--grace-seconds`. */
-export const variablePrefix = "AGENT_";
-
 export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
-  const { values } = parseArgs({ args: [...args], options: withVariables(env), strict: true, allowPositionals: false });
+  const { values } = parseArgs({ args: [...args], options: flags, strict: true, allowPositionals: false });
   const text = (name: keyof typeof flags): string | undefined => {
     const value = values[name];
     return typeof value === "string" && value !== "" ? value : undefined;
   };
-  const list = (name: keyof typeof flags): string[] => (text(name) ?? "").split(",").filter((item) => item !== "");
   const share = text("share") ?? flags.share.default;
   return {
     paths: {
@@ -79,9 +78,9 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
     workspaceUid: text("workspace-uid"),
     oidc: oidcOf(text),
-    secretVariables: list("secret-variables"),
-    allowHttp: values["allow-http"] === true,
-    allowedAddresses: list("allow-addresses"),
+    secretVariables: listOf(env[secretVariablesVariable]),
+    allowHttp: values["allow-http"],
+    allowedAddresses: listOf(text("allow-addresses")),
   };
 }
 
@@ -97,19 +96,8 @@ function oidcOf(text: (name: keyof typeof flags) => string | undefined): OidcOpt
   return { tokenFile, organization, scope: text("oidc-scope") ?? "", expirationSeconds, credentials };
 }
 
-interface Flag {
-  readonly type: "string" | "boolean";
-  readonly default?: string | boolean;
-}
-
-function withVariables(env: NodeJS.ProcessEnv): Record<string, Flag> {
-  return Object.fromEntries(
-    Object.entries<Flag>(flags).map(([name, flag]) => {
-      const value = env[variablePrefix + name.toUpperCase().replaceAll("-", "_")];
-      if (value === undefined) return [name, flag];
-      return [name, { ...flag, default: flag.type === "boolean" ? value === "true" : value }];
-    }),
-  );
+function listOf(text = ""): string[] {
+  return text.split(",").filter((item) => item !== "");
 }
 
 function parseNumber(name: string, text: string | undefined, max: number): number {

@@ -171,6 +171,7 @@ function workspaceSettings(options: Options) {
     agentImage: options.agentImage,
     ...(options.agentImagePullPolicy && { agentImagePullPolicy: options.agentImagePullPolicy }),
     idleTimeoutMs: options.idleTimeoutSeconds * 1000,
+    enforceSecurityProfile: options.enforceSecurityProfile,
     oidc: options.oidc,
     maxUnpackedBytes: options.maxUnpackedBytes,
     agentFlags: [

@@ -10,6 +10,7 @@ describe("settings", () => {
       namespace: "pulumi-kubernetes-operator",
       watchNamespaces: [],
       idleTimeoutSeconds: 600,
+      enforceSecurityProfile: true,
       referenceCheckMs: 60_000,
       log: { level: "info", format: "json" },
       probes: { hostname: "0.0.0.0", port: 8081 },
@@ -43,6 +44,21 @@ describe("settings", () => {
       agentImagePullPolicy: "Always",
       metricsSecure: true,
     });
+  });
+
+  test("can let templates have their way", () => {
+    const env = { OPERATOR_ENFORCE_SECURITY_PROFILE: "false" };
+    expect(parseOptions(image, env).enforceSecurityProfile).toBe(false);
+    expect(parseOptions([...image, "--enforce-security-profile=true"], env).enforceSecurityProfile).toBe(true);
+  });
+
+  test("that are switches are true or false in the environment, and off when empty", () => {
+    const upgrades = (value: string): boolean => parseOptions(image, { OPERATOR_UPGRADE_CRDS: value }).upgradeCrds;
+    expect([upgrades("true"), upgrades("false"), upgrades("")]).toEqual([true, false, false]);
+    for (const value of ["True", "1", "yes", " true"]) {
+      expect(() => upgrades(value)).toThrow(OptionsError);
+      expect(() => upgrades(value)).toThrow("--upgrade-crds (or OPERATOR_UPGRADE_CRDS) is neither true nor false");
+    }
   });
 
   test("of the command line win over the environment", () => {

@@ -20,6 +20,8 @@ export interface Options {
   readonly agentImagePullPolicy?: PullPolicy;
   /** How long a workspace stays up after its last work; for ever when 0. */
   readonly idleTimeoutSeconds: number;
+  /** Whether pods that break their Workspace's security profile are refused; else what a template says wins. */
+  readonly enforceSecurityProfile: boolean;
   /** How often it is asked whether Secrets and ConfigMaps in use have changed. */
   readonly referenceCheckMs: number;
   /** Whether it brings the definitions of its kinds up to date when it starts. */
@@ -56,6 +58,7 @@ const flags = {
   "agent-image": { type: "string" },
   "agent-image-pull-policy": { type: "string" },
   "idle-timeout-seconds": { type: "string", default: "600" },
+  "enforce-security-profile": { type: "string", default: "true" },
   "reference-check-interval": { type: "string", default: "1m" },
   "upgrade-crds": { type: "boolean", default: false },
   "log-level": { type: "string", default: "info" },
@@ -108,6 +111,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     agentImage: values.required("agent-image"),
     ...(pullPolicy && { agentImagePullPolicy: pullPolicy }),
     idleTimeoutSeconds: values.number("idle-timeout-seconds"),
+    enforceSecurityProfile: values.truth("enforce-security-profile"),
     referenceCheckMs: values.duration("reference-check-interval"),
     upgradeCrds: values.flag("upgrade-crds"),
     log: {
@@ -139,7 +143,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
 function oidcOf(values: ReturnType<typeof readValues>): OidcDefaults {
   const organization = values.text("oidc-organization");
   return {
-    automatic: values.parsed("oidc-enabled", parseFlag, "is neither true nor false"),
+    automatic: values.truth("oidc-enabled"),
     ...(organization !== undefined && { organization }),
     holder: holderOf(values),
     expirationSeconds: values.number("oidc-expiration-seconds"),
@@ -175,11 +179,14 @@ function readValues(args: readonly string[], env: NodeJS.ProcessEnv) {
     if (value === undefined) throw new OptionsError(name, problem);
     return value;
   };
+  const truth = (name: Flag): boolean => parsed(name, parseTruth, "is neither true nor false");
   return {
     text,
     required,
     parsed,
-    flag: (name: Flag): boolean => [true, "true"].includes(given(name) ?? false),
+    truth,
+    /** One that is off unless it is there; as a variable it says true or false. */
+    flag: (name: Flag): boolean => given(name) === true || (text(name) !== undefined && truth(name)),
     list: (name: Flag): string[] => (text(name) ?? "").split(",").filter((item) => item !== ""),
     optional: <T>(name: Flag, parse: (text: string) => T | undefined, problem: string): T | undefined =>
       text(name) === undefined ? undefined : parsed(name, parse, problem),
@@ -192,7 +199,7 @@ function variableOf(flag: Flag): string {
   return variablePrefix + flag.toUpperCase().replaceAll("-", "_");
 }
 
-function parseFlag(text: string): boolean | undefined {
+function parseTruth(text: string): boolean | undefined {
   return text === "true" ? true : text === "false" ? false : undefined;
 }
 

@@ -6,6 +6,7 @@ export * from "./identity.ts";
 export * from "./info.ts";
 export * from "./limits.ts";
 export * from "./lines.ts";
+export * from "./pod-environment.ts";
 export * from "./prepare.ts";
 export * from "./progress.ts";
 export * from "./run.ts";

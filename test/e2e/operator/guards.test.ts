@@ -115,6 +115,14 @@ throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOK
       workspaces: JSON.stringify((await client.list(workspaces, { namespace })).items),
       metrics: await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
     };
+    // As in the Go operator, for dashboards that are there.
+    expect(sinks.metrics).toContain(`stacks_failing{namespace="${namespace}",name="blurting"} 1\n`);
+    for (const controller of ["stack", "workspace", "update", "program"].map((kind) => `${kind}-controller`)) {
+      expect(sinks.metrics).toContain(
+        `controller_runtime_reconcile_total{controller="${controller}",result="success"}`,
+      );
+      expect(sinks.metrics).toContain(`workqueue_depth{name="${controller}",controller="${controller}"}`);
+    }
     for (const [sink, text] of Object.entries(sinks)) {
       expect({ sink, isEmpty: text.length < 100 }).toEqual({ sink, isEmpty: false });
       for (const secret of Object.values(data)) {

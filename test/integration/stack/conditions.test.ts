@@ -329,7 +329,8 @@ describe("workspaces and updates", () => {
       await waitFor(reasons, { timeoutMs: 20_000 });
       const exposed = stage.operator.metrics.expose();
       expect(exposed).toContain("stacks_active 2\n");
-      expect(exposed).toContain(`stacks_failing{namespace="${stage.namespace}"} 0\n`);
+      expect(exposed).toContain(`stacks_failing{namespace="${stage.namespace}",name="strict"} 0\n`);
+      expect(exposed).toContain('controller_runtime_reconcile_errors_total{controller="stack-controller"} 0\n');
       expect(exposed).toContain('stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n');
       expect(exposed).toContain('stack_time_to_first_update_seconds_count{result="failed"} 2\n');
     },

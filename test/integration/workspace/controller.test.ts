@@ -484,7 +484,7 @@ test(
     const setup = (await stage.statefulSet("web")).spec?.template.spec?.initContainers?.find(
       ({ name }) => name === "setup-env",
     );
-    expect(setup?.env).toEqual([{ name: "PULUMI_ENV", value: "/share/pulumi.env" }]);
+    expect(setup?.env).toEqual([{ name: "PULUMI_ENV", value: "/share/.env" }]);
     expect(setup?.volumeMounts).toEqual([{ name: "share", mountPath: "/share" }]);
   },
   patience,

@@ -72,6 +72,23 @@ for (const securityProfile of securityProfiles) {
   );
 }
 
+test(
+  "where the operator does not enforce the profile, every template has its way with the API server",
+  async () => {
+    await using place = await confinedNamespace("privileged");
+    const lenient = { ...settings, enforceSecurityProfile: false };
+    for (let seed = 1; seed <= 150; seed++) {
+      const podTemplate = { spec: randomSecurity(randomFrom(seed)) };
+      const told = JSON.stringify({ seed, podTemplate });
+      // What contradicts itself is refused by the API server, whoever asks.
+      if (/"privileged":true[^}]*"allowPrivilegeEscalation":false/.test(told)) continue;
+      const built = buildPodTemplate(workspace(place.name, { podTemplate }), { settings: lenient });
+      expect([told, built.ok ? await admitted(place, built.template) : built.problems]).toEqual([told, undefined]);
+    }
+  },
+  patience,
+);
+
 /** What a template alone would make. */
 function unenforced(namespace: string, podTemplate: { readonly spec: object }): PodTemplateSpec {
   const plain = buildPodTemplate(workspace(namespace, { securityProfile: "baseline" }), { settings });

@@ -1,7 +1,7 @@
 /** The Pulumi CLI: its environment, its version, and its short commands. Runs are started by `operation.ts`. */
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { variablePrefix } from "../options.ts";
+import { secretVariablesVariable } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { runCommand, type CommandEnd } from "../system/command.ts";
 import type { Redactor } from "../system/redact.ts";
@@ -67,7 +67,7 @@ export class PulumiCli {
   async #ownEnvironment(): Promise<Record<string, string>> {
     const { inherited, state, redactor } = this.#options;
     const own = Object.entries(inherited).flatMap(([name, value]) =>
-      value === undefined || name.startsWith(variablePrefix) ? [] : [[name, value] as const],
+      value === undefined || name === secretVariablesVariable ? [] : [[name, value] as const],
     );
     const added = await readEnvFile(inherited["PULUMI_ENV"]);
     const env: Record<string, string> = {

@@ -79,6 +79,10 @@ const controller = {
   }),
   workspace: group("Workspaces.", {
     idleTimeoutSeconds: count(600, "How long a workspace keeps its pod after its last work; 0 keeps it for ever."),
+    enforceSecurityProfile: flag(
+      true,
+      "Whether a pod template that breaks its Workspace's securityProfile is refused; else the template wins.",
+    ),
   }),
   oidc: group("How workspaces log in to Pulumi Cloud by OpenID Connect, unless their Stack says otherwise.", {
     enabled: flag(true, "Whether a Stack without an access token logs in with its service account."),

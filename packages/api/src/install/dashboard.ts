@@ -10,6 +10,9 @@ interface Panel {
 
 const of = (metric: string, more = ""): string => `${metric}{namespace="$operator"${more}}`;
 
+/** Once, though several operators tell of it. */
+const eachStack = (metric: string): string => `max by (exported_namespace, name) (${of(metric)})`;
+
 const slowest = (metric: string, by: string): string =>
   `histogram_quantile(0.95, sum by (le, ${by}) (rate(${of(`${metric}_bucket`)}[$__rate_interval])))`;
 
@@ -18,17 +21,17 @@ const panels: readonly Panel[] = [
   {
     title: "Stacks that fail",
     kind: "stat",
-    queries: [[`sum(max by (exported_namespace) (${of("stacks_failing")}))`, "failing"]],
+    queries: [[`sum(${eachStack("stacks_failing")})`, "failing"]],
   },
   {
     title: "Stacks that are worked on",
     kind: "stat",
-    queries: [[`sum(max by (exported_namespace) (${of("stacks_reconciling")}))`, "working"]],
+    queries: [[`sum(${eachStack("stacks_reconciling")})`, "working"]],
   },
   { title: "Operators that lead", kind: "stat", queries: [[`sum(${of("leader_election_master_status")})`, "leading"]] },
   {
-    title: "Failing stacks by namespace",
-    queries: [[`max by (exported_namespace) (${of("stacks_failing")})`, "{{exported_namespace}}"]],
+    title: "Failing stacks",
+    queries: [[`${eachStack("stacks_failing")} > 0`, "{{exported_namespace}}/{{name}}"]],
   },
   {
     title: "Updates that ended, by type and result",

@@ -116,6 +116,7 @@ const container = {
     { name: "OPERATOR_KUBE_API_TIMEOUT", value: "30s" },
     { name: "OPERATOR_REFERENCE_CHECK_INTERVAL", value: "1m" },
     { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: "600" },
+    { name: "OPERATOR_ENFORCE_SECURITY_PROFILE", value: "true" },
     { name: "OPERATOR_OIDC_EXPIRATION_SECONDS", value: "7200" },
   ],
   ports: [

@@ -38,7 +38,7 @@ export function programController(options: ProgramControllerOptions): Controller
   const active = metrics.gauge({ name: "programs_active", help: "Programs that exist." });
   metrics.onCollect(() => active.set({}, reflector.store.size));
   return controller({
-    name: "program",
+    name: "program-controller",
     reflector,
     concurrency: 2,
     log,

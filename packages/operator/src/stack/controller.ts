@@ -92,7 +92,7 @@ export function stackController(options: StackControllerOptions): Controller {
   };
   const reconciler = new Reconciler(world, { events, metrics: stackMetrics(metrics, world.stacks) });
   const inner = controller({
-    name: "stack",
+    name: "stack-controller",
     reflector: reflectors.stacks,
     owns: [
       { reflector: reflectors.workspaces, ownerKind: stackKind },

@@ -1,4 +1,4 @@
-/** The reference's gauges, and how long things take. */
+/** The gauges of the Go operator, series for series, and how long things take. */
 import type { Stack } from "@pko/api";
 import type { Registry, Store } from "@pko/kube";
 
@@ -10,9 +10,11 @@ export interface StackMetrics {
   close(): void;
 }
 
+type Stacks = Pick<Store<Stack>, "list">;
+
 const seconds = [1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
 
-export function stackMetrics(registry: Registry, stacks: Store<Stack>): StackMetrics {
+export function stackMetrics(registry: Registry, stacks: Stacks): StackMetrics {
   const close = exposeCounts(registry, stacks);
   const first = registry.histogram({
     name: "stack_time_to_first_update_seconds",
@@ -49,19 +51,27 @@ export function stackMetrics(registry: Registry, stacks: Store<Stack>): StackMet
   };
 }
 
-function exposeCounts(registry: Registry, stacks: Store<Stack>): () => void {
+function exposeCounts(registry: Registry, stacks: Stacks): () => void {
   const active = registry.gauge({ name: "stacks_active", help: "Stacks that exist." });
-  const labels = ["namespace"] as const;
-  const failing = registry.gauge({ name: "stacks_failing", help: "Stacks whose last update failed.", labels });
-  const reconciling = registry.gauge({ name: "stacks_reconciling", help: "Stacks that are being worked on.", labels });
+  // A series for each Stack, and all of them: an alert must not miss the last ones.
+  const each = { labels: ["namespace", "name"], maxSeries: Infinity } as const;
+  const failing = registry.gauge({ name: "stacks_failing", help: "1 for a Stack whose last update failed.", ...each });
+  const reconciling = registry.gauge({
+    name: "stacks_reconciling",
+    help: "1 for a Stack that is being worked on.",
+    ...each,
+  });
   return registry.onCollect(() => {
     const all = stacks.list();
     active.set({}, all.length);
     failing.clear();
     reconciling.clear();
-    for (const [namespace, members] of Map.groupBy(all, ({ metadata }) => metadata.namespace ?? "")) {
-      failing.set({ namespace }, members.filter(({ status }) => status?.lastUpdate?.state === "failed").length);
-      reconciling.set({ namespace }, members.filter(isReconciling).length);
+    for (const stack of all) {
+      const { namespace = "", name = "" } = stack.metadata;
+      const { state } = stack.status?.lastUpdate ?? {};
+      // Of one that has not been updated yet there is nothing to tell.
+      if (state) failing.set({ namespace, name }, state === "failed" ? 1 : 0);
+      reconciling.set({ namespace, name }, isReconciling(stack) ? 1 : 0);
     }
   });
 }

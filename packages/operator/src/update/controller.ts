@@ -66,7 +66,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
           .filter((update) => !isComplete(update))
           .map(keyOf);
   const inner = controller<Update>({
-    name: "update",
+    name: "update-controller",
     reflector: updates,
     watches: [
       watching({ reflector: workspaces, map: ({ key }) => inWorkspace(key) }),

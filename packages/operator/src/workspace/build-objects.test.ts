@@ -34,7 +34,10 @@ const golden: Readonly<Record<string, object>> = {
       metadata: { labels: { team: "a" }, annotations: { note: "n" } },
       spec: {
         initContainers: [{ name: "login", image: "login:1", args: ["echo A=1 >> $PULUMI_ENV"] }],
-        containers: [{ name: "pulumi", volumeMounts: [{ name: "cache", mountPath: "/cache" }] }],
+        containers: [
+          { name: "pulumi", volumeMounts: [{ name: "cache", mountPath: "/cache" }] },
+          { name: "renewer", image: "renewer:1", args: ["echo B=2 >> $PULUMI_ENV"] },
+        ],
         volumes: [
           { name: "share", persistentVolumeClaim: { claimName: "share" } },
           { name: "cache", emptyDir: { sizeLimit: "1Gi" } },
@@ -138,6 +141,39 @@ describe("the objects of a workspace", () => {
     const own = pod([{ ...fetch, image: "fetch:1" }]);
     expect(own?.initContainers?.map(({ name }) => name).toSorted()).toEqual(["bootstrap", "fetch"]);
     expect(own?.containers?.[0]?.env).not.toContainEqual(variable);
+  });
+
+  test("name the agent's port as network policies of users do", () => {
+    const { service, statefulSet } = build({});
+    expect(service.spec?.ports?.map(({ name }) => name)).toEqual(["grpc"]);
+    const ports = statefulSet.spec?.template?.spec?.containers?.[0]?.ports;
+    expect(ports).toEqual([{ name: "grpc", containerPort: 50_051 }]);
+  });
+
+  test("every container knows the file with variables, and can write it", () => {
+    const sidecars = [
+      { name: "plain", image: "i" },
+      { name: "own", image: "i", env: [{ name: "PULUMI_ENV", value: "/x" }] },
+    ];
+    const spec = build({
+      podTemplate: { spec: { containers: sidecars, initContainers: [{ name: "first", image: "i" }] } },
+    }).statefulSet.spec?.template?.spec;
+    const all = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+    const fileOf = Object.fromEntries(
+      all.map(({ name, env }) => [name, env?.filter((each) => each.name === "PULUMI_ENV").map(({ value }) => value)]),
+    );
+    const ours = ["/share/.env"];
+    expect(fileOf).toEqual({ bootstrap: ours, first: ours, pulumi: ours, plain: ours, own: ["/x"] });
+    for (const { volumeMounts } of all) expect(volumeMounts).toContainEqual({ name: "share", mountPath: "/share" });
+  });
+
+  test("are refused where the template breaks the security profile, unless the operator does not enforce it", () => {
+    const podTemplate = { spec: { volumes: [{ name: "docker", hostPath: { path: "/var/run/docker.sock" } }] } };
+    expect(() => build({ podTemplate })).toThrow("volumes[docker] is a hostPath");
+    const settings = { ...parts.settings, enforceSecurityProfile: false };
+    const spec = build({ podTemplate }, { settings }).statefulSet.spec?.template?.spec;
+    expect(spec?.volumes).toContainEqual({ name: "docker", hostPath: { path: "/var/run/docker.sock" } });
+    expect(spec?.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
   });
 
   test("a variable of the user's own wins over ours", () => {

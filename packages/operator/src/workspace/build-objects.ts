@@ -9,7 +9,7 @@ import type { PodTemplateSpec, Secret, Service } from "kubernetes-types/core/v1"
 import type { OwnerReference } from "kubernetes-types/meta/v1";
 
 import { agentPort } from "../agents/agents.ts";
-import { builtHashAnnotation, certificateNameOf, referencesHashAnnotation } from "./names.ts";
+import { agentPortName, builtHashAnnotation, certificateNameOf, referencesHashAnnotation } from "./names.ts";
 import { serviceFaults } from "./template-shape.ts";
 import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
 
@@ -66,7 +66,7 @@ function buildService({ workspace, normal }: Parts): ApplyBody<Known<Service>> |
     spec: {
       clusterIP: "None",
       selector: labels,
-      ports: [{ name: "agent", port: agentPort, targetPort: agentPort, protocol: "TCP" }],
+      ports: [{ name: agentPortName, port: agentPort, targetPort: agentPort, protocol: "TCP" }],
     },
   };
   try {

@@ -18,9 +18,9 @@ import type {
 } from "kubernetes-types/core/v1";
 
 import { agentPort } from "../agents/agents.ts";
-import { certificateNameOf } from "./names.ts";
+import { agentPortName, certificateNameOf } from "./names.ts";
 import { scopeOf, type TokenExchange } from "./oidc.ts";
-import { enforceProfile } from "./security-profile.ts";
+import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { podTemplateFaults } from "./template-shape.ts";
 import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
@@ -39,7 +39,7 @@ const oidcTokenSeconds = 3600;
 const credentialsVolume = "pulumi-credentials";
 const credentialsFolder = "/var/run/secrets/auto.pulumi.com/credentials";
 /** Init containers append to it; whoever writes first makes it. */
-const dynamicEnvFile = `${shareFolder}/pulumi.env`;
+const dynamicEnvFile = `${shareFolder}/.env`;
 
 /** For a run to be cut short in order: the agent's own grace is a little shorter. */
 const terminationGraceSeconds = 600;
@@ -71,7 +71,8 @@ export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): B
     if (problems.length > 0) return { ok: false, problems };
   }
   const adapted = withDynamicEnv(fetchingInAgent(merged));
-  const { template, violations } = enforceProfile(adapted, workspace.securityProfile);
+  const secure = (parts.settings.enforceSecurityProfile ?? true) ? enforceProfile : fillProfile;
+  const { template, violations } = secure(adapted, workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };
   const labels = { ...template.metadata?.labels, ...labelsOfWorkspace(workspace.name) };
   return { ok: true, template: { ...template, metadata: { ...template.metadata, labels } } };
@@ -164,7 +165,7 @@ function pulumiContainerOf(workspace: NormalWorkspace, { settings, uid, exchange
     command: [agentInPod, `--share=${shareFolder}`, `--tls=${tlsFolder}`, `--port=${agentPort}`, ...flags],
     env: environmentOf(workspace),
     ...(envFrom.length > 0 && { envFrom: [...envFrom] }),
-    ports: [{ name: "agent", containerPort: agentPort }],
+    ports: [{ name: agentPortName, containerPort: agentPort }],
     ...lastWords,
     // The agent speaks to who holds its certificate's counterpart alone: that it listens is all a probe can tell.
     readinessProbe: { tcpSocket: { port: agentPort }, periodSeconds: 5, failureThreshold: 3 },
@@ -250,12 +251,16 @@ function fetchingInAgent(template: PodTemplateSpec): PodTemplateSpec {
   return { ...template, spec: { ...spec, containers, ...(initContainers && { initContainers }) } };
 }
 
-/** Whichever init container likes may append to $PULUMI_ENV: it needs the variable and the volume for that. */
+/** Whichever container likes, a sidecar too, may append to $PULUMI_ENV: it needs the variable and the volume for that. */
 function withDynamicEnv(template: PodTemplateSpec): PodTemplateSpec {
   const { spec } = template;
-  return spec?.initContainers
-    ? { ...template, spec: { ...spec, initContainers: spec.initContainers.map(sharing) } }
-    : template;
+  if (!spec) return template;
+  const { initContainers, containers } = spec;
+  const shared = {
+    ...(initContainers && { initContainers: initContainers.map(sharing) }),
+    containers: containers.map(sharing),
+  };
+  return { ...template, spec: { ...spec, ...shared } };
 }
 
 function sharing(container: Container): Container {

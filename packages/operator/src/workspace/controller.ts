@@ -75,7 +75,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
   const { reflectors, log, metrics, concurrency } = options;
   const passes = new Passes(options, (key) => self.enqueue(key));
   const self: Controller = controller<Workspace>({
-    name: "workspace",
+    name: "workspace-controller",
     reflector: reflectors.workspaces,
     owns: [{ reflector: reflectors.statefulSets, ownerKind: workspaceKind }],
     watches: [

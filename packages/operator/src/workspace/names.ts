@@ -3,6 +3,9 @@ import { statefulSetNameOf } from "@pko/api";
 
 export const certificateNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-tls`;
 
+/** Of the pod's port and the Service's: the Go operator's name for it, by which network policies of users let it through. */
+export const agentPortName = "grpc";
+
 export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
 
 /** On the StatefulSet: what it and the Service were built from. */

@@ -13,7 +13,7 @@ const secret = (name: string, data: Record<string, string>, secretKeys?: readonl
 const told = (container: object, readings: Readings): string | undefined => {
   const template = { spec: { containers: [{ name: "pulumi", ...container }] } } as PodTemplateSpec;
   const { env = [] } = withSecretVariables(template, readings).spec?.containers[0] ?? {};
-  return env.find(({ name }) => name === "AGENT_SECRET_VARIABLES")?.value;
+  return env.find(({ name }) => name === "PULUMI_OPERATOR_SECRET_VARIABLES")?.value;
 };
 
 const from = (name: string, key: string) => ({ valueFrom: { secretKeyRef: { name, key } } });

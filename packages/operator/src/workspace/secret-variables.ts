@@ -3,12 +3,10 @@
  * in all that it tells, whatever a user calls them. Pure.
  */
 import { pulumiContainer } from "@pko/api";
+import { secretVariablesVariable } from "@pko/rpc";
 import type { Container, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { readingOf, type Readings } from "./references.ts";
-
-/** The agent's own name for it: its options.ts reads `--secret-variables` from here. */
-const variable = "AGENT_SECRET_VARIABLES";
 
 export function withSecretVariables(template: PodTemplateSpec, readings: Readings): PodTemplateSpec {
   const { spec } = template;
@@ -16,7 +14,7 @@ export function withSecretVariables(template: PodTemplateSpec, readings: Reading
   const containers = spec.containers.map((container) => {
     const names = container.name === pulumiContainer ? secretVariablesOf(container, readings) : [];
     if (names.length === 0) return container;
-    return { ...container, env: [...(container.env ?? []), { name: variable, value: names.join(",") }] };
+    return { ...container, env: [...(container.env ?? []), { name: secretVariablesVariable, value: names.join(",") }] };
   });
   return { ...template, spec: { ...spec, containers } };
 }

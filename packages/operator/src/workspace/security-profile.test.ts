@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { SecurityProfile } from "@pko/api";
 import type { Container, PodSpec, SecurityContext, Volume } from "kubernetes-types/core/v1";
 
-import { enforceProfile } from "./security-profile.ts";
+import { enforceProfile, fillProfile } from "./security-profile.ts";
 
 const container = (securityContext: SecurityContext, part: Partial<Container> = {}): PodSpec => ({
   containers: [{ name: "pulumi", image: "i", securityContext, ...part }],
@@ -134,4 +134,39 @@ test("restricted fills in what is not said, in every container, and keeps what i
 test("baseline changes nothing", () => {
   const spec = container({ runAsUser: 0 });
   expect(enforceProfile({ spec }, "baseline").template.spec).toEqual(spec);
+});
+
+describe("an operator that does not enforce profiles", () => {
+  test.each(Object.entries(forbidden))("refuses nothing: %s", (_, { spec }) => {
+    expect(fillProfile({ spec }, "restricted").violations).toEqual([]);
+    expect(fillProfile({ spec }, "baseline")).toEqual({ template: { spec }, violations: [] });
+  });
+
+  test("fills in what is not said, as one that does", () => {
+    const { spec } = { spec: plain({ initContainers: [{ name: "i" }], securityContext: { runAsUser: 2000 } }) };
+    expect(fillProfile({ spec }, "restricted")).toEqual(enforceProfile({ spec }, "restricted"));
+  });
+
+  test("leaves root, the privileged and those with capabilities as their template has them", () => {
+    const asked: Container[] = [
+      { name: "docker", securityContext: { privileged: true } },
+      { name: "network", securityContext: { capabilities: { add: ["NET_ADMIN"] } } },
+      { name: "owner", securityContext: { runAsUser: 0, runAsNonRoot: false } },
+    ];
+    const spec: PodSpec = { initContainers: asked, containers: [{ name: "pulumi" }] };
+    const { template } = fillProfile({ spec }, "restricted");
+    expect(template.spec?.initContainers).toEqual(asked);
+    expect(template.spec?.containers).toEqual(enforceProfile({ spec }, "restricted").template.spec?.containers ?? []);
+  });
+
+  test("lets root run that was only asked for by its number", () => {
+    const spec: PodSpec = {
+      securityContext: { runAsNonRoot: true, runAsUser: 0 },
+      initContainers: [{ name: "user", securityContext: { runAsUser: 1000 } }],
+      containers: [{ name: "pulumi" }],
+    };
+    const { template } = fillProfile({ spec }, "restricted");
+    expect(template.spec?.containers).toEqual([{ name: "pulumi", securityContext: { runAsNonRoot: false } }]);
+    expect(template.spec?.initContainers?.[0]?.securityContext).toMatchObject({ allowPrivilegeEscalation: false });
+  });
 });

@@ -1,6 +1,7 @@
 /**
  * The security profile, enforced on the pod as it is after the merge: what a template leaves open is filled in, what it
  * breaks is refused by the field's name. The rules are those of the Pod Security Standards of the same names.
+ * An operator that is told not to enforce it fills in alone.
  */
 import type { SecurityProfile } from "@pko/api";
 import type { Container, PodSpec, PodTemplateSpec, SecurityContext } from "kubernetes-types/core/v1";
@@ -22,6 +23,14 @@ export function enforceProfile(template: PodTemplateSpec, profile: SecurityProfi
   return { template: { ...template, spec: filled }, violations };
 }
 
+/** Nothing is refused: what a template says wins. */
+export function fillProfile(template: PodTemplateSpec, profile: SecurityProfile): Enforced {
+  const { spec } = template;
+  if (!spec || profile !== "restricted") return { template, violations: [] };
+  const filled = restricted(spec, (container) => confinedUnlessMore(container, spec.securityContext?.runAsUser));
+  return { template: { ...template, spec: filled }, violations: [] };
+}
+
 /** A container with its place in the template. */
 interface Placed {
   readonly container: Container;
@@ -35,7 +44,7 @@ function containersOf(spec: PodSpec): Placed[] {
 }
 
 /** The fields that `restricted` demands, where nothing is said of them. */
-function restricted(spec: PodSpec): PodSpec {
+function restricted(spec: PodSpec, confine = confined): PodSpec {
   const { initContainers } = spec;
   return {
     ...spec,
@@ -45,8 +54,8 @@ function restricted(spec: PodSpec): PodSpec {
       seccompProfile: { type: "RuntimeDefault" },
       ...withoutNulls(spec.securityContext),
     },
-    ...(initContainers && { initContainers: initContainers.map(confined) }),
-    containers: spec.containers.map(confined),
+    ...(initContainers && { initContainers: initContainers.map(confine) }),
+    containers: spec.containers.map(confine),
   };
 }
 
@@ -61,6 +70,16 @@ function confined(container: Container): Container {
       capabilities: { ...capabilities, drop: drop.includes("ALL") ? drop : ["ALL", ...drop] },
     },
   };
+}
+
+/** Half of what root or a privileged container may do is of no use, or a contradiction that the API server refuses. */
+function confinedUnlessMore(container: Container, podUser: number | undefined): Container {
+  const { securityContext: given = {} } = container;
+  if ((given.runAsUser ?? podUser) === 0) {
+    return { ...container, securityContext: { runAsNonRoot: false, ...withoutNulls(given) } };
+  }
+  const isMore = given.privileged || given.capabilities?.add?.some((name) => name !== "NET_BIND_SERVICE");
+  return isMore ? container : confined(container);
 }
 
 /** An explicit null is nothing said. */

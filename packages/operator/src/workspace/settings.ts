@@ -9,6 +9,8 @@ export interface WorkspaceSettings {
   readonly agentFlags?: readonly string[];
   /** How long a pod is kept after its last Update, where the Workspace says nothing; 0 keeps it for ever. */
   readonly idleTimeoutMs: number;
+  /** Whether templates that break their security profile are refused; they are when absent. */
+  readonly enforceSecurityProfile?: boolean;
   /** How workspaces sign in to Pulumi Cloud that have no token. */
   readonly oidc?: OidcDefaults;
   /** The most bytes that a Flux artifact may unpack to; the agent's own bound when absent. */

@@ -16,7 +16,7 @@ const original: JsonMap = {
           { name: "B", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
         ],
         volumeMounts: [{ name: "share", mountPath: "/share" }],
-        ports: [{ containerPort: 50051, name: "agent" }],
+        ports: [{ containerPort: 50051, name: "grpc" }],
         resources: { requests: { cpu: "100m", memory: "64Mi" } },
       },
     ],
