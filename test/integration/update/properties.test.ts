@@ -5,7 +5,7 @@ import { checkStatus } from "@pko/testkit";
 
 import type { Run } from "../../../packages/operator/src/agents/agents.ts";
 import { holds, isComplete } from "../../../packages/operator/src/update/conditions.ts";
-import { planUpdate, type Plan } from "../../../packages/operator/src/update/plan.ts";
+import { planUpdate, type Plan, type Step } from "../../../packages/operator/src/update/plan.ts";
 import { statusOf } from "../../../packages/operator/src/update/status.ts";
 import {
   asking,
@@ -31,43 +31,43 @@ import type { UpdateView } from "../../../packages/operator/src/update/view.ts";
 const rounds = 20_000;
 
 test(`${rounds} random views`, () => {
-  const actions = new Map<string, number>();
+  const steps = new Map<string, number>();
   for (let seed = 1; seed <= rounds; seed++) {
     const view = randomView(randomOf(seed));
     try {
       const plan = planUpdate(view);
       check(view, plan);
-      actions.set(plan.action, (actions.get(plan.action) ?? 0) + 1);
+      steps.set(plan.step.kind, (steps.get(plan.step.kind) ?? 0) + 1);
     } catch (error) {
       throw new Error(`seed ${seed}: ${JSON.stringify(view)}`, { cause: error });
     }
   }
   // Every branch is met, or the views are not random enough.
-  const all = ["cancel", "end", "expire", "follow", "guard", "intend", "release", "report", "rest"];
-  expect([...actions.keys()].toSorted()).toEqual(all);
+  const all = ["cancel", "end", "expire", "follow", "guard", "intend", "none", "release", "report"];
+  expect([...steps.keys()].toSorted()).toEqual(all);
 });
 
 function check(view: UpdateView, plan: Plan): void {
-  checkAction(view, plan);
+  checkStep(view, plan.step);
   const status = statusAfter(view, plan);
   if (status) checkWritten(view, status);
-  if (!status || plan.action !== "report") return;
+  if (!status || plan.step.kind !== "report") return;
   // Once more with what was written: it must not be written again.
-  const after = planUpdate({ ...view, update: { ...view.update, status } });
-  expect(after.action === "report" && same(after.status, status)).toBe(false);
+  const { step } = planUpdate({ ...view, update: { ...view.update, status } });
+  expect(step.kind === "report" && same(step.status, status)).toBe(false);
 }
 
-function checkAction({ update, pod }: UpdateView, plan: Plan): void {
+function checkStep({ update, pod }: UpdateView, step: Step): void {
   const recorded = update.status?.podUid;
-  if (plan.action === "follow") {
-    expect(recorded).toBe(plan.pod.uid);
-    expect(pod?.agent.uid).toBe(plan.pod.uid);
+  if (step.kind === "follow") {
+    expect(recorded).toBe(step.pod.uid);
+    expect(pod?.agent.uid).toBe(step.pod.uid);
     expect(update.metadata.deletionTimestamp).toBeUndefined();
   }
-  if (plan.action === "cancel") expect(plan.pod.uid).toBe(recorded ?? "none");
-  if (plan.action === "guard") expect(recorded).toBeUndefined();
-  const isForTheEnded = plan.action === "release" || plan.action === "expire";
-  expect(isComplete(update) ? isForTheEnded || plan.action === "rest" : !isForTheEnded).toBe(true);
+  if (step.kind === "cancel") expect(step.pod.uid).toBe(recorded ?? "none");
+  if (step.kind === "guard") expect(recorded).toBeUndefined();
+  const isForTheEnded = step.kind === "release" || step.kind === "expire";
+  expect(isComplete(update) ? isForTheEnded || step.kind === "none" : !isForTheEnded).toBe(true);
 }
 
 function checkWritten({ update, pod }: UpdateView, status: UpdateStatus): void {
@@ -87,10 +87,10 @@ function checkWritten({ update, pod }: UpdateView, status: UpdateStatus): void {
 
 const same = (a: object, b: object): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-function statusAfter(view: UpdateView, plan: Plan) {
-  if (plan.action === "report" || plan.action === "cancel" || plan.action === "intend") return plan.status;
-  if (plan.action !== "end") return undefined;
-  return statusOf(view, { kind: "ended", ending: plan.ending, kept: { notes: plan.keep.notes } });
+function statusAfter(view: UpdateView, { step }: Plan) {
+  if (step.kind === "report" || step.kind === "cancel" || step.kind === "intend") return step.status;
+  if (step.kind !== "end") return undefined;
+  return statusOf(view, { kind: "ended", ending: step.ending, kept: { notes: step.keep.notes } });
 }
 
 type Random = () => number;

@@ -26,6 +26,11 @@ export type Result =
 export const done: Result = { kind: "done" };
 /** Not a failure: look once more after `afterMs`. */
 export const again = (afterMs: number): Result => ({ kind: "again", afterMs });
+/** What was read is out of date: the watch is about to bring the rest. */
+export const againSoon: Result = again(200);
+/** At that time, if there is one: `now` is when the look was taken. */
+export const againAt = (time: number | undefined, now: number): Result =>
+  time === undefined ? done : again(Math.max(0, time - now));
 /** A failure: look once more after a delay that grows with each failure in a row. */
 export const retry: Result = { kind: "retry" };
 

@@ -13,6 +13,8 @@ import {
 } from "@pko/api";
 import {
   again,
+  againAt,
+  againSoon,
   controller,
   done,
   metricsRegistry,
@@ -135,8 +137,6 @@ export function stackController(options: StackControllerOptions): Controller {
 const keyOfStack = ({ metadata }: Stack): Key =>
   refKey({ namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
 
-/** The store will have caught up. */
-const staleMs = 200;
 /** The API server's mind may change: a webhook, a quota, a namespace. */
 const refusedMs = 60_000;
 
@@ -161,7 +161,7 @@ class Reconciler {
     const plan = planStack(view);
     const performer = { client: this.#world.client, signal };
     const performed = await performStack(performer, view, plan);
-    if (performed.kind === "stale") return again(staleMs);
+    if (performed.kind === "stale") return againSoon;
     const isRefused = performed.kind === "refused";
     const shown: Pick<Plan, "step" | "outcome"> = isRefused
       ? { step: { kind: "none" }, outcome: performed.outcome }
@@ -169,13 +169,13 @@ class Reconciler {
     const status = statusOf(view, shown);
     if (!isDeepStrictEqual(status, view.stack.status ?? {})) {
       const written = await writeStatus(performer, view, status);
-      if (written.kind === "stale") return again(staleMs);
+      if (written.kind === "stale") return againSoon;
     }
     if (plan.step.kind !== "none") log.info("step made", { step: plan.step.kind, refused: isRefused });
     this.#tell(view, shown);
     if (performed.kind === "done" && performed.lost !== undefined) this.#tellLost(view, performed.lost);
     if (isRefused) return again(refusedMs);
-    return plan.lookAt === undefined ? done : again(Math.max(0, plan.lookAt - now));
+    return againAt(plan.lookAt, now);
   }
 
   #tell(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): void {

@@ -1,21 +1,27 @@
 /** The Update controller's watches and wiring. */
 import type { Update, Workspace } from "@pko/api";
 import {
+  againAt,
+  againSoon,
   controller,
   done,
   keyOf,
   watching,
+  type Client,
   type Clock,
   type Controller,
+  type EventRecorder,
   type Key,
   type Known,
   type Logger,
+  type ReconcileContext,
   type Reflector,
   type Registry,
+  type Result,
 } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Projects } from "../agents/agents.ts";
+import type { Projects, Runs } from "../agents/agents.ts";
 import { isComplete } from "./conditions.ts";
 import {
   observeUpdate,
@@ -23,12 +29,16 @@ import {
   workspaceIndex,
   workspaceKeyOf,
   workspaceOfPod,
-  type UpdateSources,
+  type UpdateWorld,
 } from "./observe.ts";
-import { performUpdate, type UpdateTools } from "./perform.ts";
+import { performUpdate } from "./perform.ts";
 import { planUpdate } from "./plan.ts";
 
-export interface UpdateControllerOptions extends UpdateTools {
+export interface UpdateControllerOptions {
+  /** Fenced: writes nothing unless this process leads. */
+  readonly client: Client;
+  readonly runs: Runs;
+  readonly events: EventRecorder;
   /** With `updateIndexers`. */
   readonly updates: Reflector<Update>;
   readonly workspaces: Reflector<Workspace>;
@@ -36,7 +46,7 @@ export interface UpdateControllerOptions extends UpdateTools {
   readonly pods: Reflector<Known<Pod>>;
   readonly projects: Projects;
   /** Without it every Update may begin as soon as its Workspace is ready. */
-  readonly clearances?: UpdateSources["clearances"];
+  readonly clearances?: UpdateWorld["clearances"];
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -50,7 +60,7 @@ export interface UpdateController extends Controller {
 
 export function updateController(options: UpdateControllerOptions): UpdateController {
   const { updates, workspaces, pods, runs, projects, clearances, concurrency, log, metrics, clock } = options;
-  const sources: UpdateSources = {
+  const world: UpdateWorld = {
     updates: updates.store,
     workspaces: workspaces.store,
     pods: pods.store,
@@ -58,6 +68,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
     projects,
     ...(clearances && { clearances }),
   };
+  const reconciler = new Reconciler(world, options);
   const inWorkspace = (key: Key | undefined): Key[] =>
     key === undefined
       ? []
@@ -74,13 +85,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
       // Whoever waits for this one in the same workspace.
       watching({ reflector: updates, map: ({ before, after }) => inWorkspace(endedIn(after, before)) }),
     ],
-    async reconcile(key, context) {
-      const view = observeUpdate(sources, key, context.now);
-      if (!view) return done;
-      const plan = planUpdate(view);
-      context.log.debug("update planned", { action: plan.action });
-      return await performUpdate({ plan, view }, options, context);
-    },
+    reconcile: (key, context) => reconciler.reconcile(key, context),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
@@ -117,4 +122,33 @@ function podWorkspace(pod: Known<Pod> | undefined): Key | undefined {
 function endedIn(after: Update | undefined, before: Update | undefined): Key | undefined {
   if (!before || isComplete(before)) return undefined;
   return !after || isComplete(after) ? workspaceKeyOf(before) : undefined;
+}
+
+type Tools = Pick<UpdateControllerOptions, "client" | "runs" | "events">;
+
+class Reconciler {
+  readonly #world: UpdateWorld;
+  readonly #tools: Tools;
+
+  constructor(world: UpdateWorld, tools: Tools) {
+    this.#world = world;
+    this.#tools = tools;
+  }
+
+  async reconcile(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
+    const view = observeUpdate(this.#world, key, { now });
+    if (!view) return done;
+    const plan = planUpdate(view);
+    const { client, runs, events } = this.#tools;
+    const performed = await performUpdate({ client, runs, signal }, view, plan);
+    if (performed.kind === "stale") return againSoon;
+    if (performed.kind === "gone") return done;
+    const { step } = plan;
+    if (step.kind !== "none") log.debug("step made", { step: step.kind });
+    // After its status: whoever hears of the end finds it there.
+    if (step.kind === "end" || step.kind === "expire") events.record(view.update, step.event);
+    if (step.kind === "end")
+      log.info("update ended", { reason: step.ending.reason, operation: view.update.spec?.type });
+    return againAt(plan.lookAt, now);
+  }
 }

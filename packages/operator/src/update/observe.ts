@@ -18,7 +18,7 @@ import { isComplete } from "./conditions.ts";
 import { lostRunsOf } from "./lost-runs.ts";
 import type { Address, PodFacts, UpdateView, WorkspaceFacts } from "./view.ts";
 
-export interface UpdateSources {
+export interface UpdateWorld {
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
   readonly workspaces: Store<Workspace>;
@@ -51,16 +51,21 @@ export function workspaceOfPod({ metadata }: Known<Pod>): Key | undefined {
   return refKey({ namespace: metadata.namespace ?? "", name: metadata.name.slice(0, -suffix.length) });
 }
 
-export function observeUpdate(sources: UpdateSources, key: Key, now: number): UpdateView | undefined {
-  const update = sources.updates.get(key);
+export interface Moment {
+  readonly now: number;
+}
+
+/** Undefined for an Update that is gone. */
+export function observeUpdate(world: UpdateWorld, key: Key, { now }: Moment): UpdateView | undefined {
+  const update = world.updates.get(key);
   if (!update) return undefined;
   const { namespace = "" } = update.metadata;
   const { workspaceName = "", ttlAfterCompleted } = update.spec ?? {};
-  const workspace = sources.workspaces.get(workspaceKeyOf(update));
+  const workspace = world.workspaces.get(workspaceKeyOf(update));
   const facts = workspaceFacts(workspace, update);
-  const pod = sources.pods.get(refKey({ namespace, name: podNameOf(workspaceName) }));
-  const run = sources.runs.look(update.status?.podUid ?? "", update.metadata.uid ?? "");
-  const project = sources.projects.projectOf({ namespace, name: workspaceName });
+  const pod = world.pods.get(refKey({ namespace, name: podNameOf(workspaceName) }));
+  const run = world.runs.look(update.status?.podUid ?? "", update.metadata.uid ?? "");
+  const project = world.projects.projectOf({ namespace, name: workspaceName });
   return {
     now,
     update,
@@ -70,13 +75,13 @@ export function observeUpdate(sources: UpdateSources, key: Key, now: number): Up
       pod: pod && podFacts(pod, { namespace, name: workspaceName }, addressOf(workspace)),
       run,
       project,
-      before: firstInLine(sources.updates, update),
-      expectedResources: expectedResources(sources.updates, update),
+      before: firstInLine(world.updates, update),
+      expectedResources: expectedResources(world.updates, update),
       logLevel: workspace?.spec?.pulumiLogLevel,
     }),
     workspace: facts,
-    isCleared: sources.clearances?.has(workspaceKeyOf(update), key) ?? true,
-    lostRuns: lostRunsOf(update, sources.updates.byIndex(workspaceIndex, workspaceKeyOf(update))),
+    isCleared: world.clearances?.has(workspaceKeyOf(update), key) ?? true,
+    lostRuns: lostRunsOf(update, world.updates.byIndex(workspaceIndex, workspaceKeyOf(update))),
   };
 }
 

@@ -45,9 +45,10 @@ function conditionsAfter(plan: Plan, traits: readonly ViewTrait[]): Record<strin
 }
 
 function statusAfter(plan: Plan, traits: readonly ViewTrait[]): UpdateStatus | undefined {
-  if (plan.action === "report" || plan.action === "cancel" || plan.action === "intend") return plan.status;
-  if (plan.action !== "end") return undefined;
-  const { ending, keep } = plan;
+  const { step } = plan;
+  if (step.kind === "report" || step.kind === "cancel" || step.kind === "intend") return step.status;
+  if (step.kind !== "end") return undefined;
+  const { ending, keep } = step;
   const names = { ...(keep.outputs && { outputs: keep.outputs.metadata.name ?? "" }) };
   return statusOf(viewOf(...traits), { kind: "ended", ending, kept: { ...names, notes: keep.notes } });
 }
@@ -57,29 +58,32 @@ function table(title: string, cases: readonly Case[]): void {
     for (const [sentence, traits, expected] of cases) {
       test(sentence, () => {
         const plan = planUpdate(viewOf(...traits));
-        expect({ ...plan, leaves: conditionsAfter(plan, traits), status: statusAfter(plan, traits) }).toMatchObject(
-          expected,
-        );
+        expect({
+          ...plan.step,
+          lookAt: plan.lookAt,
+          leaves: conditionsAfter(plan, traits),
+          status: statusAfter(plan, traits),
+        }).toMatchObject(expected);
       });
     }
   });
 }
 
 const waits = (reason: string) => ({
-  action: "report",
+  kind: "report",
   leaves: { Progressing: `False/${reason}`, Failed: `False/${reason}`, Complete: `False/${reason}` },
 });
 const progresses = (reason: string) => ({
-  action: "report",
+  kind: "report",
   leaves: { Progressing: `True/${reason}`, Failed: `False/${reason}`, Complete: `False/${reason}` },
 });
 const fails = (reason: string) => ({
-  action: "end",
+  kind: "end",
   event: { type: "Warning", reason: "UpdateFailed" },
   leaves: { Progressing: "False/Complete", Failed: `True/${reason}`, Complete: `True/${reason}` },
 });
 const succeeds = {
-  action: "end",
+  kind: "end",
   event: { type: "Normal", reason: "UpdateSucceeded" },
   leaves: { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" },
 };
@@ -110,7 +114,7 @@ table("before it begins", [
   [
     "it rests until its Workspace has read its Secrets once more",
     [workspaceReady, (view) => ({ ...view, isCleared: false })],
-    { action: "rest" },
+    { kind: "none" },
   ],
   [
     "it waits while the pod is on its way out",
@@ -129,19 +133,19 @@ table("before it begins", [
         statusOf(viewOf(), { kind: "waiting", reason: "WorkspaceNotFound", message: "There is no Workspace web." }),
       ),
     ],
-    { action: "rest" },
+    { kind: "none" },
   ],
-  ["its guard is the first thing written", [workspaceReady], { action: "guard" }],
-  ["no guard is put up while it waits", [workspaceIs({ state: "asleep" })], { action: "report" }],
+  ["its guard is the first thing written", [workspaceReady], { kind: "guard" }],
+  ["no guard is put up while it waits", [workspaceIs({ state: "asleep" })], { kind: "report" }],
   [
     "then the pod is put on record",
     [workspaceReady, guarded],
-    { ...progresses("Progressing"), action: "intend", status: { podUid: "pod-a", startTime: at(0) } },
+    { ...progresses("Progressing"), kind: "intend", status: { podUid: "pod-a", startTime: at(0) } },
   ],
   [
     "the record names the pod that is there",
     [workspaceReady, podIs("pod-b"), guarded],
-    { action: "intend", status: { podUid: "pod-b" } },
+    { kind: "intend", status: { podUid: "pod-b" } },
   ],
 ]);
 
@@ -161,7 +165,7 @@ table("a spec that makes no sense", [
   [
     "it is kept no longer than asked",
     [asking({ type: "explode", ttlAfterCompleted: "1m" }), completed(hour), (view) => ({ ...view, ttlMs: minute })],
-    { action: "expire" },
+    { kind: "expire" },
   ],
 ]);
 
@@ -169,25 +173,25 @@ table("with the pod on record", [
   [
     "the agent is asked to start it, under the Update's uid",
     started,
-    { action: "follow", pod: { uid: "pod-a" }, request: { runId: "update-uid", operation: { kind: "up" } } },
+    { kind: "follow", pod: { uid: "pod-a" }, request: { runId: "update-uid", operation: { kind: "up" } } },
   ],
   [
     "the agent is told of runs whose locks may be in the way",
     [...started, (view) => ({ ...view, lostRuns: [{ from: at(-2), to: at(-1) }] })],
-    { action: "follow", request: { lostRuns: [{ from: at(-2), to: at(-1) }] } },
+    { kind: "follow", request: { lostRuns: [{ from: at(-2), to: at(-1) }] } },
   ],
   [
     "it is taken up again whatever has become of the Workspace",
     [...started, workspaceIs({ state: "missing" })],
-    { action: "follow" },
+    { kind: "follow" },
   ],
   [
     "also while the Workspace is being prepared anew",
     [...started, workspaceIs({ state: "notReady", message: "x" })],
-    { action: "follow" },
+    { kind: "follow" },
   ],
-  ["also while the pod is on its way out", [...started, podIs("pod-a", { isDeleting: true })], { action: "follow" }],
-  ["also without its guard, which someone took", [workspaceReady, intendedIn("pod-a")], { action: "follow" }],
+  ["also while the pod is on its way out", [...started, podIs("pod-a", { isDeleting: true })], { kind: "follow" }],
+  ["also without its guard, which someone took", [workspaceReady, intendedIn("pod-a")], { kind: "follow" }],
   ["it is not started in another pod", [...started, podIs("pod-b")], fails("Aborted")],
   ["it is not started when the pod is gone", [...started, noPod], fails("Aborted")],
   [
@@ -266,7 +270,7 @@ table("what the agent is asked", [
 ]);
 
 table("while it runs", [
-  ["it is starting", [...started, withStatus(begunNow()), run({ state: "starting" })], { action: "rest" }],
+  ["it is starting", [...started, withStatus(begunNow()), run({ state: "starting" })], { kind: "none" }],
   [
     "the first progress is told",
     [...started, run(running({ created: 2, current: { urn: "urn:x", op: "create" } }))],
@@ -275,22 +279,22 @@ table("while it runs", [
   [
     "what has just begun is not told of",
     [...started, withStatus({ ...begunNow(), startTime: at(-1_000) }), run(running({ created: 2 }))],
-    { action: "rest", afterMs: 1_000 },
+    { kind: "none", lookAt: noon + 1_000 },
   ],
   [
     "further progress is told after two seconds",
     [...started, withStatus({ progress: progressAt(-2_000, 2) }), run(running({ created: 3 }))],
-    { action: "report", status: { progress: { created: 3 } } },
+    { kind: "report", status: { progress: { created: 3 } } },
   ],
   [
     "not before: it looks again when the time has come",
     [...started, withStatus(runningStatus(progressAt(-1_000, 2))), run(running({ created: 3 }))],
-    { action: "rest", afterMs: 1_000 },
+    { kind: "none", lookAt: noon + 1_000 },
   ],
   [
     "no news is not told",
     [...started, withStatus(runningStatus(progressAt(-hour, 2))), run(running({ created: 2 }))],
-    { action: "rest" },
+    { kind: "none" },
   ],
   [
     "after an hour progress is told every 15 seconds",
@@ -299,7 +303,7 @@ table("while it runs", [
       withStatus({ ...runningStatus(progressAt(-3_000, 2)), startTime: at(-hour) }),
       run(running({ created: 3 })),
     ],
-    { action: "rest", afterMs: 12_000 },
+    { kind: "none", lookAt: noon + 12_000 },
   ],
   [
     "the share of the work is told where the last operation tells how much there is",
@@ -460,22 +464,22 @@ table("when it is deleted", [
   [
     "it is never started, only cancelled",
     [...started, deletedAgo(0)],
-    { action: "cancel", pod: { uid: "pod-a" }, runId: "update-uid" },
+    { kind: "cancel", pod: { uid: "pod-a" }, runId: "update-uid" },
   ],
   [
     "while it runs it is cancelled",
     [...started, deletedAgo(minute), run(running())],
-    { action: "cancel", leaves: { Progressing: "True/Progressing" } },
+    { kind: "cancel", leaves: { Progressing: "True/Progressing" } },
   ],
   [
     "while the agent is busy with another it is cancelled",
     [...started, deletedAgo(minute), run(refused("busy"))],
-    { action: "cancel" },
+    { kind: "cancel" },
   ],
   [
     "while the agent cannot be reached it is cancelled once it can",
     [...started, deletedAgo(minute), run({ state: "unreachable", message: "x", sinceMs: noon })],
-    { action: "cancel", afterMs: 14 * minute },
+    { kind: "cancel", lookAt: noon + 14 * minute },
   ],
   ["its end is recorded", [...started, deletedAgo(minute), run(finished({ outcome: "cancelled" }))], fails("Canceled")],
   ["an operation that succeeded meanwhile did so", [...started, deletedAgo(minute), run(finished())], succeeds],
@@ -486,51 +490,52 @@ table("when it is deleted", [
   ],
   ["without its pod there is nothing to cancel", [...started, deletedAgo(minute), noPod], fails("Aborted")],
   ["an agent that stays silent is given up after 15 minutes", [...started, deletedAgo(15 * minute)], fails("Unknown")],
-  ["once it has ended it is let go", [...started, completed(0), deletedAgo(minute)], { action: "release" }],
-  ["once it is let go nothing is left to do", [workspaceReady, completed(0), deletedAgo(minute)], { action: "rest" }],
+  ["once it has ended it is let go", [...started, completed(0), deletedAgo(minute)], { kind: "release" }],
+  ["once it is let go nothing is left to do", [workspaceReady, completed(0), deletedAgo(minute)], { kind: "none" }],
 ]);
 
 table("after its end", [
-  ["its guard is taken down", [guarded, completed(hour)], { action: "release" }],
-  ["it stays for ever unless told otherwise", [completed(hour)], { action: "rest" }],
+  ["its guard is taken down", [guarded, completed(hour)], { kind: "release" }],
+  ["it stays for ever unless told otherwise", [completed(hour)], { kind: "none" }],
   [
     "it stays for as long as told",
     [completed(minute), (view) => ({ ...view, ttlMs: hour })],
-    { action: "rest", afterMs: hour - minute },
+    { kind: "none", lookAt: noon + hour - minute },
   ],
   [
     "then it goes",
     [completed(hour), (view) => ({ ...view, ttlMs: hour })],
-    { action: "expire", event: { reason: "UpdateExpired" } },
+    { kind: "expire", event: { reason: "UpdateExpired" } },
   ],
   [
     "as well where an operator that was replaced told no time of its end",
     [withStatus({ conditions: [condition("Complete", "True", "Failed")] }), (view) => ({ ...view, ttlMs: 30_000 })],
-    { action: "expire", event: { reason: "UpdateExpired" } },
+    { kind: "expire", event: { reason: "UpdateExpired" } },
   ],
-  ["at once, if so told", [completed(0), (view) => ({ ...view, ttlMs: 0 })], { action: "expire" }],
-  ["not while its guard is up", [guarded, completed(hour), (view) => ({ ...view, ttlMs: 0 })], { action: "release" }],
+  ["at once, if so told", [completed(0), (view) => ({ ...view, ttlMs: 0 })], { kind: "expire" }],
+  ["not while its guard is up", [guarded, completed(hour), (view) => ({ ...view, ttlMs: 0 })], { kind: "release" }],
   [
     "one that is being deleted is not deleted again",
     [completed(hour), deletedAgo(minute), (view) => ({ ...view, ttlMs: 0 })],
-    { action: "rest" },
+    { kind: "none" },
   ],
   [
     "a run that is still followed changes nothing",
     [workspaceReady, intendedIn("pod-a"), completed(hour), run(running())],
-    { action: "rest" },
+    { kind: "none" },
   ],
   [
     "a new pod changes nothing",
     [workspaceReady, podIs("pod-b"), intendedIn("pod-a"), completed(hour)],
-    { action: "rest" },
+    { kind: "none" },
   ],
 ]);
 
 test("outputs that are secret appear in the Secret alone", () => {
   const plan = planUpdate(viewOf(...started, run(finished({}, [output("password", "canary", true)]))));
-  if (plan.action !== "end") throw new Error(plan.action);
-  const { keep, ...told } = plan;
+  const { step } = plan;
+  if (step.kind !== "end") throw new Error(step.kind);
+  const { keep, ...told } = step;
   expect(Buffer.from(keep.outputs?.data?.["password"] ?? "", "base64").toString()).toBe('"canary"');
   expect(JSON.stringify([told, statusAfter(plan, started)])).not.toContain("canary");
 });

@@ -30,29 +30,25 @@ import { outputsSecret, stdoutSecret } from "./secrets.ts";
 import { statusOf, underWayMessage } from "./status.ts";
 import type { UpdateView } from "./view.ts";
 
-export type Plan =
-  /** Nothing to write. Look again after a while, or when something changes. */
-  | { readonly action: "rest"; readonly afterMs?: number }
-  | { readonly action: "report"; readonly status: UpdateStatus; readonly afterMs?: number }
-  | { readonly action: "guard" }
+export type Step =
+  | { readonly kind: "none" }
+  | { readonly kind: "report"; readonly status: UpdateStatus }
+  | { readonly kind: "guard" }
   /** Put the pod on record, if the API server itself still says that all is ready. */
-  | { readonly action: "intend"; readonly status: UpdateStatus }
-  | { readonly action: "follow"; readonly pod: AgentPod; readonly request: StartRequest }
-  | {
-      readonly action: "cancel";
-      readonly pod: AgentPod;
-      readonly runId: string;
-      readonly afterMs: number;
-      readonly status: UpdateStatus;
-    }
-  | {
-      readonly action: "end";
-      readonly ending: Ending;
-      readonly keep: Keepsakes;
-      readonly event: EventNote & { readonly reason: AutoEvent };
-    }
-  | { readonly action: "release" }
-  | { readonly action: "expire"; readonly event: EventNote & { readonly reason: AutoEvent } };
+  | { readonly kind: "intend"; readonly status: UpdateStatus }
+  | { readonly kind: "follow"; readonly pod: AgentPod; readonly request: StartRequest }
+  | { readonly kind: "cancel"; readonly pod: AgentPod; readonly runId: string; readonly status: UpdateStatus }
+  | { readonly kind: "end"; readonly ending: Ending; readonly keep: Keepsakes; readonly event: Note }
+  | { readonly kind: "release" }
+  | { readonly kind: "expire"; readonly event: Note };
+
+type Note = EventNote & { readonly reason: AutoEvent };
+
+export interface Plan {
+  readonly step: Step;
+  /** When to look again though nothing has changed. */
+  readonly lookAt?: number;
+}
 
 /** What is written before status says that it is over. */
 export interface Keepsakes {
@@ -89,19 +85,21 @@ export function planUpdate(view: UpdateView): Plan {
   return intend(view);
 }
 
+const none = { kind: "none" } as const;
+
 function endedAndGuarded({ update }: UpdateView): Plan | undefined {
-  return isComplete(update) && isGuarded(update) ? { action: "release" } : undefined;
+  return isComplete(update) && isGuarded(update) ? { step: { kind: "release" } } : undefined;
 }
 
 function ended({ update, ttlMs, now }: UpdateView): Plan | undefined {
   if (!isComplete(update)) return undefined;
-  if (ttlMs === undefined || isDeleting(update)) return { action: "rest" };
+  if (ttlMs === undefined || isDeleting(update)) return { step: none };
   const endTime = endTimeOf(update);
   const endMs = Date.parse(endTime ?? "");
-  const remainingMs = (Number.isNaN(endMs) ? now : endMs) + ttlMs - now;
-  if (remainingMs > 0) return { action: "rest", afterMs: remainingMs };
+  const expiresAt = (Number.isNaN(endMs) ? now : endMs) + ttlMs;
+  if (expiresAt > now) return { step: none, lookAt: expiresAt };
   const message = `It ended at ${endTime ?? "an unknown time"} and was kept for ${update.spec?.ttlAfterCompleted}.`;
-  return { action: "expire", event: { type: "Normal", reason: "UpdateExpired", message } };
+  return { step: { kind: "expire", event: { type: "Normal", reason: "UpdateExpired", message } } };
 }
 
 function deletedBeforeItBegan(view: UpdateView): Plan | undefined {
@@ -164,8 +162,8 @@ function deletedWhileRunning(view: UpdateView): Plan | undefined {
   const { update, pod, now } = view;
   if (!isDeleting(update) || !hasIntent(view) || !pod) return undefined;
   const deletedMs = Date.parse(update.metadata.deletionTimestamp ?? "");
-  const remainingMs = (Number.isNaN(deletedMs) ? now : deletedMs) + giveUpMs - now;
-  if (remainingMs <= 0) {
+  const givenUpAt = (Number.isNaN(deletedMs) ? now : deletedMs) + giveUpMs;
+  if (givenUpAt <= now) {
     return end(view, {
       reason: "Unknown",
       message:
@@ -174,7 +172,7 @@ function deletedWhileRunning(view: UpdateView): Plan | undefined {
   }
   const message = "The operation is being cancelled, because the Update was deleted.";
   const status = statusOf(view, { kind: "progressing", reason: "Progressing", message });
-  return { action: "cancel", pod: pod.agent, runId: uidOf(view), afterMs: remainingMs, status };
+  return { step: { kind: "cancel", pod: pod.agent, runId: uidOf(view), status }, lookAt: givenUpAt };
 }
 
 function notFollowed(view: UpdateView): Plan | undefined {
@@ -182,15 +180,12 @@ function notFollowed(view: UpdateView): Plan | undefined {
   if (!hasIntent(view) || run || !pod) return undefined;
   if (pod.agent.ip === "") return report(view, unreachable("its pod has no address"));
   if (!spec.ok) return end(view, { reason: "Unknown", message: "The spec can no longer be understood." });
-  return {
-    action: "follow",
-    pod: pod.agent,
-    request: {
-      runId: uidOf(view),
-      operation: operationOf(spec.value, logLevel),
-      ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
-    },
+  const request = {
+    runId: uidOf(view),
+    operation: operationOf(spec.value, logLevel),
+    ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
   };
+  return { step: { kind: "follow", pod: pod.agent, request } };
 }
 
 function running(view: UpdateView): Plan | undefined {
@@ -212,7 +207,7 @@ function planRunning(view: UpdateView, run: Run): Plan {
         message: `The workspace cannot start the operation yet: ${run.message}.`,
       });
     case "finished":
-      return { action: "rest" };
+      return { step: none };
     default:
       return assertNever(run);
   }
@@ -239,11 +234,11 @@ function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "r
   const { progress: told, startTime } = view.update.status ?? {};
   // A short run ends before there was anything to tell.
   const toldMs = Date.parse(told?.time ?? startTime ?? "");
-  const dueInMs = Number.isNaN(toldMs) ? 0 : toldMs + reportIntervalMs(view) - view.now;
+  const dueAt = Number.isNaN(toldMs) ? view.now : toldMs + reportIntervalMs(view);
   const latest = statusOf(view, { ...underWay, progress });
   const isNews = !told || !isDeepStrictEqual({ ...latest.progress, time: told.time }, told);
   if (!isNews) return report(view, underWay);
-  return dueInMs <= 0 ? { action: "report", status: latest } : report(view, underWay, dueInMs);
+  return dueAt <= view.now ? { step: { kind: "report", status: latest } } : report(view, underWay, dueAt);
 }
 
 function workspaceUnavailable(view: UpdateView): Plan | undefined {
@@ -286,17 +281,18 @@ function podNotThere(view: UpdateView): Plan | undefined {
 const clearanceMs = 5_000;
 
 /** A Secret may have changed for this very Update: its Workspace looks first. Soon over, so not worth a word. */
-function notCleared({ isCleared }: UpdateView): Plan | undefined {
-  return isCleared ? undefined : { action: "rest", afterMs: clearanceMs };
+function notCleared({ isCleared, now }: UpdateView): Plan | undefined {
+  return isCleared ? undefined : { step: none, lookAt: now + clearanceMs };
 }
 
 /** Before the intent: an Update that may be running is never without its guard. */
 function unguarded({ update }: UpdateView): Plan | undefined {
-  return isGuarded(update) ? undefined : { action: "guard" };
+  return isGuarded(update) ? undefined : { step: { kind: "guard" } };
 }
 
 function intend(view: UpdateView): Plan {
-  return { action: "intend", status: statusOf(view, { kind: "intended", podUid: view.pod?.agent.uid ?? "" }) };
+  const status = statusOf(view, { kind: "intended", podUid: view.pod?.agent.uid ?? "" });
+  return { step: { kind: "intend", status } };
 }
 
 type Missing = Extract<Outcome, { kind: "waiting" }>["reason"];
@@ -306,26 +302,20 @@ function wait(view: UpdateView, message: string, reason: Missing = "WorkspaceNot
 }
 
 /** Written only where it says something new. */
-function report(view: UpdateView, outcome: Outcome, afterMs?: number): Plan {
+function report(view: UpdateView, outcome: Outcome, lookAt?: number): Plan {
   const status = statusOf(view, outcome);
-  const later = { ...(afterMs !== undefined && { afterMs }) };
-  return isDeepStrictEqual(status, view.update.status)
-    ? { action: "rest", ...later }
-    : { action: "report", status, ...later };
+  const step: Step = isDeepStrictEqual(status, view.update.status) ? none : { kind: "report", status };
+  return { step, ...(lookAt !== undefined && { lookAt }) };
 }
 
 function end(view: UpdateView, ending: Ending, run?: Extract<Run, { state: "finished" }>): Plan {
   const isSuccess = ending.reason === "UpdateSucceeded";
-  return {
-    action: "end",
-    ending,
-    keep: run ? keepsakesOf(view, run) : { notes: [] },
-    event: {
-      type: isSuccess ? "Normal" : "Warning",
-      reason: isSuccess ? "UpdateSucceeded" : "UpdateFailed",
-      message: ending.message,
-    },
+  const event: Note = {
+    type: isSuccess ? "Normal" : "Warning",
+    reason: isSuccess ? "UpdateSucceeded" : "UpdateFailed",
+    message: ending.message,
   };
+  return { step: { kind: "end", ending, keep: run ? keepsakesOf(view, run) : { notes: [] }, event } };
 }
 
 function keepsakesOf({ update }: UpdateView, run: Extract<Run, { state: "finished" }>): Keepsakes {
