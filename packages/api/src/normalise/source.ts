@@ -88,6 +88,10 @@ function fluxSource({ sourceRef, dir }: Required<StackSpec>["fluxSource"], scope
   if (!/^([^/\s]+\/)?[^/\s]+$/.test(apiVersion)) {
     const remedy = "write it as source.toolkit.fluxcd.io/v1";
     scope.findings.problem(`${field}.apiVersion`, { message: "is not an API version", remedy });
+  } else if (!/\..*\//.test(apiVersion)) {
+    // Sources are always defined by somebody, under a domain; what Kubernetes brings along is none.
+    const remedy = "name the group of the source, such as source.toolkit.fluxcd.io/v1";
+    scope.findings.problem(`${field}.apiVersion`, { message: "is of no group that has sources", remedy });
   }
   if (!/^[A-Za-z][A-Za-z0-9]*$/.test(kind)) {
     const remedy = "set GitRepository, OCIRepository, Bucket or another kind of source";

@@ -361,6 +361,14 @@ describe("problems", () => {
     ]);
   });
 
+  test("are told of Flux sources of a group that has none", () => {
+    for (const apiVersion of ["v1", "apps/v1"]) {
+      const sourceRef = { apiVersion, kind: "Pod", name: "repo" };
+      const told = outcomeOf({ fluxSource: { sourceRef } }).map(({ field }) => field);
+      expect(told).toEqual(["spec.fluxSource.sourceRef.apiVersion"]);
+    }
+  });
+
   test("are told of secrets providers that Pulumi does not have", () => {
     const told = (secretsProvider: string): string[] =>
       outcomeOf({ programRef: { name: "p" }, secretsProvider }).map(({ field }) => field);

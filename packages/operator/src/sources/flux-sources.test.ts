@@ -1,7 +1,8 @@
 /** What an object of Flux's shape says of a Stack's program. */
 import { describe, expect, test } from "bun:test";
+import { manualClock, type Client } from "@pko/kube";
 
-import { fluxView, type FluxObject } from "./flux-sources.ts";
+import { fluxSources, fluxView, type FluxObject } from "./flux-sources.ts";
 import type { SourceView } from "./source-view.ts";
 
 const ref = { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "Bucket", name: "b" };
@@ -90,4 +91,41 @@ const without: readonly (readonly [string, FluxObject | undefined, string])[] = 
 ];
 test.each(without)("without an artifact that can be used, it is told why: %s", (_, object, message) => {
   expect(viewOf(object, true)).toMatchObject({ kind: "unavailable", message });
+});
+
+describe("a kind that the cluster does not serve", () => {
+  function setting() {
+    const asked: string[] = [];
+    const discover: Client["discover"] = async ({ kind }) => {
+      asked.push(kind);
+      return [];
+    };
+    const clock = manualClock();
+    const sources = fluxSources({ client: { discover } as Client, wake: () => undefined, clock });
+    const look = (key: string, kind: string): SourceView =>
+      sources.look(key, { namespace: "team", ref: { ...ref, kind }, dir: "" });
+    const askedInAnHour = async (): Promise<string[]> => {
+      asked.length = 0;
+      for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
+      return [...new Set(asked)];
+    };
+    return { sources, look, askedInAnHour };
+  }
+
+  test("is looked for as long as a Stack names it", async () => {
+    const { look, askedInAnHour } = setting();
+    look("team/web", "Bukket");
+    look("team/apps", "Bukket");
+    look("team/web", "Bucket");
+    expect((await askedInAnHour()).toSorted()).toEqual(["Bucket", "Bukket"]);
+  });
+
+  test("is forgotten with the last Stack that named it", async () => {
+    const { sources, look, askedInAnHour } = setting();
+    look("team/web", "Bukket");
+    look("team/web", "Bucket");
+    expect(await askedInAnHour()).toEqual(["Bucket"]);
+    sources.forget("team/web");
+    expect(await askedInAnHour()).toEqual([]);
+  });
 });

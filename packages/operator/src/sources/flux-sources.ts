@@ -1,6 +1,7 @@
 /**
  * Flux's sources, and other kinds of their shape: objects with an artifact in their status. A kind is watched from the
- * first time that a Stack names it, and only while the cluster serves it; otherwise it is looked for now and then.
+ * first time that a Stack names it until none does any more, and only while the cluster serves it; otherwise it is looked
+ * for now and then.
  */
 import {
   isForbidden,
@@ -76,6 +77,8 @@ interface Kind {
   readonly followers: Map<Key, Key>;
   /** Objects whose spec has changed: since when that generation has been seen. */
   readonly changed: Map<Key, { readonly generation: number | undefined; readonly since: number }>;
+  /** Ends with its last follower. */
+  readonly lifetime: AbortController;
 }
 
 class Sources implements FluxSources {
@@ -83,7 +86,6 @@ class Sources implements FluxSources {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #kinds = new Map<string, Kind>();
-  #lifetime = new AbortController();
 
   constructor(options: FluxSourcesOptions) {
     this.#options = options;
@@ -97,9 +99,9 @@ class Sources implements FluxSources {
   ): SourceView {
     const id = `${ref.apiVersion}/${ref.kind}`;
     const object = refKey({ namespace, name: ref.name });
-    for (const [other, kind] of this.#kinds) if (other !== id) kind.followers.delete(key);
     const kind = this.#kinds.get(id) ?? this.#track(id, ref);
     kind.followers.set(key, object);
+    this.#leave(key, id);
     switch (kind.tracked.state) {
       case "starting":
         return { kind: "pending", what: `the first look at ${ref.kind} ${ref.name}` };
@@ -128,32 +130,42 @@ class Sources implements FluxSources {
       return fluxView(found, { ref, dir, isOverdue: this.#clock.now() - change.since >= newSpecMs });
     }
     kind.changed.set(object, { generation, since: this.#clock.now() });
-    const lifetime = this.#lifetime.signal;
+    const { signal } = kind.lifetime;
     this.#clock.after(newSpecMs, () => {
-      if (!lifetime.aborted) this.#wake(kind, object);
+      if (!signal.aborted) this.#wake(kind, object);
     });
     return view;
   }
 
   forget(key: Key): void {
-    for (const kind of this.#kinds.values()) kind.followers.delete(key);
+    this.#leave(key);
   }
 
   stop(): void {
-    this.#lifetime.abort();
-    this.#lifetime = new AbortController();
+    for (const kind of this.#kinds.values()) kind.lifetime.abort();
     this.#kinds.clear();
   }
 
+  /** All kinds but one. */
+  #leave(key: Key, but?: string): void {
+    for (const [id, kind] of this.#kinds) {
+      if (id === but || !kind.followers.delete(key) || kind.followers.size > 0) continue;
+      kind.lifetime.abort();
+      this.#kinds.delete(id);
+    }
+  }
+
   #track(id: string, ref: FluxRef): Kind {
-    const kind: Kind = { tracked: { state: "starting" }, followers: new Map(), changed: new Map() };
+    const lifetime = new AbortController();
+    const kind: Kind = { tracked: { state: "starting" }, followers: new Map(), changed: new Map(), lifetime };
     this.#kinds.set(id, kind);
-    void this.#begin(kind, ref, this.#lifetime.signal);
+    void this.#begin(kind, ref);
     return kind;
   }
 
-  async #begin(kind: Kind, ref: FluxRef, lifetime: AbortSignal): Promise<void> {
+  async #begin(kind: Kind, ref: FluxRef): Promise<void> {
     const { client, namespaces } = this.#options;
+    const lifetime = kind.lifetime.signal;
     const watching = new AbortController();
     const signal = AbortSignal.any([lifetime, watching.signal]);
     const giveUp = (error: unknown): void => {
@@ -161,7 +173,7 @@ class Sources implements FluxSources {
       watching.abort();
       this.#change(kind, { state: "absent", message: explain(error, ref) });
       this.#clock.after(servedCheckMs, () => {
-        if (!lifetime.aborted) void this.#begin(kind, ref, lifetime);
+        if (!lifetime.aborted) void this.#begin(kind, ref);
       });
     };
     try {
