@@ -353,7 +353,7 @@ describe("workspaces and updates", () => {
       await stage.client.create(quotas, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard } });
       const body = { status: { hard, used: { "count/workspaces.auto.pulumi.com": "0" } } };
       await stage.client.patch(quotas, metadata, { patch: { type: "merge", body }, subresource: "status" });
-      await Bun.sleep(500);
+      await waitFor(() => isRefused(stage), { what: "the quota to be heeded" });
       await stage.stack("web");
       expect(message(await stalls(stage, "web", "WorkspaceFailed"))).toContain("exceeded quota");
       await stage.client.delete(quotas, metadata);
@@ -449,3 +449,15 @@ describe("what another operator has left", () => {
     patience,
   );
 });
+
+/** Whether a Workspace would exceed the quota: admission learns of one a moment after it was made. */
+async function isRefused({ client, namespace }: Stage): Promise<boolean> {
+  const { apiVersion, kind } = workspaces;
+  const probe = { apiVersion, kind, metadata: { name: "probe", namespace }, spec: {} };
+  try {
+    await client.create(workspaces, probe, { dryRun: true });
+    return false;
+  } catch (error) {
+    return String(error).includes("exceeded quota");
+  }
+}

@@ -211,8 +211,17 @@ describe("never doubled, never lost", () => {
     world.operator();
     const uid = await world.update("patient");
     await world.until("patient", { Progressing: "True/WorkspaceNotReady" });
+    const asked = (): number => agent.calls.get("start") ?? 0;
+    const whileBusy = asked();
+    await waitFor(() => asked() > whileBusy, { what: "a busy agent to be asked again" });
+
+    let renewals = 0;
+    world.unprepared = () => renewals++;
     agent.refusal = "unprepared";
-    await Bun.sleep(300);
+    await waitFor(() => renewals >= 1, { what: "the agent to be prepared anew" });
+    const whileUnprepared = asked();
+    await waitFor(() => asked() > whileUnprepared, { what: "an unprepared agent to be asked again" });
+    expect(agent.begun).toEqual([]);
     agent.refusal = undefined;
     await begun(world, uid);
     agent.finish(uid);

@@ -44,10 +44,7 @@ test(
     await using stage = await Stage.open();
     await stage.ready("web", spec);
     const before = [await stage.workspace("web"), await stage.statefulSet("web")];
-    for (let look = 0; look < 5; look++) {
-      stage.look("web");
-      await Bun.sleep(100);
-    }
+    for (let look = 0; look < 5; look++) await stage.looked("web");
     expect([await stage.workspace("web"), await stage.statefulSet("web")]).toEqual(before as never);
   },
   patience,
@@ -99,7 +96,7 @@ test(
     await secret("git", { token: "g2" });
     await waitFor(() => stage.agents.asked.length === 2);
     await secret("token", { t: "1", other: "y" });
-    await Bun.sleep(300);
+    await stage.looked("web");
     expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
 
     await secret("token", { t: "2", other: "y" });
@@ -165,7 +162,6 @@ test(
     const pod = await stage.client.get(builtin.pods, stage.at("web-workspace-0"));
     await stage.createUpdate("run", "web");
     await stage.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
-    await Bun.sleep(200);
     await stage.change("web", { image: "mine:2" });
     const held = await stage.becomes("web", "RollingUpdate", "waits for the end of the update run");
     expect(held.status?.address).toBeDefined();
@@ -282,8 +278,7 @@ test(
     await stage.becomes("web", "InstallationFailed", "npm failed\nnpm ERR! 404");
     expect(await stage.eventReasons()).toContain("InstallationFailure");
     stage.agents.answer = { state: "running", phase: "install" };
-    stage.look("web");
-    await Bun.sleep(200);
+    await stage.looked("web");
     await stage.becomes("web", "InstallationFailed");
     stage.agents.answer = { state: "done", result: prepared };
     stage.look("web");
@@ -312,10 +307,7 @@ test(
     await stage.becomes("web", "InitializationFailed", "no route");
     await waitFor(() => stage.agents.retries === 1, { timeoutMs: 30_000, what: "the first retry" });
     stage.agents.answer = failed;
-    for (let look = 0; look < 5; look++) {
-      stage.look("web");
-      await Bun.sleep(100);
-    }
+    for (let look = 0; look < 5; look++) await stage.looked("web");
     expect(stage.agents.retries).toBe(1);
 
     // Whoever asks for it is not kept waiting.
@@ -323,8 +315,7 @@ test(
     await stage.client.patch(workspaces, stage.at("web"), { patch: { type: "merge", body } });
     await waitFor(() => stage.agents.retries === 2, { timeoutMs: 5000, what: "the retry that was asked for" });
     stage.agents.answer = failed;
-    stage.look("web");
-    await Bun.sleep(300);
+    await stage.looked("web");
     expect(stage.agents.retries).toBe(2);
   },
   patience,
@@ -382,15 +373,11 @@ test(
     await using stage = await Stage.open({}, { client: connect(proxy.credentials) });
     await stage.ready("web", spec);
     proxy.onEvent(({ type, object }) => (type === "DELETED" && object.kind === "Workspace" ? "drop" : "pass"));
-    const looked = proxy.nextRequest(({ verb, resource }) => verb === "get" && resource === "workspaces");
     await stage.client.delete(workspaces, stage.at("web"));
     // As the garbage collector does.
     await stage.client.delete(builtin.secrets, stage.at("web-workspace-tls"));
     await stage.client.delete(builtin.statefulSets, stage.at("web-workspace"));
-    stage.look("web");
-    // Or the store has found out by itself.
-    await Promise.race([looked, Bun.sleep(5_000)]);
-    await Bun.sleep(300);
+    await stage.looked("web");
     expect(await stage.client.find(builtin.secrets, stage.at("web-workspace-tls"))).toBeUndefined();
     expect(await stage.client.find(builtin.statefulSets, stage.at("web-workspace"))).toBeUndefined();
   },
@@ -498,8 +485,7 @@ test(
     const ref = stage.at("web-workspace-tls");
     const { generation } = (await stage.statefulSet("web")).metadata;
     const { data } = await stage.client.get(builtin.secrets, ref);
-    stage.look("web");
-    await Bun.sleep(200);
+    await stage.looked("web");
     expect((await stage.client.get(builtin.secrets, ref)).data).toEqual(data as never);
 
     const spoilt = { data: { "tls.crt": Buffer.from("spoilt").toString("base64") } };
@@ -566,8 +552,7 @@ test(
     await stage.ready("web", spec);
     await stage.client.delete(workspaces, stage.at("web"));
     await waitFor(async () => (await stage.client.find(workspaces, stage.at("web"))) === undefined);
-    await Bun.sleep(100);
-    expect(stage.agents.forgotten).toBeGreaterThan(0);
+    await waitFor(() => stage.agents.forgotten > 0, { what: "its agent to be forgotten" });
     const read = stage.workspace("web");
     expect(await read.catch((error: unknown) => isNotFound(error))).toBe(true);
   },

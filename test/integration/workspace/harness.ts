@@ -1,6 +1,16 @@
 /** The Workspace controller on a real API server, with a played kubelet and played agents. */
 import { statefulSetNameOf, type Update, type Workspace, type WorkspaceSpec } from "@pko/api";
-import { builtin, eventRecorder, manager, reflector, type Client, type Known, type ObjectRef } from "@pko/kube";
+import {
+  builtin,
+  eventRecorder,
+  manager,
+  metricsRegistry,
+  reflector,
+  type Client,
+  type Known,
+  type ObjectRef,
+  type Reflector,
+} from "@pko/kube";
 import {
   authority,
   podIndexers,
@@ -80,6 +90,8 @@ export class Stage implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #run: Promise<unknown>;
   readonly #events: ReturnType<typeof eventRecorder>;
+  readonly #updates: Reflector<Update>;
+  readonly #metrics = metricsRegistry();
   #pods = 0;
 
   static async open(settings: Partial<WorkspaceSettings> = {}, options: StageOptions = {}): Promise<Stage> {
@@ -102,6 +114,7 @@ export class Stage implements AsyncDisposable {
       pods: reflector(client, builtin.pods, { ...scope, indexers: podIndexers }),
       programs: reflector(client, programs, scope),
     };
+    this.#updates = reflectors.updates;
     this.#events = eventRecorder({ client, component: "test" });
     const controller = workspaceController({
       client,
@@ -110,12 +123,33 @@ export class Stage implements AsyncDisposable {
       preparations: this.agents,
       events: this.#events,
       settings,
+      metrics: this.#metrics,
     });
     this.look = (name) => controller.enqueue(`${namespace}/${name}`);
     this.#run = manager({ reflectors, controllers: [controller] }).run(this.#stop.signal);
   }
 
   readonly look: (name: string) => void;
+
+  /**
+   * Has the controller look at the Workspace, and waits until it has done so and has no look in hand: what it has not
+   * written by then, it does not write.
+   */
+  async looked(name: string): Promise<void> {
+    const before = this.#figure("workqueue_work_duration_seconds_count");
+    this.look(name);
+    await waitFor(
+      () =>
+        this.#figure("workqueue_work_duration_seconds_count") > before &&
+        this.#figure("workqueue_depth") === 0 &&
+        this.#figure("controller_runtime_active_workers") === 0,
+      { timeoutMs: 15_000, what: `a look at ${name} to end` },
+    );
+  }
+
+  #figure(name: string): number {
+    return Number(new RegExp(`^${name}\\{.*\\} (\\d+)$`, "m").exec(this.#metrics.expose())?.[1] ?? 0);
+  }
 
   get client(): Client {
     return this.place.client;
@@ -207,10 +241,15 @@ export class Stage implements AsyncDisposable {
     await this.client.create(updates, { apiVersion, kind, metadata: this.at(name), spec });
   }
 
+  /** Returns when the controller's store knows of it. */
   async setUpdate(name: string, status: Update["status"]): Promise<void> {
-    await this.client.patch(updates, this.at(name), {
+    const { metadata } = await this.client.patch(updates, this.at(name), {
       patch: { type: "merge", body: { status } },
       subresource: "status",
+    });
+    const known = (): Update | undefined => this.#updates.store.get(`${this.place.name}/${name}`);
+    await waitFor(() => known()?.metadata.resourceVersion === metadata.resourceVersion, {
+      what: `${name} in the store`,
     });
   }
 
