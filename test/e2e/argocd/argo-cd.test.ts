@@ -1,27 +1,12 @@
 /** Argo CD on top: it brings Stacks from Git, tells how they stand, and takes their resources down with them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
-import { createRepository, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
+import type { TestRepository } from "@pko/agent/testing";
 import type { Stack } from "@pko/api";
 import { network } from "@pko/cluster";
 import { serveCloud, type Cloud } from "@pko/testkit";
 
-import {
-  apply,
-  getStack,
-  isReady,
-  kubectl,
-  newNamespace,
-  removeNamespace,
-  stackUntil,
-  startOperator,
-  updatesOf,
-  type Operator,
-  type Place,
-} from "../harness.ts";
+import { applyTo, getStack, isReady, kubectl, secretOf, stackUntil, updatesOf, useScene } from "../harness.ts";
 import {
   act,
   applicationUntil,
@@ -36,42 +21,15 @@ import { startArgoCd, type ArgoCd } from "./argo-cd.ts";
 import { filesOf, type Surroundings } from "./layouts.ts";
 
 const slow = 600_000;
-const repositories = mkdtempSync(join(tmpdir(), "pko-git-"));
-
+const scene = useScene("argo-apps");
 let argoCd: ArgoCd;
-let operator: Operator;
-let place: Place;
-let git: GitServer;
 let cloud: Cloud;
 let surroundings: Surroundings;
-
-beforeAll(async () => {
-  const namespace = await newNamespace("argo-apps");
-  git = serveGit(repositories, { hostname: network.machine });
-  cloud = serveCloud({ hostname: network.machine });
-  const token = cloud.tokens.issue({ kind: "organization", login: "myorg", organizations: ["myorg"] });
-  const metadata = { name: "pulumi-access-token", namespace };
-  await apply({ apiVersion: "v1", kind: "Secret", metadata, stringData: { token } });
-  [operator, argoCd] = await Promise.all([startOperator([namespace]), startArgoCd([namespace])]);
-  place = { client: operator.client, namespace };
-  const gitUrl = `http://${network.machine}:${git.port}`;
-  surroundings = { gitUrl, cloudUrl: cloud.url, namespace, argoCd: argoCd.namespace };
-}, slow);
-
-afterAll(async () => {
-  await argoCd.stop();
-  // What a test that failed has left, as long as there is somebody to take it down.
-  await kubectl(["delete", "stacks", "--all", "-n", place.namespace, "--timeout=180s"]);
-  await removeNamespace(place.namespace);
-  await operator.stop();
-  await git.stop();
-  await cloud.stop();
-}, slow);
 
 /** A repository that holds a folder of the examples. */
 function repositoryOf(folder: string, name: string): { files: Record<string, string>; repository: TestRepository } {
   const files = filesOf(folder, surroundings);
-  const repository = createRepository(repositories, name);
+  const repository = scene.git.create(name);
   repository.commit(files);
   return { files, repository };
 }
@@ -85,13 +43,28 @@ const readySince = ({ status }: Stack): number =>
   Date.parse(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
 
 describe("an Application", () => {
+  beforeAll(async () => {
+    const { namespace, git } = scene;
+    cloud = serveCloud({ hostname: network.machine });
+    scene.defer(() => cloud.stop());
+    const token = cloud.tokens.issue({ kind: "organization", login: "myorg", organizations: ["myorg"] });
+    await applyTo(scene, secretOf("pulumi-access-token", { token }));
+    argoCd = await startArgoCd([namespace]);
+    surroundings = { gitUrl: git.origin, cloudUrl: cloud.url, namespace, argoCd: argoCd.namespace };
+  }, slow);
+
+  // Before the scene ends: it would bring back the Stacks that a failed test has left.
+  afterAll(async () => {
+    await argoCd?.stop();
+  }, slow);
+
   test.concurrent(
     "syncs the Stack beside its program, stays Synced, runs it again on request, and destroys it at its end",
     async () => {
       const { files, repository } = repositoryOf("beside-the-program", "my-app");
       await applyText(files["application.yaml"]);
       await applicationUntil(argoCd, "my-app", isHealthy);
-      const { status } = await getStack(place, "my-app-dev");
+      const { status } = await getStack(scene, "my-app-dev");
       expect(status?.outputs).toEqual({ state: "my-app runs 2 times" });
       expect(cloud.stack("myorg/my-app/dev")?.resources).not.toEqual([]);
       const node = await stackNode(argoCd, "my-app");
@@ -100,14 +73,14 @@ describe("an Application", () => {
       const kinds = (await nodesOf(argoCd, "my-app")).map(({ kind }) => kind);
       for (const kind of ["Workspace", "Update", "Pod"]) expect(kinds).toContain(kind);
 
-      const resource = { application: "my-app", namespace: place.namespace, stack: "my-app-dev" };
+      const resource = { application: "my-app", namespace: scene.namespace, stack: "my-app-dev" };
       await act(argoCd, { ...resource, action: "reconcile" });
       await stackUntil(
-        place,
+        scene,
         "my-app-dev",
         (stack) => isReady(stack) && (stack.status?.lastUpdate?.reconcileRequest ?? "") !== "",
       );
-      expect(await updatesOf(place, "my-app-dev")).toHaveLength(2);
+      expect(await updatesOf(scene, "my-app-dev")).toHaveLength(2);
       await refreshed(argoCd, "my-app");
       const settled = await applicationUntil(argoCd, "my-app", isHealthy);
       // Neither the operator nor the action has made a difference that Argo CD would have had to take back.
@@ -118,7 +91,7 @@ describe("an Application", () => {
       const request = `${wave}    pulumi.com/reconciliation-request: from-git\n`;
       repository.commit({ ...files, [manifest]: (files[manifest] ?? "").replace(wave, request) });
       await refreshed(argoCd, "my-app");
-      await stackUntil(place, "my-app-dev", ({ status }) => status?.lastUpdate?.reconcileRequest === "from-git");
+      await stackUntil(scene, "my-app-dev", ({ status }) => status?.lastUpdate?.reconcileRequest === "from-git");
       await applicationUntil(argoCd, "my-app", isHealthy);
 
       await deleteApplication(argoCd, "my-app");
@@ -146,7 +119,7 @@ describe("an Application", () => {
         "configmap",
         "queue-is-there",
         "-n",
-        place.namespace,
+        scene.namespace,
         "--ignore-not-found",
         "--output=json",
       ];
@@ -155,7 +128,7 @@ describe("an Application", () => {
       repository.commit(files);
       await refreshed(argoCd, "queue");
       await applicationUntil(argoCd, "queue", isHealthy);
-      const stack = await getStack(place, "queue");
+      const stack = await getStack(scene, "queue");
       expect(stack.status?.outputs).toEqual({ address: "https://queue.example.com" });
       expect(createdAt(JSON.parse(await kubectl(later)) as Stack)).toBeGreaterThanOrEqual(readySince(stack));
 
@@ -188,7 +161,7 @@ describe("an Application", () => {
       await applicationUntil(argoCd, "webapp", isHealthy);
       const names = ["webapp-preview", "webapp-staging", "webapp-production"] as const;
       await Promise.all(names.map((name) => applicationUntil(argoCd, name, isHealthy)));
-      const [preview, staging, production] = await Promise.all(names.map((name) => getStack(place, name)));
+      const [preview, staging, production] = await Promise.all(names.map((name) => getStack(scene, name)));
       expect(preview?.status?.lastUpdate).toMatchObject({ type: "preview", state: "succeeded" });
       expect(staging?.status?.lastUpdate?.lastSuccessfulCommit).toBe(staged);
       expect(staging?.status?.outputs).toEqual({ state: "webapp runs 2 times" });
@@ -214,7 +187,7 @@ describe("an Application", () => {
       const { files } = repositoryOf("clusters/gitops-repo", "gitops-repo");
       await applyText(files["argocd/dev-app.yaml"]);
       await applicationUntil(argoCd, "dev", isHealthy);
-      const [cluster, apps] = await Promise.all([getStack(place, "cluster-dev"), getStack(place, "apps-dev")]);
+      const [cluster, apps] = await Promise.all([getStack(scene, "cluster-dev"), getStack(scene, "apps-dev")]);
       expect(createdAt(apps)).toBeGreaterThanOrEqual(readySince(cluster));
       expect(cluster.status?.outputs).toEqual({ kubeconfig: "[secret]" });
       expect(apps.status?.outputs).toEqual({ deployed: "an app" });
@@ -234,18 +207,18 @@ describe("an Application", () => {
       const deploy = { ...filesOf("beside-the-program", surroundings) };
       const stack = (deploy["deploy/stack.yaml"] ?? "").replaceAll("my-app", "slow-app");
       const application = (deploy["application.yaml"] ?? "").replaceAll("my-app", "slow-app");
-      createRepository(repositories, "slow-app").commit({ ...slowProject, "deploy/stack.yaml": stack });
+      scene.git.create("slow-app").commit({ ...slowProject, "deploy/stack.yaml": stack });
       await applyText(application);
-      await stackUntil(place, "slow-app-dev", ({ status }) => status?.currentUpdate !== undefined);
+      await stackUntil(scene, "slow-app-dev", ({ status }) => status?.currentUpdate !== undefined);
       await stackUntil(
-        place,
+        scene,
         "slow-app-dev",
         ({ status }) => status?.conditions?.[0]?.message.includes("has been running") ?? false,
       );
-      const resource = { application: "slow-app", namespace: place.namespace, stack: "slow-app-dev" };
+      const resource = { application: "slow-app", namespace: scene.namespace, stack: "slow-app-dev" };
       await act(argoCd, { ...resource, action: "cancel" });
       await applicationUntil(argoCd, "slow-app", isDegraded);
-      const cancelled = await getStack(place, "slow-app-dev");
+      const cancelled = await getStack(scene, "slow-app-dev");
       expect((await stackNode(argoCd, "slow-app"))?.health?.message).toMatch(/was cancelled, as requested/);
       expect(cancelled.status?.lastUpdate).toMatchObject({ state: "failed", failure: "cancelled" });
       expect(cancelled.status?.next).toBeUndefined();

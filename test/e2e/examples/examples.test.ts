@@ -1,20 +1,11 @@
 /** The examples that need nothing but a cluster, applied as their pages say: each turns Ready with the outputs that it promises. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import type { Stack } from "@pko/api";
 import { layout, publishImage, stateRoot } from "@pko/cluster";
 
-import {
-  isReady,
-  kubectl,
-  newNamespace,
-  removeNamespace,
-  stackUntil,
-  startOperator,
-  type Operator,
-  type Place,
-} from "../harness.ts";
+import { at, isReady, kubectl, outputOf, reconcile, stackUntil, useScene } from "../harness.ts";
 
 const slow = 480_000;
 const folder = join(import.meta.dir, "../../../examples");
@@ -50,15 +41,10 @@ const promised: Readonly<Record<string, Readonly<Record<string, Outputs>>>> = {
   "init-containers": { "init-containers": { value: "[secret]" } },
 };
 
-let operator: Operator;
-let place: Place;
+// First its Stacks go, as the pages tell: their state must still be there when they are destroyed.
+const scene = useScene("examples");
 
-beforeAll(async () => {
-  const namespace = await newNamespace("examples");
-  operator = await startOperator([namespace]);
-  place = { client: operator.client, namespace };
-  await buildCustomImage();
-}, slow);
+beforeAll(buildCustomImage, slow);
 
 /** As its page tells, with the cluster's own tool, under the name that its Stack has. */
 async function buildCustomImage(): Promise<void> {
@@ -67,21 +53,14 @@ async function buildCustomImage(): Promise<void> {
   await publishImage({ name, containerfile: join(context, "Containerfile"), context }, layout(stateRoot).images);
 }
 
-afterAll(async () => {
-  // First the Stacks, as the pages tell: their state must still be there when they are destroyed.
-  await kubectl(["delete", "stacks", "--all", "-n", place.namespace, "--timeout=120s"]);
-  await removeNamespace(place.namespace);
-  await operator.stop();
-}, slow);
-
 describe("kubectl apply -f examples/…", () => {
   for (const [example, stacks] of Object.entries(promised)) {
     test.concurrent(
       example,
       async () => {
-        await kubectl(["apply", "-n", place.namespace, "-f", join(folder, example)]);
+        await kubectl(["apply", ...at(scene), "-f", join(folder, example)]);
         for (const [stack, outputs] of Object.entries(stacks)) {
-          const { status } = await stackUntil(place, stack, isReady);
+          const { status } = await stackUntil(scene, stack, isReady);
           expect(status?.outputs).toEqual(outputs);
         }
       },
@@ -93,16 +72,13 @@ describe("kubectl apply -f examples/…", () => {
 test(
   "a changed Secret is what the next update is given, though it is asked for at once",
   async () => {
-    const inNamespace = ["-n", place.namespace];
-    await kubectl(["apply", ...inNamespace, "-f", join(folder, "program")]);
-    await stackUntil(place, "shop", isReady);
+    await kubectl(["apply", ...at(scene), "-f", join(folder, "program")]);
+    await stackUntil(scene, "shop", isReady);
     const patch = JSON.stringify({ stringData: { password: "changed" } });
-    await kubectl(["patch", "secret", "shop-admin", ...inNamespace, "--patch", patch]);
-    await kubectl(["annotate", "stack", "shop", ...inNamespace, "pulumi.com/reconciliation-request=changed"]);
-    await stackUntil(place, "shop", ({ status }) => status?.lastUpdate?.reconcileRequest === "changed");
-    const output = ["--output", "jsonpath={.data.adminPassword}"];
-    const password = await kubectl(["get", "secret", "shop-outputs", ...inNamespace, ...output]);
-    expect(Buffer.from(password, "base64").toString()).toBe("changed");
+    await kubectl(["patch", "secret", "shop-admin", ...at(scene), "--patch", patch]);
+    await reconcile(scene, "shop", "changed");
+    await stackUntil(scene, "shop", ({ status }) => status?.lastUpdate?.reconcileRequest === "changed");
+    expect(await outputOf(scene, "shop", "adminPassword")).toBe("changed");
   },
   slow,
 );

@@ -1,73 +1,48 @@
 /** Issue 8, 5: state in a bucket, with keys from a Secret; who encrypts it; and whose lock is released. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 import type { Stack } from "@pko/api";
-import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
 import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
 import {
-  apply,
-  clearNamespace,
+  applyTo,
+  fromSecret,
   isReady,
-  kubectl,
-  newNamespace,
+  killPod,
+  literal,
+  messageOf,
   outputOf,
+  programOf,
   reconcile,
+  secretOf,
   stackUntil,
-  startOperator,
+  stalledReasonOf,
   updatesOf,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { javascriptProject } from "./javascript.ts";
-import { messageOf, stalledReasonOf } from "./messages.ts";
 import { serveS3, type S3Server } from "./s3-server.ts";
 
 const slow = 420_000;
-const folder = mkdtempSync(join(tmpdir(), "pko-backends-"));
-
-let operator: Operator;
-let place: Place;
-let git: GitServer;
+const scene = useScene("backends", { operator: { flags: ["--reference-check-interval=3s"] } });
 let s3: S3Server;
 
 beforeAll(async () => {
-  const namespace = await newNamespace("backends");
-  operator = await startOperator([namespace], "--reference-check-interval=3s");
-  place = { client: operator.client, namespace };
-  git = serveGit(folder, { hostname: network.machine });
   s3 = await serveS3("states");
-  await apply(keys("aws", s3.secretAccessKey), keys("aws-mistyped", "canary-of-nothing"), {
-    apiVersion: "pulumi.com/v1",
-    kind: "Program",
-    metadata: { name: "kept", namespace },
-    program: {
-      configuration: { password: { type: "string", secret: true } },
-      resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${password}" } } },
-      outputs: { password: "${kept.output}" },
-    },
+  scene.defer(() => s3.stop());
+  const kept = programOf("kept", {
+    configuration: { password: { type: "string", secret: true } },
+    resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${password}" } } },
+    outputs: { password: "${kept.output}" },
   });
+  await applyTo(scene, keys("aws", s3.secretAccessKey), keys("aws-mistyped", "canary-of-nothing"), kept);
 }, slow);
 
-afterAll(async () => {
-  await clearNamespace(place.namespace);
-  await git.stop();
-  await operator.stop();
-  await s3.stop();
-}, slow);
-
-const keys = (name: string, secretAccessKey: string): object => ({
-  apiVersion: "v1",
-  kind: "Secret",
-  metadata: { name, namespace: place.namespace },
-  stringData: { accessKeyId: s3.accessKeyId, secretAccessKey, passphrase: "canary-passphrase" },
-});
-
-const fromSecret = (name: string, key: string): object => ({ type: "Secret", secret: { name, key } });
+const keys = (name: string, secretAccessKey: string): object =>
+  secretOf(name, { accessKeyId: s3.accessKeyId, secretAccessKey, passphrase: "canary-passphrase" });
 
 interface BucketStack {
   /** With the keys. */
@@ -81,7 +56,7 @@ function onBucket(name: string, { secret = "aws", env = {}, ...spec }: BucketSta
   return {
     apiVersion: "pulumi.com/v1",
     kind: "Stack",
-    metadata: { name, namespace: place.namespace },
+    metadata: { name },
     spec: {
       serviceAccountName: "pulumi",
       stack: name,
@@ -136,32 +111,31 @@ describe("a bucket as the backend", () => {
   test.concurrent(
     "is released from the lock of a run that died with its pod, and from no other",
     async () => {
-      createRepository(folder, "slow").commit(slowProject);
-      const projectRepo = `http://${network.machine}:${git.port}/slow.git`;
-      const source = { projectRepo, branch: "main", destroyOnFinalize: true };
-      await apply(onBucket("stored", source));
+      scene.git.create("slow").commit(slowProject);
+      const source = { projectRepo: scene.git.url("slow"), branch: "main", destroyOnFinalize: true };
+      await applyTo(scene, onBucket("stored", source));
       // Pulumi takes a lock to create the stack as well: that one is no run's.
-      await waitFor(async () => (await updatesOf(place, "stored")).length > 0 && locksOf("stored").length > 0, {
+      await waitFor(async () => (await updatesOf(scene, "stored")).length > 0 && locksOf("stored").length > 0, {
         timeoutMs: 240_000,
         what: "the lock of the first update",
       });
-      await kubectl(["delete", "pod", "stored-workspace-0", "-n", place.namespace, "--grace-period=0", "--force"]);
-      const stored = await stackUntil(place, "stored", isReady);
+      await killPod(scene, "stored");
+      const stored = await stackUntil(scene, "stored", isReady);
       expect(stored.status?.outputs).toEqual({ id: "done" });
-      const [first, ...others] = await updatesOf(place, "stored");
+      const [first, ...others] = await updatesOf(scene, "stored");
       const failed = first?.status?.conditions?.find(({ type }) => type === "Failed");
       expect(failed).toMatchObject({ status: "True", reason: "Aborted" });
       expect(others.length).toBeGreaterThan(0);
       expect(locksOf("stored")).toEqual([]);
 
       const lock = lockFromElsewhere("stored");
-      await reconcile(place, "stored", "while-locked");
+      await reconcile(scene, "stored", "while-locked");
       const conflict = (stack: Stack): boolean => stalledReasonOf(stack) === "UpdateConflict";
-      expect(messageOf(await stackUntil(place, "stored", conflict))).toContain("stored-workspace-0 (pid 7)");
+      expect(messageOf(await stackUntil(scene, "stored", conflict))).toContain("stored-workspace-0 (pid 7)");
       expect(locksOf("stored")).toHaveLength(1);
       rmSync(lock);
-      await reconcile(place, "stored", "released");
-      await stackUntil(place, "stored", isReady);
+      await reconcile(scene, "stored", "released");
+      await stackUntil(scene, "stored", isReady);
     },
     slow,
   );
@@ -169,13 +143,13 @@ describe("a bucket as the backend", () => {
   test.concurrent(
     "says who refuses the keys, and is taken up when the Secret is corrected",
     async () => {
-      await apply(onBucket("refused", { secret: "aws-mistyped", ...program }));
-      const refused = await stackUntil(place, "refused", isStalled);
+      await applyTo(scene, onBucket("refused", { secret: "aws-mistyped", ...program }));
+      const refused = await stackUntil(scene, "refused", isStalled);
       expect(messageOf(refused)).toContain("SignatureDoesNotMatch");
       expect(JSON.stringify(refused)).not.toContain("canary");
-      await apply(keys("aws-mistyped", s3.secretAccessKey));
-      await stackUntil(place, "refused", isReady);
-      expect(await outputOf(place, "refused", "password")).toBe("canary-passphrase");
+      await applyTo(scene, keys("aws-mistyped", s3.secretAccessKey));
+      await stackUntil(scene, "refused", isReady);
+      expect(await outputOf(scene, "refused", "password")).toBe("canary-passphrase");
     },
     slow,
   );
@@ -184,16 +158,16 @@ describe("a bucket as the backend", () => {
     "is encrypted by whom secretsProvider names; where it cannot be reached, or the stack has another, that is told",
     async () => {
       const key = "awskms://alias/pulumi?region=us-east-1";
-      const closed = { type: "Literal", literal: { value: `http://${network.machine}:9` } };
+      const closed = literal(`http://${network.machine}:9`);
       const sealed = (secretsProvider: string): object =>
         onBucket("sealed", { env: { AWS_ENDPOINT_URL_KMS: closed }, ...program, secretsProvider });
-      await apply(sealed(key));
-      const message = messageOf(await stackUntil(place, "sealed", isStalled));
+      await applyTo(scene, sealed(key));
+      const message = messageOf(await stackUntil(scene, "sealed", isStalled));
       expect(message).toContain("could not create secrets manager for new stack");
       expect(message).toContain("KMS: Encrypt");
 
-      await apply(sealed("passphrase"));
-      expect(messageOf(await stackUntil(place, "sealed", isReady))).not.toContain("But");
+      await applyTo(scene, sealed("passphrase"));
+      expect(messageOf(await stackUntil(scene, "sealed", isReady))).not.toContain("But");
       const state = readFileSync(s3.path("states", ".pulumi/stacks/kept/sealed.json"), "utf8");
       expect(JSON.parse(state)).toMatchObject({
         checkpoint: { latest: { secrets_providers: { type: "passphrase" } } },
@@ -201,8 +175,8 @@ describe("a bucket as the backend", () => {
       expect(state).toContain("pulumi:index:Stash");
       expect(state).not.toContain("canary");
 
-      await apply(sealed(key));
-      const warned = await stackUntil(place, "sealed", (stack) => isReady(stack) && messageOf(stack).includes("But"));
+      await applyTo(scene, sealed(key));
+      const warned = await stackUntil(scene, "sealed", (stack) => isReady(stack) && messageOf(stack).includes("But"));
       expect(messageOf(warned)).toContain("the stack's secrets are encrypted by a passphrase, and secretsProvider");
       expect(messageOf(warned)).toContain(`pulumi stack change-secrets-provider "${key}"`);
     },

@@ -2,73 +2,53 @@
  * Seed 004, "Creating clusters and applications together": one Stack makes a cluster, another deploys applications to it,
  * with the kubeconfig that the first one has as its output. The cluster is this one; `kubectl` is the real one.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { beforeAll, expect, test } from "bun:test";
 
-import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
 import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
 import {
-  apply,
-  clearNamespace,
+  applyTo,
+  at,
+  deleteStack,
+  hasReason,
   isReady,
   kubectl,
-  newNamespace,
+  messageOf,
   onFileBackend,
+  podWith,
   reconcile,
+  serviceAccountOf,
   stackUntil,
-  startOperator,
   updatesOf,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { javascriptProject } from "./javascript.ts";
 import { publishKubectl } from "./kubectl-image.ts";
-import { messageOf } from "./messages.ts";
 
 const slow = 420_000;
-const folder = mkdtempSync(join(tmpdir(), "pko-clusters-"));
-
-let operator: Operator;
-let place: Place;
-let git: GitServer;
+const scene = useScene("clusters");
 let tools: string;
 
 beforeAll(async () => {
-  const namespace = await newNamespace("clusters");
+  const { namespace } = scene;
   tools = await publishKubectl();
-  operator = await startOperator([namespace]);
-  place = { client: operator.client, namespace };
-  git = serveGit(folder, { hostname: network.machine });
-  await apply(
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "pulumi-stack-sa", namespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "deployer", namespace } },
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "RoleBinding",
-      metadata: { name: "deployer", namespace },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "edit" },
-      subjects: [{ kind: "ServiceAccount", name: "deployer", namespace }],
-    },
-  );
-}, slow);
-
-afterAll(async () => {
-  await clearNamespace(place.namespace);
-  await git.stop();
-  await operator.stop();
+  await applyTo(scene, serviceAccountOf("pulumi-stack-sa"), serviceAccountOf("deployer"), {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: "deployer" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "edit" },
+    subjects: [{ kind: "ServiceAccount", name: "deployer", namespace }],
+  });
 }, slow);
 
 /** What a program that makes a cluster would have as its output: an object, with a token of its own. */
 async function clusterProject(): Promise<Record<string, string>> {
-  const token = await kubectl(["create", "token", "deployer", "-n", place.namespace, "--duration=1h"]);
+  const token = await kubectl(["create", "token", "deployer", ...at(scene), "--duration=1h"]);
   // Flattened: a kubeconfig may hold the authority, or name its file.
   const path = "--output=jsonpath={.clusters[0].cluster.certificate-authority-data}";
   const authority = await kubectl(["config", "view", "--raw", "--flatten", path]);
-  const named = { cluster: "dev", user: "deployer", namespace: place.namespace };
+  const named = { cluster: "dev", user: "deployer", namespace: scene.namespace };
   const kubeconfig = {
     apiVersion: "v1",
     kind: "Config",
@@ -127,11 +107,11 @@ function documentStack(name: string, repository: string, spec: object): object {
   return {
     apiVersion: "pulumi.com/v1",
     kind: "Stack",
-    metadata: { name, namespace: place.namespace, annotations: { "argocd.argoproj.io/sync-wave": "1" } },
+    metadata: { name, annotations: { "argocd.argoproj.io/sync-wave": "1" } },
     spec: {
       serviceAccountName: "pulumi-stack-sa",
       stack: name,
-      projectRepo: `http://${network.machine}:${git.port}/${repository}.git`,
+      projectRepo: scene.git.url(repository),
       branch: "main",
       destroyOnFinalize: true,
       envRefs,
@@ -142,78 +122,63 @@ function documentStack(name: string, repository: string, spec: object): object {
 }
 
 function appsStack(): object {
-  const { podTemplate } = onFileBackend.workspaceTemplate.spec;
-  const [pulumi] = podTemplate.spec.containers;
   const mount = { name: "tools", mountPath: "/tools" };
+  const copying = {
+    name: "kubectl",
+    image: tools,
+    command: ["sh", "-c", "cp /tools/* /into/"],
+    volumeMounts: [{ ...mount, mountPath: "/into" }],
+  };
+  const volumes = [{ name: "tools", emptyDir: {} }];
   return documentStack("apps-dev", "pulumi-apps", {
     prerequisites: [{ type: "Stack", requirement: "cluster-dev", succeededWithinDuration: "30m" }],
     envRefs: {
       ...onFileBackend.envRefs,
       KUBECONFIG: { type: "StackOutput", stack: "cluster-dev", output: "kubeconfig" },
     },
-    workspaceTemplate: {
-      spec: {
-        podTemplate: {
-          spec: {
-            ...podTemplate.spec,
-            initContainers: [
-              {
-                name: "kubectl",
-                image: tools,
-                command: ["sh", "-c", "cp /tools/* /into/"],
-                volumeMounts: [{ ...mount, mountPath: "/into" }],
-              },
-            ],
-            containers: [{ ...pulumi, volumeMounts: [...pulumi.volumeMounts, mount] }],
-            volumes: [...podTemplate.spec.volumes, { name: "tools", emptyDir: {} }],
-          },
-        },
-      },
-    },
+    workspaceTemplate: podWith({ initContainers: [copying], mounts: [mount], volumes }),
   });
 }
 
 test(
   "creating clusters and applications together",
   async () => {
-    const { namespace } = place;
-    const repository = createRepository(folder, "pulumi-eks");
+    const { namespace } = scene;
+    const repository = scene.git.create("pulumi-eks");
     repository.commit(await clusterProject());
-    createRepository(folder, "pulumi-apps").commit(appsProject);
+    scene.git.create("pulumi-apps").commit(appsProject);
 
     // In the wrong order, as two waves that are applied together would be.
-    await apply(appsStack());
-    const waiting = await stackUntil(place, "apps-dev", ({ status }) =>
-      Boolean(status?.conditions?.some(({ reason }) => reason === "PrerequisiteNotSatisfied")),
-    );
+    await applyTo(scene, appsStack());
+    const waiting = await stackUntil(scene, "apps-dev", hasReason("PrerequisiteNotSatisfied"));
     expect(messageOf(waiting)).toContain("there is no Stack cluster-dev");
 
     const config = { "aws:region": "us-west-2", "cluster:nodeCount": "3", "cluster:instanceType": "t3.medium" };
-    await apply(documentStack("cluster-dev", "pulumi-eks", { config }));
-    const cluster = await stackUntil(place, "cluster-dev", isReady);
+    await applyTo(scene, documentStack("cluster-dev", "pulumi-eks", { config }));
+    const cluster = await stackUntil(scene, "cluster-dev", isReady);
     expect(cluster.status?.outputs).toEqual({ kubeconfig: "[secret]" });
 
-    const apps = await stackUntil(place, "apps-dev", isReady);
+    const apps = await stackUntil(scene, "apps-dev", isReady);
     expect(apps.status?.outputs).toEqual({
       kubeconfig: "/var/run/secrets/stacks.pulumi.com/secrets/cluster-dev-outputs/kubeconfig",
       whoami: `system:serviceaccount:${namespace}:deployer`,
     });
-    const configMap = ["get", "configmap", "app", "-n", namespace, "--output=jsonpath={.data.text}"];
+    const configMap = ["get", "configmap", "app", ...at(scene), "--output=jsonpath={.data.text}"];
     expect(await kubectl(configMap)).toBe("deployed");
 
     // Another token is another kubeconfig: the applications follow by themselves.
-    const before = await updatesOf(place, "apps-dev");
+    const before = await updatesOf(scene, "apps-dev");
     repository.commit(await clusterProject());
-    await reconcile(place, "cluster-dev", "rotated");
-    await waitFor(async () => (await updatesOf(place, "apps-dev")).length === before.length + 1, {
+    await reconcile(scene, "cluster-dev", "rotated");
+    await waitFor(async () => (await updatesOf(scene, "apps-dev")).length === before.length + 1, {
       timeoutMs: 240_000,
       what: "an update of apps-dev with the new kubeconfig",
     });
-    await stackUntil(place, "apps-dev", isReady);
+    await stackUntil(scene, "apps-dev", isReady);
 
     // First the applications: their cluster must still be there.
-    await kubectl(["delete", "stack", "apps-dev", "-n", namespace, "--timeout=240s"]);
-    expect(await kubectl(["get", "configmaps", "-n", namespace, "--output=name"])).not.toContain("configmap/app");
+    await deleteStack(scene, "apps-dev");
+    expect(await kubectl(["get", "configmaps", ...at(scene), "--output=name"])).not.toContain("configmap/app");
   },
   slow,
 );

@@ -1,95 +1,61 @@
 /** Issue 8, 7: variables from every place, outputs of other Stacks, and all that a template can do to the pod. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "bun:test";
 
 import type { Stack } from "@pko/api";
-import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
-import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import {
-  apply,
-  clearNamespace,
+  applyTo,
+  at,
+  configMapOf,
+  hasReason,
+  inPod,
   isReady,
   kubectl,
-  newNamespace,
+  literal,
+  messageOf,
   onFileBackend,
   outputOf,
   podOf,
+  podWith,
+  programOf,
   reconcile,
+  secretOf,
+  serviceAccountOf,
+  stackOf,
   stackUntil,
-  startOperator,
+  stalledReasonOf,
   updatesOf,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { echoProject, type Given } from "./echo.ts";
-import { messageOf, stalledReasonOf } from "./messages.ts";
 
 const slow = 420_000;
-const folder = mkdtempSync(join(tmpdir(), "pko-environment-"));
-
-let operator: Operator;
-let place: Place;
-/** Another namespace that the operator serves. */
-let elsewhere: Place;
-let git: GitServer;
-
-beforeAll(async () => {
-  const namespace = await newNamespace("environment");
-  const otherNamespace = await newNamespace("environment-elsewhere");
-  operator = await startOperator([namespace, otherNamespace], "--reference-check-interval=3s");
-  place = { client: operator.client, namespace };
-  elsewhere = { client: operator.client, namespace: otherNamespace };
-  git = serveGit(folder, { hostname: network.machine });
-  createRepository(folder, "echo").commit(echoProject);
-}, slow);
-
-afterAll(async () => {
-  await Promise.all([clearNamespace(place.namespace), clearNamespace(elsewhere.namespace)]);
-  await git.stop();
-  await operator.stop();
-}, slow);
-
-const object = (kind: "Secret" | "ConfigMap", name: string, data: Record<string, string>): object => ({
-  apiVersion: "v1",
-  kind,
-  metadata: { name, namespace: place.namespace },
-  ...(kind === "Secret" ? { stringData: data } : { data }),
+const scene = useScene("environment", {
+  beside: "environment-elsewhere",
+  operator: { flags: ["--reference-check-interval=3s"] },
 });
 
-const stackOf = (name: string, spec: object, { namespace } = place): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Stack",
-  metadata: { name, namespace },
-  spec: { ...onFileBackend, stack: name, destroyOnFinalize: true, ...spec },
-});
+beforeAll(() => void scene.git.create("echo").commit(echoProject));
 
-const source = (): object => ({ projectRepo: `http://${network.machine}:${git.port}/echo.git`, branch: "main" });
+const destroyed = (name: string, spec: object): object => stackOf(name, { destroyOnFinalize: true, ...spec });
 
-const literal = (value: string): object => ({ type: "Literal", literal: { value } });
+const source = (): object => ({ projectRepo: scene.git.url("echo"), branch: "main" });
 
 async function givenTo(stack: string): Promise<Given> {
-  return JSON.parse(await outputOf(place, stack, "given")) as Given;
+  return JSON.parse(await outputOf(scene, stack, "given")) as Given;
 }
 
 async function variablesOf(stack: string): Promise<Given["variables"]> {
   return (await givenTo(stack)).variables;
 }
 
-const isWaiting = ({ status }: Stack): boolean =>
-  Boolean(status?.conditions?.some(({ reason }) => reason === "PrerequisiteNotSatisfied"));
+const isWaiting = hasReason("PrerequisiteNotSatisfied");
 
 /** A Program with the outputs that the others are given. */
-const base = (region: string): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Program",
-  metadata: { name: "base", namespace: place.namespace },
-  program: { outputs: { region, cluster: { name: region, nodes: [1, 2] }, constant: "same" } },
-});
+const base = (region: string): object =>
+  programOf("base", { outputs: { region, cluster: { name: region, nodes: [1, 2] }, constant: "same" } });
 
 /** What Stacks may not have, each with the words that it is refused with. */
 const refused: Readonly<Record<string, readonly [envRef: object, words: string]>> = {
@@ -104,13 +70,14 @@ describe("the environment", () => {
   test.concurrent(
     "has variables of every type; a template shapes the pod that has them",
     async () => {
-      const { namespace } = place;
-      await apply(
-        object("Secret", "one", { key: "canary-one" }),
-        object("ConfigMap", "settings", { level: "debug", "app.conf": "port = 80\n" }),
-        object("ConfigMap", "all-of-it", { FROM_ENVS: "envs", BOTH: "envs" }),
-        object("Secret", "all-secrets", { FROM_ENV_SECRETS: "canary-two", BOTH: "envSecrets" }),
-        { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "deployer", namespace } },
+      const { namespace } = scene;
+      await applyTo(
+        scene,
+        secretOf("one", { key: "canary-one" }),
+        configMapOf("settings", { level: "debug", "app.conf": "port = 80\n" }),
+        configMapOf("all-of-it", { FROM_ENVS: "envs", BOTH: "envs" }),
+        secretOf("all-secrets", { FROM_ENV_SECRETS: "canary-two", BOTH: "envSecrets" }),
+        serviceAccountOf("deployer"),
       );
       const names = [
         "A_LITERAL",
@@ -125,20 +92,23 @@ describe("the environment", () => {
         "POD_NAMESPACE",
         "POD_SA_NAME",
       ];
-      const { envRefs, workspaceTemplate } = onFileBackend;
-      const { podTemplate } = workspaceTemplate.spec;
+      const { podTemplate } = podWith({
+        container: { env: [{ name: "FROM_POD_TEMPLATE", value: "template" }] },
+        mounts: [{ name: "conf", mountPath: "/etc/app" }],
+        volumes: [{ name: "conf", configMap: { name: "settings" } }],
+      }).spec;
       const appending = (name: string, line: string): object => ({
         name,
         image: "busybox",
         command: ["sh", "-c", `echo "${line}" >> $PULUMI_ENV\n`],
       });
-      const [pulumi] = podTemplate.spec.containers;
-      await apply(
-        stackOf("variables", {
+      await applyTo(
+        scene,
+        destroyed("variables", {
           ...source(),
           serviceAccountName: "deployer",
           envRefs: {
-            PULUMI_BACKEND_URL: envRefs.PULUMI_BACKEND_URL,
+            PULUMI_BACKEND_URL: onFileBackend.envRefs.PULUMI_BACKEND_URL,
             ECHO: literal(names.join(",")),
             A_LITERAL: literal("as it is: $HOME 'q'"),
             A_SECRET: { type: "Secret", secret: { name: "one", key: "key" } },
@@ -170,21 +140,13 @@ describe("the environment", () => {
                   nodeSelector: { "kubernetes.io/os": "linux" },
                   imagePullSecrets: [{ name: "registry" }],
                   initContainers: [appending("second", "FROM_INIT=init")],
-                  containers: [
-                    {
-                      ...pulumi,
-                      env: [{ name: "FROM_POD_TEMPLATE", value: "template" }],
-                      volumeMounts: [...pulumi.volumeMounts, { name: "conf", mountPath: "/etc/app" }],
-                    },
-                  ],
-                  volumes: [...podTemplate.spec.volumes, { name: "conf", configMap: { name: "settings" } }],
                 },
               },
             },
           },
         }),
       );
-      await stackUntil(place, "variables", isReady);
+      await stackUntil(scene, "variables", isReady);
       expect(await variablesOf("variables")).toEqual({
         A_LITERAL: "as it is: $HOME 'q'",
         A_SECRET: "canary-one",
@@ -198,7 +160,7 @@ describe("the environment", () => {
         POD_NAMESPACE: namespace,
         POD_SA_NAME: "deployer",
       });
-      const pod = JSON.parse(await kubectl(["get", "pod", "variables-workspace-0", "-n", namespace, "-o=json"])) as Pod;
+      const pod = JSON.parse(await kubectl(["get", "pod", "variables-workspace-0", ...at(scene), "-o=json"])) as Pod;
       expect(pod.metadata?.labels).toMatchObject({ tier: "back" });
       expect(pod.spec).toMatchObject({
         serviceAccountName: "deployer",
@@ -212,27 +174,26 @@ describe("the environment", () => {
         requests: { cpu: "20m", memory: "96Mi" },
         limits: { memory: "2Gi" },
       });
-      const workspace = await kubectl(["get", "workspace", "variables", "-n", namespace, "-o=json"]);
+      const workspace = await kubectl(["get", "workspace", "variables", ...at(scene), "-o=json"]);
       expect(JSON.parse(workspace)).toMatchObject({
         metadata: { labels: { team: "platform" }, annotations: { note: "kept" } },
       });
-      const exec = ["exec", "variables-workspace-0", "-n", namespace, "-c", "pulumi", "--", "cat", "/etc/app/app.conf"];
-      expect(await kubectl(exec)).toBe("port = 80\n");
+      expect(await inPod(scene, "variables", "cat /etc/app/app.conf")).toBe("port = 80\n");
 
       // A changed Secret replaces the pod, and is no update by itself; the next one has it.
-      const before = await podOf(place, "variables");
-      await apply(object("Secret", "one", { key: "canary-changed" }));
-      await waitFor(async () => (await podOf(place, "variables")) !== before, {
+      const before = await podOf(scene, "variables");
+      await applyTo(scene, secretOf("one", { key: "canary-changed" }));
+      await waitFor(async () => (await podOf(scene, "variables")) !== before, {
         timeoutMs: 120_000,
         what: "a pod with the changed Secret",
       });
-      expect(await updatesOf(place, "variables")).toHaveLength(1);
-      await reconcile(place, "variables", "changed");
+      expect(await updatesOf(scene, "variables")).toHaveLength(1);
+      await reconcile(scene, "variables", "changed");
       await waitFor(async () => (await variablesOf("variables"))["A_SECRET"] === "canary-changed", {
         timeoutMs: 240_000,
         what: "an update with the changed Secret",
       });
-      expect(await updatesOf(place, "variables")).toHaveLength(2);
+      expect(await updatesOf(scene, "variables")).toHaveLength(2);
     },
     slow,
   );
@@ -242,7 +203,7 @@ describe("the environment", () => {
     async () => {
       const output = (name: string): object => ({ type: "StackOutput", stack: "base", output: name });
       const names = ["REGION", "CLUSTER", "CONSTANT"];
-      const dependent = stackOf("dependent", {
+      const dependent = destroyed("dependent", {
         ...source(),
         envRefs: {
           ...onFileBackend.envRefs,
@@ -253,13 +214,13 @@ describe("the environment", () => {
         },
         secretsRef: { constant: output("constant") },
       });
-      await apply(dependent);
-      const waiting = await stackUntil(place, "dependent", isWaiting);
+      await applyTo(scene, dependent);
+      const waiting = await stackUntil(scene, "dependent", isWaiting);
       expect(messageOf(waiting)).toContain("there is no Stack base");
 
-      const provider = (more: object = {}): object => stackOf("base", { programRef: { name: "base" }, ...more });
-      await apply(base("eu-west-1"), provider());
-      await stackUntil(place, "dependent", isReady);
+      const provider = (more: object = {}): object => destroyed("base", { programRef: { name: "base" }, ...more });
+      await applyTo(scene, base("eu-west-1"), provider());
+      await stackUntil(scene, "dependent", isReady);
       expect(await variablesOf("dependent")).toEqual({
         REGION: "eu-west-1",
         CLUSTER: '{"name":"eu-west-1","nodes":[1,2]}',
@@ -273,29 +234,29 @@ describe("the environment", () => {
 
       // The Stack base has succeeded, but not here.
       const envRefs = { ...onFileBackend.envRefs, REGION: output("region") };
-      await apply(stackOf("stranger", { ...source(), envRefs }, elsewhere));
-      expect(messageOf(await stackUntil(elsewhere, "stranger", isWaiting))).toContain("there is no Stack base");
+      await applyTo(scene.beside, destroyed("stranger", { ...source(), envRefs }));
+      expect(messageOf(await stackUntil(scene.beside, "stranger", isWaiting))).toContain("there is no Stack base");
 
-      await apply(base("us-east-1"));
+      await applyTo(scene, base("us-east-1"));
       await waitFor(async () => (await variablesOf("dependent"))["REGION"] === "us-east-1", {
         timeoutMs: 240_000,
         what: "an update with the changed output",
       });
-      expect(await updatesOf(place, "dependent")).toHaveLength(2);
+      expect(await updatesOf(scene, "dependent")).toHaveLength(2);
 
       const back = { ...onFileBackend.envRefs, BACK: { type: "StackOutput", stack: "dependent", output: "given" } };
-      await apply(provider({ envRefs: back }));
-      const circle = await stackUntil(place, "base", (stack) => stalledReasonOf(stack) === "SpecInvalid");
+      await applyTo(scene, provider({ envRefs: back }));
+      const circle = await stackUntil(scene, "base", (stack) => stalledReasonOf(stack) === "SpecInvalid");
       expect(messageOf(circle)).toContain("Stacks wait for each other: base → dependent → base");
-      await apply(provider());
-      await stackUntil(place, "base", isReady);
+      await applyTo(scene, provider());
+      await stackUntil(scene, "base", isReady);
     },
     slow,
   );
 
   for (const [what, [envRef, words]] of Object.entries(refused)) {
     test.concurrent(`does not have ${what}`, async () => {
-      const stack = stackOf("refused", { programRef: { name: "base" }, envRefs: { A: envRef } });
+      const stack = destroyed("refused", { programRef: { name: "base" }, envRefs: { A: envRef } });
       expect(await refusalOf(stack)).toContain(words);
     });
   }
@@ -306,9 +267,9 @@ describe("the environment", () => {
       const secret = { name: "authority", key: "tls.key", namespace: "pulumi-kubernetes-operator" };
       const envRefs = { ...onFileBackend.envRefs, A: { type: "Secret", secret } };
       // Where the chart's policy is installed, the API server says it already.
-      const refusal = await refusalOf(stackOf("curious", { programRef: { name: "base" }, envRefs }));
+      const refusal = await refusalOf(destroyed("curious", { programRef: { name: "base" }, envRefs }));
       const isInvalid = (stack: Stack): boolean => stalledReasonOf(stack) === "SpecInvalid";
-      const words = refusal || messageOf(await stackUntil(place, "curious", isInvalid));
+      const words = refusal || messageOf(await stackUntil(scene, "curious", isInvalid));
       expect(words).toContain("a Stack reads Secrets of its own namespace alone");
     },
     slow,
@@ -317,7 +278,7 @@ describe("the environment", () => {
 
 async function refusalOf(stack: object): Promise<string> {
   try {
-    await apply(stack);
+    await applyTo(scene, stack);
     return "";
   } catch (error) {
     return String(error);

@@ -1,27 +1,30 @@
 /** The chart's life on a cluster: install, Stacks under it, upgrade to two replicas, loss of the leader, roll back, uninstall. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createKey, createRepository, serveGit } from "@pko/agent/testing";
-import { clusterKubeconfig, createAuthority, network } from "@pko/cluster";
-import { builtin, connect, kubeconfigCredentials, resource, type KubeObject } from "@pko/kube";
+import { createKey, serveGit } from "@pko/agent/testing";
+import { createAuthority, network } from "@pko/cluster";
+import { builtin, resource, type KubeObject } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
 import {
-  apply,
+  applyTo,
+  at,
+  deleteStack,
   getStack,
-  installApi,
   isReady,
   kubectl,
   newNamespace,
-  onFileBackend,
+  programOf,
   publishedImage,
+  reconcile,
   removeNamespace,
+  secretOf,
+  stackOf,
   stackUntil,
   updatesOf,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { yamlProject } from "../operator/programs.ts";
 import { startSshServer } from "../sources/ssh-server.ts";
@@ -37,45 +40,35 @@ const leases = resource<KubeObject & { readonly spec?: { readonly holderIdentity
   namespaced: true,
 });
 
-let place: Place;
+const scene = useScene("chart-stacks", { operator: "none" });
 /** Where the chart is installed. */
-let home: string;
+const home = `chart-${crypto.randomUUID().slice(0, 8)}`;
 let values: string[];
 
 describe("the chart on a cluster", () => {
   beforeAll(async () => {
-    await installApi();
-    const client = connect(await kubeconfigCredentials(clusterKubeconfig()));
-    place = { client, namespace: await newNamespace("chart-stacks") };
-    home = `chart-${crypto.randomUUID().slice(0, 8)}`;
     const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
     // Others may share the cluster: only the tests' own namespace is served, and no definition is changed.
     const settings = {
       "image.repository": repository,
       "image.tag": tag,
-      watchNamespaces: `{${place.namespace}}`,
+      watchNamespaces: `{${scene.namespace}}`,
       "crds.upgrade": "false",
       fullnameOverride: home,
       "controller.logFormat": "json",
     };
+    scene.defer(() => removeNamespace(home));
+    scene.defer(() => helm("uninstall", release, "-n", home, "--ignore-not-found", "--wait"));
     values = Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`);
     const restricted = "pod-security.kubernetes.io/enforce=restricted";
-    await kubectl(["label", "namespace", place.namespace, restricted]);
-  }, slow);
-
-  afterAll(async () => {
-    // What a failed test left, while an operator is there to let it go.
-    await kubectl(["delete", "stacks", "--all", "--timeout=60s", ...there()]).catch(() => undefined);
-    await helm("uninstall", release, "-n", home, "--ignore-not-found", "--wait").catch(() => undefined);
-    await removeNamespace(home).catch(() => undefined);
-    await removeNamespace(place.namespace);
+    await kubectl(["label", "namespace", scene.namespace, restricted]);
   }, slow);
 
   test(
     "installs with the documents' command, and tells what to do next",
     async () => {
       const notes = await helm("install", "--create-namespace", "-n", home, release, chart, ...values, "--wait");
-      expect(notes).toContain(`It serves ${place.namespace} and no other namespace.`);
+      expect(notes).toContain(`It serves ${scene.namespace} and no other namespace.`);
       expect(notes).toContain("kubectl create secret generic pulumi-api-secret");
       // Its pods would be let into a namespace with the strictest profile.
       const restricted = "pod-security.kubernetes.io/enforce=restricted";
@@ -87,15 +80,20 @@ describe("the chart on a cluster", () => {
   test(
     "runs a Stack in a restricted namespace, and once more when it is annotated as the documents say",
     async () => {
-      await apply(program(), stack());
-      await stackUntil(place, "web", isReady);
+      const kept = { type: "pulumi:index:Stash", properties: { input: "kept" } };
+      await applyTo(
+        scene,
+        programOf("web", { resources: { kept } }),
+        stackOf("web", { programRef: { name: "web" }, destroyOnFinalize: true }),
+      );
+      await stackUntil(scene, "web", isReady);
       const request = `pulumi.com/reconciliation-request=${new Date().toString()}`;
-      await kubectl(["annotate", "stack", "web", request, "--overwrite", "-n", place.namespace]);
-      await waitFor(async () => (await updatesOf(place, "web")).length === 2, {
+      await kubectl(["annotate", "stack", "web", request, "--overwrite", ...at(scene)]);
+      await waitFor(async () => (await updatesOf(scene, "web")).length === 2, {
         timeoutMs: slow / 2,
         what: "a second Update",
       });
-      await stackUntil(place, "web", isReady);
+      await stackUntil(scene, "web", isReady);
       expect(await refusals()).toEqual([]);
     },
     slow,
@@ -104,33 +102,32 @@ describe("the chart on a cluster", () => {
   test(
     "asks Git servers with what its image holds: over https of a private authority, and over ssh with a locked key",
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), "pko-chart-"));
-      const repositories = join(folder, "repositories");
-      mkdirSync(repositories, { mode: 0o755 });
-      const repository = createRepository(repositories, "cloned");
+      const { folder, git } = scene;
+      const repository = git.create("cloned");
       const authority = await createAuthority("a company's own");
       const tls = await authority.issue({ commonName: "git", ips: [network.machine] });
-      const https = serveGit(repositories, { hostname: network.machine, tls });
+      const https = serveGit(git.folder, { hostname: network.machine, tls });
       // A server that a restricted namespace would not let in.
       const namespace = await newNamespace("chart-ssh");
       const password = "a passphrase";
       try {
         const [host, user] = [createKey(folder, "host"), createKey(folder, "user", password)];
-        const ssh = await startSshServer({ namespace, repositories, host, users: [user] });
-        await apply(
-          secret("by-https", { accessToken: "any", "ca.crt": authority.cert }),
-          secret("by-ssh", { sshPrivateKey: user.privateKey, password, known_hosts: ssh.knownHosts(host) }),
+        const ssh = await startSshServer({ namespace, repositories: git.folder, host, users: [user] });
+        await applyTo(
+          scene,
+          secretOf("by-https", { accessToken: "any", "ca.crt": authority.cert }),
+          secretOf("by-ssh", { sshPrivateKey: user.privateKey, password, known_hosts: ssh.knownHosts(host) }),
         );
         for (const [gitAuthSecret, projectRepo] of [
           ["by-https", `https://${network.machine}:${https.port}/cloned.git`],
           ["by-ssh", ssh.url("cloned")],
         ] as const) {
           const commit = repository.commit(yamlProject(gitAuthSecret));
-          await apply(cloned({ projectRepo, gitAuthSecret }));
-          const { status } = await stackUntil(place, "cloned", isReady);
+          await applyTo(scene, stackOf("cloned", { branch: "main", projectRepo, gitAuthSecret }));
+          const { status } = await stackUntil(scene, "cloned", isReady);
           expect(status?.lastUpdate?.lastSuccessfulCommit).toBe(commit);
         }
-        await kubectl(["delete", "stack", "cloned", "--timeout=120s", ...there()]);
+        await deleteStack(scene, "cloned");
       } finally {
         await https.stop();
         await removeNamespace(namespace);
@@ -164,19 +161,19 @@ describe("the chart on a cluster", () => {
   test(
     "upgrades to two replicas without running anything again; when the leader's pod dies, the other goes on",
     async () => {
-      const before = (await updatesOf(place, "web")).length;
+      const before = (await updatesOf(scene, "web")).length;
       await helm("upgrade", "-n", home, release, chart, ...values, "--set=replicaCount=2", "--wait");
       expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toContain(home);
       const leader = await holder();
       await kubectl(["delete", "pod", leader, "-n", home, "--grace-period=0", "--force"]);
       await waitFor(async () => (await holder()) !== leader, { timeoutMs: slow / 2, what: "another leader" });
-      expect((await updatesOf(place, "web")).length).toBe(before);
-      await kubectl(["annotate", "stack", "web", "pulumi.com/reconciliation-request=again", "--overwrite", ...there()]);
-      await waitFor(async () => (await updatesOf(place, "web")).length === before + 1, {
+      expect((await updatesOf(scene, "web")).length).toBe(before);
+      await reconcile(scene, "web", "again");
+      await waitFor(async () => (await updatesOf(scene, "web")).length === before + 1, {
         timeoutMs: slow / 2,
         what: "an Update of the new leader",
       });
-      await stackUntil(place, "web", isReady);
+      await stackUntil(scene, "web", isReady);
     },
     slow,
   );
@@ -188,7 +185,7 @@ describe("the chart on a cluster", () => {
       const deployment = ["get", "deployment", `${home}-controller-manager`, "-n", home];
       expect(await kubectl([...deployment, "-o", "jsonpath={.spec.replicas}"])).toBe("1");
       expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toBe("");
-      expect(isReady(await getStack(place, "web"))).toBe(true);
+      expect(isReady(await getStack(scene, "web"))).toBe(true);
     },
     slow,
   );
@@ -196,7 +193,7 @@ describe("the chart on a cluster", () => {
   test(
     "destroys the Stack that is deleted, and is gone after uninstalling: the definitions alone stay",
     async () => {
-      await kubectl(["delete", "stack", "web", "--timeout=120s", ...there()]);
+      await deleteStack(scene, "web");
       await helm("uninstall", release, "-n", home, "--wait");
       await waitFor(async () => (await leftovers()).length === 0, { timeoutMs: slow / 2, what: "nothing to be left" });
       expect(await kubectl(["get", "crd", "-o", "name"])).toContain("stacks.pulumi.com");
@@ -205,46 +202,16 @@ describe("the chart on a cluster", () => {
   );
 });
 
-const there = (): string[] => ["-n", place.namespace];
-
-const program = (): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Program",
-  metadata: { name: "web", namespace: place.namespace },
-  program: { resources: { kept: { type: "pulumi:index:Stash", properties: { input: "kept" } } } },
-});
-
-const stack = (): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Stack",
-  metadata: { name: "web", namespace: place.namespace },
-  spec: { ...onFileBackend, stack: "web", programRef: { name: "web" }, destroyOnFinalize: true },
-});
-
-const cloned = (source: object): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Stack",
-  metadata: { name: "cloned", namespace: place.namespace },
-  spec: { ...onFileBackend, stack: "cloned", branch: "main", ...source },
-});
-
-const secret = (name: string, stringData: Readonly<Record<string, string>>): object => ({
-  apiVersion: "v1",
-  kind: "Secret",
-  metadata: { name, namespace: place.namespace },
-  stringData,
-});
-
 async function pods(): Promise<
   readonly { readonly metadata: { name?: string }; readonly status?: { podIP?: string } }[]
 > {
   const labelSelector = `app.kubernetes.io/instance=${release}`;
-  return (await place.client.list(builtin.pods, { namespace: home, labelSelector })).items;
+  return (await scene.client.list(builtin.pods, { namespace: home, labelSelector })).items;
 }
 
 /** The pod that leads. */
 async function holder(): Promise<string> {
-  const lease = await place.client.get(leases, { namespace: home, name: "operator.pulumi.com" });
+  const lease = await scene.client.get(leases, { namespace: home, name: "operator.pulumi.com" });
   return lease.spec?.holderIdentity?.split("_")[0] ?? "";
 }
 
@@ -287,6 +254,6 @@ async function leftovers(): Promise<string[]> {
   return [
     ...(await names(kinds)).filter((line) => line.includes(home)),
     ...(await names(inside, "-n", home)),
-    ...(await names("role,rolebinding", ...there())),
+    ...(await names("role,rolebinding", ...at(scene))),
   ];
 }

@@ -1,31 +1,22 @@
 /** `make deploy`: the chart with this clone's image, again and again. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { attempt, clusterKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
 
-import { installApi, kubectl, newNamespace, removeNamespace } from "../harness.ts";
+import { kubectl, useScene } from "../harness.ts";
 import { helm } from "./helm.ts";
 
 const slow = 300_000;
 const name = "pulumi-kubernetes-operator";
-const values = join(mkdtempSync(join(tmpdir(), "pko-deploy-")), "values.yaml");
-
-let namespace: string;
+const scene = useScene("deploy", { operator: "none" });
+const values = join(scene.folder, "values.yaml");
 
 beforeAll(async () => {
-  await installApi();
-  namespace = await newNamespace("deploy");
+  scene.defer(() => helm("uninstall", name, "-n", name, "--wait", "--ignore-not-found"));
   // Others may share the cluster.
-  await Bun.write(values, JSON.stringify({ watchNamespaces: [namespace], crds: { upgrade: false } }));
-}, slow);
-
-afterAll(async () => {
-  await helm("uninstall", name, "-n", name, "--wait", "--ignore-not-found");
-  await removeNamespace(namespace);
-}, slow);
+  await Bun.write(values, JSON.stringify({ watchNamespaces: [scene.namespace], crds: { upgrade: false } }));
+});
 
 const deploy = (env: Readonly<Record<string, string | undefined>> = {}) =>
   attempt(["make", "-s", "deploy", `VALUES=${values}`], { cwd: repositoryRoot, env });

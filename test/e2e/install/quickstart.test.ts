@@ -4,11 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageTag, operatorNamespace } from "@pko/api";
-import { clusterKubeconfig, givenKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
-import { connect, kubeconfigCredentials } from "@pko/kube";
+import { givenKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
-import { apply, isReady, kubectl, stackUntil, updatesOf, type Place } from "../harness.ts";
+import { apply, clusterClient, isReady, kubectl, literal, stackUntil, updatesOf, type Place } from "../harness.ts";
 
 const slow = 240_000;
 /** As it is printed, but that the node looks for a newer image of that name: an earlier run may have left its own. */
@@ -22,7 +21,7 @@ let place: Place;
 beforeAll(async () => {
   // A cluster of the user's own pulls the released image.
   if (givenKubeconfig === undefined) await publishOperatorImage(imageTag);
-  place = { client: connect(await kubeconfigCredentials(clusterKubeconfig())), namespace: "default" };
+  place = { client: await clusterClient(), namespace: "default" };
 }, slow);
 
 /** All but definitions and namespace, which other tests need. */
@@ -73,8 +72,8 @@ const stack = {
     stack: "dev",
     programRef: { name: "quickstart" },
     envRefs: {
-      PULUMI_BACKEND_URL: { type: "Literal", literal: { value: "file:///share" } },
-      PULUMI_CONFIG_PASSPHRASE: { type: "Literal", literal: { value: "passphrase" } },
+      PULUMI_BACKEND_URL: literal("file:///share"),
+      PULUMI_CONFIG_PASSPHRASE: literal("passphrase"),
     },
     workspaceTemplate: { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } },
   },

@@ -1,7 +1,5 @@
 /** The operator with the rights that chart and quickstart give it, through a proxy that records what it asks for. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { ownRules, servedRules, type Rule } from "@pko/api";
@@ -13,69 +11,56 @@ import { faultProxy, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/
 import { operatorAccount } from "../account.ts";
 import {
   apply,
-  installApi,
+  applyTo,
+  configMapOf,
+  deleteStack,
+  fromSecret,
   isReady,
   kubectl,
   newNamespace,
-  onFileBackend,
+  programOf,
   removeNamespace,
+  secretOf,
+  stackOf,
   stackUntil,
-  startOperator,
   updatesOf,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 
 const slow = 240_000;
 
 let proxy: FaultProxy;
-let operator: Operator;
-let place: Place;
-let home: string;
 
-beforeAll(async () => {
-  await installApi();
-  home = await newNamespace("rbac-home");
-  const namespace = await newNamespace("rbac");
-  await apply(foreignStatefulSet(namespace), ...(await missingFluxKind()));
-  proxy = await faultProxy(await kubeconfigCredentials(clusterKubeconfig()));
-  operator = await startOperator(
-    [namespace],
-    `--kubeconfig=${await recordedKubeconfig(namespace)}`,
-    `--namespace=${home}`,
-    "--leader-elect",
-    "--lease-duration=3s",
-    "--renew-deadline=2s",
-    "--retry-period=500ms",
-  );
-  place = { client: operator.client, namespace };
-}, slow);
-
-afterAll(async () => {
-  await removeNamespace(place.namespace);
-  await operator.stop();
-  await proxy.close();
-  await removeNamespace(home);
-}, slow);
+const scene = useScene("rbac", {
+  operator: async () => {
+    await apply(foreignStatefulSet(scene.namespace), ...(await missingFluxKind()));
+    proxy = await faultProxy(await kubeconfigCredentials(clusterKubeconfig()));
+    scene.defer(() => proxy.close());
+    const home = await newNamespace("rbac-home");
+    scene.defer(() => removeNamespace(home));
+    const election = ["--leader-elect", "--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms"];
+    return { flags: [`--kubeconfig=${await recordedKubeconfig(home)}`, `--namespace=${home}`, ...election] };
+  },
+});
 
 test(
   "nothing that it asks for is refused, and it has no right that it does not use",
   async () => {
-    await apply(...inputs(), stack(), fluxStack());
-    const web = await stackUntil(place, "web", isReady);
+    await applyTo(scene, ...inputs(), stack(), fluxStack());
+    const web = await stackUntil(scene, "web", isReady);
     expect(web.status?.outputs).toEqual({ greeting: "[secret]" });
-    await waitFor(async () => (await updatesOf(place, "web")).length === 0, {
+    await waitFor(async () => (await updatesOf(scene, "web")).length === 0, {
       timeoutMs: slow / 3,
       what: "the Update to expire",
     });
     await waitFor(
-      async () => (await place.client.list(workspaces, { namespace: place.namespace })).items.length === 0,
+      async () => (await scene.client.list(workspaces, { namespace: scene.namespace })).items.length === 0,
       {
         timeoutMs: slow / 3,
         what: "the Workspace to be reclaimed",
       },
     );
-    await kubectl(["delete", "stack", "web", "flux", "--timeout=120s", ...there()]);
+    await deleteStack(scene, "web", "flux");
 
     const refused = proxy.requests.filter(({ status }) => status === 403);
     expect(refused.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
@@ -117,13 +102,11 @@ function rightsIn(rules: readonly Rule[]): string[] {
   );
 }
 
-const there = (): string[] => ["-n", place.namespace];
-
-async function recordedKubeconfig(namespace: string): Promise<string> {
-  const file = join(mkdtempSync(join(tmpdir(), "pko-rbac-")), "kubeconfig");
+async function recordedKubeconfig(home: string): Promise<string> {
+  const file = join(scene.folder, "kubeconfig");
   const authority = Buffer.from(proxy.ca).toString("base64");
   const cluster = { server: proxy.url, "certificate-authority-data": authority };
-  const { kubeconfig } = await operatorAccount({ kubectl, home, namespaces: [namespace], cluster });
+  const { kubeconfig } = await operatorAccount({ kubectl, home, namespaces: [scene.namespace], cluster });
   await Bun.write(file, kubeconfig);
   return file;
 }
@@ -165,52 +148,25 @@ async function missingFluxKind(): Promise<object[]> {
 }
 
 const inputs = (): object[] => [
-  {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "inputs", namespace: place.namespace },
-    stringData: { who: "world" },
-  },
-  {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: "settings", namespace: place.namespace },
-    data: { LANG: "C.UTF-8" },
-  },
-  {
-    apiVersion: "pulumi.com/v1",
-    kind: "Program",
-    metadata: { name: "web", namespace: place.namespace },
-    program: {
-      configuration: { who: { type: "string", secret: true } },
-      outputs: { greeting: "hello ${who}" },
-    },
-  },
+  secretOf("inputs", { who: "world" }),
+  configMapOf("settings", { LANG: "C.UTF-8" }),
+  programOf("web", {
+    configuration: { who: { type: "string", secret: true } },
+    outputs: { greeting: "hello ${who}" },
+  }),
 ];
 
-const stack = (): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Stack",
-  metadata: { name: "web", namespace: place.namespace },
-  spec: {
-    ...onFileBackend,
-    stack: "web",
+const stack = (): object =>
+  stackOf("web", {
     programRef: { name: "web" },
     envs: ["settings"],
-    secretsRef: { who: { type: "Secret", secret: { name: "inputs", key: "who" } } },
+    secretsRef: { who: fromSecret("inputs", "who") },
     destroyOnFinalize: true,
     workspaceReclaimPolicy: "Delete",
     updateTemplate: { spec: { ttlAfterCompleted: "5s" } },
-  },
-});
+  });
 
-const fluxStack = (): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Stack",
-  metadata: { name: "flux", namespace: place.namespace },
-  spec: {
-    ...onFileBackend,
-    stack: "flux",
+const fluxStack = (): object =>
+  stackOf("flux", {
     fluxSource: { sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "absent" } },
-  },
-});
+  });

@@ -2,31 +2,31 @@
  * A user changes the chart and nothing else: our chart over a release of the Go operator, on what that operator left.
  * Nothing is run again that was up to date, what was under way ends, what is deleted is destroyed, nothing stays behind.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
-import { clusterKubeconfig, network } from "@pko/cluster";
-import { builtin, connect, kubeconfigCredentials } from "@pko/kube";
+import { network } from "@pko/cluster";
+import { builtin } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import {
-  apply,
+  applyTo,
+  at,
+  deleteStack,
   getStack,
-  installApi,
+  isAt,
   isReady,
   kubectl,
-  newNamespace,
   onFileBackend,
+  programOf,
   publishedImage,
   reconcile,
   removeNamespace,
+  secretOf,
   stackUntil,
   updatesOf,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { aborted, condition, goOperator, runs, succeeded, timeAgo, type GoOperator } from "./go-operator.ts";
 import { chart, helm } from "./helm.ts";
@@ -35,24 +35,17 @@ const slow = 300_000;
 const release = "pulumi-kubernetes-operator";
 const formerChart = join(import.meta.dir, "testdata/go-operator");
 
-let place: Place;
-let home: string;
+const scene = useScene("switch-stacks", { operator: "none" });
+const home = `switch-${crypto.randomUUID().slice(0, 8)}`;
 let former: GoOperator;
-let git: GitServer;
 /** The digest of what the Pulumi stack of `shop` holds before the switch. */
 let checkpoint: string;
-const repositories = mkdtempSync(join(tmpdir(), "pko-switch-"));
 
 describe("a switch from the Go operator", () => {
   beforeAll(async () => {
-    await installApi();
-    place = {
-      client: connect(await kubeconfigCredentials(clusterKubeconfig())),
-      namespace: await newNamespace("switch-stacks"),
-    };
-    home = `switch-${crypto.randomUUID().slice(0, 8)}`;
-    former = goOperator(kubectl, place.namespace);
-    git = serveGit(repositories, { hostname: network.machine });
+    scene.defer(() => removeNamespace(home));
+    scene.defer(() => helm("uninstall", release, "-n", home, "--ignore-not-found"));
+    former = goOperator(kubectl, scene.namespace);
     await helm("install", "--create-namespace", "-n", home, release, formerChart, `--set=fullnameOverride=${home}`);
     await leadAsFormer();
     await Promise.all([startStatePod(), publishedImage()]);
@@ -60,34 +53,13 @@ describe("a switch from the Go operator", () => {
     await upToDateFromProgram();
     await underWay();
     await doomed();
-  }, slow);
-
-  afterAll(async () => {
-    await removeNamespace(place.namespace);
-    await helm("uninstall", release, "-n", home, "--ignore-not-found").catch(() => undefined);
-    await removeNamespace(home).catch(() => undefined);
-    await git.stop();
-  }, slow);
+    // Without it, there would be nothing to see in any test: each would wait in vain.
+    await switchOperators();
+  }, 2 * slow);
 
   test(
     "is one helm upgrade; the new operator leads when the former's lease is over",
     async () => {
-      const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
-      const values = {
-        fullnameOverride: home,
-        "image.repository": repository,
-        "image.tag": tag,
-        watchNamespaces: `{${place.namespace}}`,
-        "crds.upgrade": "false",
-        "extraEnv[0].name": "OPERATOR_ALLOW_HTTP",
-        "extraEnv[0].value": "true",
-        "extraEnv[1].name": "OPERATOR_ALLOW_ADDRESSES",
-        "extraEnv[1].value": network.machine,
-      };
-      const settings = Object.entries(values).map(
-        ([name, value]) => `--set${name.startsWith("extraEnv") ? "-string" : ""}=${name}=${value}`,
-      );
-      await helm("upgrade", "-n", home, release, chart, ...settings, "--wait");
       const deployments = await kubectl(["get", "deployment", "-n", home, "-o", "name"]);
       expect(deployments.trim()).toBe(`deployment.apps/${home}-controller-manager`);
       await waitFor(async () => (await leader()).startsWith(`${home}-controller-manager`), {
@@ -101,8 +73,8 @@ describe("a switch from the Go operator", () => {
   test(
     "what was under way is ended as aborted, then done, though the former run left its lock",
     async () => {
-      const stack = await stackUntil(place, "busy", isReady);
-      const all = await updatesOf(place, "busy");
+      const stack = await stackUntil(scene, "busy", isReady);
+      const all = await updatesOf(scene, "busy");
       const first = all.find(({ metadata }) => metadata.name === "busy-18c0ffee");
       const [second, ...more] = all.filter((update) => update !== first);
       expect(more).toEqual([]);
@@ -123,12 +95,12 @@ describe("a switch from the Go operator", () => {
           timeoutMs: slow / 3,
           what: `the workspace of ${name} to sleep`,
         });
-        const stack = await getStack(place, name);
+        const stack = await getStack(scene, name);
         expect(isReady(stack)).toBe(true);
         expect(stack.status?.lastUpdate?.name).toBe(update);
-        expect((await updatesOf(place, name)).map(({ metadata }) => metadata.name)).toEqual([update]);
+        expect((await updatesOf(scene, name)).map(({ metadata }) => metadata.name)).toEqual([update]);
       }
-      const { status } = await getStack(place, "shop");
+      const { status } = await getStack(scene, "shop");
       expect(status?.outputs).toEqual({ password: "[secret]", url: "https://shop.example.com" });
       expect(await checkpointOf("shop")).toBe(checkpoint);
     },
@@ -139,14 +111,10 @@ describe("a switch from the Go operator", () => {
     "a change of it is applied once, to the Pulumi stack that is there",
     async () => {
       const input = "added after the switch";
-      await apply(program("shop", { ...shop, resources: { ...shop.resources, added: stash(input) } }));
-      const { status } = await stackUntil(
-        place,
-        "shop",
-        (stack) => isReady(stack) && stack.status?.lastUpdate?.lastSuccessfulCommit === "2",
-      );
+      await applyTo(scene, programOf("shop", { ...shop, resources: { ...shop.resources, added: stash(input) } }));
+      const { status } = await stackUntil(scene, "shop", isAt("2"));
       expect(status?.lastUpdate?.changes).toEqual({ create: 1, same: 2 });
-      expect(await updatesOf(place, "shop")).toHaveLength(2);
+      expect(await updatesOf(scene, "shop")).toHaveLength(2);
       expect(await inState("cat /state/.pulumi/stacks/shop/dev.json")).toContain(input);
     },
     slow,
@@ -168,10 +136,10 @@ describe("a switch from the Go operator", () => {
     async () => {
       const destroyed = ["doomed", "shop"];
       for (const name of destroyed) expect(await stateFiles(name)).toContain("dev.json");
-      await kubectl(["delete", "stack", ...destroyed, "followed", "busy", "--timeout=180s", "-n", place.namespace]);
+      await deleteStack(scene, ...destroyed, "followed", "busy");
       for (const name of destroyed) expect(await stateFiles(name)).not.toContain("dev.json");
       const left = async (): Promise<number> => {
-        const { client, namespace } = place;
+        const { client, namespace } = scene;
         const lists = await Promise.all([
           client.list(updates, { namespace }),
           client.list(workspaces, { namespace }),
@@ -184,6 +152,26 @@ describe("a switch from the Go operator", () => {
     slow,
   );
 });
+
+/** One helm upgrade, and nothing else. */
+async function switchOperators(): Promise<void> {
+  const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
+  const values = {
+    fullnameOverride: home,
+    "image.repository": repository,
+    "image.tag": tag,
+    watchNamespaces: `{${scene.namespace}}`,
+    "crds.upgrade": "false",
+    "extraEnv[0].name": "OPERATOR_ALLOW_HTTP",
+    "extraEnv[0].value": "true",
+    "extraEnv[1].name": "OPERATOR_ALLOW_ADDRESSES",
+    "extraEnv[1].value": network.machine,
+  };
+  const settings = Object.entries(values).map(
+    ([name, value]) => `--set${name.startsWith("extraEnv") ? "-string" : ""}=${name}=${value}`,
+  );
+  await helm("upgrade", "-n", home, release, chart, ...settings, "--wait");
+}
 
 const stash = (input: string): object => ({ type: "pulumi:index:Stash", properties: { input } });
 
@@ -201,13 +189,6 @@ const upToDate = [
 
 /** YAML, which is JSON too. */
 const yamlProject = (name: string, sections: object): string => JSON.stringify({ name, runtime: "yaml", ...sections });
-
-const program = (name: string, sections: object): object => ({
-  apiVersion: "pulumi.com/v1",
-  kind: "Program",
-  metadata: { name, namespace: place.namespace },
-  program: sections,
-});
 
 /** A lease that is not given back: whoever comes next waits for its end. */
 async function leadAsFormer(): Promise<void> {
@@ -233,11 +214,11 @@ async function leader(): Promise<string> {
 /** It had nothing to do for an hour, so it needs no pod. */
 async function sleeps(name: string): Promise<boolean> {
   const path = "jsonpath={.spec.replicas}";
-  return (await kubectl(["get", "statefulset", `${name}-workspace`, "-n", place.namespace, "-o", path])) === "0";
+  return (await kubectl(["get", "statefulset", `${name}-workspace`, ...at(scene), "-o", path])) === "0";
 }
 
 async function names(kind: string): Promise<string[]> {
-  const text = await kubectl(["get", kind, "-n", place.namespace, "-o", "jsonpath={.items[*].metadata.name}"]);
+  const text = await kubectl(["get", kind, ...at(scene), "-o", "jsonpath={.items[*].metadata.name}"]);
   return text.split(" ");
 }
 
@@ -258,8 +239,8 @@ const lastUpdate = (name: string, commit: string) => ({
 });
 
 async function upToDateFromGit(): Promise<void> {
-  const commit = createRepository(repositories, "followed").commit({ "Pulumi.yaml": yamlProject("followed", plain) });
-  const url = `http://${network.machine}:${git.port}/followed.git`;
+  const commit = scene.git.create("followed").commit({ "Pulumi.yaml": yamlProject("followed", plain) });
+  const url = scene.git.url("followed");
   const stack = await former.stack("followed", { ...onFileBackend, stack: "dev", projectRepo: url, branch: "main" });
   const workspace = await former.workspace(stack, {
     serviceAccountName: "pulumi",
@@ -284,12 +265,7 @@ async function upToDateFromProgram(): Promise<void> {
   await former.program("shop", shop);
   await deploy("shop", shop);
   checkpoint = await checkpointOf("shop");
-  await apply({
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "inputs", namespace: place.namespace },
-    stringData: { key: "hush" },
-  });
+  await applyTo(scene, secretOf("inputs", { key: "hush" }));
   const stack = await former.stack("shop", {
     ...onFileBackend,
     stack: "dev",
@@ -298,7 +274,7 @@ async function upToDateFromProgram(): Promise<void> {
     destroyOnFinalize: true,
   });
   const reconcileRequest = "once, in former days";
-  await reconcile(place, "shop", reconcileRequest);
+  await reconcile(scene, "shop", reconcileRequest);
   const workspace = await former.workspace(stack, {
     serviceAccountName: "pulumi",
     flux: { url: "http://pulumi-kubernetes-operator/programs/shop/1", digest: `sha256:${"ab".repeat(32)}` },
@@ -387,7 +363,7 @@ async function startStatePod(): Promise<void> {
   const pod = {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name: state, namespace: place.namespace },
+    metadata: { name: state, namespace: scene.namespace },
     spec: {
       terminationGracePeriodSeconds: 1,
       containers: [
@@ -406,11 +382,11 @@ async function startStatePod(): Promise<void> {
     },
   };
   await kubectl(["apply", "-f", "-"], { input: JSON.stringify(pod) });
-  await kubectl(["wait", "pod", state, "--for=condition=Ready", "--timeout=120s", "-n", place.namespace]);
+  await kubectl(["wait", "pod", state, "--for=condition=Ready", "--timeout=120s", ...at(scene)]);
 }
 
 async function inState(script: string): Promise<string> {
-  return await kubectl(["exec", "state", "-n", place.namespace, "--", "sh", "-c", script]);
+  return await kubectl(["exec", "state", ...at(scene), "--", "sh", "-c", script]);
 }
 
 async function stateFiles(project: string): Promise<string[]> {

@@ -2,31 +2,29 @@
  * Issue 6, 8: the same program in every language, from a git server, with configuration, a secret and outputs: preview,
  * up, a second commit in the same pod, refresh, destroy.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { Condition } from "@pko/api";
-import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
-import { network, repositoryRoot, run } from "@pko/cluster";
+import { repositoryRoot, run } from "@pko/cluster";
 import { updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import {
-  apply,
-  clearNamespace,
+  applyTo,
+  deleteStack,
+  eventsOf,
+  fromSecret,
   isReady,
-  kubectl,
-  newNamespace,
   onFileBackend,
   outputOf,
   podOf,
   reconcile,
+  secretOf,
+  stackOf,
   stackUntil,
-  startOperator,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { publishPackagesImage } from "./image.ts";
 
@@ -34,30 +32,12 @@ const slow = 480_000;
 const examples = join(repositoryRoot, "examples/languages");
 const canary = "canary-of-languages";
 
-let operator: Operator;
-let place: Place;
-let git: GitServer;
+const scene = useScene("languages");
 let image: string;
-const folder = mkdtempSync(join(tmpdir(), "pko-languages-"));
 
 beforeAll(async () => {
-  const namespace = await newNamespace("languages");
   image = await publishPackagesImage();
-  operator = await startOperator([namespace]);
-  place = { client: operator.client, namespace };
-  git = serveGit(folder, { hostname: network.machine });
-  await apply({
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "greeting", namespace },
-    stringData: { password: canary },
-  });
-}, slow);
-
-afterAll(async () => {
-  await clearNamespace(place.namespace);
-  await git.stop();
-  await operator.stop();
+  await applyTo(scene, secretOf("greeting", { password: canary }));
 }, slow);
 
 type Files = Readonly<Record<string, string | Buffer>>;
@@ -78,7 +58,7 @@ function filesOf(language: string): Record<string, string> {
 /** Go is compiled here, where the compiler and the modules are. */
 async function compiledGo(greeting: string): Promise<Files> {
   const source = filesOf("go");
-  const work = mkdtempSync(join(folder, "go-"));
+  const work = mkdtempSync(join(scene.folder, "go-"));
   for (const [path, text] of Object.entries(source)) {
     await Bun.write(join(work, path), text.replace("Hello", greeting));
   }
@@ -103,35 +83,27 @@ const languages: Readonly<Record<string, (greeting: string) => Promise<Files>>> 
   go: compiledGo,
 };
 
-function stackOf(language: string, more: object): object {
-  const { workspaceTemplate, ...backend } = onFileBackend;
-  return {
-    apiVersion: "pulumi.com/v1",
-    kind: "Stack",
-    metadata: { name: language, namespace: place.namespace },
-    spec: {
-      ...backend,
-      workspaceTemplate: { spec: { ...workspaceTemplate.spec, image } },
-      stack: language,
-      projectRepo: `http://${network.machine}:${git.port}/${language}.git`,
-      branch: "main",
-      repoDir: "app",
-      config: { who: "world", times: 3 },
-      secretsRef: { password: { type: "Secret", secret: { name: "greeting", key: "password" } } },
-      destroyOnFinalize: true,
-      ...more,
-    },
-  };
+function exampleStack(language: string, more: object): object {
+  return stackOf(language, {
+    workspaceTemplate: { spec: { ...onFileBackend.workspaceTemplate.spec, image } },
+    projectRepo: scene.git.url(language),
+    branch: "main",
+    repoDir: "app",
+    config: { who: "world", times: 3 },
+    secretsRef: { password: fromSecret("greeting", "password") },
+    destroyOnFinalize: true,
+    ...more,
+  });
 }
 
 /** What the Update says of its end. */
 async function refreshed(language: string): Promise<Condition> {
-  const { client, namespace } = place;
+  const { client, namespace } = scene;
   const name = `${language}-refresh`;
-  await apply({
+  await applyTo(scene, {
     apiVersion: "auto.pulumi.com/v1alpha1",
     kind: "Update",
-    metadata: { name, namespace },
+    metadata: { name },
     spec: { workspaceName: language, stackName: language, type: "refresh" },
   });
   return await waitFor(
@@ -148,39 +120,34 @@ describe("examples/languages", () => {
     test.concurrent(
       language,
       async () => {
-        const repository = createRepository(folder, language);
+        const repository = scene.git.create(language);
         repository.commit(await files("Hello"));
-        await apply(stackOf(language, { preview: true }));
-        const previewed = await stackUntil(place, language, isReady);
+        await applyTo(scene, exampleStack(language, { preview: true }));
+        const previewed = await stackUntil(scene, language, isReady);
         expect(previewed.status?.lastUpdate).toMatchObject({ type: "preview", changes: { create: 2 } });
-        const pod = await podOf(place, language);
+        const pod = await podOf(scene, language);
 
-        await apply(stackOf(language, { preview: false }));
-        const deployed = await stackUntil(place, language, isReady);
+        await applyTo(scene, exampleStack(language, { preview: false }));
+        const deployed = await stackUntil(scene, language, isReady);
         expect(deployed.status?.lastUpdate).toMatchObject({ type: "up", changes: { create: 2 } });
         expect(deployed.status?.outputs).toEqual({ greeting: "Hello, world!", times: 3, password: "[secret]" });
-        expect(await outputOf(place, language, "password")).toBe(canary);
+        expect(await outputOf(scene, language, "password")).toBe(canary);
 
         const second = repository.commit(await files("Goodbye"));
-        await reconcile(place, language, "second");
+        await reconcile(scene, language, "second");
         const followed = await stackUntil(
-          place,
+          scene,
           language,
           ({ status }) => status?.lastUpdate?.lastSuccessfulCommit === second,
         );
         expect(followed.status?.outputs).toMatchObject({ greeting: "Goodbye, world!" });
         expect(await refreshed(language)).toMatchObject({ status: "True", message: "The refresh succeeded." });
-        expect(await podOf(place, language)).toBe(pod);
+        expect(await podOf(scene, language)).toBe(pod);
 
-        await kubectl(["delete", "stack", language, "-n", place.namespace, "--timeout=240s"]);
-        expect(await eventsOf(language)).toContain("StackDestroyed");
+        await deleteStack(scene, language);
+        expect(await eventsOf(scene, language)).toContain("StackDestroyed");
       },
       slow,
     );
   }
 });
-
-async function eventsOf(stack: string): Promise<string> {
-  const selector = `--field-selector=involvedObject.kind=Stack,involvedObject.name=${stack}`;
-  return await kubectl(["get", "events", "-n", place.namespace, selector, "--output=json"]);
-}

@@ -2,37 +2,30 @@
  * A run belongs to its agent: what kills the operator or the kubelet does not touch it, and what kills the run is told as
  * it is. Whatever dies, a program is never run twice at once, and a lock is taken away only if it was ours.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "bun:test";
 
-import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
 import type { Update } from "@pko/api";
-import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
 import {
-  apply,
+  applyTo,
+  inPod,
   isReady,
+  killPod,
   kubectl,
-  newNamespace,
-  onFileBackend,
-  removeNamespace,
+  podOf,
+  podWith,
+  reconcile,
+  requested,
+  stackOf,
   stackUntil,
-  startOperator,
   updatesOf,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { killAgent, killKubelet, kubelets } from "./machine.ts";
 
 const slow = 600_000;
-const repositories = mkdtempSync(join(tmpdir(), "pko-git-"));
-
-let operator: Operator;
-let place: Place;
-let git: GitServer;
+const scene = useScene("crashes");
 
 /**
  * One resource, which takes its time. It tells on the volume when it begins, and a moment before that whether another is
@@ -72,31 +65,19 @@ new Slow(pulumi.getStack(), new pulumi.Config().getBoolean("hunger") ?? false);
 });
 
 describe("a slow update", () => {
-  beforeAll(async () => {
-    const namespace = await newNamespace("crashes");
-    operator = await startOperator([namespace]);
-    place = { client: operator.client, namespace };
-    git = serveGit(repositories, { hostname: network.machine });
-    createRepository(repositories, "slow").commit(slowProject(10));
-  }, slow);
-
-  afterAll(async () => {
-    await removeNamespace(place.namespace);
-    await git.stop();
-    await operator.stop();
-  });
+  beforeAll(() => void scene.git.create("slow").commit(slowProject(10)));
 
   test(
     "goes on while the operator and the kubelet are killed, and is run once",
     async () => {
       await deploy("survivor");
       await begun("survivor");
-      const [running] = await updatesOf(place, "survivor");
-      await operator.crash();
+      const [running] = await updatesOf(scene, "survivor");
+      await scene.operator.crash();
       const dead = await killKubelet();
       await waitFor(async () => (await kubelets()).some((pid) => pid !== dead), { what: "another kubelet" });
-      await stackUntil(place, "survivor", isReady);
-      const updates = await updatesOf(place, "survivor");
+      await stackUntil(scene, "survivor", isReady);
+      const updates = await updatesOf(scene, "survivor");
       expect(updates.map(({ metadata }) => metadata.name)).toEqual([running?.metadata.name]);
       expect(await told("survivor")).toEqual(["begun"]);
     },
@@ -108,10 +89,10 @@ describe("a slow update", () => {
     async () => {
       await deploy("container");
       await begun("container");
-      const pod = await podOf("container");
+      const pod = await podOf(scene, "container");
       killAgent(pod);
       await recovers("container");
-      expect(await podOf("container")).toBe(pod);
+      expect(await podOf(scene, "container")).toBe(pod);
     },
     slow,
   );
@@ -121,7 +102,7 @@ describe("a slow update", () => {
     async () => {
       await deploy("orphan");
       await begun("orphan");
-      await kubectl(["delete", "pod", "orphan-workspace-0", "-n", place.namespace, "--grace-period=0", "--force"]);
+      await killPod(scene, "orphan");
       await recovers("orphan");
     },
     slow,
@@ -133,8 +114,8 @@ describe("a slow update", () => {
       await deploy("evicted");
       await begun("evicted");
       const name = "evicted-workspace-0";
-      const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: place.namespace } };
-      const path = `/api/v1/namespaces/${place.namespace}/pods/${name}/eviction`;
+      const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: scene.namespace } };
+      const path = `/api/v1/namespaces/${scene.namespace}/pods/${name}/eviction`;
       await kubectl(["create", "--raw", path, "-f", "-"], { input: JSON.stringify(eviction) });
       await recovers("evicted");
     },
@@ -146,10 +127,10 @@ describe("a slow update", () => {
     async () => {
       const limited = { name: "pulumi", resources: { limits: { memory: "500Mi" } } };
       await deploy("hungry", { config: { "slow:hunger": "true" } }, limited);
-      const failed = await stackUntil(place, "hungry", ({ status }) => status?.lastUpdate?.state === "failed");
+      const failed = await stackUntil(scene, "hungry", ({ status }) => status?.lastUpdate?.state === "failed");
       expect(failed.status?.lastUpdate?.message).not.toBe("");
       await deploy("hungry", { config: { "slow:hunger": "false" } }, limited);
-      await stackUntil(place, "hungry", isReady);
+      await stackUntil(scene, "hungry", isReady);
       expect(await told("hungry")).not.toContain("overlap");
     },
     slow,
@@ -160,54 +141,34 @@ describe("a slow update", () => {
     async () => {
       await deploy("locked");
       await begun("locked");
-      await stackUntil(place, "locked", isReady);
+      await stackUntil(scene, "locked", isReady);
       const folder = "/state/.pulumi/locks/organization/slow/locked";
       const lock = { pid: 1, username: "someone", hostname: "elsewhere", timestamp: "2026-01-01T00:00:00Z" };
-      await inPod("locked", `mkdir -p ${folder} && echo '${JSON.stringify(lock)}' > ${folder}/theirs.json`);
-      await annotate("locked", "blocked");
+      await inPod(scene, "locked", `mkdir -p ${folder} && echo '${JSON.stringify(lock)}' > ${folder}/theirs.json`);
+      await reconcile(scene, "locked", "blocked");
       const blocked = await stackUntil(
-        place,
+        scene,
         "locked",
         ({ status }) => status?.lastUpdate?.failure === "conflict" && status.lastUpdate.reconcileRequest === "blocked",
       );
       expect(blocked.status?.conditions?.map(({ reason }) => reason)).toContain("UpdateConflict");
-      expect(await inPod("locked", `ls ${folder}`)).toBe("theirs.json\n");
-      await inPod("locked", `rm ${folder}/theirs.json`);
-      await annotate("locked", "free");
-      await stackUntil(
-        place,
-        "locked",
-        (stack) => isReady(stack) && stack.status?.lastUpdate?.reconcileRequest === "free",
-      );
+      expect(await inPod(scene, "locked", `ls ${folder}`)).toBe("theirs.json\n");
+      await inPod(scene, "locked", `rm ${folder}/theirs.json`);
+      await requested(scene, "locked", "free");
     },
     slow,
   );
 });
 
 async function deploy(name: string, spec: object = {}, container: object = {}): Promise<void> {
-  const { workspaceTemplate, ...backend } = onFileBackend;
-  const { podTemplate } = workspaceTemplate.spec;
-  const [pulumi] = podTemplate.spec.containers;
-  const pod = { ...podTemplate.spec, containers: [{ ...pulumi, ...container }] };
-  await apply({
-    apiVersion: "pulumi.com/v1",
-    kind: "Stack",
-    metadata: { name, namespace: place.namespace },
-    spec: {
-      ...backend,
-      workspaceTemplate: { spec: { podTemplate: { spec: pod } } },
-      stack: name,
-      projectRepo: `http://${network.machine}:${git.port}/slow.git`,
-      branch: "main",
-      ...spec,
-    },
-  });
+  const source = { projectRepo: scene.git.url("slow"), branch: "main" };
+  await applyTo(scene, stackOf(name, { workspaceTemplate: podWith({ container }), ...source, ...spec }));
 }
 
 /** The interrupted Update tells what befell it; a later one succeeds, after the lock that the first has left is gone. */
 async function recovers(name: string): Promise<void> {
-  await stackUntil(place, name, isReady);
-  const [first, ...others] = await updatesOf(place, name);
+  await stackUntil(scene, name, isReady);
+  const [first, ...others] = await updatesOf(scene, name);
   expect(endOf(first)).toBe("Aborted");
   expect(endOf(others.at(-1))).toBe("UpdateSucceeded");
   expect(await told(name)).toEqual(["begun", "begun"]);
@@ -226,20 +187,5 @@ async function begun(name: string): Promise<void> {
 
 /** What the program has told of its beginnings. */
 async function told(name: string): Promise<string[]> {
-  return (await inPod(name, `cat /state/log-${name} 2>/dev/null || true`)).split("\n").filter(Boolean);
-}
-
-async function inPod(stack: string, script: string): Promise<string> {
-  const pod = ["exec", `${stack}-workspace-0`, "-n", place.namespace, "-c", "pulumi"];
-  return await kubectl([...pod, "--", "sh", "-c", script]);
-}
-
-async function podOf(stack: string): Promise<string> {
-  const pod = `${stack}-workspace-0`;
-  return await kubectl(["get", "pod", pod, "-n", place.namespace, "--output=jsonpath={.metadata.uid}"]);
-}
-
-async function annotate(stack: string, request: string): Promise<void> {
-  const annotation = `pulumi.com/reconciliation-request=${request}`;
-  await kubectl(["annotate", "stack", stack, "-n", place.namespace, "--overwrite", annotation]);
+  return (await inPod(scene, name, `cat /state/log-${name} 2>/dev/null || true`)).split("\n").filter(Boolean);
 }

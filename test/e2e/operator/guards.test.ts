@@ -1,11 +1,6 @@
 /** What must not happen on a cluster: strangers that give orders to agents, secrets that are told, Stacks without room for ever. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { beforeAll, expect, test } from "bun:test";
 
-import { createRepository, serveGit, type GitServer } from "@pko/agent/testing";
-import { network } from "@pko/cluster";
 import { builtin, type Known } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { workspaceServerName } from "@pko/rpc";
@@ -15,45 +10,37 @@ import { freePort } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import {
-  apply,
+  agentLog,
+  applyTo,
+  at,
+  fromSecret,
   getStack,
   isReady,
   kubectl,
-  newNamespace,
   onFileBackend,
-  removeNamespace,
+  podWith,
+  secretOf,
+  stackOf,
   stackUntil,
-  startOperator,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { filesProject, yamlProject } from "./programs.ts";
 
 const slow = 600_000;
-const repositories = mkdtempSync(join(tmpdir(), "pko-git-"));
 const canary = "canary-4711-";
+const credentials = { user: "git", password: `${canary}git` };
 /** What a pod needs, and the node has two of. */
 const slot = "e2e.pulumi.com/slot";
+const metricsPort = await freePort();
 
-let operator: Operator;
-let place: Place;
-let git: GitServer;
-let metricsPort: number;
+const scene = useScene("guards", {
+  operator: { flags: [`--metrics-address=127.0.0.1:${metricsPort}`, "--log-level=debug"] },
+  git: { credentials: `${credentials.user}:${credentials.password}` },
+});
 
 beforeAll(async () => {
-  const namespace = await newNamespace("guards");
-  metricsPort = await freePort();
-  operator = await startOperator([namespace], `--metrics-address=127.0.0.1:${metricsPort}`, "--log-level=debug");
-  place = { client: operator.client, namespace };
-  git = serveGit(repositories, { hostname: network.machine, credentials: `git:${canary}git` });
-  createRepository(repositories, "plain").commit(yamlProject("one"));
-}, slow);
-
-afterAll(async () => {
-  await removeNamespace(place.namespace);
-  await git.stop();
-  await operator.stop();
-  await slots(null);
+  scene.git.create("plain").commit(yamlProject("one"));
+  await applyTo(scene, secretOf("git-credentials", credentials));
 });
 
 test.concurrent(
@@ -61,9 +48,15 @@ test.concurrent(
   async () => {
     await deploy("guarded", { repository: "plain" });
     await deploy("neighbour", { repository: "plain" });
-    await Promise.all(["guarded", "neighbour"].map((name) => stackUntil(place, name, isReady)));
-    const host = await kubectl(["get", "pod", "guarded-workspace-0", ...at(), "--output=jsonpath={.status.podIP}"]);
-    const serverName = workspaceServerName({ namespace: place.namespace, name: "guarded" });
+    await Promise.all(["guarded", "neighbour"].map((name) => stackUntil(scene, name, isReady)));
+    const host = await kubectl([
+      "get",
+      "pod",
+      "guarded-workspace-0",
+      ...at(scene),
+      "--output=jsonpath={.status.podIP}",
+    ]);
+    const serverName = workspaceServerName({ namespace: scene.namespace, name: "guarded" });
     const ask = async (credentials: Certificate) =>
       await connectAgent({ address: { host, port: 50_051, serverName }, credentials: () => credentials }).info();
 
@@ -89,28 +82,23 @@ test.concurrent(
 export const password = config.requireSecret("password");
 console.log(process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password"));
 throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password")]);`;
-    createRepository(repositories, "blurting").commit(filesProject(blurt));
+    scene.git.create("blurting").commit(filesProject(blurt));
     const data = { url: `${canary}url`, token: `${canary}token`, password: `${canary}password`, git: `${canary}git` };
-    await apply({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "secrets", namespace: place.namespace },
-      stringData: { ...data, user: "git" },
-    });
-    const from = (key: string) => ({ type: "Secret", secret: { name: "secrets", key } });
+    await applyTo(scene, secretOf("secrets", { ...data, user: "git" }));
+    const from = (key: string): object => fromSecret("secrets", key);
     await deploy("blurting", {
       envRefs: { ...onFileBackend.envRefs, DATABASE_URL: from("url"), MY_TOKEN: from("token") },
       secretsRef: { "files:password": from("password") },
     });
-    const failed = await stackUntil(place, "blurting", ({ status }) => status?.lastUpdate?.state === "failed");
+    const failed = await stackUntil(scene, "blurting", ({ status }) => status?.lastUpdate?.state === "failed");
     // What it said is told, without the secrets.
     expect(failed.status?.lastUpdate?.message).toContain("no entry with [secret]");
-    const { client, namespace } = place;
+    const { client, namespace } = scene;
     const sinks = {
-      operator: await operator.log(),
-      agent: await kubectl(["logs", "blurting-workspace-0", "-c", "pulumi", ...at()]),
-      events: await kubectl(["get", "events", ...at(), "--output=json"]),
-      stack: JSON.stringify(await getStack(place, "blurting")),
+      operator: await scene.operator.log(),
+      agent: await agentLog(scene, "blurting"),
+      events: await kubectl(["get", "events", ...at(scene), "--output=json"]),
+      stack: JSON.stringify(await getStack(scene, "blurting")),
       updates: JSON.stringify((await client.list(updates, { namespace })).items),
       workspaces: JSON.stringify((await client.list(workspaces, { namespace })).items),
       metrics: await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
@@ -138,20 +126,19 @@ throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOK
 test.concurrent(
   "Stacks whose pods do not all find room finish one after the other",
   async () => {
+    scene.defer(() => slots(null));
     await slots("2");
     const names = ["a", "b", "c", "d", "e"].map((letter) => `crowd-${letter}`);
     const container = { resources: { limits: { [slot]: "1" }, requests: { [slot]: "1" } } };
     await Promise.all(names.map((name) => deploy(name, { repository: "plain" }, container)));
-    await Promise.all(names.map((name) => stackUntil(place, name, isReady)));
+    await Promise.all(names.map((name) => stackUntil(scene, name, isReady)));
   },
   slow,
 );
 
-const at = (): string[] => ["-n", place.namespace];
-
 async function certificateOf(workspace: string): Promise<Certificate> {
-  const ref = { namespace: place.namespace, name: `${workspace}-workspace-tls` };
-  const { data = {} }: Known<Secret> = await place.client.get(builtin.secrets, ref);
+  const ref = { namespace: scene.namespace, name: `${workspace}-workspace-tls` };
+  const { data = {} }: Known<Secret> = await scene.client.get(builtin.secrets, ref);
   const text = (key: string): string => Buffer.from(data[key] ?? "", "base64").toString();
   return { ca: text("ca.crt"), cert: text("tls.crt"), key: text("tls.key") };
 }
@@ -170,36 +157,10 @@ interface Wish {
 }
 
 async function deploy(name: string, { repository = name, ...spec }: Wish, container: object = {}): Promise<void> {
-  const { workspaceTemplate, ...backend } = onFileBackend;
-  const { podTemplate } = workspaceTemplate.spec;
-  const [pulumi] = podTemplate.spec.containers;
-  const pod = { ...podTemplate.spec, containers: [{ ...pulumi, ...container }] };
-  const secret = { name: "git-credentials", key: "password" };
-  await apply(
-    {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: secret.name, namespace: place.namespace },
-      stringData: { user: "git", password: `${canary}git` },
-    },
-    {
-      apiVersion: "pulumi.com/v1",
-      kind: "Stack",
-      metadata: { name, namespace: place.namespace },
-      spec: {
-        ...backend,
-        workspaceTemplate: { spec: { podTemplate: { spec: pod } } },
-        stack: name,
-        projectRepo: `http://${network.machine}:${git.port}/${repository}.git`,
-        branch: "main",
-        gitAuth: {
-          basicAuth: {
-            userName: { type: "Secret", secret: { ...secret, key: "user" } },
-            password: { type: "Secret", secret },
-          },
-        },
-        ...spec,
-      },
-    },
-  );
+  const basicAuth = {
+    userName: fromSecret("git-credentials", "user"),
+    password: fromSecret("git-credentials", "password"),
+  };
+  const source = { projectRepo: scene.git.url(repository), branch: "main", gitAuth: { basicAuth } };
+  await applyTo(scene, stackOf(name, { workspaceTemplate: podWith({ container }), ...source, ...spec }));
 }

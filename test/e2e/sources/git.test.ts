@@ -1,34 +1,37 @@
 /** Git repositories behind real servers: every way to sign in, every kind of revision, and what goes wrong with them. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, expect, test } from "bun:test";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createKey, createRepository, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
-import { reconcileRequestAnnotation, type Stack } from "@pko/api";
+import { createKey, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
 import { createAuthority, network } from "@pko/cluster";
 
 import {
-  apply,
-  clearNamespace,
+  agentLog,
+  applyTo,
+  at,
+  configMapOf,
+  fromSecret,
+  inPod,
+  isAt,
   isReady,
   kubectl,
-  newNamespace,
-  onFileBackend,
+  podOf,
+  podWith,
+  reconcile,
+  secretOf,
+  stackOf,
   stackUntil,
-  startOperatorWith,
+  stalledBy,
   updatesOf,
-  type Operator,
-  type Place,
+  useScene,
 } from "../harness.ts";
 import { yamlProject } from "../operator/programs.ts";
 import { githubStandIn } from "./github.ts";
 import { startSshServer, type SshServer } from "./ssh-server.ts";
 
 const slow = 600_000;
-const folder = mkdtempSync(join(tmpdir(), "pko-git-"));
-const repositories = join(folder, "repositories");
-mkdirSync(repositories, { mode: 0o755 });
+const scene = useScene("git", { operator: async () => ({ env: { SSL_CERT_FILE: await serveMounted() } }) });
 
 const github = githubStandIn();
 const canaries = { token: "canary-access-token", password: "canary-password", passphrase: "canary passphrase" };
@@ -39,12 +42,9 @@ const guards: Record<string, (credentials: string) => boolean> = {
   "/app.git": (credentials) => github.opens(credentials),
 };
 
-const [host, other] = [createKey(folder, "host"), createKey(folder, "other")];
-const [plain, locked] = [createKey(folder, "plain"), createKey(folder, "locked", canaries.passphrase)];
+const [host, other] = [createKey(scene.folder, "host"), createKey(scene.folder, "other")];
+const [plain, locked] = [createKey(scene.folder, "plain"), createKey(scene.folder, "locked", canaries.passphrase)];
 
-let operator: Operator;
-let place: Place;
-let open: GitServer;
 /** One server of an authority that a Secret names, one of an authority that the environment names. */
 let guarded: GitServer;
 let mounted: GitServer;
@@ -53,26 +53,25 @@ let authority: string;
 let mountedAuthority: string;
 
 beforeAll(async () => {
-  const namespace = await newNamespace("git");
   [authority, guarded] = await servePrivately(guard);
-  [mountedAuthority, mounted] = await servePrivately();
-  open = serveGit(repositories, { hostname: network.machine });
-  const file = join(folder, "authority.pem");
-  writeFileSync(file, mountedAuthority);
-  operator = await startOperatorWith({ namespaces: [namespace], env: { SSL_CERT_FILE: file } });
-  place = { client: operator.client, namespace };
-  ssh = await startSshServer({ namespace, repositories, host, users: [plain, locked] });
+  const { namespace, git } = scene;
+  ssh = await startSshServer({ namespace, repositories: git.folder, host, users: [plain, locked] });
 }, slow);
 
-afterAll(async () => {
-  await clearNamespace(place.namespace);
-  await Promise.all([open.stop(), guarded.stop(), mounted.stop(), operator.stop()]);
-});
+/** Returns the file of its authority's certificate. */
+async function serveMounted(): Promise<string> {
+  [mountedAuthority, mounted] = await servePrivately();
+  const file = join(scene.folder, "authority.pem");
+  writeFileSync(file, mountedAuthority);
+  return file;
+}
 
 async function servePrivately(intercept?: (request: Request) => Response | undefined): Promise<[string, GitServer]> {
   const own = await createAuthority("a company's own");
   const tls = await own.issue({ commonName: "git", ips: [network.machine] });
-  return [own.cert, serveGit(repositories, { hostname: network.machine, tls, ...(intercept && { intercept }) })];
+  const server = serveGit(scene.git.folder, { hostname: network.machine, tls, ...(intercept && { intercept }) });
+  scene.defer(() => server.stop());
+  return [own.cert, server];
 }
 
 function guard(request: Request): Response | undefined {
@@ -89,56 +88,62 @@ test.concurrent(
   "https: a token, a user and password, and a GitHub App open a server of a private authority; each lack is told",
   async () => {
     const commits = Object.fromEntries(
-      ["token", "basic", "app"].map((name) => [name, createRepository(repositories, name).commit(yamlProject(name))]),
+      ["token", "basic", "app"].map((name) => [name, scene.git.create(name).commit(yamlProject(name))]),
     );
-    const at = (name: string): string => `https://${network.machine}:${guarded.port}/${name}.git`;
-    const withToken = { projectRepo: at("token"), branch: "main", gitAuth: { accessToken: key("access", "token") } };
+    const guardedUrl = (name: string): string => `https://${network.machine}:${guarded.port}/${name}.git`;
+    const withToken = {
+      projectRepo: guardedUrl("token"),
+      branch: "main",
+      gitAuth: { accessToken: fromSecret("access", "token") },
+    };
     await deploy("private", withToken);
-    await told("private", "there is no Secret access");
+    await stalledBy(scene, "private", { words: "there is no Secret access" });
     await secret("access", { token: canaries.token });
-    await wake("private", "without the authority");
-    await told("private", "its authority's certificate under the key ca.crt");
+    await reconcile(scene, "private", "without the authority");
+    await stalledBy(scene, "private", { words: "its authority's certificate under the key ca.crt" });
     await secret("access", { token: "stale", "ca.crt": authority });
-    await wake("private", "with a stale token");
-    await told("private", "the repository refuses the credentials");
+    await reconcile(scene, "private", "with a stale token");
+    await stalledBy(scene, "private", { words: "the repository refuses the credentials" });
     // Nobody asks for it: the operator looks again by itself.
     await secret("access", { token: `${canaries.token}\n`, "ca.crt": authority });
-    await stackUntil(place, "private", isAt(commits["token"]));
-    const pod = await podOf("private");
+    await stackUntil(scene, "private", isAt(commits["token"]));
+    const pod = await podOf(scene, "private");
 
     await secret("login", { name: "deployer", word: canaries.password, "ca.crt": authority });
-    const basicAuth = { userName: key("login", "name"), password: key("login", "word") };
-    await deploy("private", { projectRepo: at("basic"), branch: "main", gitAuth: { basicAuth } });
-    await stackUntil(place, "private", isAt(commits["basic"]));
+    const basicAuth = { userName: fromSecret("login", "name"), password: fromSecret("login", "word") };
+    await deploy("private", { projectRepo: guardedUrl("basic"), branch: "main", gitAuth: { basicAuth } });
+    await stackUntil(scene, "private", isAt(commits["basic"]));
 
     await secret("former", { accessToken: canaries.token, "ca.crt": authority });
-    await deploy("private", { projectRepo: at("token"), branch: "main", gitAuthSecret: "former" });
-    await stackUntil(place, "private", isAt(commits["token"]));
+    await deploy("private", { projectRepo: guardedUrl("token"), branch: "main", gitAuthSecret: "former" });
+    await stackUntil(scene, "private", isAt(commits["token"]));
 
     await secret("github", { app: github.appId, at: "1", pem: github.privateKey, "ca.crt": authority });
     const githubApp = {
-      appID: key("github", "app"),
-      installationID: key("github", "at"),
-      privateKey: key("github", "pem"),
+      appID: fromSecret("github", "app"),
+      installationID: fromSecret("github", "at"),
+      privateKey: fromSecret("github", "pem"),
     };
-    await deploy("private", { projectRepo: at("app"), branch: "main", gitAuth: { githubApp } });
-    await told("private", "GitHub knows no such installation of the App");
+    await deploy("private", { projectRepo: guardedUrl("app"), branch: "main", gitAuth: { githubApp } });
+    await stalledBy(scene, "private", { words: "GitHub knows no such installation of the App" });
     await secret("github", {
       app: github.appId,
       at: github.installationId,
       pem: github.privateKey,
       "ca.crt": authority,
     });
-    await wake("private", "with the installation");
-    const last = await stackUntil(place, "private", isAt(commits["app"]));
+    await reconcile(scene, "private", "with the installation");
+    const last = await stackUntil(scene, "private", isAt(commits["app"]));
     expect(last.status?.outputs).toEqual({ text: "app" });
     // One token serves the operator's look and the workspace's fetch.
     expect(github.tokens).toHaveLength(1);
-    expect(await podOf("private")).toBe(pod);
+    expect(await podOf(scene, "private")).toBe(pod);
 
-    const events = await kubectl(["get", "events", "-n", place.namespace, "--output=json"]);
+    const events = await kubectl(["get", "events", ...at(scene), "--output=json"]);
     expect(events).toContain("StackGitAuthenticationFailure");
-    const sinks = [events, await operator.log(), JSON.stringify(last), await agentLog("private")].join("\n");
+    const sinks = [events, await scene.operator.log(), JSON.stringify(last), await agentLog(scene, "private")].join(
+      "\n",
+    );
     for (const canary of [canaries.token, canaries.password, ...github.tokens]) expect(sinks).not.toContain(canary);
   },
   slow,
@@ -147,24 +152,18 @@ test.concurrent(
 test.concurrent(
   "https: an authority that is mounted and named by SSL_CERT_FILE is trusted, also in the template's former fetch container",
   async () => {
-    const commit = createRepository(repositories, "mounted").commit(yamlProject("mounted"));
-    await apply({
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "authority", namespace: place.namespace },
-      data: { "authority.pem": mountedAuthority },
-    });
-    const { podTemplate } = onFileBackend.workspaceTemplate.spec;
+    const commit = scene.git.create("mounted").commit(yamlProject("mounted"));
+    await applyTo(scene, configMapOf("authority", { "authority.pem": mountedAuthority }));
     const fetch = {
       name: "fetch",
       env: [{ name: "SSL_CERT_FILE", value: "/authority/authority.pem" }],
       volumeMounts: [{ name: "authority", mountPath: "/authority" }],
     };
-    const volumes = [...podTemplate.spec.volumes, { name: "authority", configMap: { name: "authority" } }];
-    const spec = { podTemplate: { spec: { ...podTemplate.spec, initContainers: [fetch], volumes } } };
+    const volumes = [{ name: "authority", configMap: { name: "authority" } }];
+    const workspaceTemplate = podWith({ initContainers: [fetch], volumes });
     const projectRepo = `https://${network.machine}:${mounted.port}/mounted.git`;
-    await deploy("mounted", { projectRepo, branch: "main", workspaceTemplate: { spec } });
-    await stackUntil(place, "mounted", isAt(commit));
+    await deploy("mounted", { projectRepo, branch: "main", workspaceTemplate });
+    await stackUntil(scene, "mounted", isAt(commit));
   },
   slow,
 );
@@ -172,34 +171,34 @@ test.concurrent(
 test.concurrent(
   "ssh: a host must be known by its key, and a locked key needs its passphrase",
   async () => {
-    const commit = createRepository(repositories, "sealed").commit(yamlProject("sealed"));
+    const commit = scene.git.create("sealed").commit(yamlProject("sealed"));
     const given = { key: locked.privateKey, passphrase: canaries.passphrase, known_hosts: ssh.knownHosts(host) };
-    const sshAuth = { sshPrivateKey: key("ssh", "key"), password: key("ssh", "passphrase") };
+    const sshAuth = { sshPrivateKey: fromSecret("ssh", "key"), password: fromSecret("ssh", "passphrase") };
     const spec = { projectRepo: ssh.url("sealed"), branch: "main", gitAuth: { sshAuth } };
     await secret("ssh", { ...given, known_hosts: ssh.knownHosts(other) });
     await deploy("sealed", spec);
-    await told("sealed", "another key than known_hosts has for it");
+    await stalledBy(scene, "sealed", { words: "another key than known_hosts has for it" });
     // Without lines of its own, only the big forges are known.
     await secret("ssh", { key: given.key, passphrase: given.passphrase });
-    await wake("sealed", "an unknown host");
-    await told("sealed", "the ssh host's key is not in known_hosts");
+    await reconcile(scene, "sealed", "an unknown host");
+    await stalledBy(scene, "sealed", { words: "the ssh host's key is not in known_hosts" });
     await secret("ssh", { ...given, passphrase: "another" });
-    await wake("sealed", "a wrong passphrase");
-    await told("sealed", "the key's passphrase is another");
+    await reconcile(scene, "sealed", "a wrong passphrase");
+    await stalledBy(scene, "sealed", { words: "the key's passphrase is another" });
     await secret("ssh", { ...given, key: other.privateKey });
-    await wake("sealed", "a key that the server does not know");
-    await told("sealed", "the server refuses the ssh key");
+    await reconcile(scene, "sealed", "a key that the server does not know");
+    await stalledBy(scene, "sealed", { words: "the server refuses the ssh key" });
     await secret("ssh", given);
-    await stackUntil(place, "sealed", isAt(commit));
+    await stackUntil(scene, "sealed", isAt(commit));
 
     // The form without a URL, an unlocked key, and the former kind of Secret.
-    const next = createRepository(repositories, "scp").commit(yamlProject("scp"));
+    const next = scene.git.create("scp").commit(yamlProject("scp"));
     await secret("deploy-key", { sshPrivateKey: plain.privateKey, known_hosts: ssh.knownHosts(host) });
     await deploy("sealed", { projectRepo: ssh.scp("scp"), branch: "main", gitAuthSecret: "deploy-key" });
-    await stackUntil(place, "sealed", isAt(next));
+    await stackUntil(scene, "sealed", isAt(next));
     await deploy("sealed", { projectRepo: ssh.scp("missing"), branch: "main", gitAuthSecret: "deploy-key" });
-    await told("sealed", "the repository is not there");
-    const sinks = [await operator.log(), await agentLog("sealed")].join("\n");
+    await stalledBy(scene, "sealed", { words: "the repository is not there" });
+    const sinks = [await scene.operator.log(), await agentLog(scene, "sealed")].join("\n");
     expect(sinks).not.toContain(canaries.passphrase);
   },
   slow,
@@ -208,7 +207,7 @@ test.concurrent(
 test.concurrent(
   "a branch by either name, a tag by either field, a commit, another ref; a folder of a monorepo, with and without history",
   async () => {
-    const repository = createRepository(repositories, "mono");
+    const repository = scene.git.create("mono");
     const files = (web: string, api: string): Record<string, string> => ({
       "apps/web/Pulumi.yaml": yamlProject(web)["Pulumi.yaml"] ?? "",
       "apps/api/Pulumi.yaml": yamlProject(api)["Pulumi.yaml"] ?? "",
@@ -219,19 +218,19 @@ test.concurrent(
     repository.git("-c", "user.name=t", "-c", "user.email=t@example.com", "tag", "-a", "-m", "annotated", "v2", second);
     repository.git("update-ref", "refs/pull/7/head", second);
     const follow = async (revision: object, more: object = {}): Promise<void> =>
-      await deploy("mono", { projectRepo: at(repository), repoDir: "apps/web/", ...revision, ...more });
+      await deploy("mono", { projectRepo: scene.git.url("mono"), repoDir: "apps/web/", ...revision, ...more });
     const text = async (commit: string): Promise<unknown> =>
-      (await stackUntil(place, "mono", isAt(commit))).status?.outputs?.["text"];
+      (await stackUntil(scene, "mono", isAt(commit))).status?.outputs?.["text"];
 
     await follow({ branch: "release/1" }, { shallow: true });
     expect(await text(second)).toBe("web 2");
-    const pod = await podOf("mono");
-    expect(await inPod("mono", "git rev-list --count HEAD")).toBe("1");
+    const pod = await podOf(scene, "mono");
+    expect(await history("mono")).toBe(1);
     await follow({ branch: "refs/heads/main" });
     expect(await text(first)).toBe("web 1");
     await follow({ tag: "v2" });
     expect(await text(second)).toBe("web 2");
-    expect(await inPod("mono", "git rev-list --count HEAD")).toBe("2");
+    expect(await history("mono")).toBe(2);
     await follow({ branch: "refs/tags/plain" });
     await text(first);
     await follow({ branch: "refs/pull/7/head" });
@@ -241,13 +240,13 @@ test.concurrent(
 
     // A commit that touches another folder is a new revision all the same, and changes nothing.
     await follow({ branch: "main" }, { repoDir: "apps/web" });
-    await stackUntil(place, "mono", isReady);
+    await stackUntil(scene, "mono", isReady);
     const elsewhere = repository.commit(files("web 1", "api 2"));
-    await wake("mono", "another folder has changed");
-    const followed = await stackUntil(place, "mono", isAt(elsewhere));
+    await reconcile(scene, "mono", "another folder has changed");
+    const followed = await stackUntil(scene, "mono", isAt(elsewhere));
     expect(followed.status?.lastUpdate?.changes).toEqual({ same: 1 });
     expect(followed.status?.outputs).toEqual({ text: "web 1" });
-    expect(await podOf("mono")).toBe(pod);
+    expect(await podOf(scene, "mono")).toBe(pod);
   },
   slow,
 );
@@ -255,40 +254,42 @@ test.concurrent(
 test.concurrent(
   "a branch, a folder or a repository that is not there is told, and recovers by itself; a branch that was rewritten is followed",
   async () => {
-    const repository = createRepository(repositories, "troubled");
+    const repository = scene.git.create("troubled");
     const first = repository.commit(yamlProject("one"));
     await deploy("troubled", {
-      projectRepo: at(repository),
+      projectRepo: scene.git.url("troubled"),
       branch: "later",
       repoDir: "infra",
       resyncFrequencySeconds: 60,
     });
-    await told("troubled", "the repository has no refs/heads/later and no refs/tags/later");
+    await stalledBy(scene, "troubled", { words: "the repository has no refs/heads/later and no refs/tags/later" });
     repository.git("branch", "later", first);
-    await wake("troubled", "the branch is there");
-    await told("troubled", 'the source has no folder "infra"', "WorkspaceFailed");
+    await reconcile(scene, "troubled", "the branch is there");
+    await stalledBy(scene, "troubled", { reason: "WorkspaceFailed", words: 'the source has no folder "infra"' });
     const infra = { "infra/Pulumi.yaml": yamlProject("two")["Pulumi.yaml"] ?? "" };
     const second = repository.commit(infra, "later");
-    await wake("troubled", "the folder is there");
-    await stackUntil(place, "troubled", isAt(second));
+    await reconcile(scene, "troubled", "the folder is there");
+    await stackUntil(scene, "troubled", isAt(second));
 
     // Rewritten: what was deployed is no longer part of the branch's history.
     repository.git("update-ref", "-d", "refs/heads/later");
     const rewritten = repository.commit({ ...infra, note: "instead" }, "later");
     repository.git("update-ref", "refs/heads/later", orphan(repository, rewritten));
     const tip = repository.git("rev-parse", "refs/heads/later");
-    await wake("troubled", "rewritten");
-    await stackUntil(place, "troubled", isAt(tip));
+    await reconcile(scene, "troubled", "rewritten");
+    await stackUntil(scene, "troubled", isAt(tip));
 
     const gone = `${repository.folder}.gone`;
     renameSync(repository.folder, gone);
-    await wake("troubled", "gone");
-    await told("troubled", "the repository is not there, or may not be seen with these credentials");
-    const count = (await updatesOf(place, "troubled")).length;
+    await reconcile(scene, "troubled", "gone");
+    await stalledBy(scene, "troubled", {
+      words: "the repository is not there, or may not be seen with these credentials",
+    });
+    const count = (await updatesOf(scene, "troubled")).length;
     renameSync(gone, repository.folder);
     // Without a request: the next poll finds it.
-    await stackUntil(place, "troubled", isReady);
-    expect((await updatesOf(place, "troubled")).length).toBeLessThanOrEqual(count + 1);
+    await stackUntil(scene, "troubled", isReady);
+    expect((await updatesOf(scene, "troubled")).length).toBeLessThanOrEqual(count + 1);
   },
   slow,
 );
@@ -299,63 +300,17 @@ function orphan(repository: TestRepository, commit: string): string {
   return repository.git(...identity, "commit-tree", "-m", "rewritten", `${commit}^{tree}`);
 }
 
-const at = ({ folder }: TestRepository): string =>
-  `http://${network.machine}:${open.port}/${folder.slice(repositories.length + 1)}`;
-
-const key = (name: string, of: string): object => ({ type: "Secret", secret: { name, key: of } });
-
-async function secret(name: string, stringData: Record<string, string>): Promise<void> {
-  const metadata = { name, namespace: place.namespace };
-  const text = JSON.stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData });
-  // Replaced as a whole: keys that are not given are gone.
-  await kubectl(["delete", "secret", name, "-n", place.namespace, "--ignore-not-found"]);
-  await kubectl(["create", "-f", "-"], { input: text });
+/** Replaced as a whole: keys that are not given are gone. */
+async function secret(name: string, data: Record<string, string>): Promise<void> {
+  await kubectl(["delete", "secret", name, ...at(scene), "--ignore-not-found"]);
+  await kubectl(["create", ...at(scene), "-f", "-"], { input: JSON.stringify(secretOf(name, data)) });
 }
 
 async function deploy(name: string, spec: object): Promise<void> {
-  const object = {
-    apiVersion: "pulumi.com/v1",
-    kind: "Stack",
-    metadata: { name, namespace: place.namespace },
-    spec: { ...onFileBackend, stack: name, ...spec },
-  };
-  await apply(object);
+  await applyTo(scene, stackOf(name, spec));
 }
 
-async function wake(name: string, request: string): Promise<void> {
-  const annotation = `${reconcileRequestAnnotation}=${request}`;
-  await kubectl(["annotate", "stack", name, "-n", place.namespace, "--overwrite", annotation]);
-}
-
-/** Until the Stack's conditions say so of its present spec and request. */
-async function told(name: string, words: string, reason = "SourceUnavailable"): Promise<void> {
-  const says = ({ status, metadata }: Stack): boolean =>
-    status?.observedGeneration === metadata.generation &&
-    status?.observedReconcileRequest === metadata.annotations?.[reconcileRequestAnnotation] &&
-    Boolean(
-      status?.conditions?.some(
-        (condition) => condition.type === "Stalled" && condition.reason === reason && condition.message.includes(words),
-      ),
-    );
-  const stack = await stackUntil(place, name, says);
-  expect(stack.status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("False");
-}
-
-const isAt =
-  (commit: string | undefined) =>
-  (stack: Stack): boolean =>
-    isReady(stack) && stack.status?.lastUpdate?.lastSuccessfulCommit === commit;
-
-async function podOf(stack: string): Promise<string> {
-  const pod = `${stack}-workspace-0`;
-  return await kubectl(["get", "pod", pod, "-n", place.namespace, "--output=jsonpath={.metadata.uid}"]);
-}
-
-async function inPod(stack: string, script: string): Promise<string> {
-  const pod = ["exec", `${stack}-workspace-0`, "-n", place.namespace, "-c", "pulumi"];
-  return (await kubectl([...pod, "--", "sh", "-c", `cd /share/workspace && ${script}`])).trim();
-}
-
-async function agentLog(stack: string): Promise<string> {
-  return await kubectl(["logs", `${stack}-workspace-0`, "-n", place.namespace, "-c", "pulumi"]);
+/** How many commits the workspace has. */
+async function history(stack: string): Promise<number> {
+  return Number(await inPod(scene, stack, "cd /share/workspace && git rev-list --count HEAD"));
 }

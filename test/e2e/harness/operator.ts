@@ -1,0 +1,77 @@
+/** The operator, with its agent's image published and its process on this machine, where a test may kill it. */
+import { join } from "node:path";
+
+import { operatorNamespace } from "@pko/api";
+import { network, publishOperatorImage, repositoryRoot } from "@pko/cluster";
+import type { Client } from "@pko/kube";
+import { spawnChild, type ChildProcess } from "@pko/testkit";
+
+import { operatorAccount } from "../account.ts";
+import { clusterClient, installApi, kubectl, runFolder } from "./cluster.ts";
+
+export interface Operator {
+  readonly client: Client;
+  /** What it has logged, as one text. */
+  log(): Promise<string>;
+  /** Ends it as a crash does, and starts another. */
+  crash(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+let image: Promise<string> | undefined;
+
+/** The name of the operator's image, built and published once for all test files of a run. */
+export function publishedImage(): Promise<string> {
+  image ??= publishOperatorImage();
+  return image;
+}
+
+export interface OperatorSettings {
+  readonly flags?: readonly string[];
+  /** Variables of the operator's own, as a chart's `extraEnv` sets them. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Serves the given namespaces only, with the rights that an installation gives it: what else the cluster holds stays untouched. */
+export async function startOperator(
+  namespaces: readonly string[],
+  { flags = [], env = {} }: OperatorSettings = {},
+): Promise<Operator> {
+  await installApi();
+  const agentImage = await publishedImage();
+  const id = crypto.randomUUID();
+  const logFile = join(runFolder, `operator-${id}.log`);
+  const ownKubeconfig = join(runFolder, `kubeconfig-${id}`);
+  const account = await operatorAccount({ kubectl, home: operatorNamespace });
+  await Bun.write(ownKubeconfig, account.kubeconfig);
+  const start = (): ChildProcess =>
+    spawnChild({
+      command: [
+        process.execPath,
+        join(repositoryRoot, "packages/operator/src/main.ts"),
+        `--kubeconfig=${ownKubeconfig}`,
+        `--agent-image=${agentImage}`,
+        `--watch-namespaces=${namespaces.join(",")}`,
+        "--probe-address=127.0.0.1:0",
+        "--metrics-address=127.0.0.1:0",
+        "--allow-http",
+        `--allow-addresses=${network.machine}`,
+        ...flags,
+      ],
+      logFile,
+      env,
+    });
+  let operator = start();
+  return {
+    client: await clusterClient(),
+    log: () => Bun.file(logFile).text(),
+    async crash() {
+      await operator.stop("SIGKILL");
+      operator = start();
+    },
+    async stop() {
+      await operator.stop();
+      await account.remove();
+    },
+  };
+}
