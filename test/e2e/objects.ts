@@ -20,12 +20,19 @@ export const onFileBackend = {
   },
 } as const;
 
+/** On the file backend. */
 export function stackOf(name: string, spec: object): object {
+  return stackElsewhere(name, { ...onFileBackend, stack: name, ...spec });
+}
+
+/** On a backend that its spec names. Brief ends for pods, so that a test does not wait for them. */
+export function stackElsewhere(name: string, spec: object): object {
+  const workspaceTemplate = { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } };
   return {
     apiVersion: "pulumi.com/v1",
     kind: "Stack",
     metadata: { name },
-    spec: { ...onFileBackend, stack: name, ...spec },
+    spec: { serviceAccountName: "pulumi", workspaceTemplate, ...spec },
   };
 }
 

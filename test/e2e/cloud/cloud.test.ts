@@ -18,6 +18,7 @@ import {
   programOf,
   reconcile,
   secretOf,
+  stackElsewhere,
   stackUntil,
   updatesOf,
   useScene,
@@ -33,22 +34,12 @@ let cloud: Cloud;
 let issuer: Issuer;
 let token: string;
 
-/** Brief ends for pods, so that a test does not wait for them. */
-const workspaceTemplate = { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } };
-
 function cloudStack(name: string, { envRefs = {}, ...spec }: { envRefs?: object; [field: string]: unknown }): object {
-  return {
-    apiVersion: "pulumi.com/v1",
-    kind: "Stack",
-    metadata: { name },
-    spec: {
-      serviceAccountName: "pulumi",
-      programRef: { name: "web" },
-      workspaceTemplate,
-      ...spec,
-      envRefs: { PULUMI_CONSOLE_DOMAIN: literal("console.example.com"), ...envRefs },
-    },
-  };
+  return stackElsewhere(name, {
+    programRef: { name: "web" },
+    ...spec,
+    envRefs: { PULUMI_CONSOLE_DOMAIN: literal("console.example.com"), ...envRefs },
+  });
 }
 
 /** The very keys with which the cluster signs the tokens of its service accounts. */

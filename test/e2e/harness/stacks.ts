@@ -16,15 +16,24 @@ export async function updatesOf({ client, namespace }: Place, name: string): Pro
   return items.toSorted((a, b) => `${a.status?.startTime}`.localeCompare(`${b.status?.startTime}`));
 }
 
+/** What a test waits for. Its words are for the message when time runs out; the code itself tells it when there are none. */
+export type Wish = ((stack: Stack) => boolean) & { readonly words?: string };
+
+const wished = (words: string, wish: (stack: Stack) => boolean): Wish => Object.assign(wish, { words });
+
 /** The Stack once its status satisfies the test's wish; the status as it stands when time runs out. */
-export async function stackUntil(place: Place, name: string, wish: (stack: Stack) => boolean): Promise<Stack> {
+export async function stackUntil(place: Place, name: string, wish: Wish): Promise<Stack> {
   let last: Stack | undefined;
   const satisfied = async (): Promise<Stack | false> => {
     last = await getStack(place, name);
     return wish(last) && last;
   };
   try {
-    return await waitFor(satisfied, { timeoutMs: 240_000, pollMs: 100, what: `Stack ${name}: ${wish.toString()}` });
+    return await waitFor(satisfied, {
+      timeoutMs: 240_000,
+      pollMs: 100,
+      what: `Stack ${name}: ${wish.words ?? wish.toString()}`,
+    });
   } catch (error) {
     throw new Error(`${String(error)}\nits status: ${JSON.stringify(last?.status, undefined, 2)}`, { cause: error });
   }
@@ -36,10 +45,8 @@ export function isReady({ metadata, status }: Stack): boolean {
 }
 
 /** It was updated to this commit, or to this generation of its Program. */
-export const isAt =
-  (revision: string | undefined) =>
-  (stack: Stack): boolean =>
-    isReady(stack) && stack.status?.lastUpdate?.lastSuccessfulCommit === revision;
+export const isAt = (revision: string | undefined): Wish =>
+  wished(`is at ${revision}`, (stack) => isReady(stack) && stack.status?.lastUpdate?.lastSuccessfulCommit === revision);
 
 /** What a Stack tells people. */
 export const messageOf = ({ status }: Stack): string =>
@@ -49,11 +56,11 @@ export const messageOf = ({ status }: Stack): string =>
 export const stalledReasonOf = ({ status }: Stack): string | undefined =>
   status?.conditions?.find(({ type }) => type === "Stalled")?.reason;
 
-/** Whether one of its conditions has this reason. */
-export const hasReason =
-  (wanted: string) =>
-  ({ status }: Stack): boolean =>
-    Boolean(status?.conditions?.some(({ reason }) => reason === wanted));
+/** One of its conditions has this reason. */
+export const hasReason = (wanted: string): Wish =>
+  wished(`has the reason ${wanted}`, ({ status }) =>
+    Boolean(status?.conditions?.some(({ reason }) => reason === wanted)),
+  );
 
 export interface Trouble {
   readonly words: string;
@@ -67,9 +74,8 @@ export async function stalledBy(
   name: string,
   { words, reason = "SourceUnavailable" }: Trouble,
 ): Promise<Stack> {
-  const stack = await stackUntil(
-    place,
-    name,
+  const isSaid = wished(
+    `is stalled by ${reason}: ${words}`,
     ({ status, metadata }) =>
       status?.observedGeneration === metadata.generation &&
       status?.observedReconcileRequest === metadata.annotations?.[reconcileRequestAnnotation] &&
@@ -79,6 +85,7 @@ export async function stalledBy(
         ),
       ),
   );
+  const stack = await stackUntil(place, name, isSaid);
   expect(stack.status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("False");
   return stack;
 }

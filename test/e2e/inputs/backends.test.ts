@@ -18,6 +18,7 @@ import {
   programOf,
   reconcile,
   secretOf,
+  stackElsewhere,
   stackUntil,
   stalledReasonOf,
   updatesOf,
@@ -53,24 +54,17 @@ interface BucketStack {
 
 /** As docs/backends.md has it. */
 function onBucket(name: string, { secret = "aws", env = {}, ...spec }: BucketStack): object {
-  return {
-    apiVersion: "pulumi.com/v1",
-    kind: "Stack",
-    metadata: { name },
-    spec: {
-      serviceAccountName: "pulumi",
-      stack: name,
-      backend: s3.backendUrl("states"),
-      envRefs: {
-        AWS_ACCESS_KEY_ID: fromSecret(secret, "accessKeyId"),
-        AWS_SECRET_ACCESS_KEY: fromSecret(secret, "secretAccessKey"),
-        PULUMI_CONFIG_PASSPHRASE: fromSecret(secret, "passphrase"),
-        ...env,
-      },
-      workspaceTemplate: { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } },
-      ...spec,
+  return stackElsewhere(name, {
+    stack: name,
+    backend: s3.backendUrl("states"),
+    envRefs: {
+      AWS_ACCESS_KEY_ID: fromSecret(secret, "accessKeyId"),
+      AWS_SECRET_ACCESS_KEY: fromSecret(secret, "secretAccessKey"),
+      PULUMI_CONFIG_PASSPHRASE: fromSecret(secret, "passphrase"),
+      ...env,
     },
-  };
+    ...spec,
+  });
 }
 
 /** Its one resource takes its time. */

@@ -7,7 +7,18 @@ import { imageTag, operatorNamespace } from "@pko/api";
 import { givenKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
-import { apply, clusterClient, isReady, kubectl, literal, stackUntil, updatesOf, type Place } from "../harness.ts";
+import {
+  applyTo,
+  clusterClient,
+  isReady,
+  kubectl,
+  literal,
+  programOf,
+  stackElsewhere,
+  stackUntil,
+  updatesOf,
+  type Place,
+} from "../harness.ts";
 
 const slow = 240_000;
 /** As it is printed, but that the node looks for a newer image of that name: an earlier run may have left its own. */
@@ -43,7 +54,7 @@ test(
     const again = await kubectl(["apply", "-f", "-"], { input: manifest });
     expect(again.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged"))).toEqual([]);
 
-    await apply(program, stack);
+    await applyTo(place, program, stack);
     await stackUntil(place, "quickstart", isReady);
     const request = `pulumi.com/reconciliation-request=${new Date().toString()}`;
     await kubectl(["annotate", "stack", "quickstart", request, "--overwrite"]);
@@ -56,25 +67,10 @@ test(
   slow,
 );
 
-const program = {
-  apiVersion: "pulumi.com/v1",
-  kind: "Program",
-  metadata: { name: "quickstart", namespace: "default" },
-  program: { outputs: { greeting: "hello" } },
-};
+const program = programOf("quickstart", { outputs: { greeting: "hello" } });
 
-const stack = {
-  apiVersion: "pulumi.com/v1",
-  kind: "Stack",
-  metadata: { name: "quickstart", namespace: "default" },
-  spec: {
-    serviceAccountName: "pulumi",
-    stack: "dev",
-    programRef: { name: "quickstart" },
-    envRefs: {
-      PULUMI_BACKEND_URL: literal("file:///share"),
-      PULUMI_CONFIG_PASSPHRASE: literal("passphrase"),
-    },
-    workspaceTemplate: { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } },
-  },
-};
+const stack = stackElsewhere("quickstart", {
+  stack: "dev",
+  programRef: { name: "quickstart" },
+  envRefs: { PULUMI_BACKEND_URL: literal("file:///share"), PULUMI_CONFIG_PASSPHRASE: literal("passphrase") },
+});
