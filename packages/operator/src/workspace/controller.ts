@@ -8,7 +8,7 @@ import {
   type Workspace,
 } from "@pko/api";
 import {
-  again,
+  againAt,
   controller,
   done,
   keyOf,
@@ -35,9 +35,9 @@ import type { ReferenceWatch } from "../inputs/reference-watch.ts";
 import { isComplete } from "../update/conditions.ts";
 import { workspaceKeyOf, workspaceOfPod } from "../update/observe.ts";
 import { clearedBy, type Clearances } from "./clearances.ts";
-import { observeWorkspace, type WorkspaceSources } from "./observe.ts";
+import { observeWorkspace, type WorkspaceWorld } from "./observe.ts";
 import type { Outcome } from "./outcome.ts";
-import { performWorkspace, writeStatus } from "./perform.ts";
+import { performWorkspace, writeStatus, type Performer } from "./perform.ts";
 import { conclude, longestRetryMs, planWorkspace, retryAfterMs, type Performed, type Plan } from "./plan.ts";
 import type { GitHubAppTokens } from "./prepare-request.ts";
 import type { WorkspaceSettings } from "./settings.ts";
@@ -73,7 +73,7 @@ export interface WorkspaceControllerOptions {
 
 export function workspaceController(options: WorkspaceControllerOptions): Controller {
   const { reflectors, log, metrics, concurrency } = options;
-  const passes = new Passes(options, (key) => self.enqueue(key));
+  const reconciler = new Reconciler(options, (key) => self.enqueue(key));
   const self: Controller = controller<Workspace>({
     name: "workspace-controller",
     reflector: reflectors.workspaces,
@@ -83,7 +83,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       watching({ reflector: reflectors.updates, map: updateKeys }),
       watching({ reflector: reflectors.programs, map: (change) => programKeys(change, reflectors.workspaces) }),
     ],
-    reconcile: (key, context) => passes.pass(key, context),
+    reconcile: (key, context) => reconciler.reconcile(key, context),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
@@ -125,10 +125,10 @@ interface Retry {
   readonly request: string;
 }
 
-class Passes {
+class Reconciler {
   readonly #options: WorkspaceControllerOptions;
-  readonly #sources: WorkspaceSources;
-  readonly #enqueue: (key: Key) => void;
+  readonly #world: WorkspaceWorld;
+  readonly #wake: (key: Key) => void;
   /** Forgotten with the process: the first try of the next one comes at once. */
   readonly #retries = new Map<Key, Retry>();
   /** StatefulSets as we left them. */
@@ -136,11 +136,11 @@ class Passes {
   /** Those that would lose their backend with their pod. */
   readonly #sleepless = new Set<Key>();
 
-  constructor(options: WorkspaceControllerOptions, enqueue: (key: Key) => void) {
+  constructor(options: WorkspaceControllerOptions, wake: (key: Key) => void) {
     const { workspaces, updates, statefulSets, pods, programs } = options.reflectors;
     this.#options = options;
-    this.#enqueue = enqueue;
-    this.#sources = {
+    this.#wake = wake;
+    this.#world = {
       workspaces: workspaces.store,
       updates: updates.store,
       statefulSets: statefulSets.store,
@@ -155,23 +155,24 @@ class Passes {
     };
   }
 
-  async pass(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
-    const view = await observeWorkspace(this.#sources, key, { now, signal, ...this.#memoryOf(key) });
+  async reconcile(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
+    const view = await observeWorkspace(this.#world, key, { now, signal, ...this.#memoryOf(key) });
     if (!view) return this.#gone(key);
     this.#followInputs(key, view);
     if (view.inputs?.losable) this.#sleepless.add(key);
     else if (view.inputs) this.#sleepless.delete(key);
     const plan = planWorkspace(view);
-    const hands = { ...this.#options, enqueue: this.#enqueue };
-    const performed = await performWorkspace(hands, plan, { view, signal });
+    const { client, preparations } = this.#options;
+    const performer = { client, preparations, wake: this.#wake, signal };
+    const performed = await performWorkspace(performer, view, plan);
     if (performed.written) this.#written.set(key, performed.written);
-    const { outcome, afterMs } = conclude(view, plan, performed);
-    for (const { kind } of plan.steps) if (isWrite(kind)) log.info("workspace step", { step: kind });
-    const retryMs = this.#schedule(key, { view, plan, outcome });
-    await this.#report(view, outcome, signal);
+    const { outcome, lookAt = Infinity } = conclude(view, plan, performed);
+    for (const { kind } of plan.steps) if (isWrite(kind)) log.info("step made", { step: kind });
+    const retryAt = this.#schedule(key, { view, plan, outcome }) ?? Infinity;
+    await this.#report(performer, view, outcome);
     this.#options.clearances?.set(key, clearedBy(view, plan, outcome));
-    const pause = Math.min(afterMs ?? Infinity, retryMs ?? Infinity);
-    return Number.isFinite(pause) ? again(pause) : done;
+    const nextAt = Math.min(lookAt, retryAt);
+    return againAt(Number.isFinite(nextAt) ? nextAt : undefined, now);
   }
 
   /** While it sleeps nothing is done for a changed Secret: what wakes it reads them all. */
@@ -186,7 +187,7 @@ class Passes {
   #inputsChanged(key: Key): void {
     const retry = this.#retries.get(key);
     if (retry) this.#retries.set(key, { ...retry, dueAt: 0 });
-    this.#enqueue(key);
+    this.#wake(key);
   }
 
   #gone(key: Key): Result {
@@ -202,7 +203,7 @@ class Passes {
 
   #memoryOf(key: Key): Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
     const { namespace = "", name } = parseKey(key);
-    const { workspaces, statefulSets } = this.#sources;
+    const { workspaces, statefulSets } = this.#world;
     const retry = this.#retries.get(key);
     const { generation = 0, ...metadata } = workspaces.get(key)?.metadata ?? {};
     const isAsked = retry !== undefined && Number.isFinite(retry.dueAt) && retry.request !== requestOf({ metadata });
@@ -214,7 +215,7 @@ class Passes {
     };
   }
 
-  /** In how many milliseconds a failed preparation is tried again. */
+  /** When a failed preparation is tried again. */
   #schedule(key: Key, { view, plan, outcome }: Passed): number | undefined {
     const { now, retryAt, workspace } = view;
     const generation = workspace.metadata.generation ?? 0;
@@ -226,22 +227,23 @@ class Passes {
       const isAwaited = retryAt !== undefined && retryAt > now && Number.isFinite(retryAt);
       const dueAt = isAwaited ? retryAt : now + retryAfterMs(outcome.failure, failures);
       this.#retries.set(key, { failures: failures + (isAwaited ? 0 : 1), dueAt, generation, request });
-      return dueAt - now;
+      return dueAt;
     }
     if (isTrying(plan, view)) this.#retries.set(key, { failures, dueAt: Infinity, generation, request });
     // One that an earlier process has put away is not tried at once: there may be many.
     else if (isPutAway(view) && retryAt === undefined) {
-      this.#retries.set(key, { failures: 1, dueAt: now + longestRetryMs, generation, request });
-      return longestRetryMs;
+      const dueAt = now + longestRetryMs;
+      this.#retries.set(key, { failures: 1, dueAt, generation, request });
+      return dueAt;
     } else if (settled.has(outcome.kind)) this.#retries.delete(key);
     return undefined;
   }
 
-  async #report(view: WorkspaceView, outcome: Outcome, signal: AbortSignal): Promise<void> {
+  async #report(performer: Performer, view: WorkspaceView, outcome: Outcome): Promise<void> {
     const status = statusOf(view, outcome);
     if (isSameStatus(view.workspace.status, status)) return;
     const event = eventOf(view, outcome);
-    await writeStatus(this.#options.client, status, { view, signal });
+    await writeStatus(performer, view, status);
     if (event) this.#options.events.record(view.workspace, event);
   }
 }

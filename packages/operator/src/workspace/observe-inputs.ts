@@ -31,7 +31,7 @@ import { withSecretVariables } from "./secret-variables.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { sinceTransitionMs, type Inputs, type WorkspaceView } from "./view.ts";
 
-export interface InputSources {
+export interface InputWorld {
   readonly client: Client;
   readonly programs: Store<Program>;
   readonly authority: Pick<Authority, "workspaceCertificate">;
@@ -46,10 +46,10 @@ interface Reader {
   readonly signal: AbortSignal;
 }
 
-export async function readInputs(sources: InputSources, reader: Reader): Promise<Inputs> {
+export async function readInputs(world: InputWorld, reader: Reader): Promise<Inputs> {
   const { view, normal } = reader;
-  const { requested, secrets } = await readRequest(sources, reader);
-  const pod = await readPod(sources, reader);
+  const { requested, secrets } = await readRequest(world, reader);
+  const pod = await readPod(world, reader);
   if (!pod.ok) return { pod, missing: [], requested, read: watched(normal, secrets) };
   const { template, references, readings } = pod;
   const referencesHash = hashReferences(references, readings);
@@ -57,8 +57,8 @@ export async function readInputs(sources: InputSources, reader: Reader): Promise
   const read = watched(normal, [...secrets, ...readings]);
   if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested, read };
   const losable = template.spec && losableBackend(template.spec, readings);
-  const certificate = await dueCertificate(sources, reader);
-  const notAdmitted = await admission(sources, reader, template);
+  const certificate = await dueCertificate(world, reader);
+  const notAdmitted = await admission(world, reader, template);
   return {
     pod: { ok: true, template, objects },
     missing: missingReferences(references, readings),
@@ -80,9 +80,9 @@ type ReadPod =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 /** The pod, and what it reads: only that tells whether it has a token of its own. */
-async function readPod(sources: InputSources, reader: Reader): Promise<ReadPod> {
+async function readPod(world: InputWorld, reader: Reader): Promise<ReadPod> {
   const { normal, view } = reader;
-  const { settings } = sources;
+  const { settings } = world;
   const { uid } = view.workspace.metadata;
   const parts = { settings, ...(uid !== undefined && { uid }) };
   const plain = buildPodTemplate(normal, parts);
@@ -90,7 +90,7 @@ async function readPod(sources: InputSources, reader: Reader): Promise<ReadPod> 
   const { spec } = plain.template;
   if (!spec) return { ok: true, template: plain.template, references: [], readings: [] };
   const references = referencesOf(spec);
-  const readings = await readAll(sources, reader, references);
+  const readings = await readAll(world, reader, references);
   const exchanging = exchangeOf(normal, settings.oidc ?? plainOidc, { spec, readings });
   switch (exchanging.kind) {
     case "none":
@@ -108,15 +108,15 @@ async function readPod(sources: InputSources, reader: Reader): Promise<ReadPod> 
 }
 
 async function readRequest(
-  sources: InputSources,
+  world: InputWorld,
   reader: Reader,
 ): Promise<{ readonly requested: Requested; readonly secrets: Readings }> {
   const { normal } = reader;
   const names = secretsOf(normal).map((name) => ({ kind: "Secret" as const, name }));
-  const secrets = await readAll(sources, reader, names);
-  const program = normal.source.kind === "program" ? programOf(sources, normal, normal.source.name) : undefined;
-  const appToken = await readAppToken(sources, reader, secrets);
-  const { maxUnpackedBytes } = sources.settings;
+  const secrets = await readAll(world, reader, names);
+  const program = normal.source.kind === "program" ? programOf(world, normal, normal.source.name) : undefined;
+  const appToken = await readAppToken(world, reader, secrets);
+  const { maxUnpackedBytes } = world.settings;
   const requested = buildPrepareRequest(normal, {
     secrets,
     ...(program && { program }),
@@ -129,12 +129,12 @@ async function readRequest(
 const watched = ({ namespace }: NormalWorkspace, readings: Readings): WatchedObject[] =>
   readings.map(({ kind, name, version = "" }) => ({ kind, namespace, name, version }));
 
-function programOf({ programs }: InputSources, { namespace }: NormalWorkspace, name: string): Program | undefined {
+function programOf({ programs }: InputWorld, { namespace }: NormalWorkspace, name: string): Program | undefined {
   return programs.get(refKey({ namespace, name }));
 }
 
 async function readAppToken(
-  { githubApps }: InputSources,
+  { githubApps }: InputWorld,
   { normal, signal }: Reader,
   secrets: Readings,
 ): Promise<AppToken | undefined> {
@@ -145,7 +145,7 @@ async function readAppToken(
 
 /** Each object once, however many read it. */
 async function readAll(
-  { client }: InputSources,
+  { client }: InputWorld,
   { normal, signal }: Reader,
   wanted: readonly Pick<Reading, "kind" | "name">[],
 ): Promise<Reading[]> {
@@ -189,7 +189,7 @@ function dataOfConfigMap(configMap: Known<ConfigMap>): Found {
   return { uid: configMap.metadata.uid ?? "", data: { ...configMap.binaryData, ...configMap.data } };
 }
 
-async function dueCertificate({ client, authority }: InputSources, { normal, signal }: Reader) {
+async function dueCertificate({ client, authority }: InputWorld, { normal, signal }: Reader) {
   const { name, namespace } = normal;
   const secret = await client.find(builtin.secrets, { namespace, name: certificateNameOf(name) }, { signal });
   const existing = secret && certificateIn(secret);
@@ -202,7 +202,7 @@ const podMissingMs = 10_000;
 
 /** The StatefulSet's controller keeps to itself why no pod comes about: a dry run tells. */
 async function admission(
-  { client }: InputSources,
+  { client }: InputWorld,
   { view, normal, signal }: Reader,
   template: PodTemplateSpec,
 ): Promise<string | undefined> {

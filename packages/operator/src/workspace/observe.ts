@@ -9,12 +9,12 @@ import { isComplete } from "../update/conditions.ts";
 import { workspaceIndex } from "../update/observe.ts";
 import { isUnschedulable } from "./explain-pod.ts";
 import { builtHashAnnotation, podNameOf, putAwayAnnotation } from "./names.ts";
-import { readInputs, type InputSources } from "./observe-inputs.ts";
+import { readInputs, type InputWorld } from "./observe-inputs.ts";
 import { podFacts } from "./pod-facts.ts";
 import { wantsRoom, yieldingTo, type Tenant } from "./room.ts";
 import { isAsleep, isPutAway, runOf, type StatefulSetFacts, type UpdateFacts, type WorkspaceView } from "./view.ts";
 
-export interface WorkspaceSources extends InputSources {
+export interface WorkspaceWorld extends InputWorld {
   readonly workspaces: Store<Workspace>;
   /** With `updateIndexers` of the Update controller. */
   readonly updates: Store<Update>;
@@ -32,39 +32,39 @@ export const podIndexers = {
   [unschedulableIndex]: (pod: Known<Pod>): string[] => (isUnschedulable(pod) ? ["yes"] : []),
 };
 
-export interface Look {
+/** With what earlier passes have left in memory. */
+export interface Moment extends Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
   readonly now: number;
   readonly signal: AbortSignal;
-  readonly retryAt?: number;
-  readonly writtenGeneration?: number;
 }
 
+/** Undefined for a Workspace that is gone. */
 export async function observeWorkspace(
-  sources: WorkspaceSources,
+  world: WorkspaceWorld,
   key: Key,
-  look: Look,
+  moment: Moment,
 ): Promise<WorkspaceView | undefined> {
-  const workspace = sources.workspaces.get(key);
+  const workspace = world.workspaces.get(key);
   if (!workspace) return undefined;
   const { name = "", namespace = "" } = workspace.metadata;
   const spec = normaliseWorkspace(workspace);
-  const statefulSet = sources.statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
-  const pod = podOf(sources, workspace);
-  const idleTimeoutMs = (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? sources.settings.idleTimeoutMs;
+  const statefulSet = world.statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  const pod = podOf(world, workspace);
+  const idleTimeoutMs = (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs;
   const view: WorkspaceView = {
-    now: look.now,
+    now: moment.now,
     workspace,
     spec,
     ...(statefulSet && { statefulSet: statefulSetFacts(statefulSet) }),
-    ...(pod && { pod: podFacts(pod, { namespace, name }, sources.preparations) }),
-    updates: updatesOf(sources, workspace, pod),
+    ...(pod && { pod: podFacts(pod, { namespace, name }, world.preparations) }),
+    updates: updatesOf(world, workspace, pod),
     idleTimeoutMs,
-    yielding: yielding(sources, look.now),
-    ...(look.retryAt !== undefined && { retryAt: look.retryAt }),
-    ...(look.writtenGeneration !== undefined && { writtenGeneration: look.writtenGeneration }),
+    yielding: yielding(world, moment.now),
+    ...(moment.retryAt !== undefined && { retryAt: moment.retryAt }),
+    ...(moment.writtenGeneration !== undefined && { writtenGeneration: moment.writtenGeneration }),
   };
   if (!spec.ok || !needsInputs(view)) return view;
-  return { ...view, inputs: await readInputs(sources, { view, normal: spec.value, signal: look.signal }) };
+  return { ...view, inputs: await readInputs(world, { view, normal: spec.value, signal: moment.signal }) };
 }
 
 /** Asleep nothing is decided by them; and while an Update runs, whatever they say has to wait. */
@@ -73,7 +73,7 @@ function needsInputs(view: WorkspaceView): boolean {
   return !view.workspace.metadata.deletionTimestamp && !isResting && !(runOf(view) && view.pod?.isUp);
 }
 
-function podOf({ pods }: WorkspaceSources, { metadata }: Workspace): Known<Pod> | undefined {
+function podOf({ pods }: WorkspaceWorld, { metadata }: Workspace): Known<Pod> | undefined {
   const { name = "", namespace = "" } = metadata;
   return pods.get(refKey({ namespace, name: podNameOf(name) }));
 }
@@ -92,7 +92,7 @@ function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): State
   };
 }
 
-function updatesOf({ updates }: WorkspaceSources, workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
+function updatesOf({ updates }: WorkspaceWorld, workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
   return updates.byIndex(workspaceIndex, keyOf(workspace)).map((update) => updateFacts(update, pod));
 }
 
@@ -107,24 +107,24 @@ function updateFacts(update: Update, pod: Known<Pod> | undefined): UpdateFacts {
 }
 
 /** Looked for only when pods find no node. */
-function yielding(sources: WorkspaceSources, now: number): Key[] {
-  const waiting = sources.pods.byIndex(unschedulableIndex, "yes").filter((pod) => wantsRoom(pod, now));
+function yielding(world: WorkspaceWorld, now: number): Key[] {
+  const waiting = world.pods.byIndex(unschedulableIndex, "yes").filter((pod) => wantsRoom(pod, now));
   if (waiting.length === 0) return [];
   // Those that are ending make room already.
-  const ending = sources.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  const tenants = sources.workspaces.list().flatMap((workspace) => tenantOf(sources, workspace) ?? []);
+  const ending = world.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  const tenants = world.workspaces.list().flatMap((workspace) => tenantOf(world, workspace) ?? []);
   return yieldingTo(waiting.length - ending.length, tenants, now);
 }
 
-function tenantOf(sources: WorkspaceSources, workspace: Workspace): Tenant | undefined {
-  const pod = podOf(sources, workspace);
+function tenantOf(world: WorkspaceWorld, workspace: Workspace): Tenant | undefined {
+  const pod = podOf(world, workspace);
   if (!pod) return undefined;
   const { idleTimeoutSeconds } = workspace.spec ?? {};
   return {
     workspace,
     pod,
-    updates: updatesOf(sources, workspace, pod),
-    idleTimeoutMs: idleTimeoutSeconds === undefined ? sources.settings.idleTimeoutMs : idleTimeoutSeconds * 1000,
-    isSleepless: sources.sleepless.has(keyOf(workspace)),
+    updates: updatesOf(world, workspace, pod),
+    idleTimeoutMs: idleTimeoutSeconds === undefined ? world.settings.idleTimeoutMs : idleTimeoutSeconds * 1000,
+    isSleepless: world.sleepless.has(keyOf(workspace)),
   };
 }

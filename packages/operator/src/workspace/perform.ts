@@ -24,24 +24,22 @@ import { isOurOwnLack, podFor } from "./observe-inputs.ts";
 import type { Performed, Plan, Step } from "./plan.ts";
 import type { WorkspaceView } from "./view.ts";
 
-export interface Hands {
+export interface Performer {
   /** A fenced one. */
   readonly client: Client;
   readonly preparations: Preparations;
   /** Has another workspace looked at. */
-  readonly enqueue: (key: Key) => void;
-}
-
-interface Task {
-  readonly view: WorkspaceView;
+  readonly wake: (key: Key) => void;
   readonly signal: AbortSignal;
 }
 
-export async function performWorkspace(hands: Hands, plan: Plan, task: Task): Promise<Performed> {
+type Writer = Pick<Performer, "client" | "signal">;
+
+export async function performWorkspace(performer: Performer, view: WorkspaceView, plan: Plan): Promise<Performed> {
   const performed: Performed = {};
-  if (plan.steps.some(({ kind }) => making.has(kind)) && !(await isStillThere(hands.client, task))) return performed;
+  if (plan.steps.some(({ kind }) => making.has(kind)) && !(await isStillThere(performer, view))) return performed;
   for (const step of plan.steps) {
-    Object.assign(performed, await performStep(hands, step, task));
+    Object.assign(performed, await performStep(performer, view, step));
     // What the API server refuses ends the pass; a preparation is always the last step.
     if (performed.refusal !== undefined) break;
   }
@@ -54,7 +52,7 @@ const making: ReadonlySet<Step["kind"]> = new Set(["writeCertificate", "applyObj
  * The garbage collector takes what a Workspace owns once it is gone, which the store may not know yet: what is missed then
  * is not made anew.
  */
-async function isStillThere(client: Client, { view, signal }: Task): Promise<boolean> {
+async function isStillThere({ client, signal }: Writer, view: WorkspaceView): Promise<boolean> {
   const { name = "", namespace = "", uid } = view.workspace.metadata;
   const present = await client.find(workspaces, { namespace, name }, { signal });
   return present?.metadata.uid === uid && present?.metadata.deletionTimestamp === undefined;
@@ -62,16 +60,15 @@ async function isStillThere(client: Client, { view, signal }: Task): Promise<boo
 
 const fieldManager = fieldManagers.operator;
 
-async function performStep(hands: Hands, step: Step, task: Task): Promise<Performed> {
-  const { client, preparations } = hands;
-  const { signal } = task;
-  const { name = "", namespace = "" } = task.view.workspace.metadata;
+async function performStep(performer: Performer, view: WorkspaceView, step: Step): Promise<Performed> {
+  const { client, preparations, signal } = performer;
+  const { name = "", namespace = "" } = view.workspace.metadata;
   switch (step.kind) {
     case "writeCertificate":
       await client.apply(builtin.secrets, step.secret, { fieldManager, signal });
       return {};
     case "applyObjects":
-      return await applyObjects(client, step.objects, task);
+      return await applyObjects(performer, view, step);
     case "mendStatefulSet": {
       const { metadata, ...rest } = step.objects.statefulSet;
       const body = { ...rest, metadata: { ...metadata, uid: step.uid } };
@@ -96,7 +93,7 @@ async function performStep(hands: Hands, step: Step, task: Task): Promise<Perfor
       preparations.forget({ namespace, name });
       return {};
     case "look":
-      if (step.key !== keyOf(task.view.workspace)) hands.enqueue(step.key);
+      if (step.key !== keyOf(view.workspace)) performer.wake(step.key);
       return {};
     default:
       return assertNever(step);
@@ -110,11 +107,15 @@ function ensure(preparations: Preparations, { pod, request, again }: Extract<Ste
   return preparations.ensure(pod, request);
 }
 
-async function applyObjects(client: Client, objects: BuiltObjects, task: Task): Promise<Performed> {
-  const { signal, view } = task;
+async function applyObjects(
+  writer: Writer,
+  view: WorkspaceView,
+  { objects }: Extract<Step, { kind: "applyObjects" }>,
+): Promise<Performed> {
+  const { client, signal } = writer;
   const options = { fieldManager, signal, fieldValidation: "Strict" } as const;
   try {
-    if (view.statefulSet?.builtHash !== objects.hash) await judge(client, objects, task);
+    if (view.statefulSet?.builtHash !== objects.hash) await judge(writer, view, objects);
     await client.apply(builtin.services, objects.service, options);
     const { metadata, ...rest } = objects.statefulSet;
     // With its uid, one that is gone meanwhile is not made anew.
@@ -124,7 +125,7 @@ async function applyObjects(client: Client, objects: BuiltObjects, task: Task): 
   } catch (error) {
     if (!(error instanceof ApiError) || !isRefusal(error)) throw error;
     if (!isImmutable(error)) return { refusal: error.explanation };
-    await replaceStatefulSet(client, task);
+    await replaceStatefulSet(writer, view);
     return {};
   }
 }
@@ -133,7 +134,11 @@ async function applyObjects(client: Client, objects: BuiltObjects, task: Task): 
  * Dry runs of the objects, and of the pod itself: only there do admission and quota have their say. They are creations,
  * since to an apply with an unknown field the API server answers with an internal error.
  */
-async function judge(client: Client, { statefulSet, service }: BuiltObjects, { view, signal }: Task): Promise<void> {
+async function judge(
+  { client, signal }: Writer,
+  view: WorkspaceView,
+  { statefulSet, service }: BuiltObjects,
+): Promise<void> {
   const options = { dryRun: true, fieldValidation: "Strict", signal } as const;
   const { spec, inputs } = view;
   if (spec.ok && inputs?.pod.ok) {
@@ -166,7 +171,7 @@ function isRefusal(error: ApiError): boolean {
 const isImmutable = ({ explanation }: ApiError): boolean =>
   explanation.includes("updates to statefulset spec for fields other than");
 
-async function replaceStatefulSet(client: Client, { view, signal }: Task): Promise<void> {
+async function replaceStatefulSet({ client, signal }: Writer, view: WorkspaceView): Promise<void> {
   const { name = "", namespace = "" } = view.workspace.metadata;
   const uid = view.statefulSet?.uid;
   const ref: ObjectRef = { namespace, name: statefulSetNameOf(name) };
@@ -187,7 +192,11 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-export async function writeStatus(client: Client, status: WorkspaceStatus, { view, signal }: Task): Promise<void> {
+export async function writeStatus(
+  { client, signal }: Writer,
+  view: WorkspaceView,
+  status: WorkspaceStatus,
+): Promise<void> {
   const { name = "", namespace = "", uid } = view.workspace.metadata;
   const { apiVersion, kind } = workspaces;
   // With the uid, the status of a former object of this name is not written to its successor.

@@ -59,11 +59,12 @@ export interface Plan {
   readonly steps: readonly Step[];
   /** Where a step prepares, what comes of that takes its place: `conclude`. */
   readonly outcome: Outcome;
-  /** When to look again though nothing changes. */
-  readonly afterMs?: number;
+  /** When to look again though nothing has changed. */
+  readonly lookAt?: number;
 }
 
-type Check = (view: WorkspaceView) => Plan | undefined;
+type Decision = Omit<Plan, "lookAt"> & { readonly afterMs?: number };
+type Check = (view: WorkspaceView) => Decision | undefined;
 
 const checks: readonly Check[] = [
   deleting,
@@ -89,11 +90,16 @@ const checks: readonly Check[] = [
 
 export function planWorkspace(view: WorkspaceView): Plan {
   for (const check of checks) {
-    const plan = check(view);
-    if (plan) return plan;
+    const decision = check(view);
+    if (decision) return planned(view, decision);
   }
-  return prepare(view);
+  return planned(view, prepare(view));
 }
+
+const planned = ({ now }: WorkspaceView, { afterMs, ...plan }: Decision): Plan => ({
+  ...plan,
+  ...(afterMs !== undefined && { lookAt: now + afterMs }),
+});
 
 /** How long things are left alone, in milliseconds. */
 const pauses = {
@@ -113,31 +119,31 @@ const pauses = {
   safety: 60_000,
 } as const;
 
-const report = (outcome: Outcome, afterMs?: number, steps: readonly Step[] = []): Plan => ({
+const report = (outcome: Outcome, afterMs?: number, steps: readonly Step[] = []): Decision => ({
   steps,
   outcome,
   ...(afterMs !== undefined && { afterMs }),
 });
 
-function deleting({ workspace }: WorkspaceView): Plan | undefined {
+function deleting({ workspace }: WorkspaceView): Decision | undefined {
   return workspace.metadata.deletionTimestamp
     ? report({ kind: "deleting" }, undefined, [{ kind: "forget" }])
     : undefined;
 }
 
-function specInvalid({ spec }: WorkspaceView): Plan | undefined {
+function specInvalid({ spec }: WorkspaceView): Decision | undefined {
   return spec.ok ? undefined : report({ kind: "refused", message: describeProblems(spec.problems) });
 }
 
 /** The grace is for runs. An agent that does not heed its end would hold its node's resources for all of it. */
-function endingForTooLong(view: WorkspaceView): Plan | undefined {
+function endingForTooLong(view: WorkspaceView): Decision | undefined {
   const { pod, now } = view;
   if (pod?.endingSince === undefined || runOf(view) || now - pod.endingSince < pauses.ending) return undefined;
   const outcome: Outcome = isAsleep(view) ? { kind: "asleep" } : { kind: "rolling", message: pod.explanation.message };
   return report(outcome, pauses.ending, [{ kind: "deletePod", uid: pod.agent.uid, graceSeconds: 5 }]);
 }
 
-function updateRunning(view: WorkspaceView): Plan | undefined {
+function updateRunning(view: WorkspaceView): Decision | undefined {
   const { pod, workspace } = view;
   const run = runOf(view);
   if (!run || !pod || pod.isDeleting) return undefined;
@@ -149,19 +155,19 @@ function updateRunning(view: WorkspaceView): Plan | undefined {
   return report({ kind: "held", message: `${why} waits for the end of the update ${run.name}` }, pauses.safety);
 }
 
-function asleep(view: WorkspaceView): Plan | undefined {
+function asleep(view: WorkspaceView): Decision | undefined {
   // Whether the pod has really ended is looked at once more.
   const afterMs = view.pod ? pauses.ending : undefined;
   return isAsleep(view) ? report({ kind: "asleep" }, afterMs, [{ kind: "forget" }]) : undefined;
 }
 
-function putAway(view: WorkspaceView): Plan | undefined {
+function putAway(view: WorkspaceView): Decision | undefined {
   if (!isPutAway(view)) return undefined;
   const { now, retryAt = now + longestRetryMs } = view;
   return report({ kind: "unchanged" }, view.pod ? pauses.ending : retryAt - now, [{ kind: "forget" }]);
 }
 
-function sleepDue(view: WorkspaceView): Plan | undefined {
+function sleepDue(view: WorkspaceView): Decision | undefined {
   const { statefulSet, workspace } = view;
   if (!statefulSet || (sleepsAt(view) ?? Infinity) > view.now) return undefined;
   if (isFailed(workspace)) {
@@ -190,12 +196,12 @@ function isGivenUp({ workspace, inputs, retryAt = Infinity, now }: WorkspaceView
   return isFailed(workspace) && inputs?.pod.ok === true && retryAt > now && Number.isFinite(retryAt);
 }
 
-function templateInvalid({ inputs }: WorkspaceView): Plan | undefined {
+function templateInvalid({ inputs }: WorkspaceView): Decision | undefined {
   if (!inputs || inputs.pod.ok) return undefined;
   return report({ kind: "refused", message: inputs.pod.problems.join("\n") }, pauses.recheck);
 }
 
-function nothingToPrepare(view: WorkspaceView): Plan | undefined {
+function nothingToPrepare(view: WorkspaceView): Decision | undefined {
   const { inputs } = view;
   // What is prepared stays good though its source is gone.
   if (!inputs || inputs.requested.ok || isServing(view)) return undefined;
@@ -203,7 +209,7 @@ function nothingToPrepare(view: WorkspaceView): Plan | undefined {
   return report({ kind: "refused", message }, soon ? pauses.missing : pauses.safety);
 }
 
-function referencesMissing(view: WorkspaceView): Plan | undefined {
+function referencesMissing(view: WorkspaceView): Decision | undefined {
   const { inputs, pod } = view;
   const [first, ...others] = inputs?.missing ?? [];
   // A pod that is up has read them: it is not replaced by one that could not start.
@@ -220,7 +226,7 @@ function dueObjects({ inputs, statefulSet, pod }: WorkspaceView): BuiltObjects |
 }
 
 /** First the word that it is not ready, then the deed: an Update that waits may be about to begin in the old pod. */
-function aboutToRoll(view: WorkspaceView): Plan | undefined {
+function aboutToRoll(view: WorkspaceView): Decision | undefined {
   const { workspace, updates, pod } = view;
   if (!dueObjects(view) || !pod?.isUp || pod.isDeleting || !hasWork(updates)) return undefined;
   const saidSo = readyOf(workspace)?.status === "False" && sinceTransitionMs(view) >= pauses.settle;
@@ -228,7 +234,7 @@ function aboutToRoll(view: WorkspaceView): Plan | undefined {
   return report({ kind: "rolling", message: "the pod is about to be replaced" }, pauses.settle);
 }
 
-function objectsDiffer(view: WorkspaceView): Plan | undefined {
+function objectsDiffer(view: WorkspaceView): Decision | undefined {
   const objects = dueObjects(view);
   if (!objects) return undefined;
   if (view.statefulSet?.isDeleting) {
@@ -245,7 +251,7 @@ function objectsDiffer(view: WorkspaceView): Plan | undefined {
 }
 
 /** Somebody else has changed the StatefulSet, or may have while nobody looked: what is ours is written once more. */
-function objectsTouched(view: WorkspaceView): Plan | undefined {
+function objectsTouched(view: WorkspaceView): Decision | undefined {
   const { inputs, statefulSet, pod, workspace, writtenGeneration = 0 } = view;
   if (!inputs?.pod.ok || !statefulSet || statefulSet.isDeleting || statefulSet.generation <= writtenGeneration) {
     return undefined;
@@ -264,13 +270,13 @@ function certificateStep({ workspace, inputs }: WorkspaceView): Step[] {
 }
 
 /** Until its controller has looked at the StatefulSet, nobody can tell whether the pod stays. */
-function objectsNotSeen({ statefulSet, pod }: WorkspaceView): Plan | undefined {
+function objectsNotSeen({ statefulSet, pod }: WorkspaceView): Decision | undefined {
   if (!statefulSet || statefulSet.updateRevision !== undefined || !pod || pod.isDeleting) return undefined;
   return report({ kind: "rolling", message: "the pod is being replaced" }, pauses.safety);
 }
 
 /** A StatefulSet may wait for ever for a broken pod of an old template before it makes the one that would work. */
-function outdatedPodStuck(view: WorkspaceView): Plan | undefined {
+function outdatedPodStuck(view: WorkspaceView): Decision | undefined {
   const { pod } = view;
   if (!pod || pod.isUp || pod.isDeleting || !isOutdated(view)) return undefined;
   const outcome: Outcome = { kind: "rolling", message: `the pod is being replaced: ${pod.explanation.message}` };
@@ -282,20 +288,20 @@ function isOutdated({ pod, statefulSet }: WorkspaceView): boolean {
   return wanted !== undefined && pod !== undefined && pod.revision !== wanted;
 }
 
-function podNotThere(view: WorkspaceView): Plan | undefined {
+function podNotThere(view: WorkspaceView): Decision | undefined {
   if (view.pod) return undefined;
   const refusal = view.inputs?.notAdmitted;
   const message = refusal === undefined ? "the pod is being made" : `the pod is not let in: ${refusal}`;
   return report({ kind: "waiting", message, isStuck: refusal !== undefined }, pauses.missing, certificateStep(view));
 }
 
-function podOutdated(view: WorkspaceView): Plan | undefined {
+function podOutdated(view: WorkspaceView): Decision | undefined {
   if (!view.pod?.isUp || !isOutdated(view)) return undefined;
   return report({ kind: "rolling", message: "the pod is being replaced" }, pauses.safety);
 }
 
 /** Asked before it is known to listen: it may have listened for a second by the time the kubelet tells that it runs. */
-function podComing(view: WorkspaceView): Plan | undefined {
+function podComing(view: WorkspaceView): Decision | undefined {
   const { pod, inputs } = view;
   if (!pod?.agent.isComing || pod.isUp || !inputs?.requested.ok) return undefined;
   const { request } = inputs.requested;
@@ -303,7 +309,7 @@ function podComing(view: WorkspaceView): Plan | undefined {
   return report(explained(pod), pauses.safety, [...certificateStep(view), prepare]);
 }
 
-function podNotUp(view: WorkspaceView): Plan | undefined {
+function podNotUp(view: WorkspaceView): Decision | undefined {
   const { pod, yielding } = view;
   if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
   const steps = certificateStep(view);
@@ -320,7 +326,7 @@ function explained({ explanation, isDeleting }: PodFacts): Outcome {
   return isDeleting ? { kind: "rolling", message } : { kind: "waiting", message, isStuck: stuck };
 }
 
-function prepare(view: WorkspaceView): Plan {
+function prepare(view: WorkspaceView): Decision {
   const { pod, inputs, now, retryAt } = view;
   const steps = certificateStep(view);
   if (!pod || !inputs?.requested.ok) return report({ kind: "unchanged" }, pauses.recheck, steps);
@@ -340,10 +346,12 @@ export interface Performed {
 
 /** The plan as it is after its steps. */
 export function conclude(view: WorkspaceView, plan: Plan, { refusal, preparation }: Performed): Plan {
-  if (refusal !== undefined) return { ...plan, outcome: { kind: "refused", message: refusal }, afterMs: pauses.safety };
+  if (refusal !== undefined) {
+    return planned(view, { ...plan, outcome: { kind: "refused", message: refusal }, afterMs: pauses.safety });
+  }
   if (!preparation || (isComing(view) && isUnanswered(preparation))) return plan;
   const outcome = outcomeOf(view, preparation);
-  return { ...plan, outcome, afterMs: pauseAfter(view, outcome) };
+  return planned(view, { ...plan, outcome, afterMs: pauseAfter(view, outcome) });
 }
 
 const isComing = ({ pod }: WorkspaceView): boolean => pod !== undefined && !pod.isUp;
