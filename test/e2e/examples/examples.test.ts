@@ -38,6 +38,7 @@ const promised: Readonly<Record<string, Readonly<Record<string, Outputs>>>> = {
   },
   previews: { website: { page: "<h1>Hello</h1>" }, "website-preview": { page: "<h1>Hello, world</h1>" } },
   "custom-image": { "custom-image": { greeting: "hello from the image" } },
+  "custom-source": { "custom-source": { greeting: "hello from an init container" } },
   "init-containers": { "init-containers": { value: "[secret]" } },
 };
 

@@ -167,8 +167,7 @@ describe("the environment", () => {
         nodeSelector: { "kubernetes.io/os": "linux" },
         imagePullSecrets: [{ name: "registry" }],
       });
-      // As Kubernetes merges: what the template adds comes first.
-      expect(pod.spec?.initContainers?.map(({ name }) => name)).toEqual(["second", "setup-env", "bootstrap"]);
+      expect(pod.spec?.initContainers?.map(({ name }) => name)).toEqual(["bootstrap", "second", "setup-env"]);
       const container = pod.spec?.containers.find(({ name }) => name === "pulumi");
       expect(container?.resources).toMatchObject({
         requests: { cpu: "20m", memory: "96Mi" },

@@ -41,6 +41,7 @@ const sources: readonly BadStack[] = [
   bad("no source", { stack: "dev" }, noSource),
   bad("an empty repository", { stack: "dev", projectRepo: "" }, noSource),
   bad("a template without a source", { stack: "dev", workspaceTemplate: { spec: { image: "i" } } }, noSource),
+  bad("no init container", { stack: "dev", workspaceTemplate: { spec: { initContainers: [] } } }, noSource),
   bad("Git and Flux", fromGit(flux), several),
   bad("Git and a Program", fromGit(program), several),
   bad("Git and a folder in the image", fromGit(local), several),

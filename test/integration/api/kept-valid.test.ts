@@ -49,6 +49,19 @@ describe("accepted and understood", () => {
       "a source in the template alone",
       { stack: "dev", workspaceTemplate: { spec: { git: { url: "https://h/r", ref: "main" } } } },
     ],
+    [
+      "no source, but an init container",
+      { stack: "dev", workspaceTemplate: { spec: { initContainers: [{ name: "copy", image: "busybox" }] } } },
+    ],
+    [
+      "no source, but an init container in the pod template",
+      {
+        stack: "dev",
+        workspaceTemplate: {
+          spec: { podTemplate: { spec: { initContainers: [{ name: "copy", image: "busybox" }] } } },
+        },
+      },
+    ],
     ["a name of 42 characters for another Stack", { ...program, prerequisites: [{ name: "a".repeat(42) }] }],
     [
       "a negative sign on a duration, where it does no harm",

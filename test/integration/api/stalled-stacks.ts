@@ -54,6 +54,11 @@ export const stalledStacks: readonly BadStack[] = [
   stalled("a tag that is a branch", git({ branch: "", tag: "refs/heads/a" }), "spec.tag: is not the name of a tag"),
   stalled("a tag with a colon", git({ branch: "", tag: "a:b" }), "spec.tag: is not the name of a tag"),
   stalled(
+    "no source, and a pod template that brings none",
+    { stack: "dev", workspaceTemplate: { spec: { podTemplate: { spec: { nodeSelector: { pool: "builds" } } } } } },
+    "spec: no source for the program; set one of projectRepo",
+  ),
+  stalled(
     "a short commit",
     git({ branch: "", commit: "03658b5" }),
     "spec.commit: is not a full commit hash; write all 40",

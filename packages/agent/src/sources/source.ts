@@ -59,7 +59,10 @@ export async function obtainSource(source: Source, context: GitContext): Promise
         return failed("sourceInvalid", "the local folder is not an absolute path");
       }
       if (!(await isDirectory(source.dir))) {
-        return failed("sourceNotFound", `the workspace's image has no folder ${source.dir}`);
+        return failed(
+          "sourceNotFound",
+          `there is no folder ${source.dir}: neither the image brings it, nor an init container or a volume`,
+        );
       }
       return done({ kind: "place", revision: `local:${source.dir}`, folder: source.dir });
     default:

@@ -1,6 +1,8 @@
 /** Where the program comes from, as one closed union. */
 import type { StackSpec } from "../stack/spec.ts";
 import { stackWording as wording } from "../stack/wording.ts";
+import { isRecord } from "../schema/record.ts";
+import { bootstrapContainer, pulumiContainer } from "../workspace/pod-facts.ts";
 import { gitAuthOf, gitRefOf, gitRepositoryOf, type GitAuth, type GitRef, type GitRepository } from "./git.ts";
 import { folderBelowRoot, isObjectName } from "./rules.ts";
 import type { Scope } from "./scope.ts";
@@ -23,7 +25,7 @@ export type Source =
   | { readonly kind: "program"; readonly name: string }
   /** A folder in the workspace's image. */
   | { readonly kind: "local"; readonly dir: string }
-  /** The workspace template itself holds a Git or Flux source, whose revision nobody follows. */
+  /** The workspace template brings it: by a Git or Flux source of its own, or an init container. Nobody follows its revision. */
   | { readonly kind: "template" };
 
 /** Undefined when a problem was found. */
@@ -44,10 +46,33 @@ function sourceOfTemplate(
   { workspaceTemplate, branch, tag, commit }: StackSpec,
   { findings }: Scope,
 ): Source | undefined {
-  if (workspaceTemplate?.spec?.git || workspaceTemplate?.spec?.flux) return { kind: "template" };
+  const template = workspaceTemplate?.spec ?? {};
+  const isInPlace = !branch && !tag && !commit && bringsProgram(template);
+  if (template.git || template.flux || isInPlace) return { kind: "template" };
   if (!branch && !tag && !commit) findings.problem("spec", wording.noSource);
   return undefined;
 }
+
+/**
+ * Whether anything of the template can put a program into the workspace's folder: a container besides ours, or a volume.
+ * An image alone cannot: the folder is on a volume of the pod.
+ */
+function bringsProgram({ initContainers, podTemplate }: TemplateSpec): boolean {
+  // Nobody has looked at the shape of the pod's parts.
+  const pod: Readonly<Record<string, unknown>> = { ...podTemplate?.spec };
+  const containers = [initContainers, pod["initContainers"], pod["containers"]].flatMap(elementsOf);
+  return containers.some(isBesidesOurs) || elementsOf(pod["volumes"]).length > 0;
+}
+
+type TemplateSpec = NonNullable<NonNullable<StackSpec["workspaceTemplate"]>["spec"]>;
+
+const elementsOf = (list: unknown): unknown[] => (Array.isArray(list) ? list : []);
+
+/** A patch for one of ours has no image, or is for the container of Pulumi. */
+const isBesidesOurs = (container: unknown): boolean =>
+  isRecord(container) && Boolean(container["image"]) && !ownContainers.has(container["name"]);
+
+const ownContainers: ReadonlySet<unknown> = new Set([bootstrapContainer, pulumiContainer]);
 
 /** Fields that speak of a repository, where there is none. */
 function checkGitFields(spec: StackSpec, { findings }: Scope): void {

@@ -124,6 +124,37 @@ describe("the source", () => {
     expect(normal({ workspaceTemplate: { spec } }).source).toEqual({ kind: "template" });
   });
 
+  const bringing: [string, object][] = [
+    ["an init container", { initContainers: [{ name: "copy", image: "busybox" }] }],
+    ["one in the pod template", { podTemplate: { spec: { initContainers: [{ name: "copy", image: "busybox" }] } } }],
+    ["a container beside Pulumi's", { podTemplate: { spec: { containers: [{ name: "sync", image: "git-sync" }] } } }],
+    [
+      "a volume",
+      { podTemplate: { spec: { volumes: [{ name: "share", persistentVolumeClaim: { claimName: "c" } }] } } },
+    ],
+  ];
+  for (const [what, spec] of bringing) {
+    test(`may be brought by ${what}`, () => {
+      expect(normal({ workspaceTemplate: { spec } }).source).toEqual({ kind: "template" });
+    });
+  }
+
+  const bringingNothing: [string, object][] = [
+    ["nothing", {}],
+    ["an image alone: the folder is on a volume", { image: "i" }],
+    [
+      "a patch of a container of ours",
+      { podTemplate: { spec: { initContainers: [{ name: "bootstrap", image: "i" }] } } },
+    ],
+    ["settings of the pod", { podTemplate: { spec: { containers: [{ name: "pulumi", image: "i" }], volumes: [] } } }],
+    ["nonsense", { podTemplate: { spec: { containers: "i", initContainers: [null, "i"], volumes: 7 } } }],
+  ];
+  for (const [what, spec] of bringingNothing) {
+    test(`is missing where a template brings ${what}`, () => {
+      expect(() => normal({ workspaceTemplate: { spec } })).toThrow("no source for the program");
+    });
+  }
+
   test("may be patched by the template", () => {
     const spec = git({ workspaceTemplate: { spec: { git: { shallow: true } } } });
     expect(normal(spec).source.kind).toBe("git");
@@ -325,6 +356,11 @@ describe("advice", () => {
     ["on shallow without a repository", { shallow: true }, "spec.shallow"],
     ["on oidc beside a token", { oidc: {}, envRefs: { PULUMI_ACCESS_TOKEN: secret("a", "b") } }, "spec.oidc"],
     ["on expectNoRefreshChanges without refresh", { expectNoRefreshChanges: true }, "spec.expectNoRefreshChanges"],
+    [
+      "on expectNoRefreshChanges of a preview",
+      { expectNoRefreshChanges: true, refresh: true, preview: true },
+      "spec.expectNoRefreshChanges",
+    ],
   ];
   for (const [what, spec, field] of cases) {
     test(`${what} does not stand in the way`, () => {

@@ -158,6 +158,9 @@ function adviseOnFields(spec: StackSpec, { findings }: Scope): void {
   if (spec.expectNoRefreshChanges && !spec.refresh) {
     const remedy = "set refresh to true, or remove it";
     findings.advise("spec.expectNoRefreshChanges", { message: "has no effect without refresh", remedy });
+  } else if (spec.expectNoRefreshChanges && spec.preview) {
+    const remedy = "remove it, or look at the changes that the preview tells";
+    findings.advise("spec.expectNoRefreshChanges", { message: "has no effect on previews", remedy });
   }
   if (spec.initOnCreate && spec.useLocalStackOnly) findings.advise("spec.initOnCreate", noEffect);
   if (spec.oidc && (spec.accessTokenSecret || spec.envRefs?.["PULUMI_ACCESS_TOKEN"])) {

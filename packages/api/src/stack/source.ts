@@ -1,4 +1,7 @@
-/** Where a Stack's program comes from: exactly one of Git, Flux, a Program, and a folder in the workspace's image. */
+/**
+ * Where a Stack's program comes from: exactly one of Git, Flux, a Program, and a folder in the workspace's image; or the
+ * workspace template brings it, as by an init container.
+ */
 import { Type } from "typebox";
 
 import { given, sentence, type CelRule } from "../schema/cel.ts";
@@ -91,7 +94,7 @@ const repository = given("projectRepo");
 
 /**
  * A workspace template may also patch the Git or Flux source that the Stack generates, so there they count as a source
- * only where the Stack names none.
+ * only where the Stack names none. What a pod template holds is not in the schema: the normaliser looks into it.
  */
 export const sourceRules: readonly CelRule[] = [
   {
@@ -103,7 +106,8 @@ export const sourceRules: readonly CelRule[] = [
       `(${repository})`,
       "has(self.fluxSource)",
       "has(self.programRef)",
-      ...["local", "git", "flux"].map((field) => `(${inTemplate(field)})`),
+      ...["local", "git", "flux", "podTemplate"].map((field) => `(${inTemplate(field)})`),
+      `(${inTemplate("initContainers")} && self.workspaceTemplate.spec.initContainers.size() > 0)`,
       // Said by the next rules.
       anyRevision,
     ].join(" || "),

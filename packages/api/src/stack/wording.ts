@@ -11,7 +11,8 @@ export const stackWording = {
   noSpec: { message: "there is no spec", remedy: "set spec.stack and a source" },
   noSource: {
     message: "no source for the program",
-    remedy: "set one of projectRepo, fluxSource, programRef and workspaceTemplate.spec.local",
+    remedy:
+      "set one of projectRepo, fluxSource, programRef and workspaceTemplate.spec.local, or put the program into /share/workspace by workspaceTemplate.spec.initContainers",
   },
   severalSources: {
     message: "more than one source for the program",

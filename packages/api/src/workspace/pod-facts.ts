@@ -1,6 +1,8 @@
 /** Fixed names and places in a workspace's pod, on which templates and init containers rely. */
 
 export const pulumiContainer = "pulumi";
+/** The init container that brings the agent. It runs before all others. */
+export const bootstrapContainer = "bootstrap";
 export const shareVolume = "share";
 export const shareFolder = "/share";
 /** The program, with its Pulumi.yaml. */

@@ -139,7 +139,7 @@ describe("the objects of a workspace", () => {
     ]);
     // One that brings an image is the user's own.
     const own = pod([{ ...fetch, image: "fetch:1" }]);
-    expect(own?.initContainers?.map(({ name }) => name).toSorted()).toEqual(["bootstrap", "fetch"]);
+    expect(own?.initContainers?.map(({ name }) => name)).toEqual(["bootstrap", "fetch"]);
     expect(own?.containers?.[0]?.env).not.toContainEqual(variable);
   });
 

@@ -1,5 +1,6 @@
 /** The pod of a workspace: the user's image, in which the agent runs that the bootstrap container brings along. Pure. */
 import {
+  bootstrapContainer,
   dynamicEnvVariable,
   labelsOfWorkspace,
   pulumiContainer,
@@ -70,7 +71,7 @@ export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): B
     const problems = look(merged);
     if (problems.length > 0) return { ok: false, problems };
   }
-  const adapted = withDynamicEnv(fetchingInAgent(merged));
+  const adapted = bootstrapFirst(withDynamicEnv(fetchingInAgent(merged)));
   const secure = (parts.settings.enforceSecurityProfile ?? true) ? enforceProfile : fillProfile;
   const { template, violations } = secure(adapted, workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };
@@ -83,7 +84,7 @@ function podSpecOf(workspace: NormalWorkspace, parts: PodParts): PodSpec {
     serviceAccountName: workspace.serviceAccountName,
     terminationGracePeriodSeconds: terminationGraceSeconds,
     securityContext: workspace.securityProfile === "restricted" ? restrictedIdentity : {},
-    initContainers: [bootstrapContainer(workspace, parts.settings)],
+    initContainers: [bootstrapContainerOf(workspace, parts.settings)],
     containers: [pulumiContainerOf(workspace, parts)],
     volumes: [
       { name: shareVolume, emptyDir: {} },
@@ -126,10 +127,10 @@ const restrictedIdentity = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-function bootstrapContainer(workspace: NormalWorkspace, settings: WorkspaceSettings): Container {
+function bootstrapContainerOf(workspace: NormalWorkspace, settings: WorkspaceSettings): Container {
   const { agentImage, agentImagePullPolicy } = settings;
   return {
-    name: "bootstrap",
+    name: bootstrapContainer,
     image: agentImage,
     ...(agentImagePullPolicy && { imagePullPolicy: agentImagePullPolicy }),
     command: bootstrapCommand,
@@ -274,13 +275,22 @@ function sharing(container: Container): Container {
   };
 }
 
+/** What a template adds comes first where Kubernetes merges. Here it may rely on what bootstrap has done, as it always could. */
+function bootstrapFirst(template: PodTemplateSpec): PodTemplateSpec {
+  const { spec } = template;
+  if (!spec?.initContainers) return template;
+  const isFirst = ({ name }: Container): boolean => name === bootstrapContainer;
+  const others = spec.initContainers.filter((each) => !isFirst(each));
+  return { ...template, spec: { ...spec, initContainers: [...spec.initContainers.filter(isFirst), ...others] } };
+}
+
 /** What the agent cannot do without, and a template can remove. */
 function missingParts({ spec }: PodTemplateSpec): string[] {
   const containers = spec?.containers ?? [];
   const pulumi = containers.find(({ name }) => name === pulumiContainer);
   const mounts = (container: Container | undefined, path: string): boolean =>
     (container?.volumeMounts ?? []).some(({ mountPath }) => mountPath === path);
-  const bootstrap = spec?.initContainers?.find(({ name }) => name === "bootstrap");
+  const bootstrap = spec?.initContainers?.find(({ name }) => name === bootstrapContainer);
   const field = "spec.podTemplate.spec";
   return [
     ...(pulumi ? [] : [`${field}.containers: the container ${pulumiContainer} is removed; keep it`]),
