@@ -77,6 +77,11 @@ describe("spellings that mean the same", () => {
       { resyncFrequencySeconds: Number.MAX_SAFE_INTEGER, retryMaxBackoffDurationSeconds: Number.MAX_SAFE_INTEGER },
       { resyncFrequencySeconds: 315_360_000, retryMaxBackoffDurationSeconds: 315_360_000 },
     ],
+    [
+      "the type of Update that follows anyway, and none",
+      { updateTemplate: { spec: { type: "up" } } },
+      { updateTemplate: {} },
+    ],
     ["a backoff of 0 and none", { retryMaxBackoffDurationSeconds: 0 }, {}],
     [
       "a reference into the own namespace and one without a namespace",
@@ -384,7 +389,7 @@ describe("problems", () => {
       envRefs: { A: { type: "FS", filesystem: { path: "/" } } },
       prerequisites: [{ name: "web" }],
       resyncFrequencySeconds: -1,
-      updateTemplate: { spec: { type: "up" } },
+      updateTemplate: { spec: { type: "refresh" } },
     };
     expect(outcomeOf(spec).map(({ field }) => field)).toEqual([
       "spec.projectRepo",

@@ -69,7 +69,7 @@ export function updateSettingsOf(spec: StackSpec, scope: Scope): UpdateSettings 
   const { workspaceName, stackName, type, ttlAfterCompleted, ...overlay } = spec.updateTemplate?.spec ?? {};
   const field = "spec.updateTemplate.spec";
   const decided = { message: "is decided by the Stack", remedy: "remove it" };
-  if (type) {
+  if (type && type !== (spec.preview ? "preview" : "up")) {
     const remedy = "remove it; for previews set spec.preview";
     scope.findings.problem(`${field}.type`, { ...decided, remedy });
   }
