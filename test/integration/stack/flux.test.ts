@@ -139,6 +139,7 @@ test(
       fluxSource: { sourceRef: { apiVersion: `${group}/v1`, kind: names.kind, name: "repo" } },
     });
     const first = await stage.isReady("web", "main@a");
+    expect(message(first)).toContain("But OCIRepository repo is not ready: told");
     expect(first.status?.lastUpdate).toMatchObject({ lastAttemptedCommit: "main@a", digest: digest("a") });
 
     // Another commit with the same content is not run, the same tag with other content is.

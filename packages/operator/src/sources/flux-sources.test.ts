@@ -63,6 +63,12 @@ describe("an artifact", () => {
     expect(viewOf(object)).toMatchObject({ kind: "ready", digest: "sha256:a" });
   });
 
+  test("that Flux cannot follow comes with a warning", () => {
+    expect(viewOf(bucket({ observedGeneration: 2, artifact, ...ready("False") }))).toMatchObject({
+      warning: "Bucket b is not ready: no such branch (what was fetched before is used)",
+    });
+  });
+
   const awaited: readonly (readonly [string, FluxObject])[] = [
     ["has not seen the present spec", bucket({ observedGeneration: 1, artifact, ...ready("True") })],
     [

@@ -250,8 +250,10 @@ export function fluxView(object: FluxObject | undefined, { ref, dir, isOverdue }
   if (!url || !digest) return unavailable("notReady", withoutArtifact(object, name));
   if (!isSettled(object) && !isOverdue)
     return { kind: "pending", what: `Flux, which looks at the new spec of ${name}` };
+  const ready = readyOf(object);
   return {
     kind: "ready",
+    ...(ready?.status === "False" && { warning: `${notReady(name, ready)} (what was fetched before is used)` }),
     revision: revision || digest,
     digest,
     aliases: [digest],
@@ -261,11 +263,14 @@ export function fluxView(object: FluxObject | undefined, { ref, dir, isOverdue }
 
 function withoutArtifact(object: FluxObject, name: string): string {
   const ready = readyOf(object);
-  if (ready?.status === "False") return `${name} is not ready: ${ready.message ?? "it does not say why"}`;
+  if (ready?.status === "False") return notReady(name, ready);
   return object.status?.artifact
     ? `${name} has an artifact without an address or a digest`
     : `${name} has no artifact yet`;
 }
+
+const notReady = (name: string, { message }: { readonly message?: string }): string =>
+  `${name} is not ready: ${message ?? "it does not say why"}`;
 
 const readyOf = ({ status }: FluxObject) => status?.conditions?.find(({ type }) => type === "Ready");
 

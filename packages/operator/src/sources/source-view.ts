@@ -29,6 +29,8 @@ export type SourceView =
       /** Names that another operator, or this one in its earlier days, may have given to this same revision. */
       readonly aliases: readonly string[];
       readonly spec: SourceSpec;
+      /** What keeps it from being followed, as a clause. */
+      readonly warning?: string;
     }
   | { readonly kind: "unavailable"; readonly trouble: SourceTrouble; readonly message: string };
 

@@ -50,7 +50,7 @@ const artifact = (revision: string, digest: string): SourceView => ({
 });
 const deployed = (commit: string, digest?: string): LastUpdate =>
   succeeded({ lastSuccessfulCommit: commit, lastAttemptedCommit: commit, ...(digest && { digest }) });
-const program = (generation: number, aliases: readonly string[] = []): SourceView => ({
+const program = (generation: number, aliases: readonly string[] = []): Extract<SourceView, { kind: "ready" }> => ({
   kind: "ready",
   revision: String(generation),
   aliases,
@@ -1115,6 +1115,11 @@ describe("what people read", () => {
       "what a Workspace warns of though all is well",
       { last: succeeded(), workspace: { warning: "its state is kept by nobody" } },
       /^The last update succeeded\. But its state is kept by nobody\.$/,
+    ],
+    [
+      "what keeps a source from being followed",
+      { last: succeeded(), source: { ...program(1), warning: "Bucket b is not ready" } },
+      /^The last update succeeded\. But Bucket b is not ready\.$/,
     ],
   ];
   for (const [what, setting, words] of table) test(what, () => expect(messageOf(setting)).toMatch(words));

@@ -152,14 +152,14 @@ function outcomeAfter(view: StackView, last: LastUpdate, spec: NormalStack | und
   return upToDate(view, last, at);
 }
 
-function upToDate({ workspace }: StackView, last: LastUpdate, at: number | undefined): Outcome {
+function upToDate({ workspace, source }: StackView, last: LastUpdate, at: number | undefined): Outcome {
   const what = typeOf(last) === "preview" ? "The last preview succeeded" : "The last update succeeded";
   const told = last.summary ? `${what}: ${last.summary}.` : `${what}.`;
   const isReady = workspace.kind === "present" && workspace.state.kind === "ready";
-  const warning = isReady ? workspace.state.warning : undefined;
+  const warnings = [isReady && workspace.state.warning, source.kind === "ready" && source.warning].filter(Boolean);
   return {
     kind: "upToDate",
-    message: warning ? `${told} But ${warning}.` : told,
+    message: [told, ...warnings.map((warning) => `But ${warning}.`)].join(" "),
     ...(at !== undefined && !Number.isNaN(at) && { nextAt: at }),
   };
 }
