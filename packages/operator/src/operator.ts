@@ -114,6 +114,8 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await protectionOf(reading))) },
     // What the agents do goes on: whoever leads next takes it up.
     flush: async () => {
+      // Now that no pass of either controller can follow anything any more.
+      references.stop();
       await Promise.all([events.flush(), preparing.stop(), running.stop()]);
     },
     log,

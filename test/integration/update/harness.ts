@@ -1,5 +1,13 @@
 /** A namespace with Workspaces whose pods are fake agents, and operators that can be stopped, crashed and started. */
-import { labelsOfWorkspace, updateKind, workspaceKind, type Update, type UpdateSpec, type Workspace } from "@pko/api";
+import {
+  labelsOfWorkspace,
+  updateKind,
+  workspaceKind,
+  type Update,
+  type UpdateSpec,
+  type Workspace,
+  type WorkspaceSpec,
+} from "@pko/api";
 import {
   builtin,
   reflector,
@@ -55,10 +63,10 @@ export class World implements AsyncDisposable {
   }
 
   /** With a pod, prepared. */
-  async workspace(name: string): Promise<FakeAgent> {
+  async workspace(name: string, spec: WorkspaceSpec = {}): Promise<FakeAgent> {
     const namespace = this.namespace.name;
     const { apiVersion, kind } = workspaceKind;
-    await this.client.create(workspaces, { apiVersion, kind, metadata: { name, namespace }, spec: {} });
+    await this.client.create(workspaces, { apiVersion, kind, metadata: { name, namespace }, spec });
     const agent = await this.pod(name);
     await this.setReady(name, { address: `127.0.0.1:${agent.port}` });
     return agent;
@@ -134,8 +142,9 @@ export class World implements AsyncDisposable {
     return await this.client.find(builtin.secrets, this.ref(name));
   }
 
-  operator(client: Client = this.client, log: Logger = silentLogger): Operator {
-    const operator = new Operator(this, client, log);
+  /** `reading` fills its stores. */
+  operator(client: Client = this.client, log: Logger = silentLogger, reading: Client = this.client): Operator {
+    const operator = new Operator(this, { client, log, reading });
     this.#operators.add(operator);
     return operator;
   }
@@ -160,12 +169,12 @@ export class Operator {
   readonly #kill = new AbortController();
   readonly #ended: Promise<unknown>;
 
-  constructor(world: World, client: Client, log: Logger) {
+  constructor(world: World, { client, log, reading }: { client: Client; log: Logger; reading: Client }) {
     const scope = { namespaces: [world.namespace.name] };
     const stores = {
-      updates: reflector(world.client, updates, { ...scope, indexers: updateIndexers }),
-      workspaces: reflector(world.client, workspaces, scope),
-      pods: reflector(world.client, builtin.pods, scope),
+      updates: reflector(reading, updates, { ...scope, indexers: updateIndexers }),
+      workspaces: reflector(reading, workspaces, scope),
+      pods: reflector(reading, builtin.pods, scope),
     };
     this.runs = runs({
       authority: world.authority,

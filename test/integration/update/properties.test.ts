@@ -122,7 +122,7 @@ function randomView(random: Random): UpdateView {
       workspaceIs({ state: "deleting" }),
       workspaceIs({ state: "asleep" }),
       workspaceIs({ state: "notReady", message: "" }),
-      workspaceIs({ state: "otherStack", stacks: [] }),
+      workspaceIs({ state: "otherStack", stacks: [], isPrepared: random() < 0.5 }),
     ]),
     perhaps(0.5, podIs(pick(pods), { ip: pick(["10.0.0.1", "10.0.0.2", ""]), isDeleting: random() < 0.2 })),
     perhaps(0.2, (view) => ({ ...view, before: "web-0" })),

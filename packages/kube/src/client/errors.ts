@@ -62,6 +62,8 @@ export const isConflict: Test = (error): error is ApiError => is409(error) && er
 export const isAlreadyExists: Test = (error): error is ApiError => is409(error) && error.reason === "AlreadyExists";
 /** The object breaks its schema; `causes` tells where. */
 export const isInvalid: Test = hasStatus(422);
+/** The server could not make sense of the request. */
+export const isBadRequest: Test = hasStatus(400);
 export const isForbidden: Test = hasStatus(403);
 /** Nothing new is taken into a namespace that is being deleted. Whoever answers for the API server may keep the cause back. */
 export const isNamespaceTerminating: Test = (error): error is ApiError =>

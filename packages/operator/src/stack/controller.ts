@@ -64,7 +64,7 @@ export interface StackControllerOptions {
   readonly git: GitSettings;
   /** For tests: instead of `git ls-remote`. */
   readonly listRefs?: ListRefs;
-  /** One of its own when absent. */
+  /** Whoever gives it also stops it; one of its own when absent. */
   readonly references?: ReferenceWatch;
   /** Those that are served; all when absent. */
   readonly namespaces?: readonly string[];
@@ -128,7 +128,7 @@ export function stackController(options: StackControllerOptions): Controller {
       } finally {
         git.stop();
         flux.stop();
-        references.stop();
+        if (!options.references) references.stop();
       }
     },
   };
@@ -163,14 +163,16 @@ class Reconciler {
     const performed = await performStack(performer, view, plan);
     if (performed.kind === "stale") return againSoon;
     const isRefused = performed.kind === "refused";
-    const shown: Pick<Plan, "step" | "outcome"> = isRefused
-      ? { step: { kind: "none" }, outcome: performed.outcome }
-      : plan;
+    const shown: Pick<Plan, "step" | "outcome"> =
+      performed.kind === "done"
+        ? plan
+        : { step: { kind: "none" }, outcome: isRefused ? performed.outcome : plan.outcome };
     const status = statusOf(view, shown);
     if (!isDeepStrictEqual(status, view.stack.status ?? {})) {
       const written = await writeStatus(performer, view, status);
       if (written.kind === "stale") return againSoon;
     }
+    if (performed.kind === "later") return again(performed.afterMs);
     if (plan.step.kind !== "none") log.info("step made", { step: plan.step.kind, refused: isRefused });
     this.#tell(view, shown);
     if (performed.kind === "done" && performed.lost !== undefined) this.#tellLost(view, performed.lost);

@@ -17,6 +17,7 @@ import { assertNever } from "@pko/rpc";
 
 import { stacks, updates, workspaces } from "../kinds.ts";
 import { isComplete } from "../update/conditions.ts";
+import { unfinishedIn } from "../update/observe.ts";
 import type { Outcome } from "./outcome.ts";
 import { outputsSecret } from "./outputs.ts";
 import type { Plan, Step } from "./plan.ts";
@@ -32,6 +33,8 @@ export type Performed =
   | { readonly kind: "done"; readonly lost?: string }
   /** The world is not as it was seen: look again. */
   | { readonly kind: "stale" }
+  /** The step is not made yet, and all else is as planned. */
+  | { readonly kind: "later"; readonly afterMs: number }
   /** The API server said no, and will again. */
   | { readonly kind: "refused"; readonly outcome: Outcome };
 
@@ -217,21 +220,28 @@ function isSameStack(stack: StackView["stack"], view: StackView): boolean {
   );
 }
 
-/** Its controller ends it: as cancelled, should it have begun meanwhile. */
+/** Its controller ends it. With a version, one that has begun since it was seen is let be. */
 async function withdrawUpdate(
   { client, signal }: Performer,
   view: StackView,
-  { name, uid }: Extract<Step, { kind: "withdrawUpdate" }>,
+  { name, uid, resourceVersion }: Extract<Step, { kind: "withdrawUpdate" }>,
 ): Promise<Performed> {
-  await orGone(client.delete(updates, { namespace: refOf(view).namespace, name }, { uid, signal }));
+  const options = { uid, ...(resourceVersion !== undefined && { resourceVersion }), signal };
+  await orGone(client.delete(updates, { namespace: refOf(view).namespace, name }, options));
   return done;
 }
+
+/** Somebody else's Update runs in the Workspace: nobody tells this Stack of its end. */
+const busyMs = 10_000;
 
 async function deleteWorkspace(
   { client, signal }: Performer,
   view: StackView,
   { uid }: Extract<Step, { kind: "deleteWorkspace" }>,
 ): Promise<Performed> {
+  // A run would end with it: whether there is one is asked for, not taken from a store.
+  const unfinished = await unfinishedIn(client, refOf(view), signal);
+  if (unfinished.some(({ status }) => status?.podUid !== undefined)) return { kind: "later", afterMs: busyMs };
   await orGone(client.delete(workspaces, refOf(view), { uid, propagationPolicy: "Background", signal }));
   return done;
 }

@@ -490,6 +490,15 @@ cases("an update that has not begun", [
   ],
 ]);
 
+test("an update that has not begun is withdrawn in the version that was seen, one that is cancelled in any", () => {
+  const waiting = anUpdate({ resourceVersion: "12" });
+  const { name, uid } = waiting;
+  const inVain = planStack(viewOf({ workspace: "absent", updates: [waiting] }));
+  expect(inVain.step).toEqual({ kind: "withdrawUpdate", name, uid, resourceVersion: "12" });
+  const cancelled = planStack(viewOf({ cancelled: name, updates: [waiting] }));
+  expect(cancelled.step).toEqual({ kind: "withdrawUpdate", name, uid });
+});
+
 const destroyed = { deleting: true, spec: { destroyOnFinalize: true } };
 
 cases("an update that is to be cancelled", [

@@ -56,7 +56,13 @@ export type Step =
       readonly workspace: Workspace;
     }
   /** One that is no longer wanted as it is: it has not begun, or a person wants it to stop. */
-  | { readonly kind: "withdrawUpdate"; readonly name: string; readonly uid: string }
+  /** `resourceVersion`: only if it is still as it was seen. */
+  | {
+      readonly kind: "withdrawUpdate";
+      readonly name: string;
+      readonly uid: string;
+      readonly resourceVersion?: string;
+    }
   | { readonly kind: "deleteWorkspace"; readonly uid: string };
 
 export interface Plan {
@@ -260,9 +266,10 @@ function updateInVain(view: StackView): Decision | undefined {
   if (!update || update.startedAt !== undefined || update.deleting) return undefined;
   const why = vanityOf(view, update);
   if (why === undefined) return undefined;
-  const { name, uid, type } = update;
+  const { name, uid, type, resourceVersion } = update;
   const message = `The ${type} ${name} has not begun, and is withdrawn, because ${why}.`;
-  return { step: { kind: "withdrawUpdate", name, uid }, outcome: processing(message, `the end of Update ${name}`) };
+  const step: Step = { kind: "withdrawUpdate", name, uid, resourceVersion };
+  return { step, outcome: processing(message, `the end of Update ${name}`) };
 }
 
 function vanityOf(view: StackView, update: UpdateView): string | undefined {

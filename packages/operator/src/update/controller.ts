@@ -1,6 +1,7 @@
 /** The Update controller's watches and wiring. */
-import type { Update, Workspace } from "@pko/api";
+import { stackEvents, type StackEvent, type Update, type Workspace } from "@pko/api";
 import {
+  again,
   againAt,
   againSoon,
   controller,
@@ -10,6 +11,7 @@ import {
   type Client,
   type Clock,
   type Controller,
+  type EventNote,
   type EventRecorder,
   type Key,
   type Known,
@@ -142,6 +144,7 @@ class Reconciler {
     const { client, runs, events } = this.#tools;
     const performed = await performUpdate({ client, runs, signal }, view, plan);
     if (performed.kind === "stale") return againSoon;
+    if (performed.kind === "unproven") return again(unprovenMs);
     if (performed.kind === "gone") return done;
     const { step } = plan;
     if (step.kind !== "none") log.debug("step made", { step: step.kind });
@@ -149,6 +152,16 @@ class Reconciler {
     if (step.kind === "end" || step.kind === "expire") events.record(view.update, step.event);
     if (step.kind === "end")
       log.info("update ended", { reason: step.ending.reason, operation: view.update.spec?.type });
+    const { lost = [] } = performed;
+    if (lost.length > 0) events.record(view.update, lostNote(lost));
     return againAt(plan.lookAt, now);
   }
+}
+
+/** As long as a store is behind. */
+const unprovenMs = 1000;
+
+function lostNote(lost: readonly string[]): EventNote & { readonly reason: StackEvent } {
+  const reason: StackEvent = "StackOutputRetrievalFailure";
+  return { type: stackEvents[reason], reason, message: lost.join("\n") };
 }

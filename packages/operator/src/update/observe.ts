@@ -8,14 +8,16 @@ import {
   type Update,
   type Workspace,
 } from "@pko/api";
-import { builtin, refKey, type Client, type Key, type Known, type Store } from "@pko/kube";
+import { builtin, refKey, type Client, type Key, type Known, type ObjectRef, type Store } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { agentPort, type Projects, type Runs } from "../agents/agents.ts";
-import { workspaces } from "../kinds.ts";
+import { updates, workspaces } from "../kinds.ts";
 import type { Clearances } from "../workspace/clearances.ts";
 import { isComplete } from "./conditions.ts";
 import { lostRunsOf } from "./lost-runs.ts";
+import type { Proof } from "./plan.ts";
 import type { Address, PodFacts, UpdateView, WorkspaceFacts } from "./view.ts";
 
 export interface UpdateWorld {
@@ -75,7 +77,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: Moment): Up
       pod: pod && podFacts(pod, { namespace, name: workspaceName }, addressOf(workspace)),
       run,
       project,
-      before: firstInLine(world.updates, update),
+      before: firstInLine(world.updates, update, workspace),
       expectedResources: expectedResources(world.updates, update),
       logLevel: workspace?.spec?.pulumiLogLevel,
     }),
@@ -102,6 +104,52 @@ export async function isStillReady(client: Client, view: UpdateView, signal: Abo
   );
 }
 
+/** Whether the API server itself says what an Update is to be ended for. */
+export async function isProven(
+  client: Client,
+  view: UpdateView,
+  { proof, signal }: { readonly proof: Proof; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const { namespace = "" } = view.update.metadata;
+  const { workspaceName: name = "" } = view.update.spec ?? {};
+  switch (proof) {
+    case "podGone": {
+      const pod = await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
+      return !pod || podFacts(pod, { namespace, name }, undefined)?.agent.uid !== view.update.status?.podUid;
+    }
+    case "stackUnknown": {
+      const workspace = await client.find(workspaces, { namespace, name }, { signal });
+      return isDeepStrictEqual(workspaceFacts(workspace, view.update), view.workspace);
+    }
+    default:
+      return assertNever(proof);
+  }
+}
+
+/** Of a Workspace, by the word of the API server: what a store does not show may run all the same. */
+export async function unfinishedIn(
+  client: Client,
+  { namespace = "", name }: ObjectRef,
+  signal: AbortSignal,
+): Promise<Update[]> {
+  const { items } = await client.list(updates, { namespace, signal, transform: withoutWords });
+  return items.filter((update) => update.spec?.workspaceName === name && !isComplete(update));
+}
+
+/** The rest of an Update is long, and there may be many. */
+function withoutWords({ apiVersion, kind, metadata, spec = {}, status = {} }: Update): Update {
+  const { name, namespace, uid } = metadata;
+  const { workspaceName, stackName } = spec;
+  const { podUid, conditions } = status;
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...definedOnly({ name, namespace, uid }) },
+    spec: { ...definedOnly({ workspaceName, stackName }) },
+    status: { ...definedOnly({ podUid, conditions }) },
+  };
+}
+
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 function definedOnly<T extends object>(fields: T): Defined<T> {
@@ -111,13 +159,21 @@ function definedOnly<T extends object>(fields: T): Defined<T> {
 function workspaceFacts(workspace: Workspace | undefined, update: Update): WorkspaceFacts {
   if (!workspace) return { state: "missing" };
   if (workspace.metadata.deletionTimestamp !== undefined) return { state: "deleting" };
-  const stacks = workspace.spec?.stacks?.map(({ name }) => name) ?? [];
-  const stackName = update.spec?.stackName ?? "";
-  if (stacks.length > 0 && !stacks.includes(stackName)) return { state: "otherStack", stacks };
   const problem = problemOf(workspace);
+  if (!hasStackOf(workspace, update)) {
+    return { state: "otherStack", stacks: stacksOf(workspace), isPrepared: problem === undefined };
+  }
   if (problem !== undefined) return { state: "notReady", message: problem };
   const address = addressOf(workspace);
   return address ? { state: "ready", address } : { state: "asleep" };
+}
+
+const stacksOf = ({ spec }: Workspace): string[] => spec?.stacks?.map(({ name }) => name) ?? [];
+
+/** One whose stack its Workspace does not have can never run there: nobody waits for it. */
+export function hasStackOf(workspace: Workspace, { spec }: Update): boolean {
+  const stacks = stacksOf(workspace);
+  return stacks.length === 0 || stacks.includes(spec?.stackName ?? "");
 }
 
 function problemOf({ metadata, status }: Workspace): string | undefined {
@@ -154,14 +210,19 @@ function podFacts(
 }
 
 /** There is one run at a time in a workspace: who runs, then who was made first. */
-function firstInLine(updates: Store<Update>, update: Update): string | undefined {
+function firstInLine(all: Store<Update>, update: Update, workspace: Workspace | undefined): string | undefined {
   if (update.status?.podUid !== undefined) return undefined;
-  const rivals = updates
+  const rivals = all
     .byIndex(workspaceIndex, workspaceKeyOf(update))
     .filter((other) => other.metadata.uid !== update.metadata.uid && !isComplete(other));
   const running = rivals.find((other) => other.status?.podUid !== undefined);
   if (running) return running.metadata.name;
-  const earlier = rivals.filter((other) => other.metadata.deletionTimestamp === undefined && isEarlier(other, update));
+  const earlier = rivals.filter(
+    (other) =>
+      other.metadata.deletionTimestamp === undefined &&
+      isEarlier(other, update) &&
+      (!workspace || hasStackOf(workspace, other)),
+  );
   return earlier.toSorted((a, b) => (isEarlier(a, b) ? -1 : 1))[0]?.metadata.name;
 }
 

@@ -1,27 +1,17 @@
 /** All that is done about an Update: each step can be done again, and a crash after any of them loses nothing. */
 import { fieldManagers, type UpdateStatus } from "@pko/api";
-import {
-  builtin,
-  isAlreadyExists,
-  isConflict,
-  isInvalid,
-  isNamespaceTerminating,
-  isNotFound,
-  type Client,
-  type Known,
-  type ObjectRef,
-} from "@pko/kube";
+import { isBadRequest, isConflict, isInvalid, isNotFound, type Client } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
-import type { Secret } from "kubernetes-types/core/v1";
 
 import type { Runs } from "../agents/agents.ts";
 import { updates } from "../kinds.ts";
 import { isComplete } from "./conditions.ts";
 import { updateFinalizer } from "./finalizer.ts";
-import { isStillReady } from "./observe.ts";
-import type { Kept } from "./outcome.ts";
-import type { Plan, Step } from "./plan.ts";
-import { statusOf } from "./status.ts";
+import { keepSecret } from "./keep-secret.ts";
+import { isProven, isStillReady } from "./observe.ts";
+import type { Ending, Kept } from "./outcome.ts";
+import type { Keepsakes, Plan, Step } from "./plan.ts";
+import { statusOf, wordlessStatusOf } from "./status.ts";
 import type { UpdateView } from "./view.ts";
 
 export interface Performer {
@@ -32,9 +22,12 @@ export interface Performer {
 }
 
 export type Performed =
-  | { readonly kind: "done" }
+  /** `lost`, in sentences: what could not be kept of an operation that has ended. */
+  | { readonly kind: "done"; readonly lost?: readonly string[] }
   /** The world is not as it was seen: look again. */
   | { readonly kind: "stale" }
+  /** The API server does not say what the stores do, which may be half a minute old where a watch has died. */
+  | { readonly kind: "unproven" }
   /** Gone meanwhile: so is all that was to be said of it. */
   | { readonly kind: "gone" };
 
@@ -127,67 +120,50 @@ async function setFinalizers(
 async function end(
   performer: Performer,
   view: UpdateView,
-  { ending, keep }: Extract<Step, { kind: "end" }>,
+  { ending, keep, proof }: Extract<Step, { kind: "end" }>,
 ): Promise<Performed> {
-  const { runs } = performer;
+  const { client, runs, signal } = performer;
+  if (proof !== undefined && !(await isProven(client, view, { proof, signal }))) return { kind: "unproven" };
   // No request of ours may reach a pod that is not the recorded one.
   if (!ending.result) runs.forget(uidOf(view));
-  const outputs = keep.outputs && (await createSecret(performer, view, keep.outputs));
-  const stdout = keep.stdout && (await createSecret(performer, view, keep.stdout));
-  const kept: Kept = {
-    ...(outputs?.name !== undefined && { outputs: outputs.name }),
-    ...(stdout?.name !== undefined && { stdout: stdout.name }),
-    notes: [...keep.notes, ...(outputs?.notes ?? []), ...(stdout?.notes ?? [])],
-  };
-  await report(performer, view, statusOf(view, { kind: "ended", ending, kept }));
+  const { kept, lost } = await keepAll(performer, view, keep);
+  const unsaid = await reportEnd(performer, view, { ending, kept });
   runs.forget(uidOf(view));
-  return done;
+  return { kind: "done", lost: [...lost, ...unsaid] };
 }
 
-interface Created {
-  /** Absent where it could not be made, of which the notes tell. */
-  readonly name?: string;
-  readonly notes: readonly string[];
-}
-
-async function createSecret(performer: Performer, view: UpdateView, secret: Known<Secret>): Promise<Created> {
-  const { name = "" } = secret.metadata;
-  const problem = await problemOfCreating(performer, view, secret);
-  if (problem === undefined) return { name, notes: [] };
-  return { notes: [`The Secret ${name} could not be made: ${problem}`] };
-}
-
-async function problemOfCreating(
+/** That it has ended is told in any case: without the words of others, where the API server does not take them. */
+async function reportEnd(
   performer: Performer,
   view: UpdateView,
-  secret: Known<Secret>,
-): Promise<string | undefined> {
-  const { client, signal } = performer;
+  { ending, kept }: { readonly ending: Ending; readonly kept: Kept },
+): Promise<string[]> {
   try {
-    await client.create(builtin.secrets, secret, { fieldManager: fieldManagers.operator, signal });
-    return undefined;
+    await report(performer, view, statusOf(view, { kind: "ended", ending, kept }));
+    return [];
   } catch (error) {
-    if (isAlreadyExists(error)) return await settleExisting(performer, view, secret);
-    if (isInvalid(error) || isNamespaceTerminating(error)) return error.explanation;
-    throw error;
+    if (!isBadRequest(error) && !isInvalid(error)) throw error;
+    await report(performer, view, wordlessStatusOf(view, ending, kept));
+    return [`What the operation said could not be stored: ${error.explanation}`];
   }
 }
 
-/** Made before a crash; or left by an Update of the same name that is gone; or a user's, which is not touched. */
-async function settleExisting(
+async function keepAll(
   { client, signal }: Performer,
   view: UpdateView,
-  secret: Known<Secret>,
-): Promise<string | undefined> {
-  const { name = "", namespace = "" } = secret.metadata;
-  const ref: ObjectRef = { name, namespace };
-  const existing = await client.find(builtin.secrets, ref, { signal });
-  const owner = existing?.metadata.ownerReferences?.find(({ kind }) => kind === updates.kind);
-  if (existing && owner?.uid === uidOf(view)) return undefined;
-  if (existing && !owner) return "there is another Secret of that name";
-  if (existing?.metadata.uid) await client.delete(builtin.secrets, ref, { uid: existing.metadata.uid, signal });
-  await client.create(builtin.secrets, secret, { fieldManager: fieldManagers.operator, signal });
-  return undefined;
+  keep: Keepsakes,
+): Promise<{ readonly kept: Kept; readonly lost: readonly string[] }> {
+  const keeper = { client, signal, uid: uidOf(view) };
+  const outputs = keep.outputs && (await keepSecret(keeper, keep.outputs));
+  const stdout = keep.stdout && (await keepSecret(keeper, keep.stdout));
+  const lost = [outputs, stdout].flatMap((keeping) => (keeping?.problem === undefined ? [] : [keeping.problem]));
+  const kept: Kept = {
+    // Named also where it could not be made: without a name, there were no outputs.
+    ...(outputs && outputs.kind !== "taken" && { outputs: outputs.name }),
+    ...(stdout?.kind === "kept" && { stdout: stdout.name }),
+    notes: [...keep.notes, ...lost],
+  };
+  return { kept, lost };
 }
 
 async function expire({ client, signal }: Performer, view: UpdateView): Promise<Performed> {

@@ -101,9 +101,18 @@ table("before it begins", [
   ],
   ["it waits while its Workspace is being woken", [workspaceIs({ state: "asleep" })], waits("WorkspaceNotReady")],
   [
-    "it waits when its Workspace has other stacks only",
-    [workspaceIs({ state: "otherStack", stacks: ["prod"] })],
+    "it waits for a Workspace with other stacks that is being prepared for a new spec, which may have its own",
+    [workspaceIs({ state: "otherStack", stacks: ["prod"], isPrepared: false })],
     { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("prod") }, {}, {}] } },
+  ],
+  [
+    "it fails, once the API server confirms it, where its Workspace is prepared and has other stacks only",
+    [workspaceIs({ state: "otherStack", stacks: ["prod"], isPrepared: true })],
+    {
+      ...fails("Failed"),
+      proof: "stackUnknown",
+      status: { message: containing("spec.stackName: the Workspace web has no stack dev, only prod; make") },
+    },
   ],
   [
     "it waits while another Update runs in the Workspace, and names it",
@@ -192,8 +201,12 @@ table("with the pod on record", [
   ],
   ["also while the pod is on its way out", [...started, podIs("pod-a", { isDeleting: true })], { kind: "follow" }],
   ["also without its guard, which someone took", [workspaceReady, intendedIn("pod-a")], { kind: "follow" }],
-  ["it is not started in another pod", [...started, podIs("pod-b")], fails("Aborted")],
-  ["it is not started when the pod is gone", [...started, noPod], fails("Aborted")],
+  ["it is not started in another pod", [...started, podIs("pod-b")], { ...fails("Aborted"), proof: "podGone" }],
+  [
+    "it is not started when the pod is gone, which the API server has to confirm",
+    [...started, noPod],
+    { ...fails("Aborted"), proof: "podGone" },
+  ],
   [
     "the message tells that a pod was replaced",
     [...started, podIs("pod-b")],

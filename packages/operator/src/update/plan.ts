@@ -38,9 +38,17 @@ export type Step =
   | { readonly kind: "intend"; readonly status: UpdateStatus }
   | { readonly kind: "follow"; readonly pod: AgentPod; readonly request: StartRequest }
   | { readonly kind: "cancel"; readonly pod: AgentPod; readonly runId: string; readonly status: UpdateStatus }
-  | { readonly kind: "end"; readonly ending: Ending; readonly keep: Keepsakes; readonly event: Note }
+  | End
   | { readonly kind: "release" }
   | { readonly kind: "expire"; readonly event: Note };
+
+interface End {
+  readonly kind: "end";
+  readonly ending: Ending;
+  readonly keep: Keepsakes;
+  readonly event: Note;
+  readonly proof?: Proof;
+}
 
 type Note = EventNote & { readonly reason: AutoEvent };
 
@@ -49,6 +57,12 @@ export interface Plan {
   /** When to look again though nothing has changed. */
   readonly lookAt?: number;
 }
+
+/**
+ * What an Update is ended for must be so by the word of the API server itself. A store may be half a minute old, and a run
+ * that goes on must not be called lost: it would be made again beside it (docs/adr/0010-stores-prove-nothing.md).
+ */
+export type Proof = "podGone" | "stackUnknown";
 
 /** What is written before status says that it is over. */
 export interface Keepsakes {
@@ -70,6 +84,7 @@ const checks: readonly Check[] = [
   deletedWhileRunning,
   notFollowed,
   running,
+  stackUnknown,
   workspaceUnavailable,
   workspaceTaken,
   podNotThere,
@@ -128,7 +143,7 @@ function begunByAnother(view: UpdateView): Plan | undefined {
 /** The agent's own word on how it ended, or that it never will begin. */
 function runOver(view: UpdateView): Plan | undefined {
   const { run } = view;
-  if (run?.state === "finished") return end(view, endingOf(run.result, view), run);
+  if (run?.state === "finished") return end(view, endingOf(run.result, view), { run });
   if (run?.state !== "refused") return undefined;
   if (run.code === "other") {
     return end(view, { reason: "UpdateFailed", message: `The workspace refused the operation: ${run.message}` });
@@ -147,12 +162,10 @@ function podLost(view: UpdateView): Plan | undefined {
   const { update, pod } = view;
   const podUid = update.status?.podUid;
   if (podUid === undefined || pod?.agent.uid === podUid) return undefined;
-  return end(view, {
-    reason: "Aborted",
-    message:
-      "The workspace's pod was deleted or replaced while the operation may have been running. " +
-      "What it had done by then is done; this Update does not start it again.",
-  });
+  const message =
+    "The workspace's pod was deleted or replaced while the operation may have been running. " +
+    "What it had done by then is done; this Update does not start it again.";
+  return end(view, { reason: "Aborted", message }, { proof: "podGone" });
 }
 
 /** The agent kills what does not stop by itself after nine minutes. */
@@ -241,6 +254,19 @@ function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "r
   return dueAt <= view.now ? { step: { kind: "report", status: latest } } : report(view, underWay, dueAt);
 }
 
+/** It would wait for ever. While the Workspace is being prepared for a new spec, that may still bring the stack. */
+function stackUnknown(view: UpdateView): Plan | undefined {
+  const { workspace, spec } = view;
+  if (workspace.state !== "otherStack" || !workspace.isPrepared || !spec.ok) return undefined;
+  const { workspaceName, stackName } = spec.value;
+  const message =
+    `spec.stackName: the Workspace ${workspaceName} has no stack ${stackName}, only ${listed(workspace.stacks)}; ` +
+    "make an Update with one of these names, or add the stack to spec.stacks of the Workspace first";
+  return end(view, { reason: "Failed", message }, { proof: "stackUnknown" });
+}
+
+const listed = (stacks: readonly string[]): string => cut(stacks.join(", "), 200);
+
 function workspaceUnavailable(view: UpdateView): Plan | undefined {
   const { workspace, spec } = view;
   const name = spec.ok ? spec.value.workspaceName : "";
@@ -250,10 +276,7 @@ function workspaceUnavailable(view: UpdateView): Plan | undefined {
     case "deleting":
       return wait(view, `The Workspace ${name} is being deleted.`);
     case "otherStack":
-      return wait(
-        view,
-        `The Workspace ${name} has no stack of that name, only ${workspace.stacks.slice(0, 10).join(", ")}.`,
-      );
+      return wait(view, `The Workspace ${name} has no stack of that name, only ${listed(workspace.stacks)}.`);
     case "notReady":
       return wait(view, `The Workspace ${name} is not ready: ${workspace.message}`);
     case "asleep":
@@ -308,14 +331,20 @@ function report(view: UpdateView, outcome: Outcome, lookAt?: number): Plan {
   return { step, ...(lookAt !== undefined && { lookAt }) };
 }
 
-function end(view: UpdateView, ending: Ending, run?: Extract<Run, { state: "finished" }>): Plan {
+interface Support {
+  readonly run?: Extract<Run, { state: "finished" }>;
+  readonly proof?: Proof;
+}
+
+function end(view: UpdateView, ending: Ending, { run, proof }: Support = {}): Plan {
   const isSuccess = ending.reason === "UpdateSucceeded";
   const event: Note = {
     type: isSuccess ? "Normal" : "Warning",
     reason: isSuccess ? "UpdateSucceeded" : "UpdateFailed",
     message: ending.message,
   };
-  return { step: { kind: "end", ending, keep: run ? keepsakesOf(view, run) : { notes: [] }, event } };
+  const keep = run ? keepsakesOf(view, run) : { notes: [] };
+  return { step: { kind: "end", ending, keep, event, ...(proof && { proof }) } };
 }
 
 function keepsakesOf({ update }: UpdateView, run: Extract<Run, { state: "finished" }>): Keepsakes {

@@ -18,6 +18,24 @@ export function statusOf(view: UpdateView, outcome: Outcome): UpdateStatus {
   };
 }
 
+/** Of one that has ended, with no word in it that is not ours. */
+export function wordlessStatusOf(view: UpdateView, ending: Ending, { outputs }: Kept): UpdateStatus {
+  const { metadata, spec, status } = view.update;
+  const what = ending.reason === "UpdateSucceeded" ? "succeeded" : "did not succeed";
+  const message = `The ${spec?.type ?? "operation"} ${what}. What it said could not be stored, because the API server refused it; the log of the workspace's pod may have it.`;
+  const { startTime, podUid } = status ?? {};
+  return {
+    observedGeneration: metadata.generation ?? 0,
+    ...(startTime !== undefined && { startTime }),
+    ...(podUid !== undefined && { podUid }),
+    endTime: endTimeOf(view, ending),
+    message,
+    ...(ending.result?.error && { errorClass: ending.result.error.class }),
+    ...(outputs !== undefined && { outputs }),
+    conditions: endConditions({ reason: ending.reason, message }).map((condition) => timed(view, condition)),
+  };
+}
+
 type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
 
 /** What was told before stays, unless the outcome knows better: an apply drops what is not repeated. */

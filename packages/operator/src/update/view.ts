@@ -7,8 +7,8 @@ import type { AgentPod, Run } from "../agents/agents.ts";
 export type WorkspaceFacts =
   | { readonly state: "missing" }
   | { readonly state: "deleting" }
-  /** It has no such Pulumi stack. */
-  | { readonly state: "otherStack"; readonly stacks: readonly string[] }
+  /** It has no such Pulumi stack. `isPrepared`: nor is it about to get one. */
+  | { readonly state: "otherStack"; readonly stacks: readonly string[]; readonly isPrepared: boolean }
   | { readonly state: "notReady"; readonly message: string }
   /** Prepared, but without a pod: its controller wakes it for us. */
   | { readonly state: "asleep" }

@@ -2,7 +2,7 @@
  * Which Updates may begin. Secrets and ConfigMaps are not watched: an Update that began at once could run with what they
  * held before. So each waits until its Workspace has read them, after the Update came, and found the pod up to date.
  *
- * In memory alone: whoever leads next looks at every Workspace anew.
+ * In memory alone, and for one term: whoever leads next looks at every Workspace anew, be it the same process.
  */
 import { refKey, type Key } from "@pko/kube";
 
@@ -14,6 +14,8 @@ export interface Clearances {
   /** Those that may begin in a Workspace; no others may. */
   set(workspace: Key, updates: readonly Key[]): void;
   has(workspace: Key, update: Key): boolean;
+  /** None may begin. */
+  clear(): void;
 }
 
 export function clearances(wake: (update: Key) => void): Clearances {
@@ -21,6 +23,7 @@ export function clearances(wake: (update: Key) => void): Clearances {
   const has = (workspace: Key, update: Key): boolean => cleared.get(workspace)?.has(update) ?? false;
   return {
     has,
+    clear: () => cleared.clear(),
     set(workspace, updates) {
       const news = updates.filter((update) => !has(workspace, update));
       if (updates.length > 0) cleared.set(workspace, new Set(updates));

@@ -8,6 +8,7 @@ import {
   type Workspace,
 } from "@pko/api";
 import {
+  again,
   againAt,
   controller,
   done,
@@ -61,7 +62,7 @@ export interface WorkspaceControllerOptions {
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
   /** Told which Updates may begin. */
-  readonly clearances?: Pick<Clearances, "set">;
+  readonly clearances?: Pick<Clearances, "set" | "clear">;
   readonly events: EventRecorder;
   readonly settings: WorkspaceSettings;
   /** Without it a changed Secret is noticed at the next look. */
@@ -88,7 +89,20 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
     ...(log && { log }),
     ...(metrics && { metrics }),
   });
-  return self;
+  return {
+    name: self.name,
+    reflectors: self.reflectors,
+    enqueue: (key) => self.enqueue(key),
+    longestRunningMs: () => self.longestRunningMs(),
+    async run(lifetime) {
+      try {
+        await self.run(lifetime);
+      } finally {
+        // Another may lead from now on: what was read in this term says nothing about the next.
+        options.clearances?.clear();
+      }
+    },
+  };
 }
 
 function podKeys({ before, after }: Change<Known<Pod>>): Key[] {
@@ -113,6 +127,9 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
     .filter(({ metadata, spec }) => metadata.namespace === namespace && spec?.program?.name === name)
     .map(keyOf);
 }
+
+/** A store is behind the API server: half a minute at most, where its watch has died. */
+const staleMs = 1000;
 
 interface Retry {
   /** How often it has failed. */
@@ -165,6 +182,7 @@ class Reconciler {
     const { client, preparations } = this.#options;
     const performer = { client, preparations, wake: this.#wake, signal };
     const performed = await performWorkspace(performer, view, plan);
+    if (performed.isStale) return again(staleMs);
     if (performed.written) this.#written.set(key, performed.written);
     const { outcome, lookAt = Infinity } = conclude(view, plan, performed);
     for (const { kind } of plan.steps) if (isWrite(kind)) log.info("step made", { step: kind });

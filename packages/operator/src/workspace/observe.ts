@@ -1,12 +1,12 @@
 /** All reads of the Workspace controller. What can be missing is data; Secrets are read by name, and only when needed. */
 import { normaliseWorkspace, statefulSetNameOf, type Update, type Workspace } from "@pko/api";
-import { keyOf, refKey, type Key, type Known, type Store } from "@pko/kube";
+import { builtin, keyOf, refKey, type Client, type Key, type Known, type Store } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations } from "../agents/agents.ts";
 import { isComplete } from "../update/conditions.ts";
-import { workspaceIndex } from "../update/observe.ts";
+import { hasStackOf, unfinishedIn, workspaceIndex } from "../update/observe.ts";
 import { isUnschedulable } from "./explain-pod.ts";
 import { builtHashAnnotation, podNameOf, putAwayAnnotation } from "./names.ts";
 import { readInputs, type InputWorld } from "./observe-inputs.ts";
@@ -93,7 +93,30 @@ function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): State
 }
 
 function updatesOf({ updates }: WorkspaceWorld, workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
-  return updates.byIndex(workspaceIndex, keyOf(workspace)).map((update) => updateFacts(update, pod));
+  return factsOf(updates.byIndex(workspaceIndex, keyOf(workspace)), workspace, pod);
+}
+
+/** Those that can never run here keep no pod awake. */
+function factsOf(updates: readonly Update[], workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
+  return updates.flatMap((update) => {
+    const facts = updateFacts(update, pod);
+    return facts.phase === "waiting" && !hasStackOf(workspace, update) ? [] : [facts];
+  });
+}
+
+/**
+ * The Updates that have not ended, and which of them are in the pod, by the word of the API server. Undefined where there is
+ * no pod in which anything could run.
+ */
+export async function unfinishedNow(
+  client: Client,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<UpdateFacts[] | undefined> {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const pod = await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
+  if (!pod || pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded") return undefined;
+  return factsOf(await unfinishedIn(client, { namespace, name }, signal), workspace, pod);
 }
 
 function updateFacts(update: Update, pod: Known<Pod> | undefined): UpdateFacts {

@@ -21,6 +21,7 @@ import { workspaces } from "../kinds.ts";
 import type { BuiltObjects } from "./build-objects.ts";
 import { podNameOf, putAwayAnnotation } from "./names.ts";
 import { isOurOwnLack, podFor } from "./observe-inputs.ts";
+import { unfinishedNow } from "./observe.ts";
 import type { Performed, Plan, Step } from "./plan.ts";
 import type { WorkspaceView } from "./view.ts";
 
@@ -38,6 +39,7 @@ type Writer = Pick<Performer, "client" | "signal">;
 export async function performWorkspace(performer: Performer, view: WorkspaceView, plan: Plan): Promise<Performed> {
   const performed: Performed = {};
   if (plan.steps.some(({ kind }) => making.has(kind)) && !(await isStillThere(performer, view))) return performed;
+  if (!(await isPodFree(performer, view, plan))) return { isStale: true };
   for (const step of plan.steps) {
     Object.assign(performed, await performStep(performer, view, step));
     // What the API server refuses ends the pass; a preparation is always the last step.
@@ -56,6 +58,22 @@ async function isStillThere({ client, signal }: Writer, view: WorkspaceView): Pr
   const { name = "", namespace = "", uid } = view.workspace.metadata;
   const present = await client.find(workspaces, { namespace, name }, { signal });
   return present?.metadata.uid === uid && present?.metadata.deletionTimestamp === undefined;
+}
+
+/** What may take the pod away, or replace it. */
+const removing: ReadonlySet<Step["kind"]> = new Set(["sleep", "deletePod", "applyObjects", "mendStatefulSet"]);
+
+/**
+ * A store may be half a minute old, and not show the Update that runs in the pod: before that is taken away, the API server
+ * is asked (docs/adr/0010-stores-prove-nothing.md). What the plan knew of was decided with it.
+ */
+async function isPodFree({ client, signal }: Writer, view: WorkspaceView, { steps }: Plan): Promise<boolean> {
+  if (!steps.some(({ kind }) => removing.has(kind))) return true;
+  const updates = await unfinishedNow(client, view.workspace, signal);
+  if (!updates) return true;
+  if (steps.some(({ kind }) => kind === "sleep")) return updates.length === 0;
+  const known = new Set(view.updates.filter(({ phase }) => phase === "onPod").map(({ name }) => name));
+  return updates.every(({ name, phase }) => phase !== "onPod" || known.has(name));
 }
 
 const fieldManager = fieldManagers.operator;

@@ -337,6 +337,8 @@ function prepare(view: WorkspaceView): Decision {
 
 /** What the steps have brought to light. */
 export interface Performed {
+  /** No step was taken: a store does not show what the API server tells. */
+  readonly isStale?: boolean;
   /** The API server's own words on what it would not take. */
   readonly refusal?: string;
   readonly preparation?: Preparation;

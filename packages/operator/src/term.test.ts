@@ -1,0 +1,46 @@
+/** The end of a term, in a process that may lead again. */
+import { expect, test } from "bun:test";
+import { builtin, reflector, type Client, type EventRecorder } from "@pko/kube";
+
+import { programs, stacks, updates, workspaces } from "./kinds.ts";
+import { stackController } from "./stack/controller.ts";
+import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
+import { updateIndexers } from "./update/observe.ts";
+import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
+
+/** Nothing is asked of it in a term that ends as it begins. */
+const client = {} as Client;
+const events: EventRecorder = { record: () => undefined, flush: () => Promise.resolve() };
+const reflectors = {
+  stacks: reflector(client, stacks, { indexers: stackIndexers }),
+  programs: reflector(client, programs),
+  workspaces: reflector(client, workspaces),
+  updates: reflector(client, updates, { indexers: { ...updateIndexers, ...ownedUpdateIndexers } }),
+  statefulSets: reflector(client, builtin.statefulSets),
+  pods: reflector(client, builtin.pods, { indexers: podIndexers }),
+};
+const ended = { stop: AbortSignal.abort(), kill: AbortSignal.abort() };
+
+test("no Update may begin in the next term for what was read in this one", async () => {
+  const cleared = clearances(() => undefined);
+  cleared.set("team/web", ["team/web-1"]);
+  const controller = workspaceController({
+    client,
+    reflectors,
+    events,
+    authority: { workspaceCertificate: () => Promise.reject(new Error("not asked")) },
+    preparations: {} as never,
+    clearances: cleared,
+    settings: { agentImage: "agent", idleTimeoutMs: 0 },
+  });
+  await controller.run(ended);
+  expect(cleared.has("team/web", "team/web-1")).toBe(false);
+});
+
+test("what the Stack controller shares with others is not stopped by it", async () => {
+  let stops = 0;
+  const references = { follow: () => undefined, forget: () => undefined, stop: () => void stops++ };
+  const git = { policy: { allowHttp: false, allowedAddresses: [] } };
+  await stackController({ client, reflectors, events, git, references }).run(ended);
+  expect(stops).toBe(0);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import type { Update, Workspace } from "@pko/api";
+import type { Store } from "@pko/kube";
+
+import { workspaces } from "../kinds.ts";
+import { observeUpdate, type UpdateWorld } from "./observe.ts";
+import { at, noon, viewOf } from "./testing/views.ts";
+
+const storeOf = <T extends Update | Workspace>(...objects: T[]): Store<T> => ({
+  get: (key) => objects.find(({ metadata }) => `default/${metadata.name}` === key),
+  list: () => objects,
+  size: objects.length,
+  byIndex: () => objects,
+  hasSynced: true,
+  subscribe: () => () => undefined,
+});
+
+const update = (name: string, stackName: string, ageMs: number): Update => {
+  const { metadata, ...rest } = viewOf().update;
+  const { spec } = rest;
+  return {
+    ...rest,
+    metadata: { ...metadata, name, uid: name, creationTimestamp: at(-ageMs) },
+    spec: { ...spec, stackName },
+  };
+};
+
+const web: Workspace = {
+  apiVersion: workspaces.apiVersion,
+  kind: workspaces.kind,
+  metadata: { name: "web", namespace: "default", generation: 2 },
+  spec: { stacks: [{ name: "dev" }] },
+  status: { observedGeneration: 1 },
+};
+
+const worldOf = (...updates: Update[]): UpdateWorld => ({
+  updates: storeOf(...updates),
+  workspaces: storeOf(web),
+  pods: storeOf() as never,
+  runs: { look: () => undefined },
+  projects: { projectOf: () => undefined },
+});
+
+test("an Update whose stack the Workspace does not have is not first in line, however early it came", () => {
+  const typo = update("typo", "dve", 3000);
+  const [first, second] = [update("first", "dev", 2000), update("second", "dev", 1000)];
+  const world = worldOf(typo, first, second);
+  expect(observeUpdate(world, "default/first", { now: noon })?.before).toBeUndefined();
+  expect(observeUpdate(world, "default/second", { now: noon })?.before).toBe("first");
+  const seen = observeUpdate(world, "default/typo", { now: noon });
+  expect(seen?.workspace).toEqual({ state: "otherStack", stacks: ["dev"], isPrepared: false });
+});

@@ -1,0 +1,71 @@
+/** What has happened since a store was last told: it is asked for before something is taken away for good. */
+import { expect, test } from "bun:test";
+import { connect } from "@pko/kube";
+import { updates, workspaces } from "@pko/operator";
+import { faultProxy, sharedApiServer, waitFor } from "@pko/testkit";
+
+import { patience, Stage } from "./harness.ts";
+
+test(
+  "an Update that begins just before it would be withdrawn is let be",
+  async () => {
+    await using stage = await Stage.set("empty");
+    await using proxy = await faultProxy((await sharedApiServer()).credentials);
+    const startTime = new Date().toISOString();
+    proxy.on(async ({ verb, resource, name = "" }) => {
+      if (verb !== "delete" || resource !== "updates") return undefined;
+      const patch = { type: "merge", body: { status: { startTime, podUid: "a-pod" } } } as const;
+      await stage.client.patch(updates, { namespace: stage.namespace, name }, { patch, subresource: "status" });
+      return undefined;
+    });
+    stage.simulator.script.update = () => ({ end: "never" });
+    stage.start({ client: connect(proxy.credentials) });
+    await stage.program("program");
+    await stage.stack("web");
+    await waitFor(() => stage.runs.length === 1, { what: "the Update to be made" });
+    stage.simulator.script.workspace = () => ({ waiting: "it hangs" });
+    await stage.program("program", "two");
+    const isRefused = (): boolean => proxy.requests.some(({ verb, status }) => verb === "delete" && status === 409);
+    await waitFor(isRefused, { timeoutMs: 20_000, what: "the withdrawal to be refused" });
+    await stage.becomes("web", "running", ({ status }) => JSON.stringify(status).includes("has been running since"));
+    const { items } = await stage.client.list(updates, { namespace: stage.namespace });
+    expect(items.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
+  },
+  patience,
+);
+
+test(
+  "a Workspace that is to go stays as long as somebody's Update runs in it",
+  async () => {
+    await using stage = await Stage.set("empty");
+    await using proxy = await faultProxy((await sharedApiServer()).credentials);
+    const { namespace, client } = stage;
+    const ref = { namespace, name: "by-hand" };
+    stage.simulator.script.update = () => ({ end: "never" });
+    stage.start({ client: connect(proxy.credentials) });
+    await stage.program("program");
+    await stage.stack("web", { workspaceReclaimPolicy: "Delete" });
+    await waitFor(() => stage.runs.length === 1, { what: "the Update to be made" });
+    const spec = { workspaceName: "web", stackName: "dev", type: "refresh" };
+    const { apiVersion, kind } = updates;
+    await client.create(updates, { apiVersion, kind, metadata: ref, spec });
+    const patch = { type: "merge", body: { status: { podUid: "a-pod" } } } as const;
+    await client.patch(updates, ref, { patch, subresource: "status" });
+
+    const asked = proxy.nextRequest(({ verb, resource }) => verb === "list" && resource === "updates");
+    stage.simulator.script.update = ({ metadata }) => ({ end: metadata.name === ref.name ? "never" : "succeeded" });
+    await stage.isReady("web");
+    await asked;
+    const kept = await client.get(workspaces, { namespace, name: "web" });
+    expect(kept.metadata.deletionTimestamp).toBeUndefined();
+    expect(proxy.requests.filter(({ verb, resource }) => verb === "delete" && resource === "workspaces")).toEqual([]);
+
+    stage.simulator.script.update = () => ({ end: "succeeded" });
+    await waitFor(async () => (await client.get(updates, ref)).status?.endTime !== undefined);
+    stage.jump(10_000);
+    const isGone = async (): Promise<boolean> =>
+      (await client.find(workspaces, { namespace, name: "web" })) === undefined;
+    await waitFor(isGone, { timeoutMs: 20_000, what: "the Workspace to be gone" });
+  },
+  patience,
+);

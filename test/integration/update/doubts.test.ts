@@ -1,0 +1,143 @@
+/** What must not be taken from a store, and ends that the API server will not have as they are. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { builtin, connect, resource, type Known } from "@pko/kube";
+import { faultProxy, waitFor } from "@pko/testkit";
+import type { ResourceQuota } from "kubernetes-types/core/v1";
+
+import { workspaces, World } from "./harness.ts";
+
+setDefaultTimeout(60_000);
+
+const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
+const failed = { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" };
+
+async function begun(world: World, runId: string): Promise<void> {
+  await waitFor(() => [...world.agents].some((agent) => agent.begun.includes(runId)), { what: "the run to begin" });
+}
+
+test("an operator whose store does not show the pod of a run asks for it, and the run is not called lost", async () => {
+  await using world = await World.make();
+  await using proxy = await faultProxy(world.namespace.server.credentials);
+  const held = Promise.withResolvers<void>();
+  proxy.onEvent(async (_, { resource: plural }) => {
+    if (plural === "pods") await held.promise;
+    return "pass" as const;
+  });
+  const behind = connect(proxy.credentials);
+  const watching = proxy.nextRequest(({ verb, resource: plural }) => verb === "watch" && plural === "pods");
+  world.operator(behind, undefined, behind);
+  await watching;
+  const agent = await world.workspace("web");
+  const ahead = world.operator();
+  const asked = proxy.nextRequest(({ verb, resource: plural }) => verb === "get" && plural === "pods");
+  const uid = await world.update("long");
+  await begun(world, uid);
+  await asked;
+  await ahead.stop();
+  held.resolve();
+  agent.finish(uid);
+  await world.until("long", succeeded);
+  expect(agent.begun).toEqual([uid]);
+});
+
+describe("an Update for a stack that its Workspace does not have", () => {
+  const spec = { stacks: [{ name: "dev" }] };
+
+  test("fails and says so, and those behind it run", async () => {
+    await using world = await World.make();
+    const agent = await world.workspace("web", spec);
+    world.operator();
+    await world.update("a-typo", { stackName: "dve" });
+    const uid = await world.update("b-right");
+    const done = await world.until("a-typo", { Failed: "True/Failed", Complete: "True/Failed" });
+    expect(done.status?.message).toContain("spec.stackName: the Workspace web has no stack dve, only dev");
+    await begun(world, uid);
+    agent.finish(uid);
+    await world.until("b-right", succeeded);
+  });
+
+  test("waits while the Workspace has not looked at its latest spec", async () => {
+    await using world = await World.make();
+    await world.workspace("web", spec);
+    const patch = { type: "merge", body: { status: { observedGeneration: 0 } } } as const;
+    await world.client.patch(workspaces, world.ref("web"), { patch, subresource: "status" });
+    world.operator();
+    await world.update("early", { stackName: "prod" });
+    await world.until("early", { Progressing: "False/WorkspaceNotReady" });
+  });
+});
+
+describe("a run that has ended is reported", () => {
+  test("with every character that it has printed", async () => {
+    await using world = await World.make();
+    const agent = await world.workspace("web");
+    world.operator();
+    const uid = await world.update("strange");
+    await begun(world, uid);
+    const said = "it said \u007f\u0080\u0085\u009f\u2028\ufffe\uffff\u0000";
+    agent.finish(uid, { outcome: "failed", error: { class: "programError", message: said, lines: ["half \ud83d"] } });
+    const done = await world.until("strange", failed);
+    expect(done.status?.message).toBe(`${said}\nhalf \ufffd`);
+  });
+
+  test("without its words, where the API server does not take them", async () => {
+    await using world = await World.make();
+    await using proxy = await faultProxy(world.namespace.server.credentials);
+    proxy.on(({ body }) => (body.includes("unspeakable") ? { status: 400 } : undefined));
+    const agent = await world.workspace("web");
+    const operator = world.operator(connect(proxy.credentials));
+    const uid = await world.update("rude");
+    await begun(world, uid);
+    const error = { class: "conflict", message: "unspeakable", lines: [] } as const;
+    agent.finish(uid, { outcome: "failed", error: { ...error, lines: [] } });
+    const done = await world.until("rude", failed);
+    expect(done.status?.message).toContain("What it said could not be stored");
+    expect(done.status).toMatchObject({ errorClass: "conflict", endTime: "2040-01-01T00:00:00Z" });
+    await waitFor(async () => (await world.find("rude"))?.metadata.finalizers === undefined);
+    expect(operator.events.map(({ reason }) => reason)).toEqual(["UpdateFailed", "StackOutputRetrievalFailure"]);
+  });
+
+  test("though there is no room for the Secret of its outputs", async () => {
+    await using world = await World.make();
+    const agent = await world.workspace("web");
+    agent.outputs.push({ name: "url", value: "http://x", secret: false, known: true });
+    const operator = world.operator();
+    const uid = await world.update("crowded");
+    await begun(world, uid);
+    await leaveNoRoomForSecrets(world);
+    agent.finish(uid);
+    const done = await world.until("crowded", succeeded);
+    expect(done.status?.message).toMatch(/The Secret crowded-stack-outputs could not be made: .*quota/);
+    expect(await world.secret("crowded-stack-outputs")).toBeUndefined();
+    // Whoever reads them finds that they are gone, and not that there are none.
+    expect(done.status?.outputs).toBe("crowded-stack-outputs");
+    expect(operator.events).toMatchObject([
+      { reason: "UpdateSucceeded" },
+      { type: "Warning", reason: "StackOutputRetrievalFailure" },
+    ]);
+  });
+});
+
+async function leaveNoRoomForSecrets(world: World): Promise<void> {
+  const quotas = resource<Known<ResourceQuota>>({
+    apiVersion: "v1",
+    kind: "ResourceQuota",
+    plural: "resourcequotas",
+    namespaced: true,
+  });
+  const hard = { secrets: "0" };
+  const metadata = world.ref("none");
+  await world.client.create(quotas, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard } });
+  const patch = { type: "merge", body: { status: { hard, used: { secrets: "0" } } } } as const;
+  await world.client.patch(quotas, metadata, { patch, subresource: "status" });
+  const probe = { apiVersion: "v1", kind: "Secret", metadata: world.ref("probe") };
+  // The API server looks at quotas with a delay.
+  await waitFor(
+    async () =>
+      await world.client.create(builtin.secrets, probe, { dryRun: true }).then(
+        () => false,
+        () => true,
+      ),
+    { what: "the quota to hold" },
+  );
+}
