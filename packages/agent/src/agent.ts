@@ -103,7 +103,7 @@ export function createAgent(parts: AgentParts): Agent {
       // Credentials that a killed agent could not remove.
       await removeFolder(join(options.paths.state, gitHome));
       await runs.recover();
-      // Known by the time somebody asks.
+      // Known by the time somebody asks; where it fails, whoever asks then is told.
       void cli.version();
     },
     async stop() {

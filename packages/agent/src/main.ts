@@ -13,6 +13,7 @@ import { createAgent } from "./agent.ts";
 import { readCredentials, watchCredentials } from "./credentials.ts";
 import { parseOptions } from "./options.ts";
 import { createLog } from "./system/log.ts";
+import { surviveFaults } from "./system/faults.ts";
 import { seeOffOrphans } from "./system/orphans.ts";
 import { Redactor } from "./system/redact.ts";
 
@@ -30,6 +31,7 @@ const log = createLog(redactor, (line) => process.stderr.write(line));
 async function serve(args: readonly string[]): Promise<void> {
   // First of all: the kernel drops a signal that the first process of a container does not handle yet.
   const stopped = stopSignal();
+  surviveFaults(log);
   if (process.pid === 1) seeOffOrphans();
   const options = parseOptions(args, process.env);
   const agent = createAgent({ options, inherited: process.env, redactor, log, version });

@@ -3,7 +3,7 @@ import type { Static, TSchema } from "typebox";
 import { listen, type Listener } from "./bun-listen.ts";
 import { parseJson } from "./check.ts";
 import { calls, pathPrefix, streams } from "./contract.ts";
-import { errorMessage, fail, statusOf, type AgentError, type Reply } from "./errors.ts";
+import { fail, statusOf, type AgentError, type Reply } from "./errors.ts";
 import { frameStream } from "./frames.ts";
 import type { InfoResult } from "./info.ts";
 import { heartbeatMs, maxBodyBytes } from "./limits.ts";
@@ -125,7 +125,7 @@ function streamRoute<Q extends TSchema, M extends TSchema>(
       heartbeatMs: options.heartbeatMs ?? heartbeatMs,
       onError: (error) => {
         options.onFault(stream.name, error);
-        return fail("internal", `the agent failed in ${stream.name}: ${errorMessage(error).slice(0, 200)}`).error;
+        return fail("internal", `the agent failed in ${stream.name}: its log says why`).error;
       },
     });
     return new Response(frames, { headers: { "content-type": "application/x-ndjson" } });

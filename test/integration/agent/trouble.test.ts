@@ -8,6 +8,7 @@ import {
   linkSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -33,6 +34,20 @@ describe("programs", () => {
     expect(result.error?.message).toContain('"nope" not found');
     expect(result.error?.lines.join("\n")).toContain("on Pulumi.yaml line 7");
     expect(JSON.stringify(result)).not.toContain(String.raw`\u001b`);
+  });
+
+  test("a secret in an error is masked, though it is longer than what is told of a line", async () => {
+    const web = await new TestWorkspace().start();
+    // A key of a cloud, in one line. YAML's errors quote the line that is wrong.
+    const secret = `canary-${"0123456789abcdef".repeat(150)}`;
+    const text = `name: demo\nruntime: yaml\noutputs:\n  a: "\${nope.x} ${secret}"\n`;
+    const config = [{ key: "key", secret: true, value: { from: "value" as const, value: secret } }];
+    await web.prepare({ kind: "files", files: { "Pulumi.yaml": text } }, { config });
+    await web.begin("up-1", { kind: "up" });
+    const updates = JSON.stringify(await web.updates("up-1"));
+    expect(updates).toContain("not found");
+    expect(updates).toContain("[secret]");
+    for (const told of [updates, web.log]) expect(told).not.toContain("canary-");
   });
 
   test("a plugin that cannot be had", async () => {
@@ -97,6 +112,24 @@ describe("CLIs", () => {
     expect(failure).toMatchObject({ reason: "toolMissing" });
     const info = await web.agent.info();
     expect(info.ok && info.value.pulumiVersion).toBeUndefined();
+  });
+});
+
+describe("a file of variables that cannot be read", () => {
+  test("fails a preparation, in words that say which file, and not the agent", async () => {
+    const web = new TestWorkspace();
+    const file = join(web.root, "variables");
+    mkdirSync(file);
+    const broken = new TestWorkspace({ env: { PULUMI_ENV: file } });
+    await broken.start();
+    const failure = await broken.tryPrepare(program({}));
+    expect(failure).toMatchObject({ phase: "source", reason: "other" });
+    expect("message" in failure && failure.message).toContain(
+      `the file ${file}, which PULUMI_ENV names, cannot be read`,
+    );
+    expect(await broken.agent.info()).toMatchObject({ ok: true });
+    rmSync(file, { recursive: true });
+    await broken.prepare(program({}));
   });
 });
 

@@ -1,16 +1,63 @@
-import { expect, test } from "bun:test";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
+import { temporaryFolder } from "../testing/folders.ts";
 import { PulumiCli } from "./cli.ts";
 import { SignIn } from "./cloud/sign-in.ts";
+import { readEnvFile } from "./env-file.ts";
+
+const root = temporaryFolder();
+const file = join(root, "pulumi");
+writeFileSync(file, "#!/bin/sh\necho v3.200.0\n");
+chmodSync(file, 0o755);
+
+function cli(inherited: NodeJS.ProcessEnv, state = join(root, "state")): PulumiCli {
+  const redactor = new Redactor();
+  const log = createLog(redactor, () => undefined);
+  return new PulumiCli({ file, state, inherited, redactor, signIn: new SignIn({ oidc: undefined, redactor, log }) });
+}
 
 test("the program gets every variable of the pod, but for the one that is the agent's", async () => {
-  const redactor = new Redactor();
-  const signIn = new SignIn({ oidc: undefined, redactor, log: createLog(redactor, () => {}) });
   const inherited = { AGENT_NAME: "smith", OPERATOR_MODE: "x", PULUMI_OPERATOR_SECRET_VARIABLES: "DATABASE_URL" };
-  const cli = new PulumiCli({ file: "pulumi", state: tmpdir(), inherited, redactor, signIn });
-  const environment = await cli.environment();
+  const environment = await cli(inherited).environment();
   expect(environment).toMatchObject({ AGENT_NAME: "smith", OPERATOR_MODE: "x" });
   expect(environment).not.toHaveProperty("PULUMI_OPERATOR_SECRET_VARIABLES");
+});
+
+describe("the CLI's version", () => {
+  test("is known in a pod in which nothing has been made yet", async () => {
+    expect(await cli({}, join(root, "fresh", "state")).version()).toMatchObject({
+      ok: true,
+      value: { text: "3.200.0" },
+    });
+  });
+
+  test("that cannot be asked for is a failure which says why, and is asked for again", async () => {
+    const named = join(root, "env");
+    mkdirSync(named);
+    const pulumi = cli({ PULUMI_ENV: named });
+    const version = await pulumi.version();
+    expect(version.ok ? "" : version.failure.message).toContain(
+      `the file ${named}, which PULUMI_ENV names, cannot be read`,
+    );
+    rmSync(named, { recursive: true });
+    expect(await pulumi.version()).toMatchObject({ ok: true });
+  });
+});
+
+/** As the init container of another user leaves it; root may read anything. */
+test.if(process.getuid?.() === 0)("a file of variables that is another user's says what to do", async () => {
+  const named = join(root, "owned");
+  writeFileSync(named, "A=1\n", { mode: 0o600 });
+  chownSync(root, 0, 0);
+  chmodSync(root, 0o755);
+  process.seteuid?.(1000);
+  try {
+    const sentence = "(uid 1000) may not; let the init container that writes it make it readable (chmod 644)";
+    expect(await readEnvFile(named).catch(String)).toContain(sentence);
+  } finally {
+    process.seteuid?.(0);
+  }
 });

@@ -1,7 +1,7 @@
 /** The Pulumi CLI: its environment, its version, and its short commands. Runs are started by `operation.ts`. */
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { secretVariablesVariable } from "@pko/rpc";
+import { errorMessage, secretVariablesVariable } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { runCommand, type CommandEnd } from "../system/command.ts";
 import type { Redactor } from "../system/redact.ts";
@@ -100,14 +100,20 @@ export class PulumiCli {
 
   /** Asked once: the image does not change under a living pod. A failure is not remembered. */
   async version(): Promise<Outcome<Version>> {
-    this.#version ??= this.#readVersion();
-    const version = await this.#version;
-    if (!version.ok) this.#version = undefined;
+    const asked = (this.#version ??= this.#readVersion());
+    const version = await asked;
+    if (!version.ok && this.#version === asked) this.#version = undefined;
     return version;
   }
 
+  /** Asked without waiting for it, too: so whatever breaks is a failure, which whoever waits reports. */
   async #readVersion(): Promise<Outcome<Version>> {
-    const end = await this.run({ args: ["version"], cwd: this.#options.state, timeoutMs: 60_000 });
+    let end: CommandEnd;
+    try {
+      end = await this.run({ args: ["version"], cwd: ensure(this.#options.state), timeoutMs: 60_000 });
+    } catch (error) {
+      return failed("other", errorMessage(error));
+    }
     if (end.kind === "missing") {
       return failed("toolMissing", "the workspace's image has no `pulumi`: use one of the pulumi/pulumi images");
     }

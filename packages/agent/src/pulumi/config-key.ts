@@ -1,5 +1,6 @@
 /** Keys and paths of configuration, by the CLI's rules: the settings file is written here, so they have to agree. */
 import { done, failed, type Outcome } from "../outcome.ts";
+import { quoteName } from "../system/clean-text.ts";
 
 export interface ConfigKey {
   /** `<namespace>:<name>`, as the settings file has it. */
@@ -34,7 +35,7 @@ export function qualified(text: string, project: string): string | undefined {
 }
 
 function invalid(text: string): Outcome<never> {
-  return failed("configInvalid", `${JSON.stringify(text.slice(0, 200))} is not a configuration key`);
+  return failed("configInvalid", `${quoteName(text)} is not a configuration key`);
 }
 
 const quotedSegment = /^\["((?:\\"|[^"])*)"\]/;

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
-import { lastLines } from "../system/command.ts";
+import { lastLines } from "../system/clean-text.ts";
+import { cleanOutput } from "../system/command.ts";
 import { cleanRelative, isDirectory, isInside, readIfThere } from "../system/files.ts";
 import type { PulumiCli } from "./cli.ts";
 import { quoteProgram } from "./program-lines.ts";
@@ -86,10 +87,9 @@ export async function installDependencies({ project, cli, signal }: Install): Pr
   if (end.kind === "exited" && end.code === 0) return done(undefined);
   if (end.kind === "aborted") return failed("superseded", "a newer request took over");
   if (end.kind === "missing") return failed("toolMissing", "the workspace's image has no `pulumi`");
-  const text = cli.redactor.clean(end.kind === "exited" ? `${end.stdout}\n${end.stderr}` : end.stderr);
   const message = end.kind === "timedOut" ? "the installation did not finish in time" : "`pulumi install` failed";
-  const file = (await readIfThere(join(project.folder, "Pulumi.yaml"))) ?? "";
-  return failed("installFailed", message, quoteProgram(lastLines(text, 30), file));
+  const file = cli.redactor.clean((await readIfThere(join(project.folder, "Pulumi.yaml"))) ?? "");
+  return failed("installFailed", message, quoteProgram(lastLines(cleanOutput(end, cli.redactor), 30), file));
 }
 
 /** Whether a fresh checkout lacks what was installed in the last one; others keep it in a cache of the user's. */

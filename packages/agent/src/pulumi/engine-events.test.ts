@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { checkValue, RunEvent } from "@pko/rpc";
+import { Redactor } from "../system/redact.ts";
 import { parseEngineEvent } from "./engine-events.ts";
 import { outputsFromEvent } from "./outputs.ts";
 
-const event = (payload: object) => parseEngineEvent(JSON.stringify({ sequence: 7, timestamp: 1, ...payload }));
+const redactor = new Redactor();
+const clean = (text: string) => redactor.clean(text);
+const event = (payload: object) => parseEngineEvent(JSON.stringify({ sequence: 7, timestamp: 1, ...payload }), clean);
 const metadata = { op: "create", urn: "urn:pulumi:dev::demo::t::n", type: "t" };
 
 describe("engine events", () => {
@@ -15,7 +18,7 @@ describe("engine events", () => {
 
   test("of what programs print", () => {
     const told = event({ diagnosticEvent: { severity: "info#err", message: "Error: x\n  at y\n" } });
-    expect(told?.errorLines).toEqual(["Error: x", "  at y"]);
+    expect<readonly string[] | undefined>(told?.errorLines).toEqual(["Error: x", "  at y"]);
     expect(told?.event).toEqual({ kind: "diagnostic", severity: "info", message: "Error: x\n  at y" });
     expect(event({ diagnosticEvent: { severity: "debug", message: "noise" } })?.event).toBeUndefined();
     expect(event({ diagnosticEvent: { severity: "info", message: "50 %", ephemeral: true } })?.event).toBeUndefined();
@@ -44,7 +47,7 @@ describe("engine events", () => {
     "no number": `{"sequence":"x"}`,
     "an array": "[]",
   })) {
-    test(`${name} is passed over`, () => expect(parseEngineEvent(line)).toBeUndefined());
+    test(`${name} is passed over`, () => expect(parseEngineEvent(line, clean)).toBeUndefined());
   }
 
   for (const [name, payload] of Object.entries({
@@ -60,6 +63,57 @@ describe("engine events", () => {
       if (told?.event) expect(checkValue(RunEvent, told.event)).toMatchObject({ ok: true });
     });
   }
+});
+
+describe("secrets in engine events", () => {
+  /** In one line, as a program gets it: longer than anything that is shown of a line. */
+  const key = JSON.stringify({ type: "service_account", private_key: `-----BEGIN-----\n${"canary".repeat(400)}\n` });
+  const pem = Array.from({ length: 20 }, (_, index) => `canary${index}`.padEnd(64, "A")).join("\n");
+  redactor.add(key, "short-canary", pem);
+
+  for (const [name, message] of Object.entries({
+    "longer than a line may be": `error: cannot parse ${key}`,
+    "across the end of what a line may be": `${"x".repeat(1_993)}short-canary`,
+    "across the end of what a message may be": `${"word ".repeat(3_275)}short-canary`,
+    "of many lines": `Error: bad key ${pem}`,
+    "of many lines, as JSON": `Error: ${JSON.stringify({ key: pem })}`,
+    "within JSON within JSON": `Error: ${JSON.stringify({ body: key })}`,
+    "in base64": `Error: ${Buffer.from(`user:short-canary`).toString("base64")} ${btoa("short-canary")} ${btoa(key)}`,
+  })) {
+    test(`${name} do not travel`, () => {
+      const { event: told, errorLines } =
+        event({ diagnosticEvent: { severity: "error", message, urn: message } }) ?? {};
+      const travelled = JSON.stringify([told, errorLines]);
+      expect(travelled).toContain("[secret]");
+      for (const leaked of ["canar", "short-", "BEGIN-----", btoa("short-canary").slice(0, 6), btoa(key).slice(0, 9)]) {
+        expect(travelled).not.toContain(leaked);
+      }
+    });
+  }
+
+  test("printed line by line, an event each, do not travel", () => {
+    for (const line of pem.split("\n")) {
+      const told = event({ diagnosticEvent: { severity: "info#err", message: `  ${line}\r\n` } });
+      expect<readonly string[] | undefined>(told?.errorLines).toEqual(["  [secret]"]);
+    }
+  });
+
+  test("that look like words that matter do not hide what an error means", () => {
+    redactor.add("currently locked");
+    const told = event({
+      diagnosticEvent: { severity: "error", message: "the stack is currently locked by 1 lock(s)" },
+    });
+    expect(told?.known?.class).toBe("conflict");
+    expect<readonly string[] | undefined>(told?.errorLines).toEqual(["the stack is [secret] by 1 lock(s)"]);
+  });
+});
+
+test("a message is cut between characters", () => {
+  const told = event({
+    diagnosticEvent: { severity: "error", message: `${"x".repeat(1_998)}😀😀`, urn: "😀".repeat(4096) },
+  });
+  expect(JSON.stringify(told)).not.toMatch(/\\ud[89a-f]/i);
+  expect<readonly string[] | undefined>(told?.errorLines).toEqual([`${"x".repeat(1_998)}…`]);
 });
 
 describe("outputs in events", () => {

@@ -2,13 +2,29 @@
  * The file `$PULUMI_ENV` names: lines that init containers append, read before every command. The dialect is the one
  * of dotenv files: `export`, single quotes as they are, double quotes with escapes, `$NAME` for what was set above.
  */
-import { readIfThere } from "../system/files.ts";
+import { errorMessage } from "@pko/rpc";
+import { hasCode, readIfThere } from "../system/files.ts";
 
 const assignment = /^\s*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*[=:][ \t]*/;
 
 export async function readEnvFile(path: string | undefined): Promise<Record<string, string>> {
-  const text = path ? await readIfThere(path) : undefined;
+  const text = path ? await readText(path) : undefined;
   return text === undefined ? {} : parseEnvFile(text);
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readIfThere(path);
+  } catch (error) {
+    throw new Error(`the file ${path}, which PULUMI_ENV names, cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** In words that say what to do: an init container often runs as another user than the workspace. */
+function reasonOf(error: unknown): string {
+  if (!hasCode(error, "EACCES", "EPERM")) return errorMessage(error);
+  const user = process.geteuid?.() ?? "the workspace's";
+  return `the workspace's user (uid ${user}) may not; let the init container that writes it make it readable (chmod 644)`;
 }
 
 export function parseEnvFile(text: string): Record<string, string> {

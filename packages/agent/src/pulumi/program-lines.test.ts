@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
+import { Redactor } from "../system/redact.ts";
 import { quoteProgram } from "./program-lines.ts";
+
+const redactor = new Redactor();
+redactor.add("canary-of-the-program");
+const clean = (text: string) => redactor.clean(text);
 
 test("a line that an error names is put beside it", () => {
   const program = "name: web\nruntime: yaml\noutputs:\n  text:\n    fn::join: 5\n";
@@ -8,5 +13,15 @@ test("a line that an error names is put beside it", () => {
     "Pulumi.yaml:99,1-2: beyond the end",
     "index.ts:5,1: of another language",
   ];
-  expect(quoteProgram(errors, program)).toEqual([`${errors[0]} (line 5: fn::join: 5)`, ...errors.slice(1)]);
+  expect<string[]>(quoteProgram(errors.map(clean), clean(program))).toEqual([
+    `${errors[0]} (line 5: fn::join: 5)`,
+    ...errors.slice(1),
+  ]);
+});
+
+test("a secret in the line is masked, though the line is cut in it", () => {
+  const program = `${"x".repeat(190)}canary-of-the-program`;
+  const [line] = quoteProgram([clean("Pulumi.yaml:1,1-2: no")], clean(program));
+  expect(line).toContain("xxx[secret]");
+  expect(line).not.toContain("canary");
 });

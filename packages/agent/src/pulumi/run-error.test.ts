@@ -1,8 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import type { ErrorClass } from "@pko/rpc";
+import { Redactor } from "../system/redact.ts";
 import { explainRun, type RunRemains } from "./run-error.ts";
 
-const remains: RunRemains = {
+type Words = Omit<RunRemains, "errorLines" | "printed"> & { readonly errorLines: string[]; readonly printed: string };
+
+const redactor = new Redactor();
+const clean = (text: string) => redactor.clean(text);
+
+const remains: Words = {
   exitCode: 1,
   signal: undefined,
   cancelled: undefined,
@@ -13,7 +19,7 @@ const remains: RunRemains = {
   printed: "",
 };
 
-const cases: Record<string, { remains: Partial<RunRemains>; class: ErrorClass; says: RegExp }> = {
+const cases: Record<string, { remains: Partial<Words>; class: ErrorClass; says: RegExp }> = {
   "another update in Pulumi Cloud": {
     remains: { printed: "error: [409] Conflict: Another update is currently in progress.\nTo learn more…" },
     class: "conflict",
@@ -93,19 +99,42 @@ const cases: Record<string, { remains: Partial<RunRemains>; class: ErrorClass; s
   lost: { remains: { lost: true }, class: "interrupted", says: /died without a result/ },
 };
 
+const explain = (some: Partial<Words>) => {
+  const { errorLines, printed, ...rest } = { ...remains, ...some };
+  return explainRun({ ...rest, errorLines: errorLines.map(clean), printed: clean(printed) });
+};
+
 describe("a failed run", () => {
   for (const [name, { remains: some, class: errorClass, says }] of Object.entries(cases)) {
     test(name, () => {
-      const error = explainRun({ ...remains, ...some });
+      const error = explain(some);
       expect(error.class).toBe(errorClass);
       expect(error.message).toMatch(says);
     });
   }
 
   test("its words are bounded", () => {
-    const error = explainRun({ ...remains, errorLines: Array.from({ length: 500 }, () => "e".repeat(50_000)) });
+    const error = explain({ errorLines: Array.from({ length: 500 }, () => "e".repeat(50_000)) });
     expect(error.lines).toHaveLength(40);
     expect(JSON.stringify(error).length).toBeLessThan(700_000);
     expect(error.message.length).toBeLessThanOrEqual(1_000);
+  });
+
+  test("its words are cut between characters", () => {
+    const words = `${"x".repeat(998)}😀😀`;
+    expect<string>(explain({ errorLines: [words] }).message).toBe(`${"x".repeat(998)}…`);
+    const known = explain({ printed: `error: unknown flag: ${"x".repeat(600 - 14 - 2)}😀😀` });
+    expect<string>(known.message).toBe(known.message.toWellFormed());
+    expect(known.message).toEndWith("x…");
+  });
+
+  test("what was known before its secrets were masked stays known", () => {
+    const known = explain({ printed: "error: incorrect passphrase" });
+    redactor.add("passphrase");
+    const raw = { class: known.class, message: known.message };
+    expect(explain({ printed: "error: incorrect passphrase" }).message).not.toContain("PULUMI_CONFIG_PASSPHRASE");
+    expect(explain({ printed: "error: incorrect passphrase", known: raw }).message).toContain(
+      "PULUMI_CONFIG_PASSPHRASE",
+    );
   });
 });

@@ -9,6 +9,7 @@ import { basename, extname, join } from "node:path";
 import type { StackSettings } from "@pko/rpc";
 import { stringify } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
+import { quoteName } from "../system/clean-text.ts";
 import { readIfThere, writeAtomically } from "../system/files.ts";
 import type { PulumiCli } from "./cli.ts";
 import { resolveConfig, secretText, type ResolvedItem } from "./config.ts";
@@ -39,7 +40,7 @@ const stackName = /^(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\/){0,2}[A-Za-z0-9_][A-Za
 
 export function placeOf(project: Project, stack: StackSettings, context: StackContext): Outcome<StackPlace> {
   if (!stackName.test(stack.name)) {
-    return failed("configInvalid", `${JSON.stringify(stack.name.slice(0, 100))} is not the name of a stack`);
+    return failed("configInvalid", `${quoteName(stack.name, 100)} is not the name of a stack`);
   }
   const folder = join(context.state, "stacks", digest([project.name, stack.name]).slice(0, 16));
   const key = digest([project.name, project.backendUrl, stack.name, stack.create, stack.secretsProvider]);

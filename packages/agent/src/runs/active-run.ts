@@ -9,15 +9,17 @@ import { join } from "node:path";
 import { errorMessage, maxOutputTailChars, type RunError, type RunEvent, type RunResult } from "@pko/rpc";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { cancelOwnUpdate, markOf } from "../pulumi/cloud/own-update.ts";
-import { bounded } from "../pulumi/engine-events.ts";
 import { classify } from "../pulumi/explain.ts";
 import { isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
 import { stepsOf, type RunStep } from "../pulumi/operation.ts";
 import { quoteProgram } from "../pulumi/program-lines.ts";
-import { explainRun } from "../pulumi/run-error.ts";
+import { explainRun, type Explained } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
-import { readIfThere, readTail } from "../system/files.ts";
+import { shown } from "../outcome.ts";
+import { bounded, cutName, joined, lastPart, type Clean } from "../system/clean-text.ts";
+import { readIfThere, readTail, type Tail } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
+import { withoutColours } from "../system/redact.ts";
 import { startOf } from "../system/processes.ts";
 import type { EventLog } from "./event-log.ts";
 import { followLaunch, isSuccess, type Followed } from "./follow.ts";
@@ -72,7 +74,7 @@ export class ActiveRun {
       result = await this.#failed({ class: "other", message: bounded(message), lines: [] });
     }
     clearTimeout(this.#killTimer);
-    await this.events.close();
+    await this.events.close().catch(() => undefined);
     await this.folder.removeEngineLogs().catch(() => undefined);
     return result;
   }
@@ -86,7 +88,12 @@ export class ActiveRun {
     }
     clearTimeout(this.#killTimer);
     this.#killTimer = setTimeout(() => this.#launched?.kill(), graceSeconds * 1000);
-    await this.folder.writeRecord(this.#record);
+    try {
+      await this.folder.writeRecord(this.#record);
+    } catch (error) {
+      // A full disk: it is cancelled all the same, and only an agent that comes after this one would not know.
+      this.#context.log.warn("cancellation not written", { run: this.folder.runId, error: errorMessage(error) });
+    }
   }
 
   /** When the agent itself fails: the CLI is not killed in the middle of its work for that. */
@@ -170,6 +177,7 @@ export class ActiveRun {
       isPreview: this.#record.operation.kind === "preview",
       pollMs,
       clean: (text) => this.#clean(text),
+      log: this.#context.log,
     });
     this.#launched = undefined;
     return followed;
@@ -182,7 +190,7 @@ export class ActiveRun {
   /** True when what a dead run of this workspace left was in the way, and is gone. */
   async #releaseOwnLock(): Promise<boolean> {
     if (this.#record.cancelled) return false;
-    const printed = await this.#printed(this.#record.launches.length - 1);
+    const printed = textOf(await this.#printed(this.#record.launches.length - 1));
     const report = parseLockReport(printed);
     if (report) return await this.#releaseStaleLocks(report);
     return classify(printed)?.class === "conflict" && (await this.#cancelOwnUpdate());
@@ -221,44 +229,43 @@ export class ActiveRun {
     const { cli } = this.#context;
     const signedIn = await cli.signIn({ backend: this.#record.ready.backend, purpose: "run" });
     if (signedIn.ok) return undefined;
-    const { reason, message, lines } = signedIn.failure;
-    return {
-      class: reason === "invalidToken" ? "invalidToken" : "other",
-      message: bounded(message),
-      lines: [...lines],
-    };
+    const { reason, message, lines } = shown(signedIn.failure, cli.redactor);
+    return { class: reason === "invalidToken" ? "invalidToken" : "other", message, lines };
   }
 
   async #versionProblem(): Promise<RunError | undefined> {
     const version = await this.#context.cli.version();
     const usable = version.ok ? checkVersion(version.value, this.#record.operation) : version;
     if (usable.ok) return undefined;
-    const errorClass = usable.failure.reason === "versionTooLow" ? "versionTooLow" : "other";
-    return { class: errorClass, message: usable.failure.message, lines: [...usable.failure.lines] };
+    const { reason, message, lines } = shown(usable.failure, this.#context.cli.redactor);
+    return { class: reason === "versionTooLow" ? "versionTooLow" : "other", message, lines };
   }
 
   async #explain(followed: Followed | undefined): Promise<RunError> {
     const end = followed?.end;
+    const printed = await this.#printed(followed ? this.#record.launches.length - 1 : -1);
     const error = explainRun({
       exitCode: end?.kind === "exited" ? end.code : undefined,
       signal: end?.kind === "signalled" ? end.signal : undefined,
       cancelled: this.#record.cancelled,
-      lost: end?.kind === "unseen" && followed?.summary === undefined,
+      lost: followed !== undefined && isLost(followed),
       errorLines: followed?.errorLines ?? [],
+      // As it is: a secret may look like a word that matters.
+      known: followed?.known ?? classify(textOf(printed)),
       isPolicyViolated: followed?.isPolicyViolated ?? false,
       hasTokenEnded: this.#context.cli.hasTokenEnded,
-      printed: followed ? await this.#printed(this.#record.launches.length - 1) : "",
+      printed: this.#cleanAll(printed, "\n"),
     });
     if (error.class === "invalidToken") this.#context.cli.signOut();
-    const [message = "", ...lines] = await this.#quoted([error.message, ...error.lines]);
-    // Judged as it is, shown with its secrets masked.
-    return { ...error, message: bounded(this.#clean(message)), lines: lines.map((line) => bounded(this.#clean(line))) };
+    return await this.#quoted(error);
   }
 
-  async #quoted(lines: readonly string[]): Promise<readonly string[]> {
+  async #quoted({ class: errorClass, message, lines }: Explained): Promise<RunError> {
     const { project, projectFolder } = this.#record.ready;
-    if (project.runtime !== "yaml") return lines;
-    return quoteProgram(lines, (await readIfThere(join(projectFolder, "Pulumi.yaml"))) ?? "");
+    if (project.runtime !== "yaml") return { class: errorClass, message, lines: [...lines] };
+    const program = this.#clean((await readIfThere(join(projectFolder, "Pulumi.yaml"))) ?? "");
+    const [first = message, ...rest] = quoteProgram([message, ...lines], program).map(bounded);
+    return { class: errorClass, message: first, lines: rest };
   }
 
   async #failed(error: RunError, followed?: Followed): Promise<RunResult> {
@@ -292,27 +299,32 @@ export class ActiveRun {
     // Without them the CLI is asked.
     await this.folder.writeOutputs({ complete, outputs: [...outputs] }).catch(() => undefined);
     return {
-      names: outputs.map(({ name }) => name.slice(0, 1024)).slice(0, 4096),
-      secretNames: outputs.flatMap(({ name, secret }) => (secret ? [name.slice(0, 1024)] : [])).slice(0, 4096),
+      names: outputs.map(({ name }) => cutName(name, 1024)).slice(0, 4096),
+      secretNames: outputs.flatMap(({ name, secret }) => (secret ? [cutName(name, 1024)] : [])).slice(0, 4096),
     };
   }
 
-  /** What the CLI printed, in all its launches. */
+  /** What the CLI printed, in all its launches. A disk that cannot be read costs these words, not the result. */
   async #output(): Promise<RunResult["output"]> {
-    const parts = await Promise.all(
-      this.#record.launches.map((_, index) => readTail(this.folder.stdout(index), tailBytes)),
-    );
-    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-    const text = this.#clean(parts.map((part) => part.text).join(""));
-    const tail = text.slice(-maxOutputTailChars);
-    return { tail, bytes, truncated: tail.length < text.length || parts.some((part) => part.bytes > tailBytes) };
+    try {
+      const parts = await Promise.all(
+        this.#record.launches.map((_, index) => readTail(this.folder.stdout(index), tailBytes)),
+      );
+      const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+      const text = this.#cleanAll(parts, "");
+      const tail = lastPart(text, maxOutputTailChars);
+      return { tail, bytes, truncated: tail.length < text.length || parts.some((part) => part.isCutAtStart) };
+    } catch (error) {
+      this.#context.log.warn("output not read", { run: this.folder.runId, error: errorMessage(error) });
+      return { tail: "", bytes: 0, truncated: true };
+    }
   }
 
-  async #printed(launchIndex: number): Promise<string> {
-    if (launchIndex < 0) return "";
-    const stdout = await readTail(this.folder.stdout(launchIndex), tailBytes);
-    const stderr = await readTail(this.folder.stderr(launchIndex), tailBytes);
-    return withoutColours(`${stdout.text}\n${stderr.text}`);
+  /** Standard output before standard error. */
+  async #printed(launchIndex: number): Promise<readonly Tail[]> {
+    if (launchIndex < 0) return [];
+    const files = [this.folder.stdout(launchIndex), this.folder.stderr(launchIndex)];
+    return await Promise.all(files.map((file) => readTail(file, tailBytes)));
   }
 
   #lastStep(): number {
@@ -323,13 +335,23 @@ export class ActiveRun {
     return this.#record.cancelled !== undefined;
   }
 
-  #clean(text: string): string {
-    return this.#context.cli.redactor.clean(withoutColours(text));
+  #clean(text: string): Clean {
+    return this.#context.cli.redactor.clean(text);
+  }
+
+  #cleanAll(parts: readonly Tail[], separator: string): Clean {
+    return joined(
+      parts.map((part) => this.#context.cli.redactor.clean(part)),
+      separator,
+    );
   }
 }
 
-/** Of programs that ask nobody whether they may. */
-function withoutColours(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- escape sequences are what this removes
-  return text.replaceAll(/\u001B\[[0-9;]*[A-Za-z]/g, "");
+function isLost({ end, summary }: Followed): boolean {
+  return end.kind === "unseen" && summary === undefined;
+}
+
+/** To be judged, not to be shown. */
+function textOf(parts: readonly Tail[]): string {
+  return withoutColours(parts.map(({ text }) => text).join("\n"));
 }

@@ -1,7 +1,10 @@
 /** Following one command of a run: its engine events become the run's, and add up to what is known of its end. */
-import type { RunEvent, StepCounts } from "@pko/rpc";
-import { parseEngineEvent, type EngineEvent } from "../pulumi/engine-events.ts";
+import { errorMessage, type RunEvent, type StepCounts } from "@pko/rpc";
+import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
+import { firstKnown, type Known } from "../pulumi/explain.ts";
 import { outputsFromEvent, type EventOutputs } from "../pulumi/outputs.ts";
+import { cut, type Clean } from "../system/clean-text.ts";
+import type { Log } from "../system/log.ts";
 import { pause } from "../system/pause.ts";
 import type { EventLog } from "./event-log.ts";
 import { findPermalink, type Launched, type LaunchEnd } from "./launcher.ts";
@@ -14,15 +17,16 @@ export interface FollowOptions {
   readonly events: EventLog;
   readonly isPreview: boolean;
   readonly pollMs: number;
-  /** Masks secrets. */
-  readonly clean: (text: string) => string;
+  readonly clean: Cleaner;
+  readonly log: Log;
 }
 
 /** What a command left behind. */
 export interface Followed {
   readonly end: LaunchEnd;
-  /** Not masked yet. */
-  readonly errorLines: readonly string[];
+  readonly errorLines: readonly Clean[];
+  /** What the errors are known to mean. */
+  readonly known: Known | undefined;
   readonly isPolicyViolated: boolean;
   readonly outputs: EventOutputs | undefined;
   readonly changes: StepCounts;
@@ -51,13 +55,13 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
       await events.append({ kind: "notice", message: `an event of ${line.bytes} bytes is left out` });
       continue;
     }
-    const engine = parseEngineEvent(line.text);
+    const engine = parseEngineEvent(line.text, options.clean);
     if (!engine) continue;
     findings.add(engine);
     // What an earlier agent has told is not told again.
     if (engine.event && engine.sequence > origin && findings.isToTell(engine.event)) {
       const from = { launch: options.launch, sequence: engine.sequence };
-      await events.append(cleaned(engine.event, options), from);
+      await events.append(engine.event, from);
     }
   }
   const end = await launched.ended;
@@ -73,7 +77,8 @@ export function isSuccess({ end, summary }: Followed): boolean {
 
 class Findings {
   readonly #options: FollowOptions;
-  readonly #errorLines: string[] = [];
+  readonly #errorLines: Clean[] = [];
+  #known: Known | undefined;
   #isPolicyViolated = false;
   #diagnostics = 0;
   #outputs: EventOutputs | undefined;
@@ -88,6 +93,7 @@ class Findings {
     for (const line of engine.errorLines) {
       if (this.#errorLines.length < maxErrorLines) this.#errorLines.push(line);
     }
+    this.#known = firstKnown(this.#known, engine.known);
     this.#isPolicyViolated ||= engine.isMandatoryPolicy;
     if (engine.stackOutputs) this.#outputs = this.#readOutputs(engine.stackOutputs);
     if (engine.event?.kind === "summary") {
@@ -108,6 +114,7 @@ class Findings {
     return {
       end,
       errorLines: this.#errorLines,
+      known: this.#known,
       isPolicyViolated: this.#isPolicyViolated,
       outputs: this.#outputs,
       changes: this.#changes,
@@ -125,16 +132,25 @@ class Findings {
   }
 }
 
-function cleaned(event: RunEvent, { clean }: FollowOptions): RunEvent {
-  return event.kind === "diagnostic" || event.kind === "policy" ? { ...event, message: clean(event.message) } : event;
+const maxUrlChars = 2048;
+
+/** Without it a reader misses a link: nothing that a run should break off for. */
+async function followPermalink(launched: Launched, options: FollowOptions): Promise<void> {
+  try {
+    await awaitPermalink(launched, options);
+  } catch (error) {
+    options.log.warn("page not found", { run: options.folder.runId, error: errorMessage(error) });
+  }
 }
 
-async function followPermalink(launched: Launched, { folder, launch, events, pollMs }: FollowOptions): Promise<void> {
+async function awaitPermalink(launched: Launched, options: FollowOptions): Promise<void> {
+  const { folder, launch, events, pollMs, clean } = options;
   for (;;) {
     const isOver = launched.over.aborted;
-    const url = events.progress.permalink ?? (await findPermalink(folder, launch));
+    if (events.progress.permalink !== undefined) return;
+    const url = await findPermalink(folder, launch);
     if (url !== undefined) {
-      if (url !== events.progress.permalink) await events.append({ kind: "permalink", url });
+      await events.append({ kind: "permalink", url: cut(clean(url), maxUrlChars) });
       return;
     }
     if (isOver) return;

@@ -10,7 +10,7 @@ import type { RunFolder } from "./run-folder.ts";
 /** How a command ended. An adopted one cannot be waited for: only its events tell. */
 export type LaunchEnd =
   | { readonly kind: "exited"; readonly code: number }
-  | { readonly kind: "signalled"; readonly signal: string }
+  | { readonly kind: "signalled"; readonly signal: NodeJS.Signals }
   | { readonly kind: "unseen" };
 
 export interface Launched {
@@ -118,7 +118,7 @@ export async function findPermalink(folder: RunFolder, launch: number): Promise<
   const file = await open(folder.stdout(launch), "r");
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(permalinkBytes), 0, permalinkBytes, 0);
-    return permalink.exec(buffer.subarray(0, bytesRead).toString("utf8"))?.[1]?.slice(0, 2048);
+    return permalink.exec(buffer.subarray(0, bytesRead).toString("utf8"))?.[1];
   } finally {
     await file.close();
   }

@@ -19,9 +19,10 @@ import {
   type WatchRequest,
 } from "@pko/rpc";
 import type { Answer, Messages } from "@pko/rpc/server";
-import { done, type Outcome } from "../outcome.ts";
+import { done, shown, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { queryOutputs } from "../pulumi/outputs.ts";
+import { cutName } from "../system/clean-text.ts";
 import { removeFolder } from "../system/files.ts";
 import { Gate } from "../system/gate.ts";
 import type { Log } from "../system/log.ts";
@@ -153,6 +154,7 @@ export class RunManager {
     return current;
   }
 
+  /** Nobody may be waiting for it, so it does not throw. */
   async #finish(run: ActiveRun, record: RunRecord): Promise<RunResult> {
     const { log, onResult } = this.#options;
     const result = await run.run();
@@ -224,12 +226,12 @@ export class RunManager {
     if (!record) return fail("notFound", "there is no such run");
     if (result?.outcome !== "succeeded") return fail("unprepared", "the run has not succeeded");
     const outputs = record.operation.kind === "destroy" ? done([]) : await this.#outputsOf(folder, record, signal);
-    if (!outputs.ok) return fail("failed", outputs.failure.message);
+    if (!outputs.ok) return fail("failed", shown(outputs.failure, this.#options.cli.redactor).message);
     const large = outputs.value.find(
       ({ name, value }) => name.length > maxNameChars || (JSON.stringify(value)?.length ?? 0) > maxOutputChars,
     );
     if (large) {
-      const name = large.name.slice(0, 100);
+      const name = cutName(large.name, 100);
       return fail("tooLarge", `the output ${name} is larger than ${maxOutputChars} characters, or its name is`);
     }
     return succeed(outputMessages(outputs.value));

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import type { FilesSource, ProjectSource } from "@pko/rpc";
 import { stringify } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
+import { quoteName } from "../system/clean-text.ts";
 import { cleanRelative } from "../system/files.ts";
 
 const maxFiles = 2_000;
@@ -22,7 +23,7 @@ export function parseFiles(source: FilesSource): Outcome<InlineFiles> {
   for (const [name, text] of entries) {
     const path = cleanRelative(name);
     if (path === undefined || path === "." || path.split("/").includes(".git")) {
-      return failed("sourceInvalid", `${JSON.stringify(name.slice(0, 100))} is not a path within the program`);
+      return failed("sourceInvalid", `${quoteName(name, 100)} is not a path within the program`);
     }
     if (files.has(path)) return failed("sourceInvalid", `the program has the file ${path} twice`);
     files.set(path, text);

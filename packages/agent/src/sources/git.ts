@@ -16,9 +16,10 @@ import {
 } from "@pko/git";
 import { getFollowing, statusFailure } from "../net/http.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
-import { lastLines, runCommand, type CommandEnd } from "../system/command.ts";
+import { lastLines } from "../system/clean-text.ts";
+import { excerptOfErrors, runCommand, type CommandEnd } from "../system/command.ts";
 import { isDirectory } from "../system/files.ts";
-import type { Redactor } from "../system/redact.ts";
+import type { Excerpt, Redactor } from "../system/redact.ts";
 import { localGitEnvironment, openSource } from "./git-environment.ts";
 import { parseCommit, parseRef } from "./git-ref.ts";
 
@@ -281,7 +282,7 @@ class Repository {
     switch (end.kind) {
       case "exited":
         if (end.code === 0) return done(end.stdout);
-        return explain(end.stderr, this.context.redactor);
+        return explain(excerptOfErrors(end), this.context.redactor);
       case "missing":
         return failed("toolMissing", "git is not installed in the workspace's image");
       case "timedOut":
@@ -303,10 +304,11 @@ const reasons: Record<GitTrouble, Failure["reason"]> = {
   other: "sourceUnavailable",
 };
 
-function explain(stderr: string, redactor: Redactor): Outcome<never> {
+function explain(stderr: Excerpt, redactor: Redactor): Outcome<never> {
   // What the server said is left out: at an address that should not have been asked, it could be anything.
-  const lines = lastLines(redactor.clean(stderr.replaceAll(/^remote:.*$/gm, "")), 10);
-  const { trouble, message } = explainGit(stderr) ?? {
+  const isGits = (line: string): boolean => !line.startsWith("remote:");
+  const lines = lastLines(redactor.clean(stderr), Infinity).filter(isGits).slice(-10);
+  const { trouble, message } = explainGit(stderr.text) ?? {
     trouble: "other" as const,
     message: "git could not fetch the repository",
   };

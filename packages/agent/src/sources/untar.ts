@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { done, failed, type Outcome } from "../outcome.ts";
+import { quoteName } from "../system/clean-text.ts";
 import { cleanRelative } from "../system/files.ts";
 
 export interface UnpackLimits {
@@ -216,7 +217,7 @@ function padded(size: number): number {
 }
 
 function shown(path: string): string {
-  return JSON.stringify(path.slice(0, 200));
+  return quoteName(path);
 }
 
 /** Bytes of the unpacked stream, counted as they come: a bomb is noticed before it is on disk. */

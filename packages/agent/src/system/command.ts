@@ -4,6 +4,8 @@ import { constants } from "node:os";
 import { hasCode } from "./files.ts";
 import { claim } from "./orphans.ts";
 import { signalSession } from "./processes.ts";
+import { joined, type Clean } from "./clean-text.ts";
+import type { Excerpt, Redactor } from "./redact.ts";
 
 export interface Command {
   readonly file: string;
@@ -17,11 +19,22 @@ export interface Command {
   readonly maxOutputBytes?: number;
 }
 
-export type CommandEnd =
-  | { readonly kind: "exited"; readonly code: number; readonly stdout: string; readonly stderr: string }
-  | { readonly kind: "missing" }
-  | { readonly kind: "timedOut"; readonly stderr: string }
-  | { readonly kind: "aborted" };
+interface Exited {
+  readonly kind: "exited";
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Which outputs were longer than what is kept of them. */
+  readonly cut?: { readonly stdout: boolean; readonly stderr: boolean };
+}
+
+interface TimedOut {
+  readonly kind: "timedOut";
+  readonly stderr: string;
+  readonly cut?: { readonly stderr: boolean };
+}
+
+export type CommandEnd = Exited | TimedOut | { readonly kind: "missing" } | { readonly kind: "aborted" };
 
 const defaultMaxOutput = 8 * 1024 * 1024;
 
@@ -51,8 +64,12 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
   try {
     const code = await Promise.race([ended, givenUp.reason]);
     if (code === "missing" || code === "aborted") return { kind: code };
-    if (code === "timedOut") return { kind: "timedOut", stderr: stderr.text() };
-    return { kind: "exited", code, stdout: stdout.text(), stderr: stderr.text() };
+    if (code === "timedOut") {
+      return { kind: "timedOut", stderr: stderr.text(), ...(stderr.isCut && { cut: { stderr: true } }) };
+    }
+    const isCut = stdout.isCut || stderr.isCut;
+    const cut = isCut && { cut: { stdout: stdout.isCut, stderr: stderr.isCut } };
+    return { kind: "exited", code, stdout: stdout.text(), stderr: stderr.text(), ...cut };
   } finally {
     givenUp.dispose();
   }
@@ -84,6 +101,7 @@ function giveUp(command: Command, kill: () => void): GivenUp {
 class Kept {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
+  #isCut = false;
   readonly #max: number;
   readonly #end: "head" | "tail";
 
@@ -93,12 +111,17 @@ class Kept {
   }
 
   add(data: Buffer): void {
+    this.#isCut ||= this.#bytes + data.length > this.#max;
     if (this.#end === "head" && this.#bytes >= this.#max) return;
     this.#chunks.push(data);
     this.#bytes += data.length;
     while (this.#end === "tail" && this.#bytes - (this.#chunks[0]?.length ?? 0) >= this.#max) {
       this.#bytes -= this.#chunks.shift()?.length ?? 0;
     }
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   text(): string {
@@ -108,12 +131,13 @@ class Kept {
   }
 }
 
-/** The last lines of an output that are worth showing, each bounded. */
-export function lastLines(text: string, count: number, maxChars = 2_000): string[] {
-  return text
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .filter((line) => line !== "")
-    .slice(-count)
-    .map((line) => (line.length > maxChars ? `${line.slice(0, maxChars)}…` : line));
+/** What it printed, to be shown: standard output before standard error. */
+export function cleanOutput(end: Exited | TimedOut, redactor: Redactor): Clean {
+  const stderr = redactor.clean(excerptOfErrors(end));
+  if (end.kind === "timedOut") return stderr;
+  return joined([redactor.clean({ text: end.stdout, isCutAtEnd: end.cut?.stdout ?? false }), stderr], "\n");
+}
+
+export function excerptOfErrors({ stderr, cut }: Exited | TimedOut): Excerpt {
+  return { text: stderr, isCutAtStart: cut?.stderr ?? false };
 }

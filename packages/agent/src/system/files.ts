@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
+import type { Excerpt } from "./redact.ts";
 
 export async function writeAtomically(path: string, text: string, mode = 0o600): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
@@ -25,20 +26,27 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
+export interface Tail extends Excerpt {
+  /** The size of the whole file. */
+  readonly bytes: number;
+  readonly isCutAtStart: boolean;
+}
+
 /** The end of a file, at most `maxBytes` of it. */
-export async function readTail(path: string, maxBytes: number): Promise<{ text: string; bytes: number }> {
+export async function readTail(path: string, maxBytes: number): Promise<Tail> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
     file = await open(path, "r");
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return { text: "", bytes: 0 };
+    if (hasCode(error, "ENOENT")) return { text: "", bytes: 0, isCutAtStart: false };
     throw error;
   }
   try {
     const { size } = await file.stat();
     const length = Math.min(size, maxBytes);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    return { text: new TextDecoder().decode(buffer.subarray(0, bytesRead)), bytes: size };
+    const text = new TextDecoder().decode(buffer.subarray(0, bytesRead));
+    return { text, bytes: size, isCutAtStart: size > maxBytes };
   } finally {
     await file.close();
   }

@@ -1,7 +1,8 @@
 /** Log lines: a constant message and keys, as JSON on standard error, with every known secret masked. */
 import type { Redactor } from "./redact.ts";
 
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+type Field = string | number | boolean | undefined;
+export type LogFields = Readonly<Record<string, Field>>;
 
 export interface Log {
   info(message: string, fields?: LogFields): void;
@@ -10,11 +11,16 @@ export interface Log {
 }
 
 export function createLog(redactor: Redactor, write: (line: string) => void): Log {
+  // Before they are written as JSON, which would spell a secret that is JSON itself in a way that nobody knows.
+  const cleaned = ([name, value]: readonly [string, Field]): readonly [string, Field] => [
+    name,
+    typeof value === "string" ? redactor.clean(value) : value,
+  ];
   const at =
     (level: string) =>
     (message: string, fields: LogFields = {}): void => {
-      const line = JSON.stringify({ time: new Date().toISOString(), level, message, ...fields });
-      write(`${redactor.clean(line)}\n`);
+      const told = Object.fromEntries(Object.entries(fields).map(cleaned));
+      write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...told })}\n`);
     };
   return { info: at("info"), warn: at("warn"), error: at("error") };
 }

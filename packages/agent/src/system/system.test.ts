@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../testing/folders.ts";
-import { runCommand } from "./command.ts";
+import { cut, lastLines, lastPart, quoteName } from "./clean-text.ts";
+import { cleanOutput, runCommand } from "./command.ts";
 import { cleanRelative, isInside, readTail, resolveInside, writeAtomically } from "./files.ts";
 import { createLog } from "./log.ts";
 import { identify, isAlive, sessionMembers, startOf } from "./processes.ts";
@@ -60,8 +61,9 @@ describe("files", () => {
 
   test("are read from their end", async () => {
     writeFileSync(join(root, "tail"), "0123456789");
-    expect(await readTail(join(root, "tail"), 4)).toEqual({ text: "6789", bytes: 10 });
-    expect(await readTail(join(root, "nope"), 4)).toEqual({ text: "", bytes: 0 });
+    expect(await readTail(join(root, "tail"), 4)).toEqual({ text: "6789", bytes: 10, isCutAtStart: true });
+    expect(await readTail(join(root, "tail"), 10)).toEqual({ text: "0123456789", bytes: 10, isCutAtStart: false });
+    expect(await readTail(join(root, "nope"), 4)).toEqual({ text: "", bytes: 0, isCutAtStart: false });
   });
 });
 
@@ -173,7 +175,7 @@ describe("secrets", () => {
     redactor.add("canary-1", 'quo"ted-canary', "line-one-canary\nline-two-canary", undefined, "ab");
     redactor.addEnvironment({ MY_TOKEN: "canary-env", PLAIN: "visible-value", AWS_SECRET_ACCESS_KEY: "canary-aws" });
     redactor.addEnvironment({ DATABASE_URL: "canary-url", OTHER_URL: "visible-url" }, ["DATABASE_URL"]);
-    const text = redactor.clean(
+    const text: string = redactor.clean(
       `canary-1 ${JSON.stringify({ a: 'quo"ted-canary' })} line-two-canary visible-value canary-env ab canary-aws canary-url visible-url`,
     );
     expect(text).toBe(`[secret] {"a":"[secret]"} [secret] visible-value [secret] ab [secret] [secret] visible-url`);
@@ -182,8 +184,70 @@ describe("secrets", () => {
   test("forgets passing secrets in time, the oldest first", () => {
     const redactor = new Redactor();
     for (let index = 0; index < 200; index += 1) redactor.addPassing(`canary-${index}`);
-    expect(redactor.clean("canary-199 canary-150")).toBe("[secret] [secret]");
-    expect(redactor.clean("canary-20x")).toBe("canary-20x");
+    expect<string>(redactor.clean("canary-199 canary-150")).toBe("[secret] [secret]");
+    expect<string>(redactor.clean("canary-20x")).toBe("canary-20x");
+    expect<string>(redactor.clean(`canary-20 ${btoa("canary-20")}`)).toBe(`canary-20 ${btoa("canary-20")}`);
+  });
+
+  test("are known in every spelling", () => {
+    const redactor = new Redactor();
+    const secret = "p&ss/w<rd+ (canary)=é";
+    redactor.add(secret);
+    const spellings = {
+      "as it is": secret,
+      "as a component of a URL": encodeURIComponent(secret),
+      "in a form": new URLSearchParams({ secret }).toString().slice("secret=".length),
+      "by Go, as JSON": "p\\u0026ss/w\\u003crd+ (canary)=é",
+      "with colours": `p&ss\u001B[31m/w<rd+ (canary)=é`,
+    };
+    for (const [how, spelling] of Object.entries(spellings)) {
+      expect<string>(redactor.clean(`${how}: ${spelling}.`)).toBe(`${how}: [secret].`);
+    }
+    for (const before of ["", "a", "ab", "user:"]) {
+      for (const encoding of ["base64", "base64url"] as const) {
+        const text = redactor.clean(Buffer.from(`${before}${secret}${before}`).toString(encoding));
+        expect(text).toMatch(/^[^[]{0,9}\[secret\][^\]]{0,9}$/);
+      }
+    }
+  });
+
+  test("inside documents are known by their names", () => {
+    const redactor = new Redactor();
+    redactor.add(
+      JSON.stringify({
+        private_key: "-----BEGIN-----\ncanary-key\n",
+        token_uri: "https://oauth2/token",
+        a: [{ apiKey: ["canary-item"] }],
+      }),
+      "clusters:\n- cluster:\n    server: https://c\nusers:\n- user:\n    client-key-data: canary+data\n    token: canary-token",
+      "[default]\naws_secret_access_key = canary/aws\nregion = us-west-2",
+    );
+    const printed = "canary-key, canary-item, canary+data, canary-token, canary/aws; https://oauth2/token us-west-2";
+    expect<string>(redactor.clean(printed)).toBe(
+      "[secret], [secret], [secret], [secret], [secret]; https://oauth2/token us-west-2",
+    );
+  });
+
+  test("across the edge of what is kept are masked", () => {
+    const redactor = new Redactor();
+    redactor.add("canary-of-many-words", "é-canary");
+    expect<string>(redactor.clean({ text: "many-words and more", isCutAtStart: true })).toBe("[secret] and more");
+    expect<string>(redactor.clean({ text: "more and canary-of-ma", isCutAtEnd: true })).toBe("more and [secret]");
+    expect<string>(redactor.clean({ text: "\uFFFD-canary and", isCutAtStart: true })).toBe("[secret] and");
+    expect<string>(redactor.clean({ text: "many-words" })).toBe("many-words");
+    expect<string>(redactor.clean({ text: "nothing of it", isCutAtStart: true, isCutAtEnd: true })).toBe(
+      "nothing of it",
+    );
+  });
+
+  test("across the edge of what is kept of a command are masked", async () => {
+    const redactor = new Redactor();
+    redactor.add("canary-of-stdout", "canary-of-stderr");
+    const file = "/bin/sh";
+    const script = "printf 'xxx%s' canary-of-stdout-and-more; printf '%s%s' canary-of-stderr .......... >&2";
+    const end = await runCommand({ ...command, file, args: ["-c", script], maxOutputBytes: 16 });
+    expect(end.kind).toBe("exited");
+    if (end.kind === "exited") expect<string>(cleanOutput(end, redactor)).toBe("xxx[secret]\n[secret]..........");
   });
 
   test("do not reach the log", () => {
@@ -192,10 +256,55 @@ describe("secrets", () => {
     const lines: string[] = [];
     createLog(redactor, (line) => lines.push(line)).error("failed", { error: "with canary-2 in it" });
     expect(lines.join("")).not.toContain("canary-2");
+    redactor.add('{"key":"canary-3"}');
+    createLog(redactor, (line) => lines.push(line)).error("failed", { error: JSON.stringify('{"key":"canary-3"}') });
+    expect(lines.join("")).not.toContain("canary-3");
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({
       level: "error",
       message: "failed",
       error: "with [secret] in it",
     });
   });
+});
+
+describe("texts", () => {
+  const clean = (text: string) => new Redactor().clean(text);
+
+  test("are cut between characters", () => {
+    expect<string>(cut(clean("x😀y"), 4)).toBe("x😀y");
+    expect<string>(cut(clean("x😀yz"), 4)).toBe("x😀…");
+    expect<string>(cut(clean("x😀yz"), 3)).toBe("x…");
+    expect<string>(lastPart(clean("xx😀y"), 2)).toBe("y");
+    expect<string>(lastPart(clean("xx😀y"), 3)).toBe("😀y");
+    expect(quoteName("ab😀", 3)).toBe('"ab…"');
+  });
+
+  test("are well-formed, whatever they came as", () => {
+    expect<string>(clean("x\ud83d")).toBe("x\uFFFD");
+    expect(quoteName("x\ud83d")).toBe('"x\uFFFD"');
+  });
+
+  test("are shown by their last lines", () => {
+    expect<string[]>(lastLines(clean("a\n\nb  \nccccc\n"), 2, 4)).toEqual(["b", "ccc…"]);
+  });
+});
+
+/** Faults of every kind, then a sign of life. */
+const faultyProcess = `
+  import { surviveFaults } from "${join(import.meta.dir, "faults.ts")}";
+  import { createLog } from "${join(import.meta.dir, "log.ts")}";
+  import { Redactor } from "${join(import.meta.dir, "redact.ts")}";
+  surviveFaults(createLog(new Redactor(), (line) => process.stdout.write(line)));
+  void Promise.reject(new Error("nobody waits for this"));
+  setTimeout(() => { throw new Error("in a timer"); }, 1);
+  setTimeout(() => { console.log("alive"); process.exit(0); }, 200);
+`;
+
+test("a fault that nobody catches is told, and does not end the process", async () => {
+  const script = join(root, "faulty.ts");
+  writeFileSync(script, faultyProcess);
+  const end = await runCommand({ ...command, file: process.execPath, args: [script], timeoutMs: 30_000 });
+  expect(end).toMatchObject({ kind: "exited", code: 0 });
+  const printed = end.kind === "exited" ? end.stdout : "";
+  for (const words of ["nobody waits for this", "in a timer", "alive"]) expect(printed).toContain(words);
 });

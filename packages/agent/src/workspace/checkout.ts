@@ -5,6 +5,7 @@
 import { mkdir, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
+import { quoteName } from "../system/clean-text.ts";
 import { carryOver } from "../pulumi/dependencies.ts";
 import { loadProject } from "../pulumi/project.ts";
 import type { Tree } from "../sources/source.ts";
@@ -68,7 +69,7 @@ async function writeAndCheck(tree: Tree, folder: string, dir: string): Promise<O
 }
 
 export async function projectFolder(root: string, dir: string): Promise<Outcome<string>> {
-  const shown = JSON.stringify(dir.slice(0, 200));
+  const shown = quoteName(dir);
   const resolved = await resolveInside(root, dir.replace(/^(\.?\/)+/, "") || ".");
   if (!resolved.ok && resolved.problem === "outside") {
     return failed("sourceInvalid", `the project's folder ${shown} leads out of the source`);

@@ -4,10 +4,11 @@ import {
   errorMessage,
   type PrepareMessage,
   type PreparePhase,
+  type PrepareFailure,
   type PrepareRequest,
   type PrepareResult,
 } from "@pko/rpc";
-import type { Log } from "../system/log.ts";
+import { failed, shown } from "../outcome.ts";
 import { prepareWorkspace, type StepContext } from "./steps.ts";
 
 export type PreparerContext = Omit<StepContext, "signal" | "onPhase">;
@@ -78,7 +79,7 @@ export class Preparer {
     signal: AbortSignal,
     onPhase: (phase: PreparePhase) => void,
   ): Promise<PrepareResult> {
-    const { log } = this.#context;
+    const { log, cli } = this.#context;
     hideSecrets(request, this.#context);
     try {
       const end = await prepareWorkspace(request, { ...this.#context, signal, onPhase });
@@ -87,12 +88,14 @@ export class Preparer {
         return { ok: true, prepared: end.prepared };
       }
       if (signal.aborted) return superseded;
-      const { phase, failure } = end;
-      log.warn("preparation failed", { phase, reason: failure.reason, failure: failure.message });
-      return { ok: false, failure: { ...failure, phase, lines: [...failure.lines] } };
+      const failure: PrepareFailure = { phase: end.phase, ...shown(end.failure, cli.redactor) };
+      log.warn("preparation failed", { phase: failure.phase, reason: failure.reason, failure: failure.message });
+      return { ok: false, failure };
     } catch (error) {
       if (signal.aborted) return superseded;
-      return unexpected(error, log, this.#context);
+      log.error("preparation broke", { error: errorMessage(error) });
+      const { failure } = failed("other", errorMessage(error));
+      return { ok: false, failure: { phase: "source", ...shown(failure, cli.redactor) } };
     }
   }
 }
@@ -101,12 +104,6 @@ const superseded: PrepareResult = {
   ok: false,
   failure: { phase: "source", reason: "superseded", message: "a newer request took over", lines: [] },
 };
-
-function unexpected(error: unknown, log: Log, { cli }: PreparerContext): PrepareResult {
-  const message = cli.redactor.clean(errorMessage(error)).slice(0, 1000);
-  log.error("preparation broke", { error: message });
-  return { ok: false, failure: { phase: "source", reason: "other", message, lines: [] } };
-}
 
 async function* follow(preparation: Preparation): AsyncGenerator<PrepareMessage> {
   for (let told = 0; ;) {

@@ -58,7 +58,9 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   await state.write(rest);
 
   clock.begin("source");
-  const [version, placed] = await Promise.all([usableVersion(context), placeSource(request, context)]);
+  // Both to their end, however the other ends: what is left writing would write beside the next preparation.
+  const [asked, placing] = await Promise.allSettled([usableVersion(context), placeSource(request, context)]);
+  const [version, placed] = [valueOf(asked), valueOf(placing)];
   if (!version.ok) return { ok: false, phase: "source", failure: version.failure };
   if (!placed.ok) return { ok: false, phase: "source", failure: placed.failure };
   const folder = await projectFolder(placed.value.root, placed.value.inPlace ? "." : sourceDir(request.source));
@@ -117,6 +119,11 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
       timings: clock.end(),
     },
   };
+}
+
+function valueOf<T>(settled: PromiseSettledResult<T>): T {
+  if (settled.status === "rejected") throw settled.reason;
+  return settled.value;
 }
 
 async function usableVersion({ cli }: StepContext): Promise<Outcome<string>> {

@@ -20,6 +20,7 @@ const maxOutput = 16 * 1024 * 1024;
 const maxErrors = 64 * 1024;
 
 export async function runGit({ git, args, cwd, env, timeoutMs, signal }: GitCommand): Promise<GitEnd> {
+  if (signal.aborted) return { kind: "late" };
   // A group of its own: ssh and the transport helpers end with it.
   const child = spawn(git, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const kill = (): void => {

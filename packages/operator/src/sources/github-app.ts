@@ -6,6 +6,7 @@ import { createHash, createPrivateKey, sign } from "node:crypto";
 
 import { hasProxy, resolveHost, trustedAuthorities, type NetworkPolicy } from "@pko/git";
 import { systemClock, type Clock } from "@pko/kube";
+import { readText } from "@pko/rpc";
 
 import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-request.ts";
 
@@ -26,6 +27,8 @@ interface Kept {
 /** A token with less time than this is replaced: whoever gets it has work to do. */
 const marginMs = 10 * 60_000;
 const answerMs = 20_000;
+/** An answer is a few hundred bytes. */
+const maxAnswerBytes = 64 * 1024;
 
 export function githubAppTokens(options: GitHubAppOptions): GitHubAppTokens {
   const kept = new Map<string, Kept>();
@@ -96,7 +99,10 @@ async function readAnswer(response: Response, now: number): Promise<Exchanged> {
   if (response.status === 401) return refused("GitHub does not accept the App's ID or key");
   if (response.status === 404) return refused("GitHub knows no such installation of the App");
   if (!response.ok) return refused(`GitHub answers with status ${response.status}`);
-  const answer = (await response.json()) as { token?: unknown; expires_at?: unknown } | null;
+  // The host is the repository's own: it may answer with anything, and without end.
+  const text = response.body ? await readText(response.body, maxAnswerBytes) : "";
+  if (text === undefined) return refused(`GitHub answers with more than ${maxAnswerBytes} bytes`);
+  const answer = JSON.parse(text) as { token?: unknown; expires_at?: unknown } | null;
   if (typeof answer?.token !== "string") return refused("GitHub answers without a token");
   const until = typeof answer.expires_at === "string" ? Date.parse(answer.expires_at) : Number.NaN;
   return { ok: true, token: answer.token, until: Number.isNaN(until) ? now + 3_600_000 : until };

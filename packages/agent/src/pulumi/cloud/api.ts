@@ -1,6 +1,6 @@
 /** Requests to Pulumi Cloud's API, with the certificates that the CLI trusts. The one place that uses `tls` of `fetch`. */
 import { rootCertificates } from "node:tls";
-import { errorMessage } from "@pko/rpc";
+import { errorMessage, readText } from "@pko/rpc";
 import { readIfThere } from "../../system/files.ts";
 import type { Environment } from "./backend.ts";
 
@@ -20,7 +20,7 @@ export type ApiAnswer =
 
 const timeoutMs = 30_000;
 /** An error page of a proxy can be long, and nobody reads it. */
-const maxAnswerChars = 1024 * 1024;
+const maxAnswerBytes = 1024 * 1024;
 
 export async function callApi(request: ApiRequest): Promise<ApiAnswer> {
   const { method, url, headers = {}, body, env, signal } = request;
@@ -36,8 +36,8 @@ export async function callApi(request: ApiRequest): Promise<ApiAnswer> {
       ...(body !== undefined && { body }),
       ...(url.startsWith("https:") && { tls: { ca: await trusted(env) } }),
     });
-    const text = await response.text();
-    return { kind: "answered", status: response.status, text: text.slice(0, maxAnswerChars) };
+    const text = response.body ? await readText(response.body, maxAnswerBytes) : "";
+    return { kind: "answered", status: response.status, text: text ?? "" };
   } catch (error) {
     const reason = timeout.aborted ? "it does not answer" : errorMessage(error);
     return { kind: "unreachable", message: `${hostOf(url)} cannot be reached: ${reason}` };

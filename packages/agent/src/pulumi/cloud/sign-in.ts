@@ -87,7 +87,7 @@ export class SignIn {
     const identity = (await readIfThere(tokenFile))?.trim();
     if (!identity) return failed("invalidToken", `the service account's token is not in ${tokenFile}`);
     redactor.addPassing(identity);
-    const token = await exchangeToken({ url, identity, organization, scope, expirationSeconds, env, signal });
+    const token = await exchangeToken({ url, identity, organization, scope, expirationSeconds, env, redactor, signal });
     if (!token.ok) return token;
     redactor.addPassing(token.value.value);
     this.#token = { ...token.value, url };

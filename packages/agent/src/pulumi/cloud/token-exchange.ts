@@ -2,7 +2,9 @@
 import { parseJson } from "@pko/rpc";
 import { Type } from "typebox";
 import { done, failed, type Outcome } from "../../outcome.ts";
+import { cut, cutName, linesOf, told, type Clean } from "../../system/clean-text.ts";
 import { pause } from "../../system/pause.ts";
+import type { Redactor } from "../../system/redact.ts";
 import { entry } from "../project.ts";
 import { callApi, type ApiAnswer } from "./api.ts";
 import type { Environment } from "./backend.ts";
@@ -16,6 +18,8 @@ export interface Exchange {
   readonly scope: string;
   readonly expirationSeconds: number;
   readonly env: Environment;
+  /** A server may repeat what it was sent. */
+  readonly redactor: Redactor;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -86,7 +90,8 @@ function kindOf(scope: string): "organization" | "team" | "personal" {
 }
 
 /** In words that say what to do, with the names that have to be entered there. */
-function refused({ url, identity, organization, scope }: Exchange, status: number, text: string): Outcome<never> {
+function refused(exchange: Exchange, status: number, text: string): Outcome<never> {
+  const { url, identity, organization, scope, redactor } = exchange;
   if (status === 404) {
     return failed("invalidToken", `${url} knows no exchange of tokens (404): ${otherwise}`);
   }
@@ -95,24 +100,25 @@ function refused({ url, identity, organization, scope }: Exchange, status: numbe
   const what = `a token of the kind ${kindOf(scope)}${whose === scope ? "" : ` ${whose}`}`;
   return failed(
     "invalidToken",
-    `Pulumi Cloud does not exchange the service account's token (${status}: ${wordsOf(text)}): ` +
+    `Pulumi Cloud does not exchange the service account's token (${status}: ${wordsOf(text, redactor)}): ` +
       `in the organization ${organization}, register the OIDC issuer ${issuer} and allow ${subject} ${what}; ${otherwise}`,
   );
 }
 
 const otherwise = "or set envRefs.PULUMI_ACCESS_TOKEN";
 
-function wordsOf(text: string): string {
+function wordsOf(text: string, redactor: Redactor): Clean {
   try {
     const body: unknown = JSON.parse(text);
     for (const name of ["error_description", "message", "error"]) {
       const words = entry(body, name);
-      if (typeof words === "string" && words !== "") return words.slice(0, 500);
+      if (typeof words === "string" && words !== "") return cut(redactor.clean(words), 500);
     }
   } catch {
     // Not JSON: a proxy's page, perhaps.
   }
-  return text.trim().split("\n", 1)[0]?.slice(0, 200) || "without a word";
+  const [line] = linesOf(redactor.clean(text.trim()));
+  return line ? cut(line, 200) : told`without a word`;
 }
 
 /** Names, not secrets: for people, and not verified. */
@@ -120,7 +126,7 @@ function claimsOf(identity: string): { readonly issuer: string; readonly subject
   const claims = decoded(identity);
   const text = (name: string): string | undefined => {
     const value = entry(claims, name);
-    return typeof value === "string" ? value.slice(0, 300) : undefined;
+    return typeof value === "string" ? cutName(value, 300) : undefined;
   };
   return { issuer: text("iss") ?? "of this cluster", subject: text("sub") ?? "the service account" };
 }

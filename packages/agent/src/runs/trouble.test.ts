@@ -1,0 +1,104 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PulumiCli } from "../pulumi/cli.ts";
+import { SignIn } from "../pulumi/cloud/sign-in.ts";
+import { createLog } from "../system/log.ts";
+import { Redactor } from "../system/redact.ts";
+import { temporaryFolder } from "../testing/folders.ts";
+import { ActiveRun } from "./active-run.ts";
+import { EventLog } from "./event-log.ts";
+import { followLaunch } from "./follow.ts";
+import { adopt } from "./launcher.ts";
+import { RunFolder, type RunRecord } from "./run-folder.ts";
+
+const root = temporaryFolder();
+const redactor = new Redactor();
+const file = join(root, "pulumi");
+writeFileSync(file, "#!/bin/sh\necho v3.200.0\n");
+chmodSync(file, 0o755);
+/** Greater than any that a process can have. */
+const nobody = { pid: 4_194_303, startTicks: "1" };
+
+async function activeRun(runId: string, record: Partial<RunRecord> = {}) {
+  const logged: string[] = [];
+  const log = createLog(redactor, (line) => logged.push(line));
+  const folder = new RunFolder(root, runId);
+  mkdirSync(folder.path);
+  const signIn = new SignIn({ oidc: undefined, redactor, log });
+  const cli = new PulumiCli({ file, state: join(root, "state"), inherited: {}, redactor, signIn });
+  const context = {
+    cli,
+    log,
+    hostname: "web",
+    agentStartedAt: new Date(),
+    earlierPids: new Set<number>(),
+    graceSeconds: 1,
+    workspaceUid: undefined,
+  };
+  const ready = {
+    revision: "r",
+    stack: "dev",
+    project: { name: "demo", runtime: "yaml" },
+    projectFolder: root,
+    settings: join(root, "settings.yaml"),
+  };
+  const all: RunRecord = {
+    runId,
+    operation: { kind: "up" },
+    ready,
+    startedAt: new Date().toISOString(),
+    launches: [{ step: 0, ...nobody }],
+    ...record,
+  };
+  const run = new ActiveRun(folder, all, { events: await EventLog.open(folder), context });
+  return { run, folder, logged, log };
+}
+
+/** A folder where the record should be: it cannot be written, not even by root. */
+function block(folder: RunFolder): void {
+  mkdirSync(join(folder.path, "run.json"));
+  writeFileSync(folder.stdout(0), "");
+}
+
+describe("a disk in trouble", () => {
+  test("does not keep a run from being cancelled", async () => {
+    const { run, folder, logged } = await activeRun("cancelled");
+    block(folder);
+    await run.cancel("asked");
+    expect(logged.join("")).toContain("cancellation not written");
+    expect((await run.run()).outcome).toBe("cancelled");
+  });
+
+  test("does not keep a cancelled run of an earlier agent from its end", async () => {
+    const { run, folder } = await activeRun("taken-over", { cancelled: "asked" });
+    block(folder);
+    expect((await run.run()).outcome).toBe("cancelled");
+  });
+
+  test("costs a run its words, not its result", async () => {
+    const { run, folder, logged } = await activeRun("unreadable");
+    mkdirSync(folder.stdout(0));
+    const result = await run.run();
+    expect(result).toMatchObject({
+      outcome: "failed",
+      error: { class: "other" },
+      output: { tail: "", truncated: true },
+    });
+    expect(result.error?.message).toContain("EISDIR");
+    expect(logged.join("")).toContain("output not read");
+  });
+
+  test("costs a run its link, and nothing else", async () => {
+    const { run, folder, log, logged } = await activeRun("no-output");
+    const summary = {
+      sequence: 1,
+      summaryEvent: { resourceChanges: { same: 1 }, durationSeconds: 1, result: "succeeded" },
+    };
+    writeFileSync(folder.engineLog(0), `${JSON.stringify(summary)}\n`);
+    const clean = (text: string) => redactor.clean(text);
+    const options = { folder, launch: 0, events: run.events, isPreview: false, pollMs: 5, clean, log };
+    expect(await followLaunch(adopt(nobody, 5), options)).toMatchObject({ summary: "succeeded", changes: { same: 1 } });
+    expect(logged.join("")).toContain("page not found");
+  });
+});

@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
+import { githubAppTokens } from "./github-app.ts";
+
+const { privateKey } = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  publicKeyEncoding: { type: "spki", format: "pem" },
+});
+const app = { repository: "https://git.example.com/a.git", appId: "1", installationId: "7", privateKey };
+const policy = { allowHttp: true, allowedAddresses: ["127.0.0.1"] };
+
+test("a server that answers a sign-in without end is hung up on", async () => {
+  const hungUp = Promise.withResolvers<void>();
+  let sent = 0;
+  const chunk = new Uint8Array(16 * 1024).fill(0x20);
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () =>
+      new Response(
+        new ReadableStream({
+          async pull(controller) {
+            await Bun.sleep(1);
+            sent += chunk.length;
+            controller.enqueue(chunk);
+          },
+          cancel: () => hungUp.resolve(),
+        }),
+      ),
+  });
+  try {
+    const tokens = githubAppTokens({ policy, apiOf: () => server.url.origin });
+    expect(await tokens.tokenFor(app)).toEqual({ ok: false, message: "GitHub answers with more than 65536 bytes" });
+    await hungUp.promise;
+    // What the kernel buffers on the way is more than what is read.
+    expect(sent).toBeLessThan(16 * 1024 * 1024);
+  } finally {
+    await server.stop(true);
+  }
+}, 30_000);
