@@ -28,7 +28,9 @@ test("the program gets every variable of the pod, but for the one that is the ag
 
 describe("the CLI's version", () => {
   test("is known in a pod in which nothing has been made yet", async () => {
-    expect(await cli({}, join(root, "fresh", "state")).version()).toMatchObject({
+    // With them nothing has to be made in the agent's folder.
+    const writable = { HOME: root, TMPDIR: root };
+    expect(await cli(writable, join(root, "fresh", "state")).version()).toMatchObject({
       ok: true,
       value: { text: "3.200.0" },
     });
