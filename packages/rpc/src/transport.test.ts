@@ -236,6 +236,16 @@ describe("outputs", () => {
     expect(reply.ok || reply.error.code).toBe("internal");
   });
 
+  test("what breaks within a stream is told to the agent's log alone: it may hold secrets", async () => {
+    // oxlint-disable-next-line require-yield -- it breaks before it has anything to say
+    async function* messages(): AsyncGenerator<OutputsMessage> {
+      throw new Error("canary-4713");
+    }
+    const agent = agentWith({ outputs: async () => succeed(messages()) });
+    const reply = await client(agent.port, pair.operator).outputs({ runId: "a" });
+    expect(reply).toMatchObject({ ok: false, error: { message: "the agent failed in outputs: its log says why" } });
+  });
+
   test("a stream that stops before its end is not taken for whole", async () => {
     async function* messages(): AsyncGenerator<OutputsMessage> {
       yield { type: "output", output: { name: "a", secret: false, known: true, value: 1 } };
