@@ -27,9 +27,9 @@ import { Missed, Watch } from "./watch.ts";
 import { Yardstick, yardstickObject, yardstickPod } from "./yardstick.ts";
 
 /** A Stack that says it cannot go on: no use in waiting. */
-export class Stalled extends Error {}
+class Stalled extends Error {}
 
-export interface BedOptions {
+interface BedOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly signal: AbortSignal;

@@ -3,7 +3,7 @@ import { builtin, resource, type KubeObject, type Known } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 
-export interface Condition {
+interface Condition {
   readonly type: string;
   readonly status: string;
   readonly reason?: string;
@@ -11,7 +11,7 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-export interface StackStatus {
+interface StackStatus {
   readonly conditions?: readonly Condition[];
   readonly observedGeneration?: number;
   readonly lastUpdate?: {
@@ -72,7 +72,7 @@ interface Conditioned {
   readonly status?: { readonly conditions?: readonly Condition[] } | undefined;
 }
 
-export function conditionOf({ status }: Conditioned, type: string): Condition | undefined {
+function conditionOf({ status }: Conditioned, type: string): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 

@@ -6,7 +6,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { waitUntil } from "./wait.ts";
 
-export interface OperatorPlace {
+interface OperatorPlace {
   readonly namespace: string;
   readonly name: string;
 }

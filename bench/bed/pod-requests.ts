@@ -1,7 +1,7 @@
 /** What a pod asks of its node. Pure. */
 import type { Container, PodSpec } from "kubernetes-types/core/v1";
 
-export interface Requests {
+interface Requests {
   readonly cpuMillis: number;
   readonly memoryMb: number;
 }

@@ -95,7 +95,7 @@ export function programObject({ namespace, name, text }: ProgramWish): Program {
   };
 }
 
-export function programBody(text: string): Record<string, unknown> {
+function programBody(text: string): Record<string, unknown> {
   return {
     configuration: { value: { type: "String", default: "none" } },
     resources: { kept: { type: "pulumi:index:Stash", properties: { input: text } } },

@@ -32,7 +32,7 @@ export function yardstickObject(namespace: string, image: string): object {
   };
 }
 
-export interface BareRun {
+interface BareRun {
   readonly upMs: number;
   /** `pulumi version`: what each start of the CLI costs at least. */
   readonly startMs: number;

@@ -72,7 +72,7 @@ export interface Report {
   readonly skipped: readonly Skipped[];
 }
 
-export type Naming = Pick<Figure, "id" | "title" | "unit" | "note">;
+type Naming = Pick<Figure, "id" | "title" | "unit" | "note">;
 
 /** No figure at all where nothing was measured: an empty list, to be spread. */
 export function figure(naming: Naming, values: readonly number[], yardsticks: readonly number[] = []): Figure[] {

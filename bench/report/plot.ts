@@ -1,12 +1,12 @@
 /** Line charts as SVG, without a library: axes from zero, round steps, one line for each series. Pure. */
 import type { Point } from "./figures.ts";
 
-export interface Series {
+interface Series {
   readonly name: string;
   readonly points: readonly Point[];
 }
 
-export interface Chart {
+interface Chart {
   readonly title: string;
   /** What the axes show, with units. */
   readonly x: string;

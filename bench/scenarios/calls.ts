@@ -20,7 +20,7 @@ export const calls: Scenario = {
   },
 };
 
-export interface Call {
+interface Call {
   readonly command: string;
   readonly ms: number;
 }

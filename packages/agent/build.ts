@@ -20,7 +20,7 @@ const flags = [
   "--no-compile-autoload-bunfig",
 ];
 
-export interface BuildOptions {
+interface BuildOptions {
   readonly outfile: string;
   readonly version?: string;
   /** Of `bun build --target`: another architecture, or musl. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 
 import { network, processesIn, stateRoot } from "@pko/cluster";
 
-export interface Remains {
+interface Remains {
   readonly processes: string[];
   readonly mounts: string[];
   readonly links: string[];

@@ -8,7 +8,7 @@ export interface Outcome {
   readonly output: string;
 }
 
-export interface Surroundings {
+interface Surroundings {
   readonly env?: Record<string, string>;
   /** Words before the command, such as those that change the user. */
   readonly through?: readonly string[];

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 
 export const root = join(import.meta.dir, "../..");
 
-export interface Block {
+interface Block {
   readonly language: string;
   readonly text: string;
 }
@@ -38,7 +38,7 @@ export const pages: readonly Page[] = files
   .filter((path) => path.endsWith(".md"))
   .map((path) => parsePage(path, readFileSync(join(root, path), "utf8")));
 
-export function parsePage(path: string, markdown: string): Page {
+function parsePage(path: string, markdown: string): Page {
   const anchors = new Set<string>();
   const links: string[] = [];
   const blocks: Block[] = [];

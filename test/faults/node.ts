@@ -15,7 +15,7 @@ import { rpcProxy, type RpcProxy } from "./rpc-proxy.ts";
 const agentPort = 50_051;
 const patienceMs = 60_000;
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly folder: string;

@@ -11,7 +11,7 @@ import { spawnChild, type ChildProcess } from "@pko/testkit";
  */
 export type Blow = "kill" | "freeze";
 
-export interface OperatorsOptions {
+interface OperatorsOptions {
   readonly client: Client;
   readonly namespace: string;
   /** With a kubeconfig in it. */

@@ -7,7 +7,7 @@ import type { Certificate } from "@pko/rpc/pki";
 
 import type { Where } from "./fuse.ts";
 
-export interface RpcProxyOptions {
+interface RpcProxyOptions {
   readonly workspace: WorkspaceRef;
   /** The pod's address, where the operator looks for the agent. */
   readonly hostname: string;

@@ -15,7 +15,7 @@ const kinds: readonly Resource[] = [
   builtin.secrets,
 ];
 
-export interface WitnessOptions {
+interface WitnessOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly folder: string;

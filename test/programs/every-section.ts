@@ -19,7 +19,7 @@ export const component = {
   },
 };
 
-export interface Surroundings {
+interface Surroundings {
   /** The folder of the package. */
   readonly folder: string;
   /** A property whose changes are ignored. */

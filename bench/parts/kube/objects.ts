@@ -39,7 +39,7 @@ export async function populate(client: Client, population: Population): Promise<
   });
 }
 
-export interface Churn extends Population {
+interface Churn extends Population {
   readonly changes: number;
   readonly writers: number;
 }

@@ -4,7 +4,7 @@
  */
 import type { ConfigMap } from "./objects.ts";
 
-export interface ReplayServer {
+interface ReplayServer {
   readonly url: string;
   /** Sends one change of every object, `rounds` times, to the watch that is open. */
   replay(rounds: number): void;

@@ -57,7 +57,7 @@ async function writeServiceAccountKeys(layout: Layout): Promise<void> {
   await writePrivate(join(layout.pki, "sa.pub"), keys.publicKey);
 }
 
-export function kubeconfig(authority: Pick<Authority, "cert">, client: KeyPair): string {
+function kubeconfig(authority: Pick<Authority, "cert">, client: KeyPair): string {
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
   const document = {
     apiVersion: "v1",

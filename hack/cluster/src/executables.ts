@@ -11,7 +11,7 @@ export const imageContext = join(repositoryRoot, ".build/image");
 /** As images name them, with the runtime's own names. */
 const targets = { amd64: "bun-linux-x64", arm64: "bun-linux-arm64" } as const;
 
-export type Architecture = keyof typeof targets;
+type Architecture = keyof typeof targets;
 export const architectures = Object.keys(targets) as Architecture[];
 export const ownArchitecture: Architecture = process.arch === "x64" ? "amd64" : "arm64";
 

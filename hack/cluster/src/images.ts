@@ -23,7 +23,7 @@ const containerfiles = join(repositoryRoot, "deploy/images");
 /** Behind `language-host`, which hands them the options of their projects. */
 const languageHosts: readonly ToolName[] = ["pulumi-language-nodejs", "pulumi-language-python", "pulumi-language-go"];
 const onPath: readonly ToolName[] = ["pulumi", "pulumi-language-yaml", "language-host"];
-export const imageTools: readonly ToolName[] = [...onPath, ...languageHosts];
+const imageTools: readonly ToolName[] = [...onPath, ...languageHosts];
 
 interface Image {
   readonly name: string;
@@ -120,7 +120,7 @@ async function buildahBuild({ name, file, context, target }: BuildahBuild): Prom
   await run(buildah("bud", ...options, ...(target ? ["--target", target] : []), context));
 }
 
-export interface PublishedImage {
+interface PublishedImage {
   /** Full, such as `docker.io/pulumi/pulumi-kubernetes-operator:dev`. */
   readonly name: string;
   readonly containerfile: string;

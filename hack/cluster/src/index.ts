@@ -10,4 +10,4 @@ export { processesIn } from "./processes.ts";
 export { step } from "./progress.ts";
 export { attempt, run } from "./shell.ts";
 export { answer as answerRegistry } from "./registry.ts";
-export { moduleSources, toolPath, type ToolName } from "./tools.ts";
+export { moduleSources, toolPath } from "./tools.ts";

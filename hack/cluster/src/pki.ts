@@ -12,7 +12,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-export interface Subject {
+interface Subject {
   readonly commonName: string;
   readonly organization?: string;
   readonly dns?: readonly string[];
@@ -41,7 +41,7 @@ export async function createAuthority(commonName: string): Promise<Authority> {
 }
 
 /** An authority from its stored files. */
-export function authority(pair: KeyPair): Authority {
+function authority(pair: KeyPair): Authority {
   return { ...pair, issue: (subject) => issue(pair, subject) };
 }
 

@@ -1,7 +1,7 @@
 /** The machine's processes, as the kernel shows them. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-export interface Process {
+interface Process {
   readonly pid: number;
   readonly command: readonly string[];
 }

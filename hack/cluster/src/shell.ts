@@ -1,11 +1,11 @@
 /** Running other programs: their output kept for the error message, or shown as it comes. */
-export interface CommandOptions {
+interface CommandOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly input?: string;
 }
 
-export interface CommandResult {
+interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

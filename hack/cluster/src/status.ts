@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 
 import type { Layout } from "./layout.ts";
 
-export interface ClusterStatus {
+interface ClusterStatus {
   readonly phase: string;
   readonly ready: boolean;
   readonly error?: string;

@@ -11,7 +11,7 @@ export async function readCredentials(folder: string): Promise<Credentials> {
   return { ca, cert, key };
 }
 
-export interface CredentialsWatch {
+interface CredentialsWatch {
   readonly folder: string;
   readonly intervalMs: number;
   readonly onChange: (credentials: Credentials) => void;

@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { secretVariablesVariable } from "@pko/rpc";
 import type { OidcOptions } from "./pulumi/cloud/sign-in.ts";
 
-export interface Paths {
+interface Paths {
   /** The checkout. Programs may rely on this path, so it never changes. */
   readonly workspace: string;
   readonly runs: string;

@@ -67,12 +67,11 @@ export const updateConditions = {
   Complete: updateReasons,
 } as const satisfies ConditionTable;
 
-export type ConditionTypeOf<Table> = keyof Table & string;
-export type ReasonOf<Table, Type extends keyof Table> = keyof Table[Type] & string;
+type ConditionTypeOf<Table> = keyof Table & string;
+type ReasonOf<Table, Type extends keyof Table> = keyof Table[Type] & string;
 
-export type StackConditionType = ConditionTypeOf<typeof stackConditions>;
+type StackConditionType = ConditionTypeOf<typeof stackConditions>;
 export type StackReason<Type extends StackConditionType> = ReasonOf<typeof stackConditions, Type>;
-export type WorkspaceConditionType = ConditionTypeOf<typeof workspaceConditions>;
 export type WorkspaceReason = keyof typeof workspaceReasons;
 export type UpdateConditionType = ConditionTypeOf<typeof updateConditions>;
 export type UpdateReason = keyof typeof updateReasons;

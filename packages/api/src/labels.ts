@@ -1,9 +1,9 @@
 /** Labels on the objects that the operator makes. */
 
-export const componentLabel = "pulumi.com/component";
+const componentLabel = "pulumi.com/component";
 export const stackNameLabel = "pulumi.com/stack-name";
 export const autoComponentLabel = "auto.pulumi.com/component";
-export const workspaceNameLabel = "auto.pulumi.com/workspace-name";
+const workspaceNameLabel = "auto.pulumi.com/workspace-name";
 export const updateNameLabel = "auto.pulumi.com/update-name";
 
 /** On the Workspace and the Updates of a Stack. */

@@ -28,14 +28,14 @@ export type RepositoryCredentials =
       readonly knownHosts: string;
     };
 
-export interface Repository {
+interface Repository {
   readonly url: string;
   readonly credentials: RepositoryCredentials;
   /** Certificates of the server's private authority, in PEM. */
   readonly ca?: string;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly surroundings: GitSurroundings;
   /** What the command needs besides. */
   readonly settings: readonly GitConfigLine[];

@@ -12,7 +12,7 @@ export interface NetworkPolicy {
   readonly allowedAddresses: readonly string[];
 }
 
-export type Resolved =
+type Resolved =
   | { readonly kind: "resolved"; readonly addresses: readonly string[] }
   | { readonly kind: "unknown"; readonly message: string }
   | { readonly kind: "forbidden"; readonly message: string };

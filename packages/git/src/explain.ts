@@ -13,7 +13,7 @@ export type GitTrouble =
   /** The network, a server that is ill, or something that we have no words for. */
   | "other";
 
-export interface GitExplanation {
+interface GitExplanation {
   readonly trouble: GitTrouble;
   readonly message: string;
 }

@@ -7,8 +7,7 @@ export type Remote =
   /** `spelled` is what git gets: `ssh://…`, or `user@host:path`, whose path is relative to the user's home. */
   | { readonly kind: "ssh"; readonly spelled: string; readonly host: string; readonly port: number };
 
-export type ParsedRemote =
-  { readonly ok: true; readonly remote: Remote } | { readonly ok: false; readonly message: string };
+type ParsedRemote = { readonly ok: true; readonly remote: Remote } | { readonly ok: false; readonly message: string };
 
 const sshUser = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
 const sshHost = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])$/;

@@ -1,6 +1,6 @@
 /** The command by which git reaches an ssh host: one key, one list of known hosts, nothing of the user's own settings. */
 
-export interface SshCommand {
+interface SshCommand {
   /** Files. */
   readonly key: string;
   readonly known: string;

@@ -25,5 +25,4 @@ export * from "./controller/queue.ts";
 export * from "./store/reflector.ts";
 export * from "./resource.ts";
 export * from "./store/store.ts";
-export { productionTiming, type FeedTiming } from "./store/feed.ts";
 export type { Listen, Protection } from "./telemetry/http-server.ts";

@@ -31,7 +31,7 @@ interface OpenWatch {
 // As the real one does, shortly before the end.
 const bookmarkMs = 2000;
 
-export interface Faults {
+interface Faults {
   down?: boolean;
   /** Lists that fail. */
   list?: (options: Pick<ListOptions, "namespace">) => boolean;

@@ -1,5 +1,5 @@
 /** Chance that repeats itself, for tests that try many cases: a failure names its seed. (mulberry32) */
-export interface SeededRandom {
+interface SeededRandom {
   /** 0 ≤ x < 1 */
   next(): number;
   /** 0 ≤ n < limit */

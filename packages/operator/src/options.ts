@@ -85,7 +85,7 @@ const flags = {
 type Flag = keyof typeof flags;
 
 /** Prefix of the variables that stand for flags: `OPERATOR_AGENT_IMAGE` for `--agent-image`. */
-export const variablePrefix = "OPERATOR_";
+const variablePrefix = "OPERATOR_";
 
 /** Something in the settings that the user has to mend. */
 export class OptionsError extends Error {

@@ -2,7 +2,7 @@
 import type { PeerCertificate } from "node:tls";
 import { splitBundle, type Credentials } from "./tls.ts";
 
-export interface SecureRequest {
+interface SecureRequest {
   readonly url: string;
   readonly body: string;
   readonly serverName: string;

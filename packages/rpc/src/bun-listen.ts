@@ -1,7 +1,7 @@
 /** The one place that calls `Bun.serve`: an HTTPS listener that talks to nobody without a certificate of our authority. */
 import { splitBundle, type Credentials } from "./tls.ts";
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly hostname: string;
   readonly port: number;
   readonly credentials: Credentials;

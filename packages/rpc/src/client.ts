@@ -22,7 +22,7 @@ import type { PrepareRequest } from "./source.ts";
 import type { Credentials } from "./tls.ts";
 import { followRun, type WatchOptions, type WatchUpdate } from "./watch.ts";
 
-export interface AgentAddress {
+interface AgentAddress {
   /** The pod's IP. */
   readonly host: string;
   readonly port: number;
@@ -39,11 +39,11 @@ export interface ConnectOptions {
   readonly silenceMs?: number;
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface PrepareOptions extends CallOptions {
+interface PrepareOptions extends CallOptions {
   readonly onPhase?: (phase: PreparePhase) => void;
 }
 

@@ -30,7 +30,7 @@ export const AgentError = Type.Object({
 export type AgentError = Static<typeof AgentError>;
 
 /** What the caller's side found: the agent did not say it. */
-export type TransportErrorCode =
+type TransportErrorCode =
   | "unreachable"
   // Its certificate is not the workspace's, or not of our authority.
   | "untrusted"

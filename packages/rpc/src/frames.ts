@@ -2,7 +2,7 @@
 import type { AgentError } from "./errors.ts";
 import { maxLineBytes } from "./limits.ts";
 
-export interface FrameOptions {
+interface FrameOptions {
   readonly messages: AsyncIterable<unknown>;
   /** Aborted when the reader is gone. */
   readonly unread: AbortController;

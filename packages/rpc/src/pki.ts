@@ -27,7 +27,7 @@ const leafLifetimeMs = 30 * dayMs;
 /** How long a new authority is only trusted before it signs: a Secret has reached every pod long before. */
 const propagationMs = 2 * hourMs;
 
-export interface KeyPair {
+interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }

@@ -58,7 +58,6 @@ export const Operation = Type.Union([
   ),
 ]);
 export type Operation = Static<typeof Operation>;
-export type OperationKind = Operation["kind"];
 
 const time = Type.String({ maxLength: 64 });
 /** From when to when a run may have held the stack's lock. */

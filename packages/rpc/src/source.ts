@@ -72,7 +72,7 @@ export const FilesSource = Type.Object(
 );
 export type FilesSource = Static<typeof FilesSource>;
 
-export const LocalSource = Type.Object(
+const LocalSource = Type.Object(
   {
     kind: Type.Literal("local"),
     /** An absolute folder of the workspace's image or of one of its volumes. Used where it is, never written to. */
@@ -80,7 +80,7 @@ export const LocalSource = Type.Object(
   },
   closed,
 );
-export type LocalSource = Static<typeof LocalSource>;
+type LocalSource = Static<typeof LocalSource>;
 
 /** No source at all: enough of a project to destroy a stack whose source is gone. */
 export const ProjectSource = Type.Object(

@@ -13,7 +13,7 @@ import { kubeconfigText } from "./kubeconfig-text.ts";
 import { kubectlFor, type Kubectl } from "./kubectl.ts";
 import { waitFor } from "./wait-for.ts";
 
-export interface User {
+interface User {
   readonly name: string;
   readonly group?: string;
 }

@@ -2,7 +2,7 @@
 import type { KubeObject, ObjectMeta, Resource } from "@pko/kube";
 
 /** Something that can be said of an object. */
-export type Trait<T extends KubeObject = KubeObject> = (object: T) => T;
+type Trait<T extends KubeObject = KubeObject> = (object: T) => T;
 
 const longAgo = "2030-01-01T00:00:00Z";
 
@@ -45,13 +45,7 @@ export const labelled = (labels: Readonly<Record<string, string>>): AnyTrait =>
 export const annotated = (annotations: Readonly<Record<string, string>>): AnyTrait =>
   meta((metadata) => ({ annotations: { ...metadata.annotations, ...annotations } }));
 
-export const withUid = (uid: string): AnyTrait => meta(() => ({ uid }));
-
 export const atGeneration = (generation: number): AnyTrait => meta(() => ({ generation }));
-
-export const atVersion = (resourceVersion: string): AnyTrait => meta(() => ({ resourceVersion }));
-
-export const createdAt = (creationTimestamp: string): AnyTrait => meta(() => ({ creationTimestamp }));
 
 export const finalizedBy = (...finalizers: readonly string[]): AnyTrait =>
   meta((metadata) => ({ finalizers: [...(metadata.finalizers ?? []), ...finalizers] }));

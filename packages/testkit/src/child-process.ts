@@ -11,7 +11,7 @@ export interface ChildProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly command: readonly string[];
   readonly logFile: string;
   /** Besides PATH. */

@@ -3,7 +3,7 @@ import type { KubeObject } from "@pko/kube";
 
 import type { RequestInfo } from "./request-info.ts";
 
-export interface ProxiedEvent {
+interface ProxiedEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   readonly object: KubeObject;
 }

@@ -44,7 +44,7 @@ export type Verdict =
   | { readonly afterwards: () => Promise<void> };
 
 /** No verdict leaves it to the next rule; in the end the request passes. */
-export type RequestRule = (request: ProxiedRequest) => Verdict | undefined | Promise<Verdict | undefined>;
+type RequestRule = (request: ProxiedRequest) => Verdict | undefined | Promise<Verdict | undefined>;
 
 export interface FaultProxy
   extends AsyncDisposable, Pick<TcpFront, "freezeOpen" | "freeze" | "thaw" | "cut" | "refuse" | "accept"> {

@@ -1,7 +1,7 @@
 /** kubectl bound to one kubeconfig: for tests of what users type. */
 import { toolPath } from "@pko/cluster";
 
-export interface KubectlOptions {
+interface KubectlOptions {
   /** Standard input. */
   readonly input?: string;
 }
@@ -9,7 +9,7 @@ export interface KubectlOptions {
 /** Returns standard output; throws with standard error when kubectl fails. */
 export type Kubectl = (args: readonly string[], options?: KubectlOptions) => Promise<string>;
 
-export interface KubectlBinding {
+interface KubectlBinding {
   readonly kubeconfig: string;
   readonly cacheFolder: string;
 }

@@ -13,7 +13,7 @@ export interface TestNamespace extends AsyncDisposable {
   remove(): Promise<void>;
 }
 
-export interface NamespaceOptions {
+interface NamespaceOptions {
   /** When it is not the shared one. */
   readonly server?: ApiServer;
   readonly labels?: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 /** What a request means to the API server: the words that RBAC rules use. */
 
-export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "apply" | "delete" | "deletecollection";
+type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "apply" | "delete" | "deletecollection";
 
 export interface RequestInfo {
   /** `apply` is a patch to RBAC. */
@@ -15,7 +15,7 @@ export interface RequestInfo {
   readonly name?: string;
 }
 
-export interface RequestLine {
+interface RequestLine {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;

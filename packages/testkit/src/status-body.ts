@@ -13,7 +13,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-export interface Failure {
+interface Failure {
   readonly status: number;
   readonly reason?: string;
   readonly retryAfterSeconds?: number;

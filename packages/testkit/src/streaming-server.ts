@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-export interface StreamingServer {
+interface StreamingServer {
   readonly port: number;
   stop(): Promise<void>;
 }
 
-export interface StreamingServerOptions {
+interface StreamingServerOptions {
   readonly cert: string;
   readonly key: string;
   /** `clientPort` names the connection. The request's signal aborts when the client goes. */

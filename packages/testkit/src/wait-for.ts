@@ -1,6 +1,6 @@
 /** Waiting for a fact in a test: bounded, and clear about what never came. */
 
-export interface WaitOptions {
+interface WaitOptions {
   readonly timeoutMs?: number;
   /** What is waited for, for the message of a time-out. */
   readonly what?: string;

@@ -15,7 +15,7 @@ export interface DocumentObject {
   readonly [field: string]: unknown;
 }
 
-export interface DocumentFile {
+interface DocumentFile {
   readonly name: string;
   readonly path: string;
   readonly objects: readonly DocumentObject[];

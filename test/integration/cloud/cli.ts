@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { pulumi, toolFolders } from "../agent/harness.ts";
 
-export interface CliResult {
+interface CliResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

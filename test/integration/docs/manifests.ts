@@ -14,7 +14,7 @@ export interface Manifest {
   readonly problem?: string;
 }
 
-export interface ManifestObject {
+interface ManifestObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -31,7 +31,7 @@ export const exampleManifests: readonly Manifest[] = files
     return manifest({ where: path, text: readFileSync(join(root, path), "utf8") }, read);
   });
 
-export interface Fragment {
+interface Fragment {
   readonly where: string;
   readonly text: string;
 }

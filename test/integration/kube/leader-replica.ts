@@ -18,7 +18,7 @@ import {
   uniqueIdentity,
 } from "@pko/kube";
 
-export interface ReplicaSettings {
+interface ReplicaSettings {
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly name: string;

@@ -26,13 +26,13 @@ import {
 } from "@pko/testkit";
 import type { ConfigMap as ConfigMapFields } from "kubernetes-types/core/v1";
 
-export type ConfigMap = Known<ConfigMapFields>;
+type ConfigMap = Known<ConfigMapFields>;
 
 /**
  * About a twentieth of the production times, so a minute becomes three seconds. That the production times bound
  * recovery below a minute is shown on a manual clock, in packages/kube/src/store/reflector.test.ts.
  */
-export const quickTiming = {
+const quickTiming = {
   watchMinMs: 1000,
   watchMaxMs: 1000,
   graceMs: 500,
@@ -46,7 +46,7 @@ export const quickTiming = {
 /** Far more than three seconds: the machine may be busy. */
 const patienceMs = 30_000;
 
-export interface Stage extends AsyncDisposable {
+interface Stage extends AsyncDisposable {
   readonly namespace: string;
   readonly server: ApiServer;
   readonly proxy: FaultProxy;
@@ -59,7 +59,7 @@ export interface Stage extends AsyncDisposable {
   recovers(...reconciled: readonly string[]): Promise<void>;
 }
 
-export interface StageOptions extends ReflectorOptions<ConfigMap> {
+interface StageOptions extends ReflectorOptions<ConfigMap> {
   readonly server?: ApiServer;
   /** Those of the reflector; an admin's by way of the proxy when absent. */
   readonly credentials?: (stage: { proxy: FaultProxy; namespace: string; admin: Client }) => Promise<Credentials>;

@@ -28,7 +28,7 @@ import { Simulator } from "./simulator.ts";
 export { patience };
 
 /** Runs with the system's, ahead of it by what a test has jumped. */
-export class JumpingClock implements Clock {
+class JumpingClock implements Clock {
   #ahead = 0;
   readonly #timers = new Set<{ readonly at: number; readonly callback: () => void; cancel: () => void }>();
 
@@ -60,10 +60,10 @@ export class JumpingClock implements Clock {
   }
 }
 
-export type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client" | "log">>;
+type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client" | "log">>;
 
 /** One process of the operator: what it knows ends with it. */
-export class Operator implements AsyncDisposable {
+class Operator implements AsyncDisposable {
   readonly controller: Controller;
   readonly metrics: Registry = metricsRegistry();
   readonly synced: Promise<unknown>;

@@ -19,7 +19,7 @@ import {
 } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 
-export type Play =
+type Play =
   | {
       readonly end: "succeeded";
       readonly outputs?: Readonly<Record<string, JsonValue>>;
@@ -28,16 +28,16 @@ export type Play =
   | { readonly end: "failed"; readonly message: string; readonly errorClass?: string }
   | { readonly end: "never" };
 
-export type WorkspacePlay =
+type WorkspacePlay =
   { readonly ready: true } | { readonly stalled: string; readonly message: string } | { readonly waiting: string };
 
-export interface Script {
+interface Script {
   update: (update: Update) => Play;
   workspace: (workspace: Workspace) => WorkspacePlay;
 }
 
 /** What ran, once for each Update object. */
-export interface Run {
+interface Run {
   readonly name: string;
   readonly uid: string;
   readonly type: string;
@@ -45,7 +45,7 @@ export interface Run {
   readonly spec: NonNullable<Update["spec"]>;
 }
 
-export interface SimulatorOptions {
+interface SimulatorOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly now: () => number;

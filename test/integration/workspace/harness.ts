@@ -47,7 +47,7 @@ export const prepared: PrepareResult = {
 };
 
 /** Agents that answer what the test says. */
-export class PlayedAgents implements Preparations {
+class PlayedAgents implements Preparations {
   readonly asked: { readonly pod: AgentPod; readonly request: PrepareRequest }[] = [];
   answer: Preparation = { state: "done", result: prepared };
   retries = 0;
@@ -77,7 +77,7 @@ export class PlayedAgents implements Preparations {
   }
 }
 
-export interface StageOptions {
+interface StageOptions {
   /** Of the namespace. */
   readonly labels?: Record<string, string>;
   /** The operator's own; the test's when absent. */

@@ -1,12 +1,12 @@
 /** Calls that the client has no method for: the API server's own strategic merge, and writes that may be refused. */
 import { fetchTransport, type Credentials } from "@pko/kube";
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly body: Record<string, unknown>;
 }
 
-export interface Call {
+interface Call {
   readonly method: string;
   readonly path: string;
   readonly body?: object;

@@ -6,7 +6,7 @@ import { done, failed, type Outcome } from "../outcome.ts";
 import type { NetworkPolicy } from "@pko/git";
 import { resolveHost } from "./addresses.ts";
 
-export interface GetOptions {
+interface GetOptions {
   readonly policy: NetworkPolicy;
   /** Sent to the first URL's origin and to no other. */
   readonly authorization?: string;
@@ -14,7 +14,7 @@ export interface GetOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Got {
+interface Got {
   /** The URL that answered, after redirects. */
   readonly url: URL;
   readonly response: IncomingMessage;
@@ -42,7 +42,7 @@ export async function getFollowing(from: URL, options: GetOptions): Promise<Outc
   return failed("sourceUnavailable", `${from.host} redirects more than ${maxRedirects} times`);
 }
 
-export function checkScheme(url: URL, policy: NetworkPolicy): Outcome<undefined> {
+function checkScheme(url: URL, policy: NetworkPolicy): Outcome<undefined> {
   if (url.protocol === "https:" || (url.protocol === "http:" && policy.allowHttp)) return done(undefined);
   return failed("sourceInvalid", `${url.protocol}// is not allowed here`);
 }

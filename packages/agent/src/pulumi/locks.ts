@@ -8,7 +8,7 @@
  */
 import type { LostRun } from "@pko/rpc";
 
-export interface LockHolder {
+interface LockHolder {
   /** Where the lock is. */
   readonly url: string;
   readonly username: string;

@@ -5,7 +5,7 @@ import { globalFlags } from "./cli.ts";
 /** Beyond it the CLI prints the headers of its requests, and with them its access token. */
 const maxVerbosity = 10;
 
-export interface RunTarget {
+interface RunTarget {
   readonly stack: string;
   readonly settings: string;
   readonly eventLog: string;

@@ -28,7 +28,7 @@ export function outputsFromEvent(values: Readonly<Record<string, unknown>>, isPr
   return { outputs, complete: isPreview || outputs.every(({ known }) => known) };
 }
 
-export interface OutputsQuery {
+interface OutputsQuery {
   readonly cli: PulumiCli;
   readonly stack: string;
   readonly folder: string;

@@ -12,7 +12,7 @@ import type { PulumiCli } from "./cli.ts";
 import { explainEnd } from "./explain.ts";
 import { readCiphertext, readStackKeys, renderSettings, type StackKeys } from "./settings.ts";
 
-export interface Encryption {
+interface Encryption {
   readonly cli: PulumiCli;
   /** A project folder of the agent's own (stack.ts). */
   readonly folder: string;

@@ -19,7 +19,7 @@ export interface StackKeys {
 export type SettingValue =
   { readonly kind: "plain"; readonly value: unknown } | { readonly kind: "secure"; readonly ciphertext: string };
 
-export interface Setting {
+interface Setting {
   readonly key: ConfigKey;
   readonly value: SettingValue;
 }

@@ -7,13 +7,13 @@ import { readIfThere, writeAtomically } from "../system/files.ts";
 import { Ready } from "../workspace/state.ts";
 
 /** A command that was started for the run. Locks name its process. */
-export const Launch = Type.Object({
+const Launch = Type.Object({
   /** Which of the operation's steps it is; a step may be launched again. */
   step: Type.Integer(),
   pid: Type.Integer(),
   startTicks: Type.String(),
 });
-export type Launch = Static<typeof Launch>;
+type Launch = Static<typeof Launch>;
 
 /** Written before the first command starts, and again with each one's process. */
 export const RunRecord = Type.Object({
@@ -28,7 +28,7 @@ export const RunRecord = Type.Object({
 export type RunRecord = Static<typeof RunRecord>;
 
 /** What the events told of the outputs; no secret is among them. */
-export const KnownOutputs = Type.Object({
+const KnownOutputs = Type.Object({
   complete: Type.Boolean(),
   outputs: Type.Array(
     Type.Object({
@@ -39,7 +39,7 @@ export const KnownOutputs = Type.Object({
     }),
   ),
 });
-export type KnownOutputs = Static<typeof KnownOutputs>;
+type KnownOutputs = Static<typeof KnownOutputs>;
 
 /** A line of events.ndjson. */
 export interface StoredEvent {

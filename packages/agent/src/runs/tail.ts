@@ -3,10 +3,10 @@ import { open, type FileHandle } from "node:fs/promises";
 import { hasCode } from "../system/files.ts";
 import { pause } from "../system/pause.ts";
 
-export type TailedLine =
+type TailedLine =
   { readonly kind: "line"; readonly text: string } | { readonly kind: "tooLong"; readonly bytes: number };
 
-export interface TailOptions {
+interface TailOptions {
   readonly path: string;
   readonly maxLineBytes: number;
   readonly pollMs: number;

@@ -11,7 +11,7 @@ import { defaultLimits, untar } from "./untar.ts";
 const maxPackedBytes = 512 * 1024 * 1024;
 const digestForm = /^(sha256|sha384|sha512):([0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$/;
 
-export interface FluxContext {
+interface FluxContext {
   /** The file to fetch into; it is removed again. */
   readonly archive: string;
   readonly policy: NetworkPolicy;

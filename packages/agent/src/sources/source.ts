@@ -17,14 +17,14 @@ export interface Tree {
   settle(): Promise<void>;
 }
 
-export interface Place {
+interface Place {
   readonly kind: "place";
   readonly revision: string;
   /** Used where it is. */
   readonly folder: string;
 }
 
-export type Obtained = Tree | Place;
+type Obtained = Tree | Place;
 
 export async function obtainSource(source: Source, context: GitContext): Promise<Outcome<Obtained>> {
   switch (source.kind) {

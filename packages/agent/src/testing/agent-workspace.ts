@@ -42,7 +42,7 @@ export interface AgentOptions {
   readonly beforeCli?: string;
 }
 
-export interface StartOptions {
+interface StartOptions {
   /** Instead of `bun main.ts`. */
   readonly command?: readonly string[];
   /** A folder with the CLI and its language hosts, instead of the cache. */

@@ -46,7 +46,7 @@ export interface CustomResourceDefinition {
   };
 }
 
-export interface CrdVersion {
+interface CrdVersion {
   readonly name: string;
   readonly served: true;
   readonly storage: boolean;
@@ -55,7 +55,7 @@ export interface CrdVersion {
   readonly schema: { readonly openAPIV3Schema: StructuralSchema };
 }
 
-export const category = "pulumi";
+const category = "pulumi";
 
 export function crdOf(definition: KindDefinition): CustomResourceDefinition {
   const { plural, group } = definition;

@@ -81,7 +81,7 @@ function fieldAt(keys: readonly string[]): Field | undefined {
   return keys.reduce<Field | undefined>((field, key) => field?.properties?.[key], values);
 }
 
-export function defaultsOf(field: Field): unknown {
+function defaultsOf(field: Field): unknown {
   if (field.default !== undefined) return field.default;
   const fields = Object.entries(field.properties ?? {});
   return Object.fromEntries(

@@ -4,7 +4,7 @@ import type { StackSpec } from "../stack/spec.ts";
 import { checkName, valueSourceOf, type SecretKey, type ValueSource } from "./reference.ts";
 import type { Scope } from "./scope.ts";
 
-export type ConfigSource =
+type ConfigSource =
   | { readonly kind: "value"; readonly value: Exclude<JsonValue, null> }
   | ({ readonly kind: "secret" } & SecretKey)
   | { readonly kind: "configMap"; readonly name: string; readonly key: string; readonly json: boolean }

@@ -7,7 +7,7 @@ export interface Problem extends Wording {
 }
 
 /** The same form for what works, but not as its author may think. */
-export type Advice = Problem;
+type Advice = Problem;
 
 export type Normalised<T> =
   | { readonly ok: true; readonly value: T; readonly advice: readonly Advice[] }

@@ -47,4 +47,4 @@ export function organizationIn(stack: string): string | undefined {
 }
 
 /** Safe in a URN and in a scope. */
-export const isName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(text);
+const isName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(text);

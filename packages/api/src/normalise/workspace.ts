@@ -32,12 +32,12 @@ export type WorkspaceSource =
   /** The operator or an init container brings the program. */
   | { readonly kind: "none" };
 
-export type WorkspaceConfigSource =
+type WorkspaceConfigSource =
   | { readonly kind: "value"; readonly value: JsonValue }
   | { readonly kind: "env"; readonly name: string; readonly json: boolean }
   | { readonly kind: "file"; readonly path: string; readonly json: boolean };
 
-export interface WorkspaceConfigItem {
+interface WorkspaceConfigItem {
   readonly key: string;
   readonly isPath: boolean;
   readonly secret: boolean;

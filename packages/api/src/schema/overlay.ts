@@ -4,7 +4,7 @@ import { Type, type Static, type TSchema, type TSchemaOptions, type TUnsafe } fr
 import { wholeKeyword } from "./field.ts";
 import { isRecord, mapRecord, type UnknownRecord } from "./record.ts";
 
-export type Overlay<T> = T extends readonly (infer Item)[]
+type Overlay<T> = T extends readonly (infer Item)[]
   ? Overlay<Item>[]
   : T extends object
     ? { [Key in keyof T]?: Overlay<T[Key]> }

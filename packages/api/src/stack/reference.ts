@@ -5,8 +5,8 @@ import { given, sentence, validatedBy, type CelRule } from "../schema/cel.ts";
 import { optional, text } from "../schema/field.ts";
 import { stackWording as wording } from "./wording.ts";
 
-export const referenceTypes = ["Literal", "Secret", "ConfigMap", "StackOutput"] as const;
-export type ReferenceType = (typeof referenceTypes)[number];
+const referenceTypes = ["Literal", "Secret", "ConfigMap", "StackOutput"] as const;
+type ReferenceType = (typeof referenceTypes)[number];
 
 /** Types of the first generation of the reference, which read the operator's own process. */
 const refusedTypes = ["Env", "FS"] as const;

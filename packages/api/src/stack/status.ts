@@ -43,7 +43,6 @@ const CurrentUpdate = Type.Object(
   { ...trigger, commit: optional(text("The revision of the source that is being run.")) },
   { description: "The update that is running, if any." },
 );
-export type CurrentUpdate = Static<typeof CurrentUpdate>;
 
 const Waiting = Type.Object(
   {
@@ -52,7 +51,6 @@ const Waiting = Type.Object(
   },
   { description: "What the Stack waits for, if anything." },
 );
-export type Waiting = Static<typeof Waiting>;
 
 const Next = Type.Object(
   {
@@ -61,7 +59,6 @@ const Next = Type.Object(
   },
   { description: "What happens next by itself, if anything." },
 );
-export type Next = Static<typeof Next>;
 
 export const StackStatus = Type.Object(
   {

@@ -111,7 +111,7 @@ export const Resources = Type.Object(
 );
 
 /** A pod specification whose containers may be left out: it is merged over the generated one. */
-export type PodSpecOverlay = Partial<PodSpec>;
+type PodSpecOverlay = Partial<PodSpec>;
 type Container = NonNullable<PodSpec["initContainers"]>[number];
 
 const podPart = <T>(description: string, shape: TSchema) => Type.Unsafe<T>({ ...shape, description, ...keepUnknown });

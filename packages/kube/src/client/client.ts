@@ -68,11 +68,7 @@ export interface DeleteOptions extends WriteOptions {
 }
 
 /** Any part of an object; a list is given whole. */
-export type Sparse<T> = T extends readonly unknown[]
-  ? T
-  : T extends object
-    ? { readonly [K in keyof T]?: Sparse<T[K]> }
-    : T;
+type Sparse<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Sparse<T[K]> } : T;
 
 /** What an apply sends: identity, and the fields the manager wants to own. */
 export type ApplyBody<T extends KubeObject> = Pick<T, "apiVersion" | "kind"> & {

@@ -2,7 +2,7 @@
 import { onAbort } from "../abort.ts";
 import type { Clock } from "../clock.ts";
 
-export interface Limits {
+interface Limits {
   readonly clock: Clock;
   readonly ms: number;
   readonly signal?: AbortSignal | undefined;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Clock } from "../clock.ts";
 import { fileText, type Credentials } from "./credentials.ts";
 
-export interface InClusterOptions {
+interface InClusterOptions {
   /** Where the service account is mounted. */
   readonly folder?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;

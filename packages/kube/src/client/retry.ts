@@ -1,7 +1,7 @@
 /** When a failed call is worth another try, and after how long. */
 import { ApiError, ConnectionError } from "./errors.ts";
 
-export interface Failure {
+interface Failure {
   readonly error: unknown;
   /** 1 for the first try. */
   readonly attempt: number;

@@ -2,14 +2,14 @@
 import type { Registry } from "../telemetry/metrics.ts";
 import type { Result } from "./queue.ts";
 
-export type Outcome = Result["kind"] | "error";
+type Outcome = Result["kind"] | "error";
 
 export interface ControllerMetrics {
   ended(outcome: Outcome, ms: number): void;
   overdue(): void;
 }
 
-export interface ControllerGauges {
+interface ControllerGauges {
   readonly concurrency: number;
   running(): number;
 }

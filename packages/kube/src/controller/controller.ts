@@ -32,13 +32,13 @@ export interface ReconcileContext {
 export type Reconcile = (key: Key, context: ReconcileContext) => Promise<Result>;
 
 /** Objects whose owners shall be looked at when they change. */
-export interface Owned {
+interface Owned {
   readonly reflector: Reflector<KubeObject>;
   readonly ownerKind: OwnerKind;
 }
 
 /** Objects that concern others in a way that only the controller knows. */
-export interface Watched<T extends KubeObject = KubeObject> {
+interface Watched<T extends KubeObject = KubeObject> {
   readonly reflector: Reflector<T>;
   map(change: Change<T>): Iterable<Key>;
 }
@@ -65,7 +65,7 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly clock?: Clock;
 }
 
-export interface Lifetime {
+interface Lifetime {
   /** Take no more keys; let the reconciles that run end. */
   readonly stop: AbortSignal;
   /** Abort the reconciles that run. */

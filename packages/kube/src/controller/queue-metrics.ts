@@ -10,7 +10,7 @@ export interface QueueMetrics {
   close(): void;
 }
 
-export interface QueueGauges {
+interface QueueGauges {
   depth(): number;
   runningMs(): number[];
 }

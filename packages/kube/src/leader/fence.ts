@@ -44,7 +44,7 @@ export function fence(client: Client, leadership: Leadership): Client {
   };
 }
 
-export interface FencedConnection {
+interface FencedConnection {
   readonly credentials: Credentials;
   readonly leadership: Leadership;
   readonly options?: ConnectOptions;
@@ -59,7 +59,7 @@ export function connectFenced({ credentials, leadership, options = {} }: FencedC
   return fence(connect(credentials, { ...options, transport }), leadership);
 }
 
-export function fenceTransport(transport: Transport, leadership: Leadership): Transport {
+function fenceTransport(transport: Transport, leadership: Leadership): Transport {
   return async (request) => {
     if (request.method !== "GET" && !leadership.isCertain()) {
       throw new NotLeaderError(`${request.method} ${new URL(request.url).pathname}`);

@@ -74,7 +74,7 @@ export function stopwatch(clock: Clock, steadyNow: () => number): Stopwatch {
   };
 }
 
-export interface Tenure {
+interface Tenure {
   readonly epoch: number;
   /** Until this long after a renewal was sent, writes may be under way. */
   readonly writeMs: number;

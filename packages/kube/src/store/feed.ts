@@ -43,7 +43,7 @@ export const productionTiming: FeedTiming = {
 };
 
 /** No healthy feed is without a word from the server for longer. */
-export function longestSilenceMs(timing: FeedTiming): number {
+function longestSilenceMs(timing: FeedTiming): number {
   return timing.watchMaxMs + timing.graceMs + timing.restartMinMs + 1000;
 }
 

@@ -4,7 +4,7 @@ import type { Change, ChangeListener, IndexFunction, Store } from "./store.ts";
 
 export type Indexers<T> = Readonly<Record<string, IndexFunction<T>>>;
 
-export interface IndexedStoreOptions<T> {
+interface IndexedStoreOptions<T> {
   readonly indexers?: Indexers<T> | undefined;
   /** Told of what a listener or an index function throws: neither may stop the store. */
   readonly onError: (error: unknown, what: string) => void;

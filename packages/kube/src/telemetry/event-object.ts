@@ -3,7 +3,7 @@ import type { Event, ObjectReference } from "kubernetes-types/core/v1";
 import type { Known } from "../client/builtin.ts";
 import { resource } from "../resource.ts";
 
-export type EventObject = Known<Event>;
+type EventObject = Known<Event>;
 
 export const eventResource = resource<EventObject>({
   apiVersion: "v1",
@@ -22,7 +22,7 @@ export interface Happening {
   readonly count: number;
 }
 
-export interface Reporter {
+interface Reporter {
   readonly component: string;
   readonly instance?: string;
 }

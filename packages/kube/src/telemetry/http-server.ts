@@ -20,7 +20,7 @@ export interface Protection {
   readonly refuse?: (request: Request) => Promise<Answer | undefined>;
 }
 
-export interface HttpServerOptions extends Listen, Protection {
+interface HttpServerOptions extends Listen, Protection {
   /** By path. Answers at once: none of them waits for anything. */
   readonly routes: Readonly<Record<string, () => Answer>>;
   readonly onError: (error: unknown) => void;

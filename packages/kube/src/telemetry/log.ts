@@ -11,7 +11,7 @@ import { systemClock, type Clock } from "../clock.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFormat = "json" | "console";
-export type LogKeys = Readonly<Record<string, unknown>>;
+type LogKeys = Readonly<Record<string, unknown>>;
 
 export interface Logger {
   debug(message: string, keys?: LogKeys): void;

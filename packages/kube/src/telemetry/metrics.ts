@@ -5,7 +5,7 @@
  * 15.1.3), the same with this module 3.5 MB; and the text format, all we need of it, has been stable for ten years.
  */
 
-export interface MetricNames<L extends string> {
+interface MetricNames<L extends string> {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly L[];
@@ -13,25 +13,25 @@ export interface MetricNames<L extends string> {
   readonly maxSeries?: number;
 }
 
-export interface HistogramNames<L extends string> extends MetricNames<L> {
+interface HistogramNames<L extends string> extends MetricNames<L> {
   /** Upper bounds in ascending order, without +Inf. */
   readonly buckets: readonly number[];
 }
 
-export type Labels<L extends string> = Readonly<Record<L, string>>;
+type Labels<L extends string> = Readonly<Record<L, string>>;
 
 export interface Counter<L extends string> {
   increment(labels: Labels<L>, by?: number): void;
 }
 
-export interface Gauge<L extends string> {
+interface Gauge<L extends string> {
   set(labels: Labels<L>, value: number): void;
   remove(labels: Labels<L>): void;
   /** Forgets every label set, so that a collector can state them anew. */
   clear(): void;
 }
 
-export interface Histogram<L extends string> {
+interface Histogram<L extends string> {
   observe(labels: Labels<L>, value: number): void;
 }
 

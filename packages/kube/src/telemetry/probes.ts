@@ -11,7 +11,7 @@ import type { KubeObject } from "../resource.ts";
 import type { Reflector } from "../store/store.ts";
 
 /** What is wrong; undefined when nothing is. */
-export type Check = () => string | undefined;
+type Check = () => string | undefined;
 export type Checks = Readonly<Record<string, Check>>;
 
 export interface ProbeReport {

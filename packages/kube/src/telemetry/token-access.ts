@@ -40,7 +40,7 @@ const accessReviews = resource<SubjectAccessReview>({
   namespaced: false,
 });
 
-export interface TokenAccessOptions {
+interface TokenAccessOptions {
   readonly client: Client;
   readonly path: string;
   readonly clock?: Clock;

@@ -6,7 +6,7 @@ export interface TokenBucket {
   take(): boolean;
 }
 
-export interface TokenBucketOptions {
+interface TokenBucketOptions {
   readonly burst: number;
   /** Time until one more is there. */
   readonly refillMs: number;

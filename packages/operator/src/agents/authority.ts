@@ -33,7 +33,7 @@ import type { Secret } from "kubernetes-types/core/v1";
 
 import type { Authority } from "./agents.ts";
 
-export interface AuthorityOptions {
+interface AuthorityOptions {
   readonly client: Client;
   /** The operator's own. */
   readonly namespace: string;

@@ -17,7 +17,7 @@ export interface DialOptions {
 
 /** Dense at first: an agent that has just been started listens within a second. */
 export const defaultBackoff: BackoffPolicy = { baseMs: 100, factor: 1.2, capMs: 15_000, jitter: 0.2 };
-export const defaultPatience: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
+const defaultPatience: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
 
 export function dial({ authority }: DialOptions, pod: AgentPod): AgentClient {
   return connectAgent({

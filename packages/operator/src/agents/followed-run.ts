@@ -13,7 +13,7 @@ import type { WatchUpdate } from "@pko/rpc/watch";
 import type { AgentPod, Run } from "./agents.ts";
 import { Attempts, defaultBackoff, dial, Waker, type DialOptions } from "./dial.ts";
 
-export interface FollowOptions extends DialOptions {
+interface FollowOptions extends DialOptions {
   readonly wake: () => void;
   readonly progressMs?: number;
   readonly unprepared?: () => void;
@@ -21,7 +21,7 @@ export interface FollowOptions extends DialOptions {
 }
 
 /** Without an operation it is only taken up, never started. */
-export interface RunRequest {
+interface RunRequest {
   readonly runId: string;
   readonly operation?: Operation;
   readonly lostRuns?: LostRun[];

@@ -14,7 +14,7 @@ import type { AgentPod, Preparation, Preparations, Projects, Stoppable } from ".
 import { Attempts, dial, type DialOptions } from "./dial.ts";
 import { fingerprint } from "./fingerprint.ts";
 
-export interface PreparationsOptions extends DialOptions {
+interface PreparationsOptions extends DialOptions {
   /** Called when the state of a workspace's preparation has changed. */
   readonly wake: (workspace: WorkspaceRef) => void;
 }

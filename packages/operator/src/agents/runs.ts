@@ -6,7 +6,7 @@ import type { AgentPod, Run, Runs, Stoppable } from "./agents.ts";
 import type { DialOptions } from "./dial.ts";
 import { FollowedRun } from "./followed-run.ts";
 
-export interface RunsOptions extends DialOptions {
+interface RunsOptions extends DialOptions {
   /** Called when the state of a run has changed; for its progress at most once in `progressMs`. */
   readonly wake: (runId: string) => void;
   readonly progressMs?: number;

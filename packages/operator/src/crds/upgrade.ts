@@ -23,7 +23,7 @@ const definitions = resource<KubeObject>({
 
 const fieldManager = "pulumi-kubernetes-operator";
 
-export interface Upgrading {
+interface Upgrading {
   readonly client: Client;
   readonly log: Logger;
   readonly wanted?: readonly CustomResourceDefinition[];
@@ -62,7 +62,7 @@ const messages: Readonly<Record<Step, string | undefined>> = {
 };
 
 /** An operator that was rolled back leaves the newer definition: the objects may use its fields. */
-export function stepFor(present: KubeObject | undefined, wanted: CustomResourceDefinition): Step {
+function stepFor(present: KubeObject | undefined, wanted: CustomResourceDefinition): Step {
   if (!present) return "absent";
   const annotations = present.metadata.annotations ?? {};
   const ours = wanted.metadata.annotations;

@@ -31,7 +31,7 @@ export interface ReferenceWatch {
   stop(): void;
 }
 
-export interface ReferenceWatchOptions {
+interface ReferenceWatchOptions {
   readonly client: Pick<Client, "find">;
   /** How often each object is asked for, where there are few. */
   readonly everyMs?: number;

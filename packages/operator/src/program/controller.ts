@@ -24,7 +24,7 @@ import {
 
 import { programs } from "../kinds.ts";
 
-export interface ProgramControllerOptions {
+interface ProgramControllerOptions {
   /** A fenced one. */
   readonly client: Client;
   readonly reflector: Reflector<Program>;

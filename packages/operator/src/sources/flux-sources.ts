@@ -23,7 +23,7 @@ import { assertNever } from "@pko/rpc";
 
 import { unavailable, type SourceView } from "./source-view.ts";
 
-export interface FluxRef {
+interface FluxRef {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -50,7 +50,7 @@ export interface FluxSources {
   stop(): void;
 }
 
-export interface FluxSourcesOptions {
+interface FluxSourcesOptions {
   readonly client: Client;
   readonly wake: (key: Key) => void;
   /** All of them when absent. */
@@ -232,7 +232,7 @@ function explain(error: unknown, ref: FluxRef): string {
   return `${name} cannot be read for now`;
 }
 
-export interface FluxQuestion {
+interface FluxQuestion {
   readonly ref: FluxRef;
   readonly dir: string;
   /** Whether Flux has had its time to look at the present spec. */

@@ -18,7 +18,7 @@ export type GitCredentials =
 /** The names under which the Workspace finds the same credentials. */
 export type WorkspaceAuth = NonNullable<NonNullable<WorkspaceSpec["git"]>["auth"]>;
 
-export type CredentialsView =
+type CredentialsView =
   | {
       readonly kind: "found";
       readonly credentials: GitCredentials;

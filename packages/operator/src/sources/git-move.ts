@@ -5,7 +5,7 @@ const suffix = "/info/refs?service=git-upload-pack";
 const mostHops = 5;
 const answerMs = 20_000;
 
-export interface Move {
+interface Move {
   readonly from: URL;
   readonly policy: NetworkPolicy;
   readonly authorization?: string;

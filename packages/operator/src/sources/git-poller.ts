@@ -31,7 +31,7 @@ export interface GitPoller {
   stop(): void;
 }
 
-export interface GitPollerOptions {
+interface GitPollerOptions {
   readonly list: ListRefs;
   readonly wake: (key: Key) => void;
   readonly clock?: Clock;

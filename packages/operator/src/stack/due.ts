@@ -29,7 +29,7 @@ export function because({ why, trigger }: Pick<Extract<Due, { kind: "now" }>, "w
   return why === "revision" ? `${reasons[why]} ${trigger.revision}` : reasons[why];
 }
 
-export interface Ready {
+interface Ready {
   readonly spec: NormalStack;
   readonly revision: string;
   readonly digest?: string | undefined;
@@ -134,7 +134,7 @@ export function retryAtOf(last: LastUpdate, { retry }: Pick<NormalStack, "retry"
 }
 
 /** What the update would be given by other Stacks, Secrets and ConfigMaps, as one text. */
-export function inputsOf({ stackOutputs, configInputs }: StackView): string {
+function inputsOf({ stackOutputs, configInputs }: StackView): string {
   const outputs = stackOutputs.map(({ stack, output, version = "" }) => `${stack}.${output}@${version}`);
   const values = configInputs.map(({ name, version }) => `${name}@${version}`);
   return [...new Set([...outputs, ...values])].toSorted().join(" ");

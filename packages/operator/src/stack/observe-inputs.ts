@@ -17,7 +17,7 @@ export interface Read {
 }
 
 /** Undefined when there is no such object, or it may not be read. */
-export type ReadData = (name: string) => Promise<Read | undefined>;
+type ReadData = (name: string) => Promise<Read | undefined>;
 
 export interface Readers {
   readonly secret: ReadData;
@@ -39,7 +39,7 @@ export async function missingInputs(spec: NormalStack, readers: Readers): Promis
   return missing;
 }
 
-export interface ConfigInputs {
+interface ConfigInputs {
   readonly values: readonly ConfigInput[];
   /** The objects that hold them. */
   readonly objects: readonly WatchedObject[];

@@ -16,7 +16,7 @@ export interface SourceWorld {
   readonly flux: FluxSources;
 }
 
-export interface SourceQuestion {
+interface SourceQuestion {
   readonly key: Key;
   readonly stack: Stack;
   readonly spec: NormalStack;

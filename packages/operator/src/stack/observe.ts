@@ -43,7 +43,7 @@ export interface StackWorld extends SourceWorld {
   readonly wake: (key: Key) => void;
 }
 
-export interface Moment {
+interface Moment {
   readonly now: number;
   readonly signal: AbortSignal;
 }

@@ -9,7 +9,7 @@ import { ownerOf } from "./owner.ts";
 import type { OutputValue, OutputVersions, OutputsView } from "./view.ts";
 
 /** On the Secret: which Update last changed each output, so that those who use one follow its changes. */
-export const outputVersionsAnnotation = "pulumi.com/output-versions";
+const outputVersionsAnnotation = "pulumi.com/output-versions";
 
 type ReadOutputs = Extract<OutputsView, { kind: "read" }>;
 

@@ -33,7 +33,7 @@ function isCurrent(stack: Stack, last: LastUpdate | undefined): boolean {
   return last?.generation === stack.metadata.generation && (request === "" || request === last?.reconcileRequest);
 }
 
-export interface Unmet {
+interface Unmet {
   readonly name: string;
   readonly message: string;
   /** Set where it has to run again, and was not asked to yet. */

@@ -86,7 +86,7 @@ function failuresOf(before: LastUpdate | undefined, trigger: Trigger): number {
   return isSameTrigger(before, trigger) ? (before.failures ?? 0) : 0;
 }
 
-export const maskedValue = "[secret]";
+const maskedValue = "[secret]";
 const longestOutput = 16_384;
 const longestOutputs = 131_072;
 

@@ -26,7 +26,7 @@ import { ownerOf } from "./owner.ts";
 import { requestOf } from "./trigger.ts";
 
 /** On the Workspace: a digest of what the Stack asked for, so that what it no longer asks for is seen too. */
-export const wantedAnnotation = "pulumi.com/wanted";
+const wantedAnnotation = "pulumi.com/wanted";
 
 /** What a Workspace gets from its Stack's source, or from what is remembered of it. */
 export type WorkspaceOrigin = SourceSpec | Pick<WorkspaceSpec, "projectInfo">;

@@ -55,7 +55,7 @@ export function stdoutOf({ operation, outcome, output }: RunResult): Stdout | un
   return { ...bounded, truncated: bounded.truncated || output.truncated };
 }
 
-export interface ProgressInput {
+interface ProgressInput {
   readonly progress: Progress;
   readonly nowMs: number;
   readonly expected: number | undefined;

@@ -20,13 +20,13 @@ import type { Output } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
 /** On the Secret of outputs: the names of those outputs that could not be keys, by their keys. */
-export const outputNamesAnnotation = "auto.pulumi.com/output-names";
+const outputNamesAnnotation = "auto.pulumi.com/output-names";
 
 /** The API server's limit for all values is 1 MiB; annotations have a limit of their own. */
 const maxDataBytes = 1_000_000;
 const maxAnnotationBytes = 128 * 1024;
 
-export interface OutputsSecret {
+interface OutputsSecret {
   readonly secret: Known<Secret>;
   /** Names of outputs for which there was no room. */
   readonly leftOut: readonly string[];
@@ -56,7 +56,7 @@ export function stdoutSecret(update: Update, text: string): Known<Secret> {
   });
 }
 
-export interface KeptOutput {
+interface KeptOutput {
   readonly name: string;
   readonly secret: boolean;
   /** JSON. */

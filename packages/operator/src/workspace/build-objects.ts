@@ -20,7 +20,7 @@ export interface BuiltObjects {
   readonly hash: string;
 }
 
-export interface Parts {
+interface Parts {
   readonly workspace: Workspace;
   readonly normal: NormalWorkspace;
   readonly template: PodTemplateSpec;

@@ -47,7 +47,7 @@ const terminationGraceSeconds = 600;
 /** Without a request a pod is the first to be evicted when its node's disk fills. */
 const defaultStorageRequest = "256Mi";
 
-export type BuiltPod =
+type BuiltPod =
   | { readonly ok: true; readonly template: PodTemplateSpec }
   /** Sentences, each with the field that is to blame. */
   | { readonly ok: false; readonly problems: readonly string[] };

@@ -1,7 +1,7 @@
 /** What others need of the Workspace controller. */
 export { clearances, type Clearances } from "./clearances.ts";
-export { workspaceController, type WorkspaceControllerOptions } from "./controller.ts";
+export { workspaceController } from "./controller.ts";
 export { podIndexers } from "./observe.ts";
 export { projectYaml, type AppToken, type GitHubApp, type GitHubAppTokens } from "./prepare-request.ts";
 export { plainOidc, type OidcDefaults } from "./oidc.ts";
-export { defaultIdleTimeoutMs, type WorkspaceSettings } from "./settings.ts";
+export type { WorkspaceSettings } from "./settings.ts";

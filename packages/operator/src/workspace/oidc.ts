@@ -29,7 +29,7 @@ export interface TokenExchange {
   readonly expirationSeconds: number;
 }
 
-export type Exchanging =
+type Exchanging =
   | { readonly kind: "exchange"; readonly exchange: TokenExchange }
   | { readonly kind: "none" }
   | { readonly kind: "invalid"; readonly problem: string };

@@ -3,7 +3,7 @@ import type { Container, PodSpec, Volume } from "kubernetes-types/core/v1";
 
 import { hashOf } from "./build-objects.ts";
 
-export type ReferenceKind = "Secret" | "ConfigMap";
+type ReferenceKind = "Secret" | "ConfigMap";
 
 export interface Reference {
   readonly kind: ReferenceKind;

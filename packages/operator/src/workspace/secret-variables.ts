@@ -19,7 +19,7 @@ export function withSecretVariables(template: PodTemplateSpec, readings: Reading
   return { ...template, spec: { ...spec, containers } };
 }
 
-export function secretVariablesOf({ env = [], envFrom = [] }: Container, readings: Readings): string[] {
+function secretVariablesOf({ env = [], envFrom = [] }: Container, readings: Readings): string[] {
   const single = env.flatMap(({ name, valueFrom }) => {
     const { name: secret = "", key } = valueFrom?.secretKeyRef ?? {};
     return key !== undefined && isSecret(secret, key, readings) ? [name] : [];

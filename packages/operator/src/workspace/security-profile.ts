@@ -6,7 +6,7 @@
 import type { SecurityProfile } from "@pko/api";
 import type { Container, PodSpec, PodTemplateSpec, SecurityContext } from "kubernetes-types/core/v1";
 
-export interface Enforced {
+interface Enforced {
   readonly template: PodTemplateSpec;
   /** Sentences, each with the field that is to blame. */
   readonly violations: readonly string[];

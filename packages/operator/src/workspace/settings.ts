@@ -16,5 +16,3 @@ export interface WorkspaceSettings {
   /** The most bytes that a Flux artifact may unpack to; the agent's own bound when absent. */
   readonly maxUnpackedBytes?: number;
 }
-
-export const defaultIdleTimeoutMs = 10 * 60_000;

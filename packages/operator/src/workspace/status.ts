@@ -114,7 +114,7 @@ function normal({ conditions = [], ...rest }: WorkspaceStatus): object {
   return { ...rest, conditions: conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1)) };
 }
 
-export interface WorkspaceEvent {
+interface WorkspaceEvent {
   readonly type: EventType;
   readonly reason: AutoEvent | "PodStuck" | Warning["reason"];
   readonly message: string;

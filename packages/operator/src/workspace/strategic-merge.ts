@@ -16,7 +16,7 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 export type JsonMap = { [key: string]: Json };
 
 /** How the fields below a map merge. A field that is not named merges as a map, or is replaced. */
-export interface MergeSchema {
+interface MergeSchema {
   readonly fields?: Readonly<Record<string, MergeSchema>>;
   /** On a list of maps: the field that tells elements apart. */
   readonly mergeKey?: string;

@@ -23,7 +23,7 @@ export const result: RunResult = {
   output: { tail: "", bytes: 0, truncated: false },
 };
 
-export const service: AgentService = {
+const service: AgentService = {
   info: async () =>
     succeed({
       protocol: 1,
@@ -60,7 +60,7 @@ export async function certificates(): Promise<Pair> {
   };
 }
 
-export interface Faults {
+interface Faults {
   readonly seen: unknown[];
 }
 

@@ -3,7 +3,7 @@ import { parse } from "yaml";
 
 import { Refusal, type Answer, type Call } from "./http.ts";
 
-export interface Environment {
+interface Environment {
   readonly imports?: readonly string[];
   /** As in an environment's own file; `{"fn::secret": value}` is a secret. */
   readonly values?: Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { createSign, generateKeyPairSync } from "node:crypto";
 
 import type { Jwks } from "./token-exchange.ts";
 
-export interface IdentityProvider {
+interface IdentityProvider {
   readonly url: string;
   readonly keys: Jwks;
   /** A token for a subject and an audience, for an hour unless told otherwise. */

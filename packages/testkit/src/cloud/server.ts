@@ -11,7 +11,7 @@ import { TokenExchange } from "./token-exchange.ts";
 import { begin, CloudUpdate, Updates } from "./updates.ts";
 import { capabilities, readDefaultOrganization, readUser } from "./user.ts";
 
-export interface CloudOptions {
+interface CloudOptions {
   readonly hostname?: string;
   /** Serves https with this certificate. */
   readonly tls?: { readonly cert: string; readonly key: string };

@@ -39,7 +39,7 @@ export class CloudStack {
   }
 }
 
-export interface StackPlace {
+interface StackPlace {
   readonly organization: string;
   readonly project: string;
   readonly name: string;

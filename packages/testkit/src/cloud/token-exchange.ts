@@ -15,7 +15,7 @@ export interface Issuer {
   readonly policies: readonly Policy[];
 }
 
-export interface Policy {
+interface Policy {
   readonly kind: Identity["kind"];
   /** The team of a team token, the login of a personal one. */
   readonly name?: string;
@@ -23,7 +23,7 @@ export interface Policy {
   readonly subject: RegExp;
 }
 
-export interface Exchange {
+interface Exchange {
   readonly subject: string;
   readonly kind: Identity["kind"];
   readonly name: string;

@@ -14,7 +14,7 @@ export function markOf(workspaceUid: string, runId: string): Record<string, stri
 
 const markName = "ci.build.id";
 
-export interface OwnUpdateQuery {
+interface OwnUpdateQuery {
   readonly env: Environment;
   /** What the project file says of the backend. */
   readonly backend: string | undefined;

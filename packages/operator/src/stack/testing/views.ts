@@ -48,8 +48,8 @@ export interface Setting {
   readonly outputs?: StackView["outputs"];
 }
 
-export const revision = "1";
-export const readySource: SourceView = {
+const revision = "1";
+const readySource: SourceView = {
   kind: "ready",
   revision,
   aliases: [],
@@ -210,7 +210,7 @@ export function told(setting: Setting): string {
   return toldOf(view, planStack(view));
 }
 
-export function toldOf(view: StackView, plan: Plan): string {
+function toldOf(view: StackView, plan: Plan): string {
   const { step, outcome } = plan;
   const released = plan.release.length > 0 ? "release, " : "";
   const what = step.kind === "createUpdate" ? `create ${step.trigger.type} for ${step.why}` : step.kind;

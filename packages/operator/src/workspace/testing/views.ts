@@ -64,7 +64,7 @@ export const status =
   (part: WorkspaceStatus): Trait =>
   (each) => ({ ...each, workspace: { ...each.workspace, status: { ...each.workspace.status, ...part } } });
 
-export function condition(part: Partial<Condition> = {}): Condition {
+function condition(part: Partial<Condition> = {}): Condition {
   return {
     type: "Ready",
     status: "True",
