@@ -4,18 +4,12 @@ import { Document, isScalar, visit, type Pair } from "yaml";
 import { stackPolicy } from "../admission/stack-policy.ts";
 import { isRecord } from "../schema/record.ts";
 import { imageTag, operatorImage, version } from "../version.ts";
+import { chartDefaults, type Field } from "./chart-defaults.ts";
 import { ChartValues } from "./chart-values.ts";
 import { agentPort, metricsPort, probesPort } from "./operator-objects.ts";
 import { crdRules, editRules, metricsAuthRules, metricsReaderRules, ownRules, servedRules, viewRules } from "./rbac.ts";
 
 export const chartFolder = "charts/pulumi-kubernetes-operator";
-
-interface Field {
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly properties?: Readonly<Record<string, Field>>;
-}
 
 const values = ChartValues as Field;
 
@@ -60,7 +54,7 @@ export const valuesSchema = (): object => ({
 
 /** The defaults, each below the sentence that explains it. */
 export function valuesYaml(): string {
-  const document = new Document(defaultsOf(values));
+  const document = new Document(chartDefaults);
   visit(document, {
     Pair(_, pair, path) {
       const keys = [...path.flatMap((step) => keyOf(step)), ...keyOf(pair)];
@@ -79,14 +73,6 @@ const keyOf = (step: unknown): string[] => {
 
 function fieldAt(keys: readonly string[]): Field | undefined {
   return keys.reduce<Field | undefined>((field, key) => field?.properties?.[key], values);
-}
-
-function defaultsOf(field: Field): unknown {
-  if (field.default !== undefined) return field.default;
-  const fields = Object.entries(field.properties ?? {});
-  return Object.fromEntries(
-    fields.filter(([name]) => name !== "global").map(([name, child]) => [name, defaultsOf(child)]),
-  );
 }
 
 /** The chart's page. */

@@ -9,7 +9,8 @@ import { imageRegistry, imageRepository } from "../version.ts";
 
 const closed = { additionalProperties: false };
 
-const group = (description: string, fields: TProperties) => Type.Object(fields, { description, ...closed });
+const group = <Fields extends TProperties>(description: string, fields: Fields) =>
+  Type.Object(fields, { description, ...closed });
 const text = (value: string, description: string, options: TSchemaOptions = {}) =>
   Type.String({ description, default: value, ...options });
 const flag = (value: boolean, description: string) => Type.Boolean({ description, default: value });
@@ -25,7 +26,7 @@ const list = (description: string, items: TSchema = Type.Object({})) =>
 const texts = (description: string) => list(description, Type.String({ minLength: 1 }));
 const textMap = (description: string) => Type.Record(Type.String(), Type.String(), { description, default: {} });
 const numberOrText = (value: string | number, description: string) =>
-  Type.Unsafe({ type: ["string", "integer"], description, default: value });
+  Type.Unsafe<string | number>({ type: ["string", "integer"], description, default: value });
 
 const images = {
   image: group("The image of the operator, which holds the agent as well.", {

@@ -1,9 +1,11 @@
 /**
- * The operator itself, as the quickstart installs it: the same as the chart with its default values, which a test compares.
+ * The operator itself, as the quickstart installs it: made with the chart's default values. A test compares it with what the
+ * chart's templates make of them.
  * Names and selectors are those of the Go operator's quickstart, so that this one takes its place instead of running beside.
  */
 import { labelsOfWorkspace } from "../labels.ts";
 import { imageTag, operatorImage } from "../version.ts";
+import { chartDefaults } from "./chart-defaults.ts";
 import {
   authoritySecretName,
   crdRules,
@@ -98,26 +100,32 @@ const service = {
 
 const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
 
+const { controller, crds, image, kubeAPI, leaderElection, oidc, workspace } = chartDefaults;
+
 const container = {
   name: "manager",
   image: operatorImage,
-  imagePullPolicy: "IfNotPresent",
-  args: ["--leader-elect", "--upgrade-crds", "--metrics-secure"],
+  imagePullPolicy: image.pullPolicy,
+  args: [
+    "--leader-elect",
+    ...(crds.upgrade ? ["--upgrade-crds"] : []),
+    ...(controller.metricsSecure ? ["--metrics-secure"] : []),
+  ],
   env: [
     fromField("OPERATOR_NAMESPACE", "metadata.namespace"),
     fromField("OPERATOR_POD_NAME", "metadata.name"),
     { name: "OPERATOR_AGENT_IMAGE", value: operatorImage },
-    { name: "OPERATOR_AGENT_IMAGE_PULL_POLICY", value: "IfNotPresent" },
-    { name: "OPERATOR_LOG_LEVEL", value: "info" },
-    { name: "OPERATOR_LOG_FORMAT", value: "console" },
-    { name: "OPERATOR_LEASE_DURATION", value: "15s" },
-    { name: "OPERATOR_RENEW_DEADLINE", value: "10s" },
-    { name: "OPERATOR_RETRY_PERIOD", value: "2s" },
-    { name: "OPERATOR_KUBE_API_TIMEOUT", value: "30s" },
-    { name: "OPERATOR_REFERENCE_CHECK_INTERVAL", value: "1m" },
-    { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: "600" },
-    { name: "OPERATOR_ENFORCE_SECURITY_PROFILE", value: "true" },
-    { name: "OPERATOR_OIDC_EXPIRATION_SECONDS", value: "7200" },
+    { name: "OPERATOR_AGENT_IMAGE_PULL_POLICY", value: image.pullPolicy },
+    { name: "OPERATOR_LOG_LEVEL", value: String(controller.logLevel) },
+    { name: "OPERATOR_LOG_FORMAT", value: controller.logFormat },
+    { name: "OPERATOR_LEASE_DURATION", value: leaderElection.leaseDuration },
+    { name: "OPERATOR_RENEW_DEADLINE", value: leaderElection.renewDeadline },
+    { name: "OPERATOR_RETRY_PERIOD", value: leaderElection.retryPeriod },
+    { name: "OPERATOR_KUBE_API_TIMEOUT", value: kubeAPI.timeout },
+    { name: "OPERATOR_REFERENCE_CHECK_INTERVAL", value: controller.referenceCheckInterval },
+    { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: String(workspace.idleTimeoutSeconds) },
+    { name: "OPERATOR_ENFORCE_SECURITY_PROFILE", value: String(workspace.enforceSecurityProfile) },
+    { name: "OPERATOR_OIDC_EXPIRATION_SECONDS", value: String(oidc.expirationSeconds) },
   ],
   ports: [
     { name: "http-metrics", containerPort: metricsPort, protocol: "TCP" },
@@ -125,12 +133,8 @@ const container = {
   ],
   livenessProbe: { httpGet: { path: "/healthz", port: probesPort }, initialDelaySeconds: 15, periodSeconds: 20 },
   readinessProbe: { httpGet: { path: "/readyz", port: probesPort }, initialDelaySeconds: 1, periodSeconds: 5 },
-  resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "512Mi" } },
-  securityContext: {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ["ALL"] },
-  },
+  resources: chartDefaults.resources,
+  securityContext: chartDefaults.securityContext,
   // Credentials for Git, for as long as a question takes.
   volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
 };
@@ -140,20 +144,14 @@ const deployment = {
   kind: "Deployment",
   metadata: inNamespace(name),
   spec: {
-    replicas: 1,
+    replicas: chartDefaults.replicaCount,
     selector: { matchLabels: selector },
     template: {
       metadata: { labels: podLabels, annotations: { "kubectl.kubernetes.io/default-container": container.name } },
       spec: {
         serviceAccountName: name,
-        terminationGracePeriodSeconds: 60,
-        securityContext: {
-          runAsNonRoot: true,
-          runAsUser: 65_532,
-          runAsGroup: 65_532,
-          fsGroup: 65_532,
-          seccompProfile: { type: "RuntimeDefault" },
-        },
+        terminationGracePeriodSeconds: chartDefaults.terminationGracePeriodSeconds,
+        securityContext: chartDefaults.podSecurityContext,
         containers: [container],
         volumes: [{ name: "tmp", emptyDir: { medium: "Memory", sizeLimit: "64Mi" } }],
       },
