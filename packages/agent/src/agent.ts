@@ -21,7 +21,7 @@ import { StateFile } from "./workspace/state.ts";
 
 const versionWaitMs = 5_000;
 
-export interface AgentParts {
+interface AgentParts {
   readonly options: Options;
   readonly inherited: NodeJS.ProcessEnv;
   readonly redactor: Redactor;
@@ -29,7 +29,7 @@ export interface AgentParts {
   readonly version: string;
 }
 
-export interface Agent {
+interface Agent {
   readonly service: AgentService;
   /** Takes up what an earlier agent left; to be awaited before the service is offered. */
   recover(): Promise<void>;

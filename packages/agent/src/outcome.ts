@@ -25,7 +25,7 @@ export function failed(
   return { ok: false, failure: { reason, message, lines } };
 }
 
-export interface ShownFailure {
+interface ShownFailure {
   readonly reason: PrepareReason;
   readonly message: Clean;
   readonly lines: Clean[];

@@ -46,7 +46,7 @@ import { clearances, podIndexers, workspaceController } from "./workspace/index.
 const component = "pulumi-kubernetes-operator";
 const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
 
-export interface Surroundings {
+interface Surroundings {
   readonly options: Options;
   readonly credentials: Credentials;
   readonly log: Logger;

@@ -34,7 +34,7 @@ export interface AgentService {
   outputs(request: OutputsRequest, signal: AbortSignal): Messages<OutputsMessage>;
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   readonly service: AgentService;
   readonly hostname: string;
   readonly port: number;

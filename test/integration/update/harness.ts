@@ -161,7 +161,7 @@ export function conditionsOf(update: Update | undefined): Record<string, string>
   return Object.fromEntries(all.map(({ type, status, reason }) => [type, `${status}/${reason}`]));
 }
 
-export class Operator {
+class Operator {
   readonly events: EventNote[] = [];
   readonly controller: UpdateController;
   readonly runs: ReturnType<typeof runs>;

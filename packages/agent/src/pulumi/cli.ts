@@ -9,7 +9,7 @@ import type { SignIn, SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
 
-export interface CliOptions {
+interface CliOptions {
   readonly file: string;
   /** A folder of the agent's own. */
   readonly state: string;
@@ -18,7 +18,7 @@ export interface CliOptions {
   readonly signIn: SignIn;
 }
 
-export interface CliCommand {
+interface CliCommand {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly input?: string;

@@ -76,7 +76,7 @@ function isManifest(name: string): boolean {
   return manifests.has(name) || manifestEndings.some((ending) => name.endsWith(ending));
 }
 
-export interface Install {
+interface Install {
   readonly project: Project;
   readonly cli: PulumiCli;
   readonly signal: AbortSignal;

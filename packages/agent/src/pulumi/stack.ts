@@ -27,7 +27,7 @@ export interface StackContext {
   readonly signal: AbortSignal;
 }
 
-export interface StackPlace {
+interface StackPlace {
   readonly folder: string;
   /** What a run gets as `--config-file`. */
   readonly settings: string;

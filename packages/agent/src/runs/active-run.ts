@@ -26,7 +26,7 @@ import { followLaunch, isSuccess, type Followed } from "./follow.ts";
 import { adopt, launch, type Launched } from "./launcher.ts";
 import type { RunFolder, RunRecord } from "./run-folder.ts";
 
-export interface RunContext {
+interface RunContext {
   readonly cli: PulumiCli;
   readonly log: Log;
   readonly hostname: string;

@@ -11,7 +11,7 @@ import { findPermalink, type Launched, type LaunchEnd } from "./launcher.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { tailLines } from "./tail.ts";
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly folder: RunFolder;
   readonly launch: number;
   readonly events: EventLog;

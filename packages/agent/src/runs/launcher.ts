@@ -24,7 +24,7 @@ export interface Launched {
   kill(): void;
 }
 
-export interface LaunchOptions {
+interface LaunchOptions {
   readonly cli: PulumiCli;
   readonly args: readonly string[];
   readonly cwd: string;
@@ -34,8 +34,7 @@ export interface LaunchOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export type Launching =
-  { readonly ok: true; readonly launched: Launched } | { readonly ok: false; readonly problem: string };
+type Launching = { readonly ok: true; readonly launched: Launched } | { readonly ok: false; readonly problem: string };
 
 export async function launch(options: LaunchOptions): Promise<Launching> {
   const { folder } = options;

@@ -32,7 +32,7 @@ import { EventLog, EventReader } from "./event-log.ts";
 import { logEvent } from "./run-log.ts";
 import { listRuns, RunFolder, type RunRecord } from "./run-folder.ts";
 
-export interface RunManagerOptions {
+interface RunManagerOptions {
   readonly runs: string;
   readonly cli: PulumiCli;
   readonly log: Log;

@@ -33,7 +33,7 @@ export interface GitContext {
   readonly signal: AbortSignal;
 }
 
-export interface Fetched {
+interface Fetched {
   readonly commit: string;
   /** Writes the tree into an empty folder. */
   checkout(folder: string): Promise<Outcome<undefined>>;

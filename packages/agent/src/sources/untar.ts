@@ -12,7 +12,7 @@ import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
 import { cleanRelative } from "../system/files.ts";
 
-export interface UnpackLimits {
+interface UnpackLimits {
   readonly maxBytes: number;
   readonly maxEntries: number;
   /** Unpacked bytes for each packed one, once more than `ratioFloorBytes` are unpacked. */

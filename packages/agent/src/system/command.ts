@@ -7,7 +7,7 @@ import { signalSession } from "./processes.ts";
 import { joined, type Clean } from "./clean-text.ts";
 import type { Excerpt, Redactor } from "./redact.ts";
 
-export interface Command {
+interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string;

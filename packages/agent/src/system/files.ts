@@ -76,7 +76,7 @@ export function isInside(folder: string, path: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
-export type Resolved =
+type Resolved =
   { readonly ok: true; readonly path: string } | { readonly ok: false; readonly problem: "missing" | "outside" };
 
 /** Where `path` within `folder` really is, once links are followed; never outside the folder. */

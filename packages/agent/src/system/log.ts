@@ -2,7 +2,7 @@
 import type { Redactor } from "./redact.ts";
 
 type Field = string | number | boolean | undefined;
-export type LogFields = Readonly<Record<string, Field>>;
+type LogFields = Readonly<Record<string, Field>>;
 
 export interface Log {
   info(message: string, fields?: LogFields): void;

@@ -11,7 +11,7 @@ import { loadProject } from "../pulumi/project.ts";
 import type { Tree } from "../sources/source.ts";
 import { isDirectory, resolveInside } from "../system/files.ts";
 
-export interface CheckoutOptions {
+interface CheckoutOptions {
   readonly workspace: string;
   /** The project's folder within the tree. */
   readonly dir: string;
@@ -19,7 +19,7 @@ export interface CheckoutOptions {
   readonly beforeSwap: () => Promise<void>;
 }
 
-export interface CheckedOut {
+interface CheckedOut {
   /** What was moved over from the old tree, relative to the new one. */
   readonly carried: readonly string[];
 }

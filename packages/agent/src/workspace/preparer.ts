@@ -11,7 +11,7 @@ import {
 import { failed, shown } from "../outcome.ts";
 import { prepareWorkspace, type StepContext } from "./steps.ts";
 
-export type PreparerContext = Omit<StepContext, "signal" | "onPhase">;
+type PreparerContext = Omit<StepContext, "signal" | "onPhase">;
 
 interface Preparation {
   readonly fingerprint: string;

@@ -32,7 +32,7 @@ export interface StepContext {
   readonly onPhase: (phase: PreparePhase) => void;
 }
 
-export type StepsEnd =
+type StepsEnd =
   | { readonly ok: true; readonly prepared: Prepared }
   | { readonly ok: false; readonly phase: PreparePhase; readonly failure: Failure };
 

@@ -13,7 +13,7 @@ type GivenUpdateSpec = NonNullable<UpdateTemplate["spec"]>;
 export type WorkspaceOverlay = Omit<GivenWorkspaceSpec, "initContainers">;
 
 /** Replaces fields of each Update's spec. What the Stack decides is not among them. */
-export type UpdateOverlay = Omit<GivenUpdateSpec, "workspaceName" | "stackName" | "type" | "ttlAfterCompleted">;
+type UpdateOverlay = Omit<GivenUpdateSpec, "workspaceName" | "stackName" | "type" | "ttlAfterCompleted">;
 
 export interface ObjectOverlay<Spec> {
   readonly labels: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface UpdateSettings extends ObjectOverlay<UpdateOverlay> {
   readonly ttlAfterCompletedMs: number;
 }
 
-export const defaultUpdateTtlMs = 24 * 3_600_000;
+const defaultUpdateTtlMs = 24 * 3_600_000;
 
 export function workspaceOverlayOf(
   template: WorkspaceTemplate | undefined,

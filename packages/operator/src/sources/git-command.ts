@@ -1,7 +1,7 @@
 /** One command of git to its end: bounded output, killed when it takes too long. */
 import { spawn } from "node:child_process";
 
-export interface GitCommand {
+interface GitCommand {
   readonly git: string;
   readonly args: readonly string[];
   readonly cwd: string;
@@ -10,7 +10,7 @@ export interface GitCommand {
   readonly signal: AbortSignal;
 }
 
-export type GitEnd =
+type GitEnd =
   | { readonly kind: "exited"; readonly code: number; readonly stdout: string; readonly stderr: string }
   | { readonly kind: "missing" }
   | { readonly kind: "late" };

@@ -10,7 +10,7 @@ import { readText } from "@pko/rpc";
 
 import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-request.ts";
 
-export interface GitHubAppOptions {
+interface GitHubAppOptions {
   readonly policy: NetworkPolicy;
   readonly clock?: Clock;
   /** The API's address for a repository; that of github.com or of the Enterprise server when absent. */

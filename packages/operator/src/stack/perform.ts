@@ -23,12 +23,12 @@ import { outputsSecret } from "./outputs.ts";
 import type { Plan, Step } from "./plan.ts";
 import type { StackView, UpdateView } from "./view.ts";
 
-export interface Performer {
+interface Performer {
   readonly client: Client;
   readonly signal: AbortSignal;
 }
 
-export type Performed =
+type Performed =
   /** `lost` tells of outputs that could not be kept. */
   | { readonly kind: "done"; readonly lost?: string }
   /** The world is not as it was seen: look again. */

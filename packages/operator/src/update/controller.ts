@@ -36,7 +36,7 @@ import {
 import { performUpdate } from "./perform.ts";
 import { planUpdate } from "./plan.ts";
 
-export interface UpdateControllerOptions {
+interface UpdateControllerOptions {
   /** Fenced: writes nothing unless this process leads. */
   readonly client: Client;
   readonly runs: Runs;

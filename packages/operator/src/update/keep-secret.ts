@@ -5,14 +5,14 @@ import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates } from "../kinds.ts";
 
-export interface Keeper {
+interface Keeper {
   readonly client: Client;
   readonly signal: AbortSignal;
   /** Of the Update. */
   readonly uid: string;
 }
 
-export interface Keeping {
+interface Keeping {
   readonly name: string;
   /** "taken": the name is a user's. "refused": by a quota, a webhook, a role, a namespace that is being deleted. */
   readonly kind: "kept" | "taken" | "refused";

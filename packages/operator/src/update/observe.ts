@@ -44,7 +44,7 @@ export function workspaceKeyOf({ metadata, spec }: Update): Key {
 
 const podSuffix = "-0";
 
-export const podNameOf = (workspaceName: string): string => statefulSetNameOf(workspaceName) + podSuffix;
+const podNameOf = (workspaceName: string): string => statefulSetNameOf(workspaceName) + podSuffix;
 
 /** The workspace of a pod, by the pod's name. */
 export function workspaceOfPod({ metadata }: Known<Pod>): Key | undefined {
@@ -53,7 +53,7 @@ export function workspaceOfPod({ metadata }: Known<Pod>): Key | undefined {
   return refKey({ namespace: metadata.namespace ?? "", name: metadata.name.slice(0, -suffix.length) });
 }
 
-export interface Moment {
+interface Moment {
   readonly now: number;
 }
 
@@ -183,7 +183,7 @@ function problemOf({ metadata, status }: Workspace): string | undefined {
 }
 
 /** `<ip>:<port>`, the ip in brackets when it is of the sixth version. */
-export function addressOf(workspace: Workspace | undefined): Address | undefined {
+function addressOf(workspace: Workspace | undefined): Address | undefined {
   const match = /^\[?([^\]]+)\]?:(\d+)$/.exec(workspace?.status?.address ?? "");
   return match?.[1] === undefined ? undefined : { host: match[1], port: Number(match[2]) };
 }

@@ -14,14 +14,14 @@ import type { Keepsakes, Plan, Step } from "./plan.ts";
 import { statusOf, wordlessStatusOf } from "./status.ts";
 import type { UpdateView } from "./view.ts";
 
-export interface Performer {
+interface Performer {
   /** Fenced: writes nothing unless this process leads. */
   readonly client: Client;
   readonly runs: Runs;
   readonly signal: AbortSignal;
 }
 
-export type Performed =
+type Performed =
   /** `lost`, in sentences: what could not be kept of an operation that has ended. */
   | { readonly kind: "done"; readonly lost?: readonly string[] }
   /** The world is not as it was seen: look again. */

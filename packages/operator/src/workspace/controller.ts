@@ -45,7 +45,7 @@ import type { WorkspaceSettings } from "./settings.ts";
 import { eventOf, isSameStatus, statusOf } from "./status.ts";
 import { isAsleep, isPutAway, type WorkspaceView } from "./view.ts";
 
-export interface WorkspaceControllerOptions {
+interface WorkspaceControllerOptions {
   /** Writes through the leader's fence. */
   readonly client: Client;
   readonly reflectors: {

@@ -33,7 +33,7 @@ export const podIndexers = {
 };
 
 /** With what earlier passes have left in memory. */
-export interface Moment extends Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
+interface Moment extends Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
   readonly now: number;
   readonly signal: AbortSignal;
 }

@@ -4,7 +4,7 @@ import { errorMessage, readText } from "@pko/rpc";
 import { readIfThere } from "../../system/files.ts";
 import type { Environment } from "./backend.ts";
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly method: "GET" | "POST";
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -23,7 +23,7 @@ export interface OidcOptions {
   readonly credentials: string;
 }
 
-export interface SignInParts {
+interface SignInParts {
   readonly oidc: OidcOptions | undefined;
   readonly redactor: Redactor;
   readonly log: Log;

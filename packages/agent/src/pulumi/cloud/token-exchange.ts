@@ -9,7 +9,7 @@ import { entry } from "../project.ts";
 import { callApi, type ApiAnswer } from "./api.ts";
 import type { Environment } from "./backend.ts";
 
-export interface Exchange {
+interface Exchange {
   readonly url: string;
   /** Of the service account. */
   readonly identity: string;
