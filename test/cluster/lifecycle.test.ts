@@ -8,6 +8,7 @@ import {
   clusterKubeconfig,
   clusterNamespace,
   givenKubeconfig,
+  network,
   processesIn,
   runningSupervisor,
   stateRoot,
@@ -76,6 +77,12 @@ describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
     await kubectl(["apply", "-f", "-"], { input: JSON.stringify(pod) });
     const finished = ["wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/after-the-kills", "--timeout=50s"];
     expect(await kubectl(finished)).toContain("condition met");
+  });
+
+  test("keeps the hardware address of the pods' gateway, whichever pods come and go", () => {
+    const inside = ["nsenter", `--net=/proc/${findComponent(namespace, "kubelet")}/ns/net`];
+    const { stdout } = Bun.spawnSync([...inside, "ip", "-o", "link", "show", "cni0"]);
+    expect(stdout.toString()).toContain(network.nodeHardware);
   });
 
   test(
