@@ -135,6 +135,32 @@ export async function publishImage({ name, containerfile, context }: PublishedIm
   await exportImages([name], layout);
 }
 
+interface StoredImage {
+  readonly names: readonly string[] | null;
+  /** Seconds since the epoch. */
+  readonly created: number;
+}
+
+/** An hour: nobody is still exporting it. */
+const outdatedSeconds = 3600;
+
+/** Each change of the sources makes an image of its own; once it is exported, only the disk misses it. */
+export async function forgetOutdatedImages(repository: string): Promise<void> {
+  const stored = JSON.parse(await run(buildah("images", "--json"))) as readonly StoredImage[];
+  const names = outdatedNames(stored, { repository, now: Date.now() / 1000 });
+  if (names.length > 0) await attempt(buildah("rmi", ...names));
+}
+
+export function outdatedNames(
+  stored: readonly StoredImage[],
+  { repository, now }: { readonly repository: string; readonly now: number },
+): string[] {
+  return stored
+    .filter(({ created }) => now - created > outdatedSeconds)
+    .flatMap(({ names }) => names ?? [])
+    .filter((name) => name.startsWith(`${repository}:`));
+}
+
 export function isPublished(name: string, images: string): boolean {
   return existsSync(publishedLayout(name, images));
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { givenKubeconfig, UserError } from "./cluster.ts";
 import { buildExecutables, imageContext, ownArchitecture } from "./executables.ts";
-import { isPublished, publishImage } from "./images.ts";
+import { forgetOutdatedImages, isPublished, publishImage } from "./images.ts";
 import { layout } from "./layout.ts";
 import { repositoryRoot, stateRoot } from "./paths.ts";
 import { step } from "./progress.ts";
@@ -27,6 +27,7 @@ export async function publishOperatorImage(tag?: string): Promise<string> {
   const { images } = layout(stateRoot);
   if (tag === undefined && isPublished(image, images)) return image;
   await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context: imageContext }, images));
+  await forgetOutdatedImages(repository);
   return image;
 }
 
