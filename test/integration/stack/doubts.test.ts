@@ -1,10 +1,11 @@
 /** What has happened since a store was last told: it is asked for before something is taken away for good. */
 import { expect, test } from "bun:test";
+import { stackFinalizer } from "@pko/api";
 import { connect } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { faultProxy, sharedApiServer, waitFor } from "@pko/testkit";
 
-import { patience, Stage } from "./harness.ts";
+import { Operator, patience, Stage } from "./harness.ts";
 
 test(
   "an Update that begins just before it would be withdrawn is let be",
@@ -66,6 +67,31 @@ test(
     const isGone = async (): Promise<boolean> =>
       (await client.find(workspaces, { namespace, name: "web" })) === undefined;
     await waitFor(isGone, { timeoutMs: 20_000, what: "the Workspace to be gone" });
+  },
+  patience,
+);
+
+test(
+  "the Updates of a Stack that a store does not show yet are not let go",
+  async () => {
+    await using stage = await Stage.set("empty");
+    await using proxy = await faultProxy((await sharedApiServer()).credentials);
+    proxy.onEvent(async (_, { resource }) => {
+      if (resource === "stacks") await new Promise(() => {});
+      return "pass" as const;
+    });
+    const watching = proxy.nextRequest(({ verb, resource }) => verb === "watch" && resource === "stacks");
+    await using _ = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
+    await watching;
+    stage.simulator.script.update = () => ({ end: "never" });
+    const asked = proxy.nextRequest(({ verb, resource }) => verb === "get" && resource === "stacks");
+    stage.start();
+    await stage.program("program");
+    await stage.stack("web");
+    await asked;
+    await stage.becomes("web", "waiting for its update", ({ status }) => status?.currentUpdate !== undefined);
+    const { items } = await stage.client.list(updates, { namespace: stage.namespace });
+    expect(items.map(({ metadata }) => metadata.finalizers)).toEqual([[stackFinalizer]]);
   },
   patience,
 );

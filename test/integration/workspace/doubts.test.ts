@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { connect } from "@pko/kube";
+import { updates } from "@pko/operator";
 import { faultProxy } from "@pko/testkit";
 
 import { apiServerWithApi } from "../api/install.ts";
@@ -27,7 +28,8 @@ async function withUnseenUpdate(stage: Stage): Promise<void> {
   await stage.becomes("web", "WaitingForReplicas");
   const { metadata } = await stage.playPod("web");
   await stage.createUpdate("unseen", "web");
-  await stage.setUpdate("unseen", { podUid: metadata.uid ?? "" });
+  const patch = { type: "merge", body: { status: { podUid: metadata.uid } } } as const;
+  await stage.client.patch(updates, stage.at("unseen"), { patch, subresource: "status" });
   await stage.becomes("web", "Succeeded");
 }
 

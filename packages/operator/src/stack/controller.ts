@@ -35,6 +35,7 @@ import {
   type Result,
 } from "@pko/kube";
 
+import { stacks } from "../kinds.ts";
 import { referenceWatch, type ReferenceWatch } from "../inputs/reference-watch.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
@@ -190,15 +191,24 @@ class Reconciler {
     this.#sinks.events.record(stack, { type: stackEvents[reason], reason, message });
   }
 
-  /** Updates of a Stack that is gone, perhaps with another of its name in its place: nobody will note their end. */
+  /**
+   * Updates of a Stack that is gone, perhaps with another of its name in its place: nobody will note their end. That it is
+   * gone is asked for: the end of one that was let go by mistake would never be noted, and the update made again.
+   */
   async #releaseOrphans(key: Key, view: StackView | undefined, signal: AbortSignal): Promise<void> {
+    const { client, updates } = this.#world;
     const { namespace = "", name } = parseKey(key);
-    const uid = view?.stack.metadata.uid;
-    for (const update of this.#world.updates.byIndex(updateStackIndex, key)) {
-      const isOurs = update.metadata.ownerReferences?.some((owner) => owner.uid === uid);
-      if (isOurs || !update.metadata.finalizers?.includes(stackFinalizer)) continue;
-      const ref = { namespace, name: update.metadata.name ?? name };
-      await release({ client: this.#world.client, signal }, ref, updateView(update));
+    const held = updates
+      .byIndex(updateStackIndex, key)
+      .filter(({ metadata }) => metadata.finalizers?.includes(stackFinalizer));
+    const notOf = (uid: string | undefined, all: readonly Update[]): Update[] =>
+      all.filter(({ metadata }) => !metadata.ownerReferences?.some((owner) => owner.uid === uid));
+    const orphans = notOf(view?.stack.metadata.uid, held);
+    if (orphans.length === 0) return;
+    const present = await client.find(stacks, { namespace, name }, { signal });
+    for (const update of notOf(present?.metadata.uid, orphans)) {
+      const ref = { namespace, name: update.metadata.name ?? "" };
+      await release({ client, signal }, ref, updateView(update));
     }
   }
 }
