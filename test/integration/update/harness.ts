@@ -62,13 +62,13 @@ export class World implements AsyncDisposable {
     return this.namespace.client;
   }
 
-  /** With a pod, prepared. */
-  async workspace(name: string, spec: WorkspaceSpec = {}): Promise<FakeAgent> {
+  /** With a pod, prepared; its address is told unless it is asleep. */
+  async workspace(name: string, spec: WorkspaceSpec = {}, { asleep = false } = {}): Promise<FakeAgent> {
     const namespace = this.namespace.name;
     const { apiVersion, kind } = workspaceKind;
     await this.client.create(workspaces, { apiVersion, kind, metadata: { name, namespace }, spec });
     const agent = await this.pod(name);
-    await this.setReady(name, { address: `127.0.0.1:${agent.port}` });
+    await this.setReady(name, asleep ? {} : { address: `127.0.0.1:${agent.port}` });
     return agent;
   }
 

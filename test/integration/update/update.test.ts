@@ -55,8 +55,7 @@ describe("an Update", () => {
     world.operator();
     const uid = await world.update("early");
     await world.until("early", { Progressing: "False/WorkspaceNotFound", Complete: "False/WorkspaceNotFound" });
-    const agent = await world.workspace("web");
-    await world.setReady("web", {});
+    const agent = await world.workspace("web", {}, { asleep: true });
     await world.until("early", { Progressing: "False/WorkspaceNotReady" });
     expect(agent.begun).toEqual([]);
     await world.setReady("web", { address: `127.0.0.1:${agent.port}` });
