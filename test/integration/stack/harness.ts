@@ -63,7 +63,7 @@ class JumpingClock implements Clock {
 type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client" | "log">>;
 
 /** One process of the operator: what it knows ends with it. */
-class Operator implements AsyncDisposable {
+export class Operator implements AsyncDisposable {
   readonly controller: Controller;
   readonly metrics: Registry = metricsRegistry();
   readonly synced: Promise<unknown>;
