@@ -65,18 +65,20 @@ export function fromSecret(name: string, key: string): object {
 export interface PodChange {
   /** Of the container that runs Pulumi. */
   readonly container?: object;
+  /** They come before it. */
+  readonly sidecars?: readonly object[];
   readonly mounts?: readonly object[];
   readonly volumes?: readonly object[];
   readonly initContainers?: readonly object[];
 }
 
 /** The workspace's template of `onFileBackend`, with more in its pod. */
-export function podWith({ container = {}, mounts = [], volumes = [], initContainers }: PodChange) {
+export function podWith({ container = {}, sidecars = [], mounts = [], volumes = [], initContainers }: PodChange) {
   const { spec } = onFileBackend.workspaceTemplate.spec.podTemplate;
   const [pulumi] = spec.containers;
   const pod = {
     ...spec,
-    containers: [{ ...pulumi, volumeMounts: [...pulumi.volumeMounts, ...mounts], ...container }],
+    containers: [...sidecars, { ...pulumi, volumeMounts: [...pulumi.volumeMounts, ...mounts], ...container }],
     volumes: [...spec.volumes, ...volumes],
     ...(initContainers && { initContainers }),
   };

@@ -36,6 +36,8 @@ const scene = useScene("environment", {
   beside: "environment-elsewhere",
   operator: { flags: ["--reference-check-interval=3s"] },
 });
+/** Of an operator that lets templates have their way. */
+const lenient = useScene("lenient", { operator: { flags: ["--enforce-security-profile=false"] } });
 
 beforeAll(() => void scene.git.create("echo").commit(echoProject));
 
@@ -89,19 +91,23 @@ describe("the environment", () => {
         "MY_CUSTOM_VAR",
         "FROM_POD_TEMPLATE",
         "FROM_INIT",
+        "FROM_SIDECAR",
+        "AGENT_NAME",
+        "AGENT_GRACE_SECONDS",
         "POD_NAMESPACE",
         "POD_SA_NAME",
       ];
+      const appending = (name: string, line: string, then = ""): object => ({
+        name,
+        image: "busybox",
+        command: ["sh", "-c", `echo "${line}" >> $PULUMI_ENV\n${then}`],
+      });
       const { podTemplate } = podWith({
+        sidecars: [appending("renewer", "FROM_SIDECAR=sidecar", "exec sleep 3600")],
         container: { env: [{ name: "FROM_POD_TEMPLATE", value: "template" }] },
         mounts: [{ name: "conf", mountPath: "/etc/app" }],
         volumes: [{ name: "conf", configMap: { name: "settings" } }],
       }).spec;
-      const appending = (name: string, line: string): object => ({
-        name,
-        image: "busybox",
-        command: ["sh", "-c", `echo "${line}" >> $PULUMI_ENV\n`],
-      });
       await applyTo(
         scene,
         destroyed("variables", {
@@ -113,6 +119,9 @@ describe("the environment", () => {
             A_LITERAL: literal("as it is: $HOME 'q'"),
             A_SECRET: { type: "Secret", secret: { name: "one", key: "key" } },
             A_CONFIGMAP: { type: "ConfigMap", configMap: { name: "settings", key: "level" } },
+            // The program's, whatever the agent calls its own settings.
+            AGENT_NAME: literal("smith"),
+            AGENT_GRACE_SECONDS: literal("x"),
           },
           envs: ["all-of-it"],
           envSecrets: ["all-secrets"],
@@ -157,6 +166,9 @@ describe("the environment", () => {
         MY_CUSTOM_VAR: "value",
         FROM_POD_TEMPLATE: "template",
         FROM_INIT: "init",
+        FROM_SIDECAR: "sidecar",
+        AGENT_NAME: "smith",
+        AGENT_GRACE_SECONDS: "x",
         POD_NAMESPACE: namespace,
         POD_SA_NAME: "deployer",
       });
@@ -193,6 +205,44 @@ describe("the environment", () => {
         what: "an update with the changed Secret",
       });
       expect(await updatesOf(scene, "variables")).toHaveLength(2);
+    },
+    slow,
+  );
+
+  test.concurrent(
+    "has what a template of the Go operator's users gets it: root, a privileged container, a folder of the node",
+    async () => {
+      // Only root with its capabilities may give files away.
+      const script = 'touch /cache/file && chown 1234 /cache/file && echo "USR=$(ls -d /node/share)" >> $PULUMI_ENV';
+      const owner = {
+        name: "owner",
+        image: "busybox",
+        command: ["sh", "-c", script],
+        securityContext: { runAsUser: 0 },
+        volumeMounts: [
+          { name: "cache", mountPath: "/cache" },
+          { name: "node", mountPath: "/node", readOnly: true },
+        ],
+      };
+      const docker = {
+        name: "docker",
+        image: "busybox",
+        command: ["sleep", "3600"],
+        securityContext: { privileged: true, runAsUser: 0 },
+      };
+      const workspaceTemplate = podWith({
+        initContainers: [owner],
+        sidecars: [docker],
+        volumes: [
+          { name: "cache", emptyDir: {} },
+          { name: "node", hostPath: { path: "/usr" } },
+        ],
+      });
+      const envRefs = { ...onFileBackend.envRefs, ECHO: literal("USR") };
+      await applyTo(lenient, stackOf("lenient", { ...source(), envRefs, workspaceTemplate }));
+      await stackUntil(lenient, "lenient", isReady);
+      const { variables } = JSON.parse(await outputOf(lenient, "lenient", "given")) as Given;
+      expect(variables).toEqual({ USR: "/node/share" });
     },
     slow,
   );

@@ -29,6 +29,7 @@ describe("the chart renders", () => {
       admissionPolicy: { enabled: false },
       networkPolicy: { enabled: true },
       controller: { metricsSecure: false },
+      workspace: { enforceSecurityProfile: false },
     },
     "own-namespace": { rbac: { createClusterRole: false, createRole: true, createClusterAggregationRoles: false } },
     observed: {
