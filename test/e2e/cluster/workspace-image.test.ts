@@ -1,16 +1,10 @@
 /** The workspace image runs Pulumi on the cluster: a YAML program and a TypeScript one with a dynamic resource. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
-import { clusterKubeconfig } from "@pko/cluster";
-import { kubectlFor, waitFor } from "@pko/testkit";
+import { waitFor } from "@pko/testkit";
 
-const kubectl = kubectlFor({
-  kubeconfig: clusterKubeconfig(),
-  cacheFolder: mkdtempSync(join(tmpdir(), "pko-kubectl-")),
-});
+import { kubectl } from "../harness.ts";
+
 const pod = "workspace-image";
 
 const yamlProgram = `
