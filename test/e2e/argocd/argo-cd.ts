@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { clusterKubeconfig, toolPath } from "@pko/cluster";
 import { freePort, spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
 
-import { apply, kubectl } from "../harness.ts";
+import { apply, kubectl, letGo } from "../harness.ts";
 import { settingsFile } from "./scripts.ts";
 
 const root = join(import.meta.dir, "../../..");
@@ -29,7 +29,8 @@ export async function startArgoCd(namespaces: readonly string[]): Promise<ArgoCd
   const url = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
     await Promise.all(children.map((child) => child.stop()));
-    await releaseApplications(namespace);
+    // Nobody is there any more to do what their finalizers ask for.
+    await letGo("applications", namespace);
     await kubectl(["delete", "namespace", namespace, "--wait=false"]);
   };
   try {
@@ -79,15 +80,6 @@ async function install(namespace: string, namespaces: readonly string[]): Promis
       config: "{}",
     },
   });
-}
-
-/** Nobody is there any more to do what their finalizers ask for. */
-async function releaseApplications(namespace: string): Promise<void> {
-  const names = (await kubectl(["get", "applications", "-n", namespace, "--output=name"])).split("\n");
-  const patch = JSON.stringify({ metadata: { finalizers: null } });
-  for (const name of names.filter(Boolean)) {
-    await kubectl(["patch", name, "-n", namespace, "--type=merge", "-p", patch]);
-  }
 }
 
 /** Where the sources of the program that was built are: its manifests are there, too. */

@@ -65,13 +65,24 @@ export async function newNamespace(name: string): Promise<string> {
 }
 
 /**
- * While an operator is there to let them go: without one, the namespace would be Terminating for ever. Updates that run
- * are held, too.
+ * While an operator is there to let them go: without one, the namespace would be Terminating for ever. So it would be with
+ * Updates that are held, which go after their Stack.
  */
 export async function deleteStacks(namespace: string): Promise<void> {
-  for (const kind of ["stacks.pulumi.com", "updates.auto.pulumi.com"]) {
-    await kubectl(["delete", kind, "--all", "-n", namespace, "--timeout=180s"]);
+  await kubectl(["delete", "stacks.pulumi.com", "--all", "-n", namespace, "--timeout=180s"]);
+  try {
+    await kubectl(["delete", "updates.auto.pulumi.com", "--all", "-n", namespace, "--timeout=30s"]);
+  } catch (error) {
+    console.warn(`Updates that nobody lets go are let go by hand: ${String(error)}`);
+    await letGo("updates.auto.pulumi.com", namespace);
   }
+}
+
+/** Takes away whatever holds the objects of a kind. */
+export async function letGo(kind: string, namespace: string): Promise<void> {
+  const names = (await kubectl(["get", kind, "-n", namespace, "--output=name"])).split("\n").filter(Boolean);
+  const patch = JSON.stringify({ metadata: { finalizers: null } });
+  for (const name of names) await kubectl(["patch", name, "-n", namespace, "--type=merge", "--patch", patch]);
 }
 
 export async function removeNamespace(namespace: string): Promise<void> {
