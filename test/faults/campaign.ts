@@ -4,8 +4,9 @@
  */
 import { pointsOf, textOf, type Point, type Where } from "./fuse.ts";
 import { differenceOf, type Failure } from "./judgement.ts";
-import { Life, phases, Wedged, type Phase, type PhaseEnd } from "./life.ts";
+import { Life, Wedged, type PhaseEnd } from "./life.ts";
 import type { Blow } from "./operators.ts";
+import { phases, type Phase } from "./script.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Tally {

@@ -3,7 +3,7 @@ import { stopSharedApiServer } from "@pko/testkit";
 
 import { runCampaign, type Report, type Tally } from "./campaign.ts";
 import { faults } from "./judgement.ts";
-import { phases } from "./life.ts";
+import { phases } from "./script.ts";
 import { setStage } from "./stage.ts";
 
 const width = Number(process.env["FAULTS_WIDTH"] ?? 3);

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { endOf, runCampaign, undisturbed, type CampaignOptions, type Ends } from "./campaign.ts";
 import { differenceOf } from "./judgement.ts";
-import { Life, phases, type LifeOptions } from "./life.ts";
+import { Life, type LifeOptions } from "./life.ts";
+import { phases } from "./script.ts";
 import { setStage, type Stage } from "./stage.ts";
 
 const patienceMs = 600_000;

@@ -1,0 +1,31 @@
+/** The CLI, which tells of each operation on a line of a file before it begins. */
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { toolPath } from "@pko/cluster";
+
+export class CountingCli {
+  readonly path: string;
+  readonly #log: string;
+  #seen = 0;
+
+  constructor(folder: string) {
+    this.path = join(folder, "pulumi");
+    this.#log = join(folder, "runs.log");
+    const note = `printf '%s\\n' "$*" >> '${this.#log}'`;
+    writeFileSync(this.path, `#!/bin/sh\n${note}\nexec '${toolPath("pulumi")}' "$@"\n`);
+    chmodSync(this.path, 0o755);
+  }
+
+  /** How often each operation began since this was last asked, by operation and stack. */
+  takeRuns(): Record<string, number> {
+    const lines = existsSync(this.#log) ? readFileSync(this.#log, "utf8").trimEnd().split("\n") : [];
+    const runs: Record<string, number> = {};
+    for (const line of lines.slice(this.#seen)) {
+      const [, operation, stack] = /^--\S+ --\S+ (up|preview|refresh|destroy|cancel) .*--stack=(\S+)/.exec(line) ?? [];
+      if (operation) runs[`${operation} ${stack}`] = (runs[`${operation} ${stack}`] ?? 0) + 1;
+    }
+    this.#seen = lines.length;
+    return runs;
+  }
+}
