@@ -37,15 +37,14 @@ describe("programs", () => {
   });
 
   test("a secret in an error is masked, though it is longer than what is told of a line", async () => {
-    const web = await new TestWorkspace().start();
-    // A key of a cloud, in one line. YAML's errors quote the line that is wrong.
+    // A key of a cloud, in one line, which the CLI does not know to be a secret. YAML's errors quote the line that is wrong.
     const secret = `canary-${"0123456789abcdef".repeat(150)}`;
+    const web = await new TestWorkspace({ env: { CLOUD_CREDENTIALS: secret } }).start();
     const text = `name: demo\nruntime: yaml\noutputs:\n  a: "\${nope.x} ${secret}"\n`;
-    const config = [{ key: "key", secret: true, value: { from: "value" as const, value: secret } }];
-    await web.prepare({ kind: "files", files: { "Pulumi.yaml": text } }, { config });
+    await web.prepare({ kind: "files", files: { "Pulumi.yaml": text } });
     await web.begin("up-1", { kind: "up" });
     const updates = JSON.stringify(await web.updates("up-1"));
-    expect(updates).toContain("not found");
+    expect(updates).toContain("could not be found");
     expect(updates).toContain("[secret]");
     for (const told of [updates, web.log]) expect(told).not.toContain("canary-");
   });
