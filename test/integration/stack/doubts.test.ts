@@ -53,10 +53,12 @@ test(
     const patch = { type: "merge", body: { status: { podUid: "a-pod" } } } as const;
     await client.patch(updates, ref, { patch, subresource: "status" });
 
-    const asked = proxy.nextRequest(({ verb, resource }) => verb === "list" && resource === "updates");
+    proxy.forget();
     stage.simulator.script.update = ({ metadata }) => ({ end: metadata.name === ref.name ? "never" : "succeeded" });
     await stage.isReady("web");
-    await asked;
+    const isAsked = (): boolean =>
+      proxy.requests.some(({ verb, resource }) => verb === "list" && resource === "updates");
+    await waitFor(isAsked, { timeoutMs: 20_000, what: "the Updates to be asked for" });
     const kept = await client.get(workspaces, { namespace, name: "web" });
     expect(kept.metadata.deletionTimestamp).toBeUndefined();
     expect(proxy.requests.filter(({ verb, resource }) => verb === "delete" && resource === "workspaces")).toEqual([]);
@@ -84,11 +86,11 @@ test(
     await using _ = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
     await watching;
     stage.simulator.script.update = () => ({ end: "never" });
-    const asked = proxy.nextRequest(({ verb, resource }) => verb === "get" && resource === "stacks");
     stage.start();
     await stage.program("program");
     await stage.stack("web");
-    await asked;
+    const isAsked = (): boolean => proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
+    await waitFor(isAsked, { timeoutMs: 20_000, what: "the Stack to be asked for" });
     await stage.becomes("web", "waiting for its update", ({ status }) => status?.currentUpdate !== undefined);
     const { items } = await stage.client.list(updates, { namespace: stage.namespace });
     expect(items.map(({ metadata }) => metadata.finalizers)).toEqual([[stackFinalizer]]);

@@ -29,10 +29,11 @@ test("an operator whose store does not show the pod of a run asks for it, and th
   await watching;
   const agent = await world.workspace("web");
   const ahead = world.operator();
-  const asked = proxy.nextRequest(({ verb, resource: plural }) => verb === "get" && plural === "pods");
   const uid = await world.update("long");
   await begun(world, uid);
-  await asked;
+  const isAsked = (): boolean =>
+    proxy.requests.some(({ verb, resource: plural }) => verb === "get" && plural === "pods");
+  await waitFor(isAsked, { timeoutMs: 20_000, what: "the pod to be asked for" });
   await ahead.stop();
   held.resolve();
   agent.finish(uid);
