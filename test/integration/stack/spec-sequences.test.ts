@@ -142,12 +142,13 @@ async function endOf(stage: Stage, name: string): Promise<object> {
   const stack = await stage.get(name);
   const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name });
   const { name: updateName, type, state, failures } = stack.status?.lastUpdate ?? {};
-  const run = stage.simulator.runs.find((each) => each.name === updateName);
+  // Its message tells why it ran: the last one may be the first, or follow another.
+  const { message: _, ...update } = stage.simulator.runs.find((each) => each.name === updateName)?.spec ?? {};
   const { status, reason, message } = condition(stack, "Ready") ?? {};
   const whole = {
     labels: workspace.metadata.labels,
     workspace: workspace.spec,
-    update: run?.spec,
+    update,
     lastUpdate: { type, state, failures },
     ready: { status, reason, message },
     finalizers: stack.metadata.finalizers,
