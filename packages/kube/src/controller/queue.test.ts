@@ -2,7 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { sleep } from "../clock.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { metricsRegistry } from "../telemetry/metrics.ts";
-import { again, done, retry, workQueue, type QueueOptions, type Result, type Work, type WorkQueue } from "./queue.ts";
+import {
+  again,
+  againAt,
+  done,
+  retry,
+  workQueue,
+  type QueueOptions,
+  type Result,
+  type Work,
+  type WorkQueue,
+} from "./queue.ts";
 import { seededRandom } from "../../testing/seeded-random.ts";
 
 const backoff = { baseMs: 100, factor: 2, capMs: 1000, jitter: 0 };
@@ -34,6 +44,12 @@ function lasting(clock: ManualClock, ms: number, result: Result = done): Work {
     return result;
   };
 }
+
+test("a time to look again is counted from the look, and one that has passed means at once", () => {
+  expect(againAt(1500, 1000)).toEqual(again(500));
+  expect(againAt(900, 1000)).toEqual(again(0));
+  expect(againAt(undefined, 1000)).toEqual(done);
+});
 
 describe("adding", () => {
   test("a key added many times before its turn runs once", async () => {
