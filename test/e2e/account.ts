@@ -2,7 +2,7 @@
 import { ownRules, servedRules, type Rule } from "@pko/api";
 import { kubeconfigText, type Kubectl } from "@pko/testkit";
 
-export interface AccountOptions {
+interface AccountOptions {
   readonly kubectl: Kubectl;
   /** Where the operator keeps what is its own. */
   readonly home: string;
@@ -12,7 +12,7 @@ export interface AccountOptions {
   readonly cluster?: object;
 }
 
-export interface Account {
+interface Account {
   /** The text of its kubeconfig. */
   readonly kubeconfig: string;
   remove(): Promise<void>;

@@ -62,7 +62,7 @@ export function fromSecret(name: string, key: string): object {
 }
 
 /** What a test adds to the pod of `onFileBackend`. */
-export interface PodChange {
+interface PodChange {
   /** Of the container that runs Pulumi. */
   readonly container?: object;
   /** They come before it. */

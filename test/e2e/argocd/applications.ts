@@ -4,7 +4,7 @@ import { waitFor } from "@pko/testkit";
 import { kubectl } from "../harness.ts";
 import type { ArgoCd } from "./argo-cd.ts";
 
-export interface Application {
+interface Application {
   readonly status: {
     readonly sync: { readonly status: string };
     readonly health: { readonly status: string };
@@ -14,7 +14,7 @@ export interface Application {
   };
 }
 
-export interface TreeNode {
+interface TreeNode {
   readonly kind: string;
   readonly name: string;
   readonly health?: { readonly status: string; readonly message?: string };
@@ -59,7 +59,7 @@ export async function stackNode(argoCd: ArgoCd, name: string): Promise<TreeNode 
   return (await nodesOf(argoCd, name)).find(({ kind }) => kind === "Stack");
 }
 
-export interface StackAction {
+interface StackAction {
   readonly application: string;
   readonly namespace: string;
   readonly stack: string;

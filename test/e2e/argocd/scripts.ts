@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), "pko-argocd-"));
 
 export const settingsFile = join(import.meta.dir, "../../../deploy/argocd/argocd-cm.yaml");
 
-export interface Health {
+interface Health {
   readonly status: string;
   readonly message: string;
 }

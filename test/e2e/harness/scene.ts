@@ -15,7 +15,7 @@ import { startOperator, type Operator, type OperatorSettings } from "./operator.
 const openingMs = 600_000;
 const closingMs = 400_000;
 
-export interface SceneOptions {
+interface SceneOptions {
   /**
    * Settings of its operator, or what makes them when everything else is there: whatever the operator shall find when
    * it starts can be made in it. "none" where a test brings an operator of its own.
@@ -28,7 +28,7 @@ export interface SceneOptions {
 }
 
 /** Repositories behind a server that operator and pods reach. */
-export interface Repositories {
+interface Repositories {
   /** Where they are. Pods of any user may read it. */
   readonly folder: string;
   /** Of the server. */
@@ -46,7 +46,7 @@ export function useScene(name: string, options: SceneOptions = {}): Scene {
   return scene;
 }
 
-export class Scene implements Place, AsyncDisposable {
+class Scene implements Place, AsyncDisposable {
   readonly folder: string;
   readonly #name: string;
   readonly #options: SceneOptions;

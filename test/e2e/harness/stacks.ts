@@ -17,7 +17,7 @@ export async function updatesOf({ client, namespace }: Place, name: string): Pro
 }
 
 /** What a test waits for. Its words are for the message when time runs out; the code itself tells it when there are none. */
-export type Wish = ((stack: Stack) => boolean) & { readonly words?: string };
+type Wish = ((stack: Stack) => boolean) & { readonly words?: string };
 
 const wished = (words: string, wish: (stack: Stack) => boolean): Wish => Object.assign(wish, { words });
 
@@ -62,7 +62,7 @@ export const hasReason = (wanted: string): Wish =>
     Boolean(status?.conditions?.some(({ reason }) => reason === wanted)),
   );
 
-export interface Trouble {
+interface Trouble {
   readonly words: string;
   /** Of the condition Stalled; that its source is not available unless given. */
   readonly reason?: string;

@@ -25,7 +25,7 @@ export interface GoOperator {
   status(object: Made, writer: string, status: Json): Promise<void>;
 }
 
-export interface UpdateFacts {
+interface UpdateFacts {
   readonly name: string;
   readonly spec?: Json;
   readonly status: Json;

@@ -1,7 +1,7 @@
 /** GitHub's exchange of an App's claim for an installation's token, as an Enterprise server offers it. */
 import { generateKeyPairSync, randomUUID, verify } from "node:crypto";
 
-export interface GitHubStandIn {
+interface GitHubStandIn {
   readonly appId: string;
   readonly installationId: string;
   /** The App's, in PEM. */

@@ -21,7 +21,7 @@ export interface SshServer {
   knownHosts(key: SshKeys): string;
 }
 
-export interface SshServerOptions {
+interface SshServerOptions {
   readonly namespace: string;
   readonly repositories: string;
   readonly host: SshKeys;
