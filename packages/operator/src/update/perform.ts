@@ -157,9 +157,10 @@ async function keepAll(
   const outputs = keep.outputs && (await keepSecret(keeper, keep.outputs));
   const stdout = keep.stdout && (await keepSecret(keeper, keep.stdout));
   const lost = [outputs, stdout].flatMap((keeping) => (keeping?.problem === undefined ? [] : [keeping.problem]));
+  const outputsName = outputs && outputs.kind !== "taken" ? outputs.name : keep.unreadOutputs;
   const kept: Kept = {
     // Named also where it could not be made: without a name, there were no outputs.
-    ...(outputs && outputs.kind !== "taken" && { outputs: outputs.name }),
+    ...(outputsName !== undefined && { outputs: outputsName }),
     ...(stdout?.kind === "kept" && { stdout: stdout.name }),
     notes: [...keep.notes, ...lost],
   };

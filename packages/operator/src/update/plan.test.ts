@@ -49,7 +49,8 @@ function statusAfter(plan: Plan, traits: readonly ViewTrait[]): UpdateStatus | u
   if (step.kind === "report" || step.kind === "cancel" || step.kind === "intend") return step.status;
   if (step.kind !== "end") return undefined;
   const { ending, keep } = step;
-  const names = { ...(keep.outputs && { outputs: keep.outputs.metadata.name ?? "" }) };
+  const name = keep.outputs?.metadata.name ?? keep.unreadOutputs;
+  const names = { ...(name !== undefined && { outputs: name }) };
   return statusOf(viewOf(...traits), { kind: "ended", ending, kept: { ...names, notes: keep.notes } });
 }
 
@@ -442,9 +443,13 @@ table("when it ends", [
   ],
   ["no outputs, no Secret", [...started, run(finished())], { status: lacking("outputs") }],
   [
-    "outputs that could not be read are told",
+    "outputs that could not be read are told, and are not taken for none",
     [...started, run({ state: "finished", result: finishedResult(), outputs: [], outputsProblem: "the CLI failed" })],
-    { ...succeeds, status: { message: containing("the CLI failed") } },
+    {
+      ...succeeds,
+      keep: { unreadOutputs: "web-1-stack-outputs" },
+      status: { message: containing("the CLI failed"), outputs: "web-1-stack-outputs" },
+    },
   ],
   [
     "what a preview printed is told",

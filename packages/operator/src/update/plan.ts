@@ -14,7 +14,7 @@
  * Whoever comes after a crash sees one of these states, and goes on from there.
  */
 import { isDeepStrictEqual } from "node:util";
-import { describeProblems, type AutoEvent, type UpdateStatus } from "@pko/api";
+import { describeProblems, outputsSecretNameOf, type AutoEvent, type UpdateStatus } from "@pko/api";
 import type { EventNote, Known } from "@pko/kube";
 import { assertNever, type RunResult, type StartRequest } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
@@ -67,6 +67,8 @@ export type Proof = "podGone" | "stackUnknown";
 /** What is written before status says that it is over. */
 export interface Keepsakes {
   readonly outputs?: Known<Secret>;
+  /** The Secret that there would be, had the outputs been read: named, lest it seem that there are none. */
+  readonly unreadOutputs?: string;
   readonly stdout?: Known<Secret>;
   readonly notes: readonly string[];
 }
@@ -355,6 +357,7 @@ function keepsakesOf({ update }: UpdateView, run: Extract<Run, { state: "finishe
   const leftOut = kept?.leftOut ?? [];
   return {
     ...(kept && { outputs: kept.secret }),
+    ...(outputsProblem !== undefined && { unreadOutputs: outputsSecretNameOf(update.metadata.name ?? "") }),
     ...(isCut && { stdout: stdoutSecret(update, result.output.tail) }),
     notes: [
       ...(outputsProblem === undefined ? [] : [`The outputs could not be read: ${outputsProblem}`]),
