@@ -70,12 +70,7 @@ export async function newNamespace(name: string): Promise<string> {
  */
 export async function deleteStacks(namespace: string): Promise<void> {
   await kubectl(["delete", "stacks.pulumi.com", "--all", "-n", namespace, "--timeout=180s"]);
-  try {
-    await kubectl(["delete", "updates.auto.pulumi.com", "--all", "-n", namespace, "--timeout=30s"]);
-  } catch (error) {
-    console.warn(`Updates that nobody lets go are let go by hand: ${String(error)}`);
-    await letGo("updates.auto.pulumi.com", namespace);
-  }
+  await kubectl(["delete", "updates.auto.pulumi.com", "--all", "-n", namespace, "--timeout=60s"]);
 }
 
 /** Takes away whatever holds the objects of a kind. */

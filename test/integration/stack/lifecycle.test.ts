@@ -1,6 +1,6 @@
 /** The life of a Stack, from its first update to its end. */
 import { expect, test } from "bun:test";
-import { reconcileRequestAnnotation, stackFinalizer } from "@pko/api";
+import { labelsOfStack, reconcileRequestAnnotation, stackFinalizer } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -156,6 +156,24 @@ test(
     await stage.becomes("cluster", "run", ({ status }) => status?.lastUpdate?.reconcileRequest === "2");
     await Bun.sleep(500);
     expect(stage.runs.length).toBe(length + 3);
+  },
+  patience,
+);
+
+test(
+  "an Update of a Stack that is gone is let go, also when the garbage collector has taken the Stack's name out of it",
+  async () => {
+    await using stage = await Stage.set();
+    const { namespace, client } = stage;
+    const ref = { namespace, name: "web-orphan" };
+    await client.create(updates, {
+      apiVersion: updates.apiVersion,
+      kind: updates.kind,
+      metadata: { ...ref, finalizers: [stackFinalizer], labels: labelsOfStack("web") },
+      spec: { type: "up", workspaceName: "web", stackName: "dev" },
+    });
+    await client.delete(updates, ref);
+    await waitFor(async () => (await client.find(updates, ref)) === undefined, { timeoutMs: 20_000, what: "its end" });
   },
   patience,
 );

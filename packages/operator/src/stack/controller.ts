@@ -41,7 +41,7 @@ import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
 import { eventsOf } from "./events.ts";
-import { dependsOnIndex, programIndex, updateStackIndex } from "./indexes.ts";
+import { dependsOnIndex, programIndex, stackKeysOf, updateStackIndex } from "./indexes.ts";
 import { stackMetrics, type StackMetrics } from "./metrics.ts";
 import { observeStack, type StackWorld } from "./observe.ts";
 import { performStack, release, writeStatus } from "./perform.ts";
@@ -97,11 +97,12 @@ export function stackController(options: StackControllerOptions): Controller {
   const inner = controller({
     name: "stack-controller",
     reflector: reflectors.stacks,
-    owns: [
-      { reflector: reflectors.workspaces, ownerKind: stackKind },
-      { reflector: reflectors.updates, ownerKind: stackKind },
-    ],
+    owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
     watches: [
+      watching({
+        reflector: reflectors.updates,
+        map: ({ before, after }) => new Set([before, after].flatMap((update) => (update ? stackKeysOf(update) : []))),
+      }),
       // Those that wait for a Stack, and those that use its outputs.
       watching({
         reflector: reflectors.stacks,

@@ -1,6 +1,6 @@
 /** Indexes of the stores that the Stack controller looks things up in: from what changes to the Stacks it concerns. */
-import { stackKind, type Stack, type Update } from "@pko/api";
-import type { IndexFunction, ObjectMeta } from "@pko/kube";
+import { stackKind, stackNameLabel, type Stack, type Update } from "@pko/api";
+import { refKey, type IndexFunction, type Key, type ObjectMeta } from "@pko/kube";
 
 import { dependenciesOf } from "./prerequisites.ts";
 
@@ -26,8 +26,18 @@ export const stackIndexers: Readonly<Record<string, IndexFunction<Stack>>> = {
 /** For the store of Updates. */
 export const ownedUpdateIndexers: Readonly<Record<string, IndexFunction<Update>>> = {
   [updateOwnerIndex]: ({ metadata }) => ownersOf(metadata).map(({ uid }) => uid),
-  [updateStackIndex]: ({ metadata }) => ownersOf(metadata).map(({ name }) => `${metadata.namespace ?? ""}/${name}`),
+  [updateStackIndex]: stackKeysOf,
 };
+
+/**
+ * The Stacks that an Update is of. The garbage collector takes the reference to a Stack that is gone out of an Update whose
+ * Workspace is still there; the label stays.
+ */
+export function stackKeysOf({ metadata }: Update): Key[] {
+  const labelled = metadata.labels?.[stackNameLabel];
+  const names = [...ownersOf(metadata).map(({ name }) => name), ...(labelled === undefined ? [] : [labelled])];
+  return [...new Set(names)].map((name) => refKey({ namespace: metadata.namespace ?? "", name }));
+}
 
 const ownersOf = ({ ownerReferences = [] }: ObjectMeta): NonNullable<ObjectMeta["ownerReferences"]> =>
   ownerReferences.filter(({ kind }) => kind === stackKind.kind);
