@@ -1,5 +1,5 @@
 /** Runs the test suites one after the other, with what each needs around it, and sums up what they report. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -7,6 +7,8 @@ interface Suite {
   readonly folders: readonly string[];
   /** Programs that have to be built before. */
   readonly tools: readonly string[];
+  /** Starts and ends clusters itself: what takes minutes the first time is made before. */
+  readonly startsClusters?: true;
   /** Whether it runs on the local cluster, or the one that CLUSTER_KUBECONFIG names. */
   readonly onCluster?: true;
 }
@@ -30,8 +32,7 @@ const suites: Record<string, Suite> = {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     tools: [...programs, "pulumi-language-go", "helm"],
   },
-  // Starts and kills the local cluster again and again.
-  cluster: { folders: ["test/cluster"], tools: programs },
+  cluster: { folders: ["test/cluster"], tools: programs, startsClusters: true },
   e2e: { folders: ["test/e2e"], tools: ["argocd", "helm", "source-controller", "versitygw"], onCluster: true },
 };
 
@@ -39,16 +40,18 @@ const root = join(import.meta.dir, "..");
 const cluster = [process.execPath, join(root, "hack/cluster/src/main.ts")];
 
 async function main(names: readonly string[]): Promise<boolean> {
-  const reports = await mkdtemp(join(tmpdir(), "pko-tests-"));
   let total: Report = { passed: 0, failed: 0, skipped: 0, failures: [] };
   let ok = await succeeds([...cluster, "packages"]);
   if (!ok) return false;
+  const folder = await mkdtemp(join(tmpdir(), "pko-tests-"));
+  // As /tmp is: some tests are other users.
+  await chmod(folder, 0o1777);
   try {
     for (const name of names.length > 0 ? names : Object.keys(suites)) {
       const suite = suites[name];
       if (suite === undefined) throw new Error(`no suite named ${name}: choose from ${Object.keys(suites).join(", ")}`);
-      const report = join(reports, `${name}.xml`);
-      const succeeded = await runSuite(name, suite, report);
+      const report = join(folder, `${name}.xml`);
+      const succeeded = await runSuite(name, suite, { report, temporary: folder });
       const result = await readReport(report);
       // A suite that died without a report, or ran nothing, has not passed.
       const isFine = succeeded && result.passed > 0;
@@ -57,19 +60,28 @@ async function main(names: readonly string[]): Promise<boolean> {
       total = add(total, result);
     }
   } finally {
-    await rm(reports, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
   for (const failure of total.failures) console.log(`\n✗ ${failure}`);
   console.log(`${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`);
   return ok && total.failed === 0;
 }
 
-async function runSuite(name: string, suite: Suite, report: string): Promise<boolean> {
+interface Places {
+  readonly report: string;
+  /** Whatever a test leaves there goes with the run. */
+  readonly temporary: string;
+}
+
+async function runSuite(name: string, suite: Suite, { report, temporary }: Places): Promise<boolean> {
   console.log(`\n── ${name} tests`);
   const reporter = ["--reporter=junit", `--reporter-outfile=${report}`];
   const tests = [process.execPath, "test", "--timeout=60000", ...reporter, ...suite.folders];
   if (!(await succeeds([...cluster, "tools", ...suite.tools]))) return false;
-  return suite.onCluster ? await aroundCluster(() => succeeds(tests)) : await succeeds(tests);
+  if (suite.startsClusters && !process.env["CLUSTER_KUBECONFIG"] && !(await succeeds([...cluster, "prepare"])))
+    return false;
+  const run = (): Promise<boolean> => succeeds(tests, { TMPDIR: temporary });
+  return suite.onCluster ? await aroundCluster(run) : await run();
 }
 
 /** A new cluster, so that what someone left in an old one changes nothing; a given one is taken as it is. */
@@ -81,8 +93,14 @@ async function aroundCluster(work: () => Promise<boolean>): Promise<boolean> {
   }
 }
 
-async function succeeds(command: readonly string[]): Promise<boolean> {
-  const child = Bun.spawn([...command], { cwd: root, stdin: "ignore", stdout: "inherit", stderr: "inherit" });
+async function succeeds(command: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<boolean> {
+  const child = Bun.spawn([...command], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+  });
   return (await child.exited) === 0;
 }
 

@@ -1,9 +1,9 @@
 /** The cluster that everything here runs on: the local one, or the one that the user names. */
 import { existsSync } from "node:fs";
 
-import { buildImages } from "./images.ts";
+import { buildImages, imagesLayout } from "./images.ts";
 import { layout } from "./layout.ts";
-import { runningSupervisor, startCluster, stopCluster } from "./lifecycle.ts";
+import { runningSupervisor, startCluster, stopCluster, untilReady } from "./lifecycle.ts";
 import { dnsAnswers } from "./network.ts";
 import { stateRoot } from "./paths.ts";
 import { findProblems, inspectMachine, installPackages, missingPackages } from "./prerequisites.ts";
@@ -22,16 +22,22 @@ export function clusterKubeconfig(): string {
 export async function clusterUp({ dns }: { readonly dns: boolean }): Promise<void> {
   if (givenKubeconfig !== undefined) return await checkGivenCluster(givenKubeconfig);
   if ((await runningSupervisor(stateRoot)) !== undefined) {
+    await untilReady(stateRoot);
     if (dns) await addDns();
     return announce("is running already");
   }
   const started = performance.now();
   // What the kernel still takes apart of a killed run would pass for another cluster.
   await stopCluster(stateRoot);
+  await startCluster(stateRoot, [await prepareCluster({ dns })]);
+  announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
+}
+
+/** All that takes minutes the first time. Returns the OCI layout with the images. */
+export async function prepareCluster({ dns }: { readonly dns: boolean }): Promise<string> {
   await checkMachine();
   await buildTools([...clusterTools, ...(dns ? ["coredns" as const] : [])]);
-  await startCluster(stateRoot, [await buildImages()]);
-  announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  return await buildImages();
 }
 
 /** The cluster waits for the program; it is there in a running one, unless that was started without. */
@@ -57,7 +63,8 @@ export async function ensurePackages(): Promise<void> {
 }
 
 async function checkMachine(): Promise<void> {
-  const machine = await inspectMachine(clusterTools.every((name) => existsSync(toolPath(name))));
+  const tools = clusterTools.every((name) => existsSync(toolPath(name)));
+  const machine = await inspectMachine({ tools, images: existsSync(imagesLayout()) });
   const problems = findProblems(machine);
   if (problems.length > 0) throw new UserError(problems);
   await installPackages(machine.missingPackages);

@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { debianMirror } from "./debian-mirror.ts";
@@ -39,11 +38,15 @@ const images: readonly Image[] = [
   { name: "docker.io/pulumi/pulumi:latest-nonroot", containerfile: "workspace", target: "nonroot" },
 ];
 
+export const imagesLayout = (): string => join(cacheRoot, "images", `cluster-${imagesFingerprint()}`);
+
 /** The OCI layout with all images, built first where it does not exist. */
 export async function buildImages(): Promise<string> {
-  const layout = join(cacheRoot, "images", `cluster-${imagesFingerprint()}`);
+  const layout = imagesLayout();
   if (existsSync(layout)) return layout;
-  const context = await mkdtemp(join(tmpdir(), "pko-images-"));
+  // Not in /tmp, which may allow no devices.
+  await mkdir(cacheRoot, { recursive: true });
+  const context = await mkdtemp(join(cacheRoot, "context-"));
   try {
     await step("making the Debian base image", () => buildBase(context));
     await step("collecting Node.js, Python and Pulumi for the workspace image", () => fillContext(context));
@@ -75,7 +78,9 @@ export function imagesFingerprint(): string {
 async function buildBase(context: string): Promise<void> {
   if ((await attempt(buildah("inspect", "--type", "image", baseImage))).code === 0) return;
   const root = join(context, "debian");
-  await run(["debootstrap", "--variant=minbase", "bookworm", root, debianMirror()]);
+  const mirror = debianMirror();
+  if (mirror === undefined) throw new Error("no Debian mirror is known");
+  await run(["debootstrap", "--variant=minbase", "bookworm", root, mirror]);
   await rm(join(root, "var/cache/apt/archives"), { recursive: true, force: true });
   await writeFile(join(context, "debian.Containerfile"), 'FROM scratch\nCOPY debian/ /\nCMD ["bash"]\n');
   await buildahBuild({ name: baseImage, file: join(context, "debian.Containerfile"), context });

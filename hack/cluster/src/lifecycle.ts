@@ -9,7 +9,7 @@ import { removeCgroup } from "./cgroup.ts";
 import { layout as layoutOf, type Layout } from "./layout.ts";
 import { cableOwner, cutCable, network } from "./network.ts";
 import { processesIn } from "./processes.ts";
-import { step } from "./progress.ts";
+import { step, type Step } from "./progress.ts";
 import { readStatus } from "./status.ts";
 
 const endDeadlineMs = 30_000;
@@ -38,14 +38,34 @@ export async function startCluster(root: string, layouts: readonly string[]): Pr
   await rm(layout.status, { force: true });
   await step("starting the cluster", async (progress) => {
     const supervisor = await launch(layout, layouts);
-    for (;;) {
-      const status = await readStatus(layout);
-      if (status?.ready) return;
-      if (status) progress.say(status.phase);
-      if (supervisor.exitCode !== null || supervisor.signalCode !== null) throw new Error(await explainFailure(layout));
-      await Bun.sleep(100);
-    }
+    const isAlive = async (): Promise<boolean> => supervisor.exitCode === null && supervisor.signalCode === null;
+    await followStart(layout, { progress, isAlive });
   });
+}
+
+/** Of one that runs: whoever started it may have been interrupted. */
+export async function untilReady(root: string): Promise<void> {
+  const layout = layoutOf(root);
+  if ((await readStatus(layout))?.ready) return;
+  const isAlive = async (): Promise<boolean> => (await runningSupervisor(root)) !== undefined;
+  await step("waiting for the cluster that is being started", async (progress) => {
+    await followStart(layout, { progress, isAlive });
+  });
+}
+
+interface Start {
+  readonly progress: Step;
+  readonly isAlive: () => Promise<boolean>;
+}
+
+async function followStart(layout: Layout, { progress, isAlive }: Start): Promise<void> {
+  for (;;) {
+    const status = await readStatus(layout);
+    if (status?.ready) return;
+    if (status) progress.say(status.phase);
+    if (!(await isAlive())) throw new Error(await explainFailure(layout));
+    await Bun.sleep(100);
+  }
 }
 
 async function launch(layout: Layout, layouts: readonly string[]): Promise<Subprocess> {

@@ -1,5 +1,5 @@
 /** The commands behind the Makefile's cluster targets. */
-import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, UserError } from "./cluster.ts";
+import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, prepareCluster, UserError } from "./cluster.ts";
 import { deploy } from "./deploy.ts";
 import { makeReleaseFiles } from "./release.ts";
 import { superviseCluster } from "./supervisor.ts";
@@ -12,6 +12,7 @@ const commands: Record<string, (args: string[]) => Promise<void>> = {
   deploy: async ([values]) => await deploy(values),
   release: makeReleaseFiles,
   packages: ensurePackages,
+  prepare: async () => void (await prepareCluster({ dns: true })),
   tools: async (names) => await buildTools(names.map(parseToolName)),
   supervise: async ([root = "", ...archives]) => await superviseCluster(root, archives),
 };

@@ -15,6 +15,9 @@ const good: Machine = {
   links: ["lo", "eth0"],
   routes: ["default via 192.0.2.1 dev eth0"],
   toolsBuilt: false,
+  imagesBuilt: false,
+  debianMirror: "http://mirror.example/debian",
+  strangers: [],
 };
 
 describe("a machine is good for a cluster", () => {
@@ -22,6 +25,7 @@ describe("a machine is good for a cluster", () => {
     ["with all it needs", {}],
     ["with packages missing that apt-get can install", { missingPackages: ["containerd"] }],
     ["with little room, once everything is built", { freeCacheBytes: 2 * gibibyte, toolsBuilt: true }],
+    ["without a Debian mirror, once the images are built", { debianMirror: undefined, imagesBuilt: true }],
     ["with a newer Go", { go: "go version go1.30 linux/arm64" }],
   ])("%s", (_, difference) => {
     expect(findProblems({ ...good, ...difference })).toEqual([]);
@@ -39,6 +43,8 @@ describe("a machine is refused in one line", () => {
     ["without apt-get", { missingPackages: ["runc", "tini"], canInstall: false }, "missing programs"],
     ["with another cluster", { links: ["lo", "pko0"] }, "the network link pko0 exists"],
     ["whose addresses are taken", { routes: ["10.244.3.0/24 dev flannel"] }, "the addresses 10.244.0.0/16"],
+    ["without a Debian mirror", { debianMirror: undefined }, "this machine's apt configuration names no Debian mirror"],
+    ["whose state folder is somebody's", { strangers: ["photos"] }, "the state folder"],
   ])("%s", (_, difference, line) => {
     const problems = findProblems({ ...good, ...difference });
     expect(problems).toHaveLength(1);

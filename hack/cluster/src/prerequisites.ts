@@ -1,8 +1,10 @@
 /** What the machine has to offer, checked before anything is changed: each lack is one line that says what to do. */
 import { existsSync, readdirSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 
+import { debianMirror } from "./debian-mirror.ts";
+import { layout } from "./layout.ts";
 import { cacheRoot, stateRoot } from "./paths.ts";
 import { network } from "./network.ts";
 import { attempt, isOnPath, run } from "./shell.ts";
@@ -51,6 +53,16 @@ export interface Machine {
   readonly links: readonly string[];
   readonly routes: readonly string[];
   readonly toolsBuilt: boolean;
+  readonly imagesBuilt: boolean;
+  readonly debianMirror: string | undefined;
+  /** What is in the state folder and no part of a cluster's state. */
+  readonly strangers: readonly string[];
+}
+
+/** What was built before. */
+export interface Built {
+  readonly tools: boolean;
+  readonly images: boolean;
 }
 
 /** Everything that stands in the way of a cluster on this machine. */
@@ -65,6 +77,8 @@ export function findProblems(machine: Machine): string[] {
     spaceProblem("state", machine.freeStateBytes, wantedStateBytes),
     packagesProblem(machine),
     addressProblem(machine),
+    mirrorProblem(machine),
+    strangersProblem(machine),
   ].filter((problem) => problem !== false);
 }
 
@@ -100,7 +114,23 @@ function addressProblem(machine: Machine): string | false {
   );
 }
 
-export async function inspectMachine(toolsBuilt: boolean): Promise<Machine> {
+function mirrorProblem({ imagesBuilt, debianMirror: mirror }: Machine): string | false {
+  if (imagesBuilt || mirror !== undefined) return false;
+  return "this machine's apt configuration names no Debian mirror: set DEBIAN_MIRROR to the address of one";
+}
+
+/** A start clears the folder. */
+function strangersProblem({ strangers: [first] }: Machine): string | false {
+  if (first === undefined) return false;
+  return `the state folder ${stateRoot} holds ${first}, which is no part of a cluster: set CLUSTER_STATE to an empty folder`;
+}
+
+function strangersIn(root: string): string[] {
+  const own = new Set(Object.values(layout(root)).map((path) => basename(path)));
+  return existsSync(root) ? readdirSync(root).filter((name) => !own.has(name.replace(/\.new$/, ""))) : [];
+}
+
+export async function inspectMachine(built: Built): Promise<Machine> {
   const go = isOnPath("go") ? await run(["go", "version"]) : undefined;
   const linux = process.platform === "linux";
   return {
@@ -113,7 +143,10 @@ export async function inspectMachine(toolsBuilt: boolean): Promise<Machine> {
     canInstall: isOnPath("apt-get"),
     links: linux ? readdirSync("/sys/class/net") : [],
     routes: isOnPath("ip") ? (await attempt(["ip", "-4", "route"])).stdout.split("\n") : [],
-    toolsBuilt,
+    toolsBuilt: built.tools,
+    imagesBuilt: built.images,
+    debianMirror: debianMirror(),
+    strangers: strangersIn(stateRoot),
   };
 }
 
