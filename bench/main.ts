@@ -27,12 +27,15 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
     await step("making a namespace, and the first Stack in it", () => bed.make(operator));
     for (const scenario of chosen(options)) found.push(await attempt(scenario, { bed, operator, options }));
   } finally {
-    // Also of a run that was cut short.
-    if (found.length > 0) await tell(reportOf({ operator, options }, began, found), options);
-    await step("removing what the benchmark made", async () => {
-      await operator.callBack();
-      await bed.clear();
-    });
+    try {
+      // Also of a run that was cut short.
+      if (found.length > 0) await tell(reportOf({ operator, options }, began, found), options);
+    } finally {
+      await step("removing what the benchmark made", async () => {
+        await operator.callBack();
+        await bed.clear();
+      });
+    }
   }
 }
 

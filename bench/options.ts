@@ -30,7 +30,7 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
   return {
     sizes: sized(isQuick ? quick : full, env),
     isQuick,
-    namespace: given("NAMESPACE") ?? "pulumi-bench",
+    namespace: given("BENCH_NAMESPACE") ?? "pulumi-bench",
     only: list("ONLY"),
     compare: list("COMPARE"),
     retain: given("RETAIN") !== undefined,

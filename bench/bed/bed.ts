@@ -3,6 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { UserError } from "@pko/cluster";
 import { builtin, connect, isNotFound, kubeconfigCredentials, type Client, type Known } from "@pko/kube";
 import { kubectlFor, type Kubectl } from "@pko/testkit";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -12,6 +13,7 @@ import { Meter, meterName, type Process } from "./meter.ts";
 import type { Operator } from "./operator.ts";
 import { RequestCount } from "./requests.ts";
 import {
+  bedLabel,
   bedObjects,
   programObject,
   serviceAccount,
@@ -223,6 +225,10 @@ export class Bed {
   /** Of this run, or of one that was cut short. Finalizers go first: nobody may be there who would remove them. */
   async clear(): Promise<void> {
     const { client, namespace } = this;
+    const present = await client.find(builtin.namespaces, { name: namespace });
+    if (present && present.metadata.labels?.[bedLabel] === undefined) {
+      throw new UserError([`the namespace ${namespace} is not the benchmark's: name another one with BENCH_NAMESPACE`]);
+    }
     const left = await client.list(stacks, { namespace }).catch(() => ({ items: [] }));
     await inParallel(left.items, 8, async ({ metadata }) => {
       await this.patch(metadata.name ?? "", { metadata: { finalizers: null } }).catch(ignoreMissing);

@@ -133,13 +133,16 @@ exit $code
 }
 
 /** What has to be there before the first Stack. */
+/** On a namespace that the benchmark has made, and may clear. */
+export const bedLabel = "pulumi.com/bench";
+
 export function bedObjects(namespace: string): KubeObject[] {
   return [
     {
       apiVersion: "v1",
       kind: "Namespace",
       // The meter looks at the processes of its node.
-      metadata: { name: namespace, labels: { "pod-security.kubernetes.io/enforce": "privileged" } },
+      metadata: { name: namespace, labels: { [bedLabel]: "true", "pod-security.kubernetes.io/enforce": "privileged" } },
     },
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: serviceAccount, namespace } },
     {
