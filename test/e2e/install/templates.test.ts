@@ -63,6 +63,17 @@ describe("the chart renders", () => {
     for (const told of Object.values(traces)) expect(text).toContain(told);
   });
 
+  test("a policy for the workspaces of each namespace that is served, and one only", async () => {
+    const served = async (values: object): Promise<string[]> => {
+      const objects = manifestsIn(await render({ networkPolicy: { enabled: true }, ...values }));
+      return objects
+        .filter(({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === "allow-workspace-rpc")
+        .map(({ metadata }) => metadata.namespace ?? "");
+    };
+    expect(await served({ watchNamespaces: ["a", "b", "a"] })).toEqual(["a", "b"]);
+    expect(await served({ rbac: { createClusterRole: false, createRole: true } })).toEqual([name]);
+  });
+
   test("a dashboard that is JSON", async () => {
     const objects = manifestsIn(await render({ grafanaDashboard: { enabled: true } }));
     const { data } = find(objects, "ConfigMap") as unknown as { data: Record<string, string> };

@@ -107,7 +107,7 @@ const access = {
     create: flag(true, "Whether roles and bindings are created."),
     createClusterRole: flag(
       true,
-      "Whether cluster roles and their bindings are; with watchNamespaces only those that must be.",
+      "Whether cluster roles and their bindings are; with watchNamespaces only those that must be. Without them tokens cannot be checked: set controller.metricsSecure to false.",
     ),
     createRole: flag(
       false,
