@@ -100,5 +100,6 @@ describe("a disk in trouble", () => {
     const options = { folder, launch: 0, events: run.events, isPreview: false, pollMs: 5, clean, log };
     expect(await followLaunch(adopt(nobody, 5), options)).toMatchObject({ summary: "succeeded", changes: { same: 1 } });
     expect(logged.join("")).toContain("page not found");
+    await run.events.close();
   });
 });

@@ -89,6 +89,15 @@ function partsOfLines(lines: readonly string[]): string[] {
   });
 }
 
+/** Where a secret is, or how it is used: words that the program needs in its own messages. */
+const isAboutSecret =
+  /^existing|(name|ref|file|path|policy|type|mode|audience|endpoint|provider|store|class|enabled)$/i;
+
 function isSecretPart(name: string, value: string): boolean {
-  return isSecretName(name) && value.trim().length >= minPartLength && !/^https?:\/\//.test(value);
+  return (
+    isSecretName(name) &&
+    !isAboutSecret.test(name) &&
+    value.trim().length >= minPartLength &&
+    !/^https?:\/\//.test(value)
+  );
 }

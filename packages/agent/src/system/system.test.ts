@@ -228,6 +228,16 @@ describe("secrets", () => {
     );
   });
 
+  test("are not what a document says about them", () => {
+    const redactor = new Redactor();
+    redactor.add(
+      '{"secretName": "frontend"}',
+      "existingSecret: database\ntokenAudience: production\npasswordPolicy: required",
+    );
+    const printed = "frontend and database are required in production";
+    expect<string>(redactor.clean(printed)).toBe(printed);
+  });
+
   test("across the edge of what is kept are masked", () => {
     const redactor = new Redactor();
     redactor.add("canary-of-many-words", "é-canary");

@@ -129,7 +129,8 @@ function hideSecrets(request: PrepareRequest, { cli }: PreparerContext): void {
   const auth = request.source.kind === "git" ? request.source.auth : undefined;
   switch (auth?.kind) {
     case "token":
-      cli.redactor.add(auth.token);
+      // Those of a GitHub App are others every hour.
+      cli.redactor.addPassing(auth.token);
       break;
     case "basic":
       cli.redactor.add(auth.password);

@@ -311,11 +311,11 @@ function updateRunning(view: StackView): Decision | undefined {
   };
 }
 
-function afterwards(view: StackView, { type }: UpdateView): string {
+function afterwards(view: StackView, { type, name }: UpdateView): string {
   if (!isDeleting(view) || type === "destroy") return "";
   return wantsDestroy(view)
     ? "; the resources are destroyed when it has ended"
-    : "; the Stack goes when it has ended, and its resources stay";
+    : `; the Stack goes when it has ended, and its resources stay; to cancel it, delete Update ${name}`;
 }
 
 function stateOf({ deleting, startedAt }: UpdateView): string {

@@ -1,6 +1,6 @@
 /** Other Stacks that one waits for. Pure. */
 import type { LastUpdate, Stack, ValueSource } from "@pko/api";
-import { normaliseStack, type NormalStack } from "@pko/api";
+import { normaliseStack, reconcileRequestAnnotation, type NormalStack } from "@pko/api";
 
 import { requestOf, timeOf, timeText, typeOf } from "./trigger.ts";
 import type { PrerequisiteView, StackOutputView, StackView } from "./view.ts";
@@ -63,8 +63,10 @@ function unmetOutput({ output, from, version, others }: StackOutputView, view: S
     return { name, message: `Stack ${name} has no output ${output}: ${known}` };
   }
   // It was deployed before there was a Secret for its outputs, as by another operator: one more run makes it.
-  const message = `there is no Secret yet with the outputs of Stack ${name}, and its output ${output} is needed`;
-  return { name, message, ...(from.last === "deployed" && askOf(from, outputsRequest)) };
+  const message = `the outputs of Stack ${name} were not kept, and its output ${output} is needed`;
+  const ask = from.last === "deployed" ? askOf(from, outputsRequest) : {};
+  const remedy = `; have it run by another value of its annotation ${reconcileRequestAnnotation}`;
+  return { name, message: ask.ask ? message : message + remedy, ...ask };
 }
 
 /** One value for all times: whoever has run for it once, and has no outputs still, is not asked again. */
