@@ -126,7 +126,7 @@ function strangersProblem({ strangers: [first] }: Machine): string | false {
 }
 
 function strangersIn(root: string): string[] {
-  const own = new Set(Object.values(layout(root)).map((path) => basename(path)));
+  const own = new Set(Object.values<string>({ ...layout(root) }).map((path) => basename(path)));
   return existsSync(root) ? readdirSync(root).filter((name) => !own.has(name.replace(/\.new$/, ""))) : [];
 }
 
