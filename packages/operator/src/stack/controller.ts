@@ -161,7 +161,7 @@ class Reconciler {
     await this.#releaseOrphans(key, view, signal);
     if (!view) return done;
     const plan = planStack(view);
-    const performer = { client: this.#world.client, signal };
+    const performer = { client: this.#world.client, updates: this.#world.updates, signal };
     const performed = await performStack(performer, view, plan);
     if (performed.kind === "stale") return againSoon;
     const isRefused = performed.kind === "refused";

@@ -1,6 +1,6 @@
 /** All writes of a Stack's reconcile. Each may be repeated: a pass that was cut short is simply made again. */
 import { fieldManagers, labelsOfStack, reconcileRequestAnnotation, stackFinalizer, stackNameLabel } from "@pko/api";
-import type { StackStatus } from "@pko/api";
+import type { StackStatus, Update } from "@pko/api";
 import {
   ApiError,
   builtin,
@@ -12,6 +12,7 @@ import {
   isNotFound,
   type Client,
   type ObjectRef,
+  type Store,
 } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 
@@ -25,6 +26,7 @@ import type { StackView, UpdateView } from "./view.ts";
 
 interface Performer {
   readonly client: Client;
+  readonly updates: Store<Update>;
   readonly signal: AbortSignal;
 }
 
@@ -133,7 +135,7 @@ async function releaseUpdate(performer: Performer, view: StackView, update: Upda
 
 /** Lets an Update go whose end is noted, or whose Stack is gone. */
 export async function release(
-  { client, signal }: Performer,
+  { client, signal }: Pick<Performer, "client" | "signal">,
   ref: ObjectRef,
   { resourceVersion, finalizers }: Pick<UpdateView, "resourceVersion" | "finalizers">,
 ): Promise<void> {
@@ -235,12 +237,12 @@ async function withdrawUpdate(
 const busyMs = 10_000;
 
 async function deleteWorkspace(
-  { client, signal }: Performer,
+  { client, updates: known, signal }: Performer,
   view: StackView,
   { uid }: Extract<Step, { kind: "deleteWorkspace" }>,
 ): Promise<Performed> {
   // A run would end with it: whether there is one is asked for, not taken from a store.
-  const unfinished = await unfinishedIn(client, refOf(view), signal);
+  const unfinished = await unfinishedIn({ client, updates: known, signal }, refOf(view));
   if (unfinished.some(({ status }) => status?.podUid !== undefined)) return { kind: "later", afterMs: busyMs };
   await orGone(client.delete(workspaces, refOf(view), { uid, propagationPolicy: "Background", signal }));
   return done;

@@ -8,7 +8,18 @@ import {
   type Update,
   type Workspace,
 } from "@pko/api";
-import { builtin, refKey, type Client, type Key, type Known, type ObjectRef, type Store } from "@pko/kube";
+import {
+  builtin,
+  keyOf,
+  metadataOf,
+  refKey,
+  type Client,
+  type Key,
+  type Known,
+  type KubeObject,
+  type ObjectRef,
+  type Store,
+} from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -126,28 +137,30 @@ export async function isProven(
   }
 }
 
-/** Of a Workspace, by the word of the API server: what a store does not show may run all the same. */
-export async function unfinishedIn(
-  client: Client,
-  { namespace = "", name }: ObjectRef,
-  signal: AbortSignal,
-): Promise<Update[]> {
-  const { items } = await client.list(updates, { namespace, signal, transform: withoutWords });
-  return items.filter((update) => update.spec?.workspaceName === name && !isComplete(update));
+interface Reader {
+  readonly client: Client;
+  /** The store: what it has in the version that the API server names is not fetched again. */
+  readonly updates: Store<Update>;
+  readonly signal: AbortSignal;
 }
 
-/** The rest of an Update is long, and there may be many. */
-function withoutWords({ apiVersion, kind, metadata, spec = {}, status = {} }: Update): Update {
-  const { name, namespace, uid } = metadata;
-  const { workspaceName, stackName } = spec;
-  const { podUid, conditions } = status;
-  return {
-    apiVersion,
-    kind,
-    metadata: { ...definedOnly({ name, namespace, uid }) },
-    spec: { ...definedOnly({ workspaceName, stackName }) },
-    status: { ...definedOnly({ podUid, conditions }) },
-  };
+/** Of a Workspace, by the word of the API server: what a store does not show may run all the same. */
+export async function unfinishedIn(reader: Reader, { namespace = "", name }: ObjectRef): Promise<Update[]> {
+  const { client, signal } = reader;
+  const { items } = await client.list(metadataOf(updates), { namespace, signal });
+  const unfinished: Update[] = [];
+  for (const item of items) {
+    const update = await fetched(reader, item);
+    if (update?.spec?.workspaceName === name && !isComplete(update)) unfinished.push(update);
+  }
+  return unfinished;
+}
+
+async function fetched({ client, updates: store, signal }: Reader, item: KubeObject): Promise<Update | undefined> {
+  const { namespace = "", name = "", resourceVersion } = item.metadata;
+  const known = store.get(keyOf(item));
+  if (known?.metadata.resourceVersion === resourceVersion) return known;
+  return await client.find(updates, { namespace, name }, { signal });
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

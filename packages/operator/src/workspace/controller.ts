@@ -180,7 +180,7 @@ class Reconciler {
     else if (view.inputs) this.#sleepless.delete(key);
     const plan = planWorkspace(view);
     const { client, preparations } = this.#options;
-    const performer = { client, preparations, wake: this.#wake, signal };
+    const performer = { client, updates: this.#world.updates, preparations, wake: this.#wake, signal };
     const performed = await performWorkspace(performer, view, plan);
     if (performed.isStale) return again(staleMs);
     if (performed.written) this.#written.set(key, performed.written);

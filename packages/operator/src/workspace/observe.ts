@@ -1,6 +1,6 @@
 /** All reads of the Workspace controller. What can be missing is data; Secrets are read by name, and only when needed. */
 import { normaliseWorkspace, statefulSetNameOf, type Update, type Workspace } from "@pko/api";
-import { builtin, keyOf, refKey, type Client, type Key, type Known, type Store } from "@pko/kube";
+import { builtin, keyOf, refKey, type Key, type Known, type Store } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -109,14 +109,14 @@ function factsOf(updates: readonly Update[], workspace: Workspace, pod: Known<Po
  * no pod in which anything could run.
  */
 export async function unfinishedNow(
-  client: Client,
+  reader: Parameters<typeof unfinishedIn>[0],
   workspace: Workspace,
-  signal: AbortSignal,
 ): Promise<UpdateFacts[] | undefined> {
+  const { client, signal } = reader;
   const { name = "", namespace = "" } = workspace.metadata;
   const pod = await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
   if (!pod || pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded") return undefined;
-  return factsOf(await unfinishedIn(client, { namespace, name }, signal), workspace, pod);
+  return factsOf(await unfinishedIn(reader, { namespace, name }), workspace, pod);
 }
 
 function updateFacts(update: Update, pod: Known<Pod> | undefined): UpdateFacts {

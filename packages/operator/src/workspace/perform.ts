@@ -1,5 +1,5 @@
 /** All writes of the Workspace controller. Each can be done twice with the effect of once. */
-import { fieldManagers, statefulSetNameOf, type WorkspaceStatus } from "@pko/api";
+import { fieldManagers, statefulSetNameOf, type Update, type WorkspaceStatus } from "@pko/api";
 import {
   ApiError,
   builtin,
@@ -11,6 +11,7 @@ import {
   type Key,
   type Known,
   type ObjectRef,
+  type Store,
 } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
@@ -28,6 +29,7 @@ import type { WorkspaceView } from "./view.ts";
 export interface Performer {
   /** A fenced one. */
   readonly client: Client;
+  readonly updates: Store<Update>;
   readonly preparations: Preparations;
   /** Has another workspace looked at. */
   readonly wake: (key: Key) => void;
@@ -67,9 +69,9 @@ const removing: ReadonlySet<Step["kind"]> = new Set(["sleep", "deletePod", "appl
  * A store may be half a minute old, and not show the Update that runs in the pod: before that is taken away, the API server
  * is asked (docs/adr/0010-stores-prove-nothing.md). What the plan knew of was decided with it.
  */
-async function isPodFree({ client, signal }: Writer, view: WorkspaceView, { steps }: Plan): Promise<boolean> {
+async function isPodFree(performer: Performer, view: WorkspaceView, { steps }: Plan): Promise<boolean> {
   if (!steps.some(({ kind }) => removing.has(kind))) return true;
-  const updates = await unfinishedNow(client, view.workspace, signal);
+  const updates = await unfinishedNow(performer, view.workspace);
   if (!updates) return true;
   if (steps.some(({ kind }) => kind === "sleep")) return updates.length === 0;
   const known = new Set(view.updates.filter(({ phase }) => phase === "onPod").map(({ name }) => name));
