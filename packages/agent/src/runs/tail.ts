@@ -9,6 +9,7 @@ type TailedLine =
 interface TailOptions {
   readonly path: string;
   readonly maxLineBytes: number;
+  /** While there is something to read; a file that stays as it is, is looked at less and less often, to a tenth of that. */
   readonly pollMs: number;
   /** Aborted once the writer is gone: what is there then is all there will be. */
   readonly over: AbortSignal;
@@ -21,6 +22,7 @@ export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLin
   let file: FileHandle | undefined;
   const splitter = new LineSplitter(options.maxLineBytes);
   const buffer = Buffer.alloc(chunkBytes);
+  let pauseMs = options.pollMs;
   try {
     for (;;) {
       // Asked before reading: what is written before the end is read after it.
@@ -30,9 +32,11 @@ export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLin
         const bytesRead = file ? (await file.read(buffer, 0, chunkBytes)).bytesRead : 0;
         if (bytesRead === 0) break;
         yield* splitter.split(buffer.subarray(0, bytesRead));
+        pauseMs = options.pollMs;
       }
       if (isOver) return;
-      await pause(options.pollMs, options.over);
+      await pause(pauseMs, options.over);
+      pauseMs = Math.min(pauseMs * 1.2, options.pollMs * 10);
     }
   } finally {
     await file?.close();
