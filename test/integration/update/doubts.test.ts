@@ -112,6 +112,7 @@ describe("a run that has ended is reported", () => {
     expect(await world.secret("crowded-stack-outputs")).toBeUndefined();
     // Whoever reads them finds that they are gone, and not that there are none.
     expect(done.status?.outputs).toBe("crowded-stack-outputs");
+    await waitFor(() => operator.events.length === 2, { what: "the events, which follow the status" });
     expect(operator.events).toMatchObject([
       { reason: "UpdateSucceeded" },
       { type: "Warning", reason: "StackOutputRetrievalFailure" },
