@@ -114,10 +114,7 @@ describe("inputs", () => {
     "an output that the other Stack does not have is told, and does not make it run again and again",
     async () => {
       await using stage = await Stage.set();
-      await stage.program("program");
-      stage.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "http://web" } });
-      await stage.stack("base");
-      await stage.isReady("base");
+      await deployBase(stage);
       const wants = (output: string) => ({ envRefs: { URL: { type: "StackOutput", stack: "base", output } } }) as const;
       await stage.stack("apps", wants("uri"));
       const isTold = (stack: Stack): boolean =>
@@ -136,10 +133,7 @@ describe("inputs", () => {
     "a Stack whose outputs nobody has kept runs once more for them",
     async () => {
       await using stage = await Stage.set();
-      await stage.program("program");
-      stage.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "http://web" } });
-      await stage.stack("base");
-      await stage.isReady("base");
+      await deployBase(stage);
       await stage.client.delete(builtin.secrets, { namespace: stage.namespace, name: "base-outputs" });
       await stage.stack("apps", { envRefs: { URL: { type: "StackOutput", stack: "base", output: "url" } } });
       await stage.isReady("apps");
@@ -148,6 +142,14 @@ describe("inputs", () => {
     patience,
   );
 });
+
+/** A Stack whose one output is `url`. */
+async function deployBase(stage: Stage): Promise<void> {
+  await stage.program("program");
+  stage.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "http://web" } });
+  await stage.stack("base");
+  await stage.isReady("base");
+}
 
 describe("the source", () => {
   test(
