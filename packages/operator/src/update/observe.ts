@@ -137,7 +137,7 @@ export async function isProven(
   }
 }
 
-interface Reader {
+export interface UpdateReader {
   readonly client: Client;
   /** The store: what it has in the version that the API server names is not fetched again. */
   readonly updates: Store<Update>;
@@ -145,7 +145,7 @@ interface Reader {
 }
 
 /** Of a Workspace, by the word of the API server: what a store does not show may run all the same. */
-export async function unfinishedIn(reader: Reader, { namespace = "", name }: ObjectRef): Promise<Update[]> {
+export async function unfinishedIn(reader: UpdateReader, { namespace = "", name }: ObjectRef): Promise<Update[]> {
   const { client, signal } = reader;
   const { items } = await client.list(metadataOf(updates), { namespace, signal });
   const unfinished: Update[] = [];
@@ -156,7 +156,10 @@ export async function unfinishedIn(reader: Reader, { namespace = "", name }: Obj
   return unfinished;
 }
 
-async function fetched({ client, updates: store, signal }: Reader, item: KubeObject): Promise<Update | undefined> {
+async function fetched(
+  { client, updates: store, signal }: UpdateReader,
+  item: KubeObject,
+): Promise<Update | undefined> {
   const { namespace = "", name = "", resourceVersion } = item.metadata;
   const known = store.get(keyOf(item));
   if (known?.metadata.resourceVersion === resourceVersion) return known;

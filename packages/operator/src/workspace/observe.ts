@@ -6,7 +6,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations } from "../agents/agents.ts";
 import { isComplete } from "../update/conditions.ts";
-import { hasStackOf, unfinishedIn, workspaceIndex } from "../update/observe.ts";
+import { hasStackOf, unfinishedIn, workspaceIndex, type UpdateReader } from "../update/observe.ts";
 import { isUnschedulable } from "./explain-pod.ts";
 import { builtHashAnnotation, podNameOf, putAwayAnnotation } from "./names.ts";
 import { readInputs, type InputWorld } from "./observe-inputs.ts";
@@ -108,10 +108,7 @@ function factsOf(updates: readonly Update[], workspace: Workspace, pod: Known<Po
  * The Updates that have not ended, and which of them are in the pod, by the word of the API server. Undefined where there is
  * no pod in which anything could run.
  */
-export async function unfinishedNow(
-  reader: Parameters<typeof unfinishedIn>[0],
-  workspace: Workspace,
-): Promise<UpdateFacts[] | undefined> {
+export async function unfinishedNow(reader: UpdateReader, workspace: Workspace): Promise<UpdateFacts[] | undefined> {
   const { client, signal } = reader;
   const { name = "", namespace = "" } = workspace.metadata;
   const pod = await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
