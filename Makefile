@@ -11,8 +11,8 @@ help: ## What there is to run
 demo: setup ## From nothing to a deployed example, then a change to it (EXAMPLE=name for another one)
 	@$(BUN) hack/demo/src/main.ts
 
-test: setup ## Every test: unit, integration on a real API server, end to end on the local cluster
-	@$(BUN) test/run.ts $(SUITE)
+test: setup ## Every test: unit, integration, end to end (SUITE=unit for one suite, FILE=path for one file with its set-up)
+	@$(BUN) test/run.ts $(SUITE) $(FILE)
 
 verify: setup ## Formats, lint, types, generated files
 	@node_modules/.bin/prettier --check --log-level warn --cache --cache-location=.build/prettier .

@@ -1,150 +1,115 @@
-/** Runs the test suites one after the other, with what each needs around it, and sums up what they report. */
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+/**
+ * `make test`: builds what the tests need, runs them side by side, and adds up their reports.
+ *
+ *   run.ts                 every suite
+ *   run.ts unit e2e        these suites
+ *   run.ts test/x.test.ts  one file, with all the set-up of its suite
+ */
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-interface Suite {
-  readonly folders: readonly string[];
-  /** Programs that have to be built before. */
-  readonly tools: readonly string[];
-  /** Starts and ends clusters itself: what takes minutes the first time is made before. */
-  readonly startsClusters?: true;
-  /** Whether it runs on the local cluster, or the one that CLUSTER_KUBECONFIG names. */
-  readonly onCluster?: true;
-}
+import { runJobs, type Surroundings } from "./runner/jobs.ts";
+import { addReports, brokenReport, emptyReport, slowest, summary, type Report } from "./runner/report.ts";
+import {
+  jobFor,
+  jobsIn,
+  repositoryRoot,
+  suiteNames,
+  suites,
+  type Job,
+  type Suite,
+  type SuiteName,
+} from "./runner/suites.ts";
 
-interface Report {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-  /** What did not pass and why, to be told once more at the end: the way back through the output is long. */
-  readonly failures: readonly string[];
-}
-
-const packages = ["api", "git", "kube", "rpc", "agent", "operator"].map((name) => `packages/${name}`);
-
-const programs = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
-
-const suites: Record<string, Suite> = {
-  unit: { folders: [...packages, "hack", "bench", "test/docs"], tools: [] },
-  // The commands of the pages are checked with the programs themselves.
-  integration: {
-    folders: ["packages/testkit", "test/integration", "test/faults"],
-    tools: [...programs, "pulumi-language-go", "helm"],
-  },
-  cluster: { folders: ["test/cluster"], tools: programs, startsClusters: true },
-  e2e: { folders: ["test/e2e"], tools: ["argocd", "helm", "source-controller", "versitygw"], onCluster: true },
-};
-
-const root = join(import.meta.dir, "..");
-const cluster = [process.execPath, join(root, "hack/cluster/src/main.ts")];
+const cluster = [process.execPath, join(repositoryRoot, "hack/cluster/src/main.ts")];
+/** End-to-end tests mostly wait; three at a time keep two cores busy. */
+const width = Number(process.env["TEST_WIDTH"] || 3);
 
 async function main(names: readonly string[]): Promise<boolean> {
-  let total: Report = { passed: 0, failed: 0, skipped: 0, failures: [] };
-  let ok = await succeeds([...cluster, "packages"]);
-  if (!ok) return false;
-  const folder = await mkdtemp(join(tmpdir(), "pko-tests-"));
-  // As /tmp is: some tests are other users.
-  await chmod(folder, 0o1777);
+  const jobs = await selectedJobs(names);
+  if (!(await succeeds([...cluster, "packages"]))) return false;
+  const temporary = await mkdtemp(join(tmpdir(), "pko-tests-"));
+  await chmod(temporary, 0o1777);
   try {
-    for (const name of names.length > 0 ? names : Object.keys(suites)) {
-      const suite = suites[name];
-      if (suite === undefined) throw new Error(`no suite named ${name}: choose from ${Object.keys(suites).join(", ")}`);
-      const report = join(folder, `${name}.xml`);
-      const succeeded = await runSuite(name, suite, { report, temporary: folder });
-      const result = await readReport(report);
-      // A suite that died without a report, or ran nothing, has not passed.
-      const isFine = succeeded && result.passed > 0;
-      if (!isFine && result.failed === 0) total = add(total, lost(name));
-      ok &&= isFine;
-      total = add(total, result);
-    }
+    const report = await runAll(jobs, temporary);
+    for (const failure of report.failures) console.log(`\n✗ ${failure}`);
+    console.log(`\nThe slowest tests:\n${slowest(report, 20).join("\n")}\n`);
+    console.log(summary(report));
+    return report.failed === 0 && report.passed > 0;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
   }
-  for (const failure of total.failures) console.log(`\n✗ ${failure}`);
-  console.log(`${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`);
-  return ok && total.failed === 0;
 }
 
-interface Places {
-  readonly report: string;
-  /** Whatever a test leaves there goes with the run. */
-  readonly temporary: string;
+async function selectedJobs(names: readonly string[]): Promise<Job[]> {
+  const wanted = names.length > 0 ? names : suiteNames;
+  const jobs = await Promise.all(
+    wanted.map(async (name) => (isSuite(name) ? await jobsIn(name) : [await fileJob(name)])),
+  );
+  return jobs.flat();
 }
 
-async function runSuite(name: string, suite: Suite, { report, temporary }: Places): Promise<boolean> {
-  console.log(`\n── ${name} tests`);
-  const reporter = ["--reporter=junit", `--reporter-outfile=${report}`];
-  const tests = [process.execPath, "test", "--timeout=60000", ...reporter, ...suite.folders];
-  if (!(await succeeds([...cluster, "tools", ...suite.tools]))) return false;
-  if (suite.startsClusters && !process.env["CLUSTER_KUBECONFIG"] && !(await succeeds([...cluster, "prepare"])))
-    return false;
-  const run = (): Promise<boolean> => succeeds(tests, { TMPDIR: temporary });
-  return suite.onCluster ? await aroundCluster(run) : await run();
+const isSuite = (name: string): name is SuiteName => suiteNames.includes(name as SuiteName);
+
+async function fileJob(file: string): Promise<Job> {
+  const job = await jobFor(file);
+  if (!job) throw new Error(`${file} is neither a test file nor a suite: the suites are ${suiteNames.join(", ")}`);
+  return job;
 }
 
-/** A new cluster, so that what someone left in an old one changes nothing; a given one is taken as it is. */
-async function aroundCluster(work: () => Promise<boolean>): Promise<boolean> {
+/** First what needs no cluster, beside the tests that start clusters of their own; then all that shares one. */
+async function runAll(jobs: readonly Job[], temporary: string): Promise<Report> {
+  const using = (kind: Suite["cluster"]): Job[] => jobs.filter(({ suite }) => suites[suite].cluster === kind);
+  if (!(await prepareTools(jobs))) return brokenReport("set-up");
+  const own = runJobs(using("own"), 1, { temporary, env: {} });
+  const plain = runJobs(using(undefined), width - 1, { temporary, env: {} });
+  const first = addReports(await plain, await own);
+  return addReports(first, await onSharedCluster(using("shared"), temporary));
+}
+
+async function prepareTools(jobs: readonly Job[]): Promise<boolean> {
+  const tools = new Set(jobs.flatMap(({ suite }) => suites[suite].tools));
+  if (!(await succeeds([...cluster, "tools", ...tools]))) return false;
+  const needsImages =
+    jobs.some(({ suite }) => suites[suite].cluster !== undefined) && !process.env["CLUSTER_KUBECONFIG"];
+  return !needsImages || (await succeeds([...cluster, "prepare"]));
+}
+
+/** A new cluster, so that nothing left in an old one matters; a cluster of the user's own is used as it is. */
+async function onSharedCluster(jobs: readonly Job[], temporary: string): Promise<Report> {
+  if (jobs.length === 0) return emptyReport;
   try {
-    return (await succeeds([...cluster, "down"])) && (await succeeds([...cluster, "up"])) && (await work());
+    if (!(await succeeds([...cluster, "down"])) || !(await succeeds([...cluster, "up"]))) {
+      return brokenReport("the local cluster");
+    }
+    const surroundings: Surroundings = { temporary, env: await publishedImage() };
+    const shared = await runJobs(
+      jobs.filter(({ isExclusive }) => !isExclusive),
+      width,
+      surroundings,
+    );
+    const exclusive = await runJobs(
+      jobs.filter(({ isExclusive }) => isExclusive),
+      1,
+      surroundings,
+    );
+    return addReports(shared, exclusive);
   } finally {
     await succeeds([...cluster, "down"]);
   }
 }
 
-async function succeeds(command: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<boolean> {
-  const child = Bun.spawn([...command], {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdin: "ignore",
-    stdout: "inherit",
-    stderr: "inherit",
-  });
+/** Built once: processes side by side would overwrite each other's executables. */
+async function publishedImage(): Promise<Record<string, string>> {
+  if (process.env["CLUSTER_KUBECONFIG"]) return {};
+  const { publishOperatorImage } = await import("@pko/cluster");
+  return { TEST_OPERATOR_IMAGE: await publishOperatorImage() };
+}
+
+async function succeeds(command: readonly string[]): Promise<boolean> {
+  const child = Bun.spawn([...command], { cwd: repositoryRoot, stdin: "ignore", stdout: "inherit", stderr: "inherit" });
   return (await child.exited) === 0;
-}
-
-async function readReport(path: string): Promise<Report> {
-  const text = await readFile(path, "utf8").catch(() => "");
-  const [head = ""] = /<testsuites[^>]*>/.exec(text) ?? [];
-  const [failed, skipped] = [numberIn(head, "failures"), numberIn(head, "skipped")];
-  const failures = [...text.matchAll(/(<testcase [^>]*[^/]>)\s*(<failure [^>]*>)/g)].map(
-    ([, test = "", failure = ""]) => {
-      const place = `${textIn(test, "file")}:${textIn(test, "line")}`;
-      return `${place} ${textIn(test, "name")}\n  ${textIn(failure, "message").trim().replaceAll("\n", "\n  ")}`;
-    },
-  );
-  return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures };
-}
-
-const lost = (name: string): Report => ({
-  passed: 0,
-  failed: 1,
-  skipped: 0,
-  failures: [`the ${name} tests ended without a result, or with an error between tests: see their output`],
-});
-
-const numberIn = (tag: string, attribute: string): number => Number(textIn(tag, attribute) || 0);
-
-function textIn(tag: string, attribute: string): string {
-  const [, escaped = ""] = new RegExp(` ${attribute}="([^"]*)"`).exec(tag) ?? [];
-  const named: Readonly<Record<string, string>> = {
-    "&lt;": "<",
-    "&gt;": ">",
-    "&quot;": '"',
-    "&apos;": "'",
-    "&#10;": "\n",
-  };
-  return escaped.replaceAll(/&(?:lt|gt|quot|apos|#10);/g, (entity) => named[entity] ?? entity).replaceAll("&amp;", "&");
-}
-
-function add(a: Report, b: Report): Report {
-  return {
-    passed: a.passed + b.passed,
-    failed: a.failed + b.failed,
-    skipped: a.skipped + b.skipped,
-    failures: [...a.failures, ...b.failures],
-  };
 }
 
 process.exit((await main(process.argv.slice(2))) ? 0 : 1);

@@ -20,9 +20,10 @@ export interface Operator {
 
 let image: Promise<string> | undefined;
 
-/** The name of the operator's image, built and published once for all test files of a run. */
+/** The name of the operator's image, built and published once: by `make test` for all processes, otherwise by this one. */
 export function publishedImage(): Promise<string> {
-  image ??= publishOperatorImage();
+  const given = process.env["TEST_OPERATOR_IMAGE"];
+  image ??= given ? Promise.resolve(given) : publishOperatorImage();
   return image;
 }
 

@@ -1,0 +1,60 @@
+/** Runs jobs side by side, each with its output kept together. */
+import { chmod, mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { addReports, brokenReport, emptyReport, parseReport, summary, type Report } from "./report.ts";
+import { repositoryRoot, type Job } from "./suites.ts";
+
+export interface Surroundings {
+  /** Removed after the run, with whatever a test left in it. */
+  readonly temporary: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** At most `width` jobs at a time, in their order. */
+export async function runJobs(jobs: readonly Job[], width: number, surroundings: Surroundings): Promise<Report> {
+  const waiting = [...jobs];
+  let total = emptyReport;
+  const worker = async (): Promise<void> => {
+    for (let job = waiting.shift(); job; job = waiting.shift()) {
+      total = addReports(total, await runJob(job, surroundings));
+    }
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+  return total;
+}
+
+async function runJob(job: Job, { temporary, env }: Surroundings): Promise<Report> {
+  const folder = join(temporary, job.name.replaceAll("/", "-"));
+  // World-writable with the sticky bit, as /tmp is: some tests run as other users.
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o1777);
+  const outfile = join(temporary, `${job.name.replaceAll("/", "-")}.xml`);
+  const started = performance.now();
+  const reporter = ["--reporter=junit", `--reporter-outfile=${outfile}`];
+  const child = Bun.spawn([process.execPath, "test", "--timeout=60000", ...reporter, ...job.files.map(asPath)], {
+    cwd: repositoryRoot,
+    env: { ...process.env, ...env, TMPDIR: folder },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  const report = judge(job, code, parseReport(await readFile(outfile, "utf8").catch(() => "")));
+  const seconds = Math.round((performance.now() - started) / 1000);
+  if (report.failed > 0) console.log(`\n${stdout}${stderr}`);
+  console.log(`${report.failed > 0 ? "✗" : "✓"} ${job.name} (${seconds} s): ${summary(report)}`);
+  return report;
+}
+
+/** A bare name would be a pattern. */
+const asPath = (file: string): string => `./${file}`;
+
+function judge(job: Job, code: number, report: Report): Report {
+  const isComplete = report.passed + report.failed + report.skipped > 0 && (code === 0 || report.failed > 0);
+  return isComplete ? report : addReports(report, brokenReport(job.name));
+}

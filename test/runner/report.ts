@@ -1,0 +1,77 @@
+/** What a `bun test` process reports in JUnit's format, added up over all processes. Pure. */
+
+interface TimedTest {
+  readonly name: string;
+  readonly place: string;
+  readonly seconds: number;
+}
+
+export interface Report {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** Each with its place and message, repeated at the end of the run so that nobody has to scroll back. */
+  readonly failures: readonly string[];
+  readonly tests: readonly TimedTest[];
+}
+
+export const emptyReport: Report = { passed: 0, failed: 0, skipped: 0, failures: [], tests: [] };
+
+export function parseReport(xml: string): Report {
+  const [head = ""] = /<testsuites[^>]*>/.exec(xml) ?? [];
+  const [failed, skipped] = [numberIn(head, "failures"), numberIn(head, "skipped")];
+  const tests = Array.from(xml.matchAll(/<testcase [^>]*>/g), ([tag]) => ({
+    name: textIn(tag, "name"),
+    place: placeOf(tag),
+    seconds: numberIn(tag, "time"),
+  }));
+  const failures = Array.from(
+    xml.matchAll(/(<testcase [^>]*[^/]>)\s*(<failure [^>]*>)/g),
+    ([, test = "", failure = ""]) =>
+      `${placeOf(test)} ${textIn(test, "name")}\n  ${textIn(failure, "message").trim().replaceAll("\n", "\n  ")}`,
+  );
+  return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures, tests };
+}
+
+/** A process that crashed, or that ran no test, counts as one failure. */
+export const brokenReport = (job: string): Report => ({
+  ...emptyReport,
+  failed: 1,
+  failures: [`${job}: the process ended without a result, or with an error outside of a test; see its output above`],
+});
+
+export const addReports = (a: Report, b: Report): Report => ({
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+  skipped: a.skipped + b.skipped,
+  failures: [...a.failures, ...b.failures],
+  tests: [...a.tests, ...b.tests],
+});
+
+export function slowest({ tests }: Report, count: number): string[] {
+  const sorted = tests.toSorted((a, b) => b.seconds - a.seconds).slice(0, count);
+  return sorted.map(({ seconds, place, name }) => `${seconds.toFixed(1).padStart(7)} s  ${place} ${name}`);
+}
+
+/** The line that CI reads. */
+export function summary({ passed, failed, skipped }: Report): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+const placeOf = (tag: string): string => `${textIn(tag, "file")}:${textIn(tag, "line")}`;
+
+const numberIn = (tag: string, attribute: string): number => Number(textIn(tag, attribute) || 0);
+
+const entities: Readonly<Record<string, string>> = {
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&apos;": "'",
+  "&#10;": "\n",
+};
+
+function textIn(tag: string, attribute: string): string {
+  const [, escaped = ""] = new RegExp(` ${attribute}="([^"]*)"`).exec(tag) ?? [];
+  const decoded = escaped.replaceAll(/&(?:lt|gt|quot|apos|#10);/g, (entity) => entities[entity] ?? entity);
+  return decoded.replaceAll("&amp;", "&");
+}

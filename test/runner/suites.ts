@@ -1,0 +1,89 @@
+/** What `make test` consists of: suites, the files in them, and what each needs before it can run. */
+import { Glob } from "bun";
+import { dirname, join } from "node:path";
+
+export const repositoryRoot = join(import.meta.dir, "../..");
+
+/**
+ * One `bun test` process. Processes of different jobs run side by side, except those that change the cluster under
+ * everybody else.
+ */
+export interface Job {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly suite: SuiteName;
+  /** Restarts or kills parts of the cluster, or installs the operator for all of it. */
+  readonly isExclusive: boolean;
+}
+
+export interface Suite {
+  readonly folders: readonly string[];
+  /** What shares a process: an API server starts once per process, and end-to-end files share nothing but the cluster. */
+  readonly jobPer: "suite" | "folder" | "file";
+  /** Programs that have to be built before. */
+  readonly tools: readonly string[];
+  /** "own": it starts and stops clusters itself. "shared": it runs on the cluster of the whole run. */
+  readonly cluster?: "own" | "shared";
+}
+
+const packages = ["api", "git", "kube", "rpc", "agent", "operator"].map((name) => `packages/${name}`);
+const clusterPrograms = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
+
+export const suiteNames = ["unit", "integration", "cluster", "e2e"] as const;
+export type SuiteName = (typeof suiteNames)[number];
+
+export const suites: Readonly<Record<SuiteName, Suite>> = {
+  unit: { folders: [...packages, "hack", "bench", "test/docs", "test/runner"], jobPer: "suite", tools: [] },
+  integration: {
+    folders: ["packages/testkit", "test/integration", "test/faults"],
+    jobPer: "folder",
+    // The commands in the docs are checked with the programs themselves.
+    tools: [...clusterPrograms, "pulumi-language-go", "helm"],
+  },
+  cluster: { folders: ["test/cluster"], jobPer: "suite", tools: clusterPrograms, cluster: "own" },
+  e2e: {
+    folders: ["test/e2e"],
+    jobPer: "file",
+    tools: ["argocd", "helm", "source-controller", "versitygw"],
+    cluster: "shared",
+  },
+};
+
+/** End-to-end files that disturb the rest of the cluster: each runs alone, after the others. */
+const exclusiveFiles: ReadonlySet<string> = new Set([
+  "test/e2e/demo/demo.test.ts",
+  "test/e2e/install/deploy.test.ts",
+  "test/e2e/install/quickstart.test.ts",
+  // It creates a CRD of Flux unless there is one.
+  "test/e2e/install/rbac.test.ts",
+  "test/e2e/operator/crashes.test.ts",
+]);
+
+export async function jobsIn(suite: SuiteName): Promise<Job[]> {
+  const { folders, jobPer } = suites[suite];
+  const groups = Map.groupBy(await testFiles(folders), (file) => {
+    if (jobPer === "suite") return suite;
+    return jobPer === "folder" ? dirname(file) : file;
+  });
+  return Array.from(groups, ([name, files]) => ({ name, files, suite, isExclusive: exclusiveFiles.has(name) }));
+}
+
+async function testFiles(folders: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const folder of folders) {
+    const glob = new Glob("**/*.test.ts");
+    for await (const file of glob.scan({ cwd: join(repositoryRoot, folder) })) {
+      if (!file.includes("node_modules/")) found.push(join(folder, file));
+    }
+  }
+  return found.toSorted();
+}
+
+/** The job for a single file, with the set-up of the suite that it belongs to. */
+export async function jobFor(file: string): Promise<Job | undefined> {
+  for (const suite of suiteNames) {
+    const job = (await jobsIn(suite)).find(({ files }) => files.includes(file));
+    if (job) return { ...job, name: file, files: [file] };
+  }
+  return undefined;
+}
