@@ -1,0 +1,125 @@
+/** The agent's parts put together: the service that `@pko/rpc/server` serves. */
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fail, protocolVersion, succeed, type InfoResult, type PrepareMessage, type RunResult } from "../../rpc/src/index.ts";
+import type { AgentService, Answer, Messages } from "../../rpc/src/server.ts";
+import type { Options } from "./options.ts";
+import { PulumiCli } from "./pulumi/cli.ts";
+import { SignIn } from "./pulumi/cloud/sign-in.ts";
+import { SecretStore } from "./pulumi/secrets.ts";
+import { gitHome } from "./sources/git.ts";
+import { RunManager } from "./runs/run-manager.ts";
+import type { RunRecord } from "./runs/run-folder.ts";
+import { removeFolder } from "./system/files.ts";
+import { Gate } from "./system/gate.ts";
+import type { Log } from "./system/log.ts";
+import type { Redactor } from "./system/redact.ts";
+import { removeLeftovers } from "./workspace/checkout.ts";
+import { Preparer } from "./workspace/preparer.ts";
+import { StateFile } from "./workspace/state.ts";
+
+const versionWaitMs = 5_000;
+
+interface AgentParts {
+  readonly options: Options;
+  readonly inherited: NodeJS.ProcessEnv;
+  readonly redactor: Redactor;
+  readonly log: Log;
+  readonly version: string;
+}
+
+interface Agent {
+  readonly service: AgentService;
+  /** Takes up what an earlier agent left; to be awaited before the service is offered. */
+  recover(): Promise<void>;
+  /** Interrupts the active run and waits for its result. */
+  stop(): Promise<void>;
+}
+
+export function createAgent(parts: AgentParts): Agent {
+  const { options, inherited, redactor, log } = parts;
+  const startedAt = new Date();
+  const state = new StateFile(options.paths.state);
+  const signIn = new SignIn({ oidc: options.oidc, redactor, log });
+  redactor.addEnvironment(inherited, options.secretVariables);
+  const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor, signIn });
+  const preparer = new Preparer({ options, inherited, cli, secrets: new SecretStore(), state, log });
+  const runs = new RunManager({
+    runs: options.paths.runs,
+    cli,
+    log,
+    hostname: hostname(),
+    agentStartedAt: startedAt,
+    graceSeconds: options.graceSeconds,
+    workspaceUid: options.workspaceUid,
+    ready: async () => (await state.read()).ready,
+    onResult: (record, result) => settleStack(state, record, result),
+  });
+  // Starting a run and beginning a preparation exclude each other; neither may slip in while the other is looked at.
+  const gate = new Gate();
+  const progress = { stopping: false };
+
+  const info = async (): Answer<InfoResult> => {
+    // An answer that does not hang on a CLI that does.
+    const version = await Promise.race([cli.version(), sleep(versionWaitMs)]);
+    const { ready } = await state.read();
+    const activeRun = await runs.activeRun();
+    return succeed({
+      protocol: protocolVersion,
+      agentVersion: parts.version,
+      ...(version?.ok && { pulumiVersion: version.value.text }),
+      hostname: hostname(),
+      startedAt: startedAt.toISOString(),
+      stopping: progress.stopping,
+      ...(ready && { prepared: { revision: ready.revision, stack: ready.stack } }),
+      ...(activeRun !== undefined && { activeRun }),
+      residentBytes: process.memoryUsage.rss(),
+    });
+  };
+
+  const prepare: AgentService["prepare"] = (request) =>
+    gate.enter(async (): Messages<PrepareMessage> => {
+      if (progress.stopping) return fail("stopping", "the workspace is stopping");
+      const activeRun = await runs.activeRun();
+      if (activeRun !== undefined) return { ok: false, error: { code: "busy", message: "a run is active", activeRun } };
+      return succeed(await preparer.prepare(request));
+    });
+
+  return {
+    service: {
+      info,
+      prepare,
+      start: (request) =>
+        gate.enter(async () =>
+          preparer.isBusy ? fail("busy", "the workspace is being prepared") : await runs.start(request),
+        ),
+      cancel: (request) => runs.cancel(request),
+      watch: (request, signal) => runs.watch(request, signal),
+      outputs: ({ runId }, signal) => runs.outputs(runId, signal),
+    },
+    async recover() {
+      await removeLeftovers(options.paths.workspace);
+      // Credentials that a killed agent could not remove.
+      await removeFolder(join(options.paths.state, gitHome));
+      await runs.recover();
+      // Known by the time somebody asks; where it fails, whoever asks then is told.
+      void cli.version();
+    },
+    async stop() {
+      progress.stopping = true;
+      await Promise.all([preparer.stop(), runs.stop()]);
+    },
+  };
+}
+
+/** What a run's end means for what is prepared. */
+async function settleStack(state: StateFile, record: RunRecord, result: RunResult): Promise<void> {
+  const isRemoved =
+    result.outcome === "succeeded" && record.operation.kind === "destroy" && record.operation.remove === true;
+  if (!isRemoved && result.error?.class !== "stackNotFound") return;
+  // The CLI removes the stack's settings file with the stack, from the checkout too: that is made anew.
+  const { selected: _, ready: __, source, ...rest } = await state.read();
+  await state.write(isRemoved || !source ? rest : { ...rest, source });
+  if (isRemoved) await removeFolder(dirname(record.ready.settings));
+}

@@ -1,0 +1,87 @@
+/**
+ * The agent's executable. Wiring only.
+ *
+ *   agent [flags]           serves the workspace (options.ts lists the flags)
+ *   agent install <path>    copies this executable: how the bootstrap container hands it to the workspace's own image
+ *   agent version
+ */
+import { chmod, copyFile, rename } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorMessage } from "../../rpc/src/index.ts";
+import { serveAgent } from "../../rpc/src/server.ts";
+import { createAgent } from "./agent.ts";
+import { readCredentials, watchCredentials } from "./credentials.ts";
+import { parseOptions } from "./options.ts";
+import { createLog } from "./system/log.ts";
+import { surviveFaults } from "./system/faults.ts";
+import { seeOffOrphans } from "./system/orphans.ts";
+import { Redactor } from "./system/redact.ts";
+
+/** Set by `bun build --define`. */
+declare const AGENT_VERSION: string | undefined;
+const version = typeof AGENT_VERSION === "string" ? AGENT_VERSION : "dev";
+
+const certificateLookMs = 20_000;
+/** How long watchers have to read the last words of a run after its end. */
+const lastWordsMs = 2_000;
+
+const redactor = new Redactor();
+const log = createLog(redactor, (line) => process.stderr.write(line));
+
+async function serve(args: readonly string[]): Promise<void> {
+  // First of all: the kernel drops a signal that the first process of a container does not handle yet.
+  const stopped = stopSignal();
+  surviveFaults(log);
+  if (process.pid === 1) seeOffOrphans();
+  const options = parseOptions(args, process.env);
+  const agent = createAgent({ options, inherited: process.env, redactor, log, version });
+  await agent.recover();
+  const credentials = await readCredentials(options.tls);
+  const server = serveAgent({
+    service: agent.service,
+    hostname: options.hostname,
+    port: options.port,
+    credentials,
+    onFault: (method, error) => log.error("call failed", { method, error: errorMessage(error) }),
+  });
+  const unwatch = watchCredentials(credentials, {
+    folder: options.tls,
+    intervalMs: certificateLookMs,
+    onChange: (next) => {
+      server.renew(next);
+      log.info("certificate renewed");
+    },
+    onError: (error) => log.warn("certificate not read", { error: errorMessage(error) }),
+  });
+  log.info("agent ready", { version, port: server.port });
+  const signal = await stopped;
+  log.info("agent stopping", { signal });
+  unwatch();
+  await agent.stop();
+  await Promise.race([server.stop(false), sleep(lastWordsMs)]);
+  log.info("agent stopped");
+}
+
+async function stopSignal(): Promise<string> {
+  return await new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));
+  });
+}
+
+async function install(target: string): Promise<void> {
+  const beside = `${target}.new`;
+  await copyFile(process.execPath, beside);
+  await chmod(beside, 0o755);
+  await rename(beside, target);
+}
+
+const [command = "", ...rest] = process.argv.slice(2);
+try {
+  if (command === "install" && rest[0] !== undefined) await install(rest[0]);
+  else if (command === "version") process.stdout.write(`${version}\n`);
+  else await serve(process.argv.slice(2));
+  process.exit(0);
+} catch (error) {
+  log.error("agent failed", { error: errorMessage(error) });
+  process.exit(1);
+}

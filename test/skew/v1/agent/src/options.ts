@@ -1,0 +1,107 @@
+/**
+ * The agent's settings: flags, each with a default that suits a workspace pod. Not from the environment, which belongs to
+ * the user's program, but for the names of the secrets in it.
+ */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { secretVariablesVariable } from "../../rpc/src/index.ts";
+import type { OidcOptions } from "./pulumi/cloud/sign-in.ts";
+
+interface Paths {
+  /** The checkout. Programs may rely on this path, so it never changes. */
+  readonly workspace: string;
+  readonly runs: string;
+  /** The agent's own: git objects, settings of stacks, what was done. */
+  readonly state: string;
+}
+
+export interface Options {
+  readonly paths: Paths;
+  readonly hostname: string;
+  readonly port: number;
+  /** The folder with `ca.crt`, `tls.crt` and `tls.key`. */
+  readonly tls: string;
+  readonly pulumi: string;
+  readonly git: string;
+  /** How long a CLI may take to stop after SIGINT before it is killed. */
+  readonly graceSeconds: number;
+  /** Of the Workspace, by which updates on Pulumi Cloud are known to be its own. */
+  readonly workspaceUid: string | undefined;
+  /** How to sign in to Pulumi Cloud without a token of its own. */
+  readonly oidc: OidcOptions | undefined;
+  /** Variables whose values are masked, whatever their names say. */
+  readonly secretVariables: readonly string[];
+  /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
+  readonly allowHttp: boolean;
+  readonly allowedAddresses: readonly string[];
+}
+
+const flags = {
+  share: { type: "string", default: "/share" },
+  workspace: { type: "string" },
+  runs: { type: "string" },
+  state: { type: "string" },
+  host: { type: "string", default: "0.0.0.0" },
+  port: { type: "string", default: "50051" },
+  tls: { type: "string", default: "/var/run/secrets/auto.pulumi.com/tls" },
+  pulumi: { type: "string", default: "pulumi" },
+  git: { type: "string", default: "git" },
+  "grace-seconds": { type: "string", default: "540" },
+  "workspace-uid": { type: "string" },
+  "oidc-token": { type: "string" },
+  "oidc-organization": { type: "string" },
+  "oidc-scope": { type: "string" },
+  "oidc-expiration-seconds": { type: "string", default: "7200" },
+  "oidc-credentials": { type: "string" },
+  "allow-http": { type: "boolean", default: false },
+  "allow-addresses": { type: "string", default: "" },
+} as const;
+
+export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
+  const { values } = parseArgs({ args: [...args], options: flags, strict: true, allowPositionals: false });
+  const text = (name: keyof typeof flags): string | undefined => {
+    const value = values[name];
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  const share = text("share") ?? flags.share.default;
+  return {
+    paths: {
+      workspace: text("workspace") ?? join(share, "workspace"),
+      runs: text("runs") ?? join(share, "runs"),
+      state: text("state") ?? join(share, "agent"),
+    },
+    hostname: text("host") ?? flags.host.default,
+    port: parseNumber("port", text("port"), 65_535),
+    tls: text("tls") ?? flags.tls.default,
+    pulumi: text("pulumi") ?? flags.pulumi.default,
+    git: text("git") ?? flags.git.default,
+    graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
+    workspaceUid: text("workspace-uid"),
+    oidc: oidcOf(text),
+    secretVariables: listOf(env[secretVariablesVariable]),
+    allowHttp: values["allow-http"],
+    allowedAddresses: listOf(text("allow-addresses")),
+  };
+}
+
+function oidcOf(text: (name: keyof typeof flags) => string | undefined): OidcOptions | undefined {
+  const tokenFile = text("oidc-token");
+  if (tokenFile === undefined) return undefined;
+  const organization = text("oidc-organization");
+  const credentials = text("oidc-credentials");
+  if (organization === undefined || credentials === undefined) {
+    throw new Error("--oidc-token needs --oidc-organization and --oidc-credentials");
+  }
+  const expirationSeconds = parseNumber("oidc-expiration-seconds", text("oidc-expiration-seconds"), 365 * 86_400);
+  return { tokenFile, organization, scope: text("oidc-scope") ?? "", expirationSeconds, credentials };
+}
+
+function listOf(text = ""): string[] {
+  return text.split(",").filter((item) => item !== "");
+}
+
+function parseNumber(name: string, text: string | undefined, max: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0 && value <= max) return value;
+  throw new Error(`--${name} must be a whole number between 0 and ${max}`);
+}

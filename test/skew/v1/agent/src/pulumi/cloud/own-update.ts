@@ -1,0 +1,97 @@
+/**
+ * An update that a dead run of this workspace left behind holds its stack until its lease is over, minutes later. It is
+ * known by a mark that each run gives its update, and it alone is cancelled: never whatever happens to run by then.
+ */
+import { parseJson } from "../../../../rpc/src/index.ts";
+import { Type, type Static, type TSchema } from "typebox";
+import { callApi } from "./api.ts";
+import { cloudUrl, type Environment } from "./backend.ts";
+
+/** What the CLI notes of a run's surroundings with its update: here, which run of which Workspace it is. */
+export function markOf(workspaceUid: string, runId: string): Record<string, string> {
+  return { PULUMI_CI_SYSTEM: "Pulumi Kubernetes Operator", PULUMI_CI_BUILD_ID: `${workspaceUid}/${runId}` };
+}
+
+const markName = "ci.build.id";
+
+interface OwnUpdateQuery {
+  readonly env: Environment;
+  /** What the project file says of the backend. */
+  readonly backend: string | undefined;
+  readonly workspaceUid: string;
+  /** As it was selected: with or without its organization and project. */
+  readonly stack: string;
+  readonly project: string;
+}
+
+const Stack = Type.Object({ activeUpdate: Type.Optional(Type.String()) });
+const Updates = Type.Object({
+  updates: Type.Array(
+    Type.Object({
+      updateID: Type.String(),
+      info: Type.Object({ result: Type.String(), environment: Type.Optional(Type.Unknown()) }),
+    }),
+  ),
+});
+const DefaultOrganization = Type.Object({ GitHubLogin: Type.String() });
+const User = Type.Object({ githubLogin: Type.String() });
+
+/** The id of the update that was in the way, where it was left behind by this workspace and is cancelled now. */
+export async function cancelOwnUpdate(query: OwnUpdateQuery): Promise<string | undefined> {
+  const url = cloudUrl(query.env, query.backend);
+  const token = query.env["PULUMI_ACCESS_TOKEN"];
+  if (url === undefined || !token) return undefined;
+  const api = new Api(url, token, query.env);
+  const path = await stackPath(api, query);
+  if (path === undefined) return undefined;
+  const active = (await api.get(Stack, path))?.activeUpdate;
+  const recent = await api.get(Updates, `${path}/updates?output-type=service&page=1&pageSize=10`);
+  const update = recent?.updates.find(({ updateID }) => updateID === active);
+  if (!update || update.info.result !== "in-progress" || !isOwn(update.info.environment, query)) return undefined;
+  return (await api.post(`${path}/update/${update.updateID}/cancel`)) ? update.updateID : undefined;
+}
+
+function isOwn(environment: unknown, { workspaceUid }: OwnUpdateQuery): boolean {
+  if (typeof environment !== "object" || environment === null) return false;
+  const mark: unknown = Reflect.get(environment, markName);
+  return typeof mark === "string" && mark.startsWith(`${workspaceUid}/`);
+}
+
+async function stackPath(api: Api, { stack, project }: OwnUpdateQuery): Promise<string | undefined> {
+  const parts = stack.split("/");
+  const name = parts.at(-1) ?? "";
+  const organization = parts.length > 1 ? parts[0] : await defaultOrganization(api);
+  if (!organization) return undefined;
+  // As the CLI does it.
+  const cleaned = project.replaceAll(/[^a-zA-Z0-9-_.]/g, "-");
+  const segments = [organization, parts.length === 3 ? (parts[1] ?? "") : cleaned, name];
+  return `/api/stacks/${segments.map(encodeURIComponent).join("/")}`;
+}
+
+async function defaultOrganization(api: Api): Promise<string | undefined> {
+  const chosen = await api.get(DefaultOrganization, "/api/user/organizations/default");
+  return chosen?.GitHubLogin || (await api.get(User, "/api/user"))?.githubLogin;
+}
+
+class Api {
+  readonly #url: string;
+  readonly #env: Environment;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(url: string, token: string, env: Environment) {
+    this.#url = url;
+    this.#env = env;
+    this.#headers = { authorization: `token ${token}` };
+  }
+
+  async get<S extends TSchema>(schema: S, path: string): Promise<Static<S> | undefined> {
+    const answer = await callApi({ method: "GET", url: this.#url + path, headers: this.#headers, env: this.#env });
+    const parsed = answer.kind === "answered" && answer.status === 200 ? parseJson(schema, answer.text) : undefined;
+    return parsed?.ok ? parsed.value : undefined;
+  }
+
+  async post(path: string): Promise<boolean> {
+    const answer = await callApi({ method: "POST", url: this.#url + path, headers: this.#headers, env: this.#env });
+    return answer.kind === "answered" && answer.status < 300;
+  }
+}

@@ -1,0 +1,63 @@
+/** Keys and paths of configuration, by the CLI's rules: the settings file is written here, so they have to agree. */
+import { done, failed, type Outcome } from "../outcome.ts";
+import { quoteName } from "../system/clean-text.ts";
+
+export interface ConfigKey {
+  /** `<namespace>:<name>`, as the settings file has it. */
+  readonly key: string;
+  /** The way into the value, for a key that is a path. */
+  readonly path: readonly (string | number)[];
+}
+
+export function parseConfigKey(text: string, project: string, isPath: boolean): Outcome<ConfigKey> {
+  if (!isPath) {
+    const key = qualified(text, project);
+    return key === undefined ? invalid(text) : done({ key, path: [] });
+  }
+  // The namespace belongs to the first segment; the others may hold anything.
+  const end = text.search(/[[.]/);
+  const key = end > 0 ? qualified(text.slice(0, end), project) : qualified(text, project);
+  if (key === undefined) return invalid(text);
+  const colon = key.indexOf(":");
+  const segments = parsePath(key.slice(colon + 1) + (end > 0 ? text.slice(end) : ""));
+  const [first, ...path] = segments ?? [];
+  if (typeof first !== "string" || first === "") return invalid(text);
+  return done({ key: `${key.slice(0, colon)}:${first}`, path });
+}
+
+/** With the project's name where there is no namespace; `ns:config:name` is the old spelling of `ns:name`. */
+export function qualified(text: string, project: string): string | undefined {
+  const parts = text.split(":");
+  const [first = "", second = "", third = ""] = parts;
+  if (parts.length === 1) return first === "" ? undefined : `${project}:${first}`;
+  if (parts.length === 2) return second === "" ? undefined : text;
+  return parts.length === 3 && second === "config" && third !== "" ? `${first}:${third}` : undefined;
+}
+
+function invalid(text: string): Outcome<never> {
+  return failed("configInvalid", `${quoteName(text)} is not a configuration key`);
+}
+
+const quotedSegment = /^\["((?:\\"|[^"])*)"\]/;
+const indexSegment = /^\[(\d{1,9})\]/;
+const nameSegment = /^[^.[]+/;
+
+/** `a.b[0]["c.d"]` into its segments; undefined when it is not a path. */
+function parsePath(text: string): (string | number)[] | undefined {
+  const segments: (string | number)[] = [];
+  let rest = text;
+  while (rest !== "") {
+    const dotted = segments.length > 0 && rest.startsWith(".");
+    if (dotted) rest = rest.slice(1);
+    const quoted = dotted ? null : quotedSegment.exec(rest);
+    const index = dotted ? null : indexSegment.exec(rest);
+    const name = segments.length === 0 || dotted ? nameSegment.exec(rest) : null;
+    const match = quoted ?? index ?? name;
+    if (!match) return undefined;
+    if (quoted) segments.push((quoted[1] ?? "").replaceAll(String.raw`\"`, '"'));
+    else if (index) segments.push(Number(index[1]));
+    else segments.push(match[0]);
+    rest = rest.slice(match[0].length);
+  }
+  return segments;
+}

@@ -1,0 +1,77 @@
+/** An operation as commands of the CLI. Most are one; a refresh that must find no changes goes before its update. */
+import { assertNever, type Operation } from "../../../rpc/src/index.ts";
+import { globalFlags } from "./cli.ts";
+
+/** Beyond it the CLI prints the headers of its requests, and with them its access token. */
+const maxVerbosity = 10;
+
+interface RunTarget {
+  readonly stack: string;
+  readonly settings: string;
+  readonly eventLog: string;
+}
+
+export interface RunStep {
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+export function stepsOf(operation: Operation, target: RunTarget): readonly RunStep[] {
+  const flags = commonFlags(operation, target);
+  const refresh = (wanted: boolean | undefined): string[] => (wanted ? ["--refresh"] : []);
+  switch (operation.kind) {
+    case "preview":
+      return [step("preview", [...flags, ...changeFlags(operation), ...refresh(operation.refresh)])];
+    case "up": {
+      const up = ["--yes", "--skip-preview", ...flags, ...changeFlags(operation)];
+      const keepGoing = operation.continueOnError ? ["--continue-on-error"] : [];
+      if (operation.expectNoRefreshChanges) {
+        const { replace: _, ...plain } = operation;
+        const first = ["--yes", "--skip-preview", ...commonFlags(plain, target), "--expect-no-changes"];
+        return [step("refresh", first), step("up", [...up, ...keepGoing])];
+      }
+      return [step("up", [...up, ...keepGoing, ...refresh(operation.refresh)])];
+    }
+    case "refresh": {
+      const expect = operation.expectNoChanges ? ["--expect-no-changes"] : [];
+      return [step("refresh", ["--yes", "--skip-preview", ...flags, ...expect])];
+    }
+    case "destroy": {
+      const extra = [
+        ...refresh(operation.refresh),
+        ...(operation.continueOnError ? ["--continue-on-error"] : []),
+        ...(operation.remove ? ["--remove"] : []),
+      ];
+      return [step("destroy", ["--yes", "--skip-preview", ...flags, ...extra])];
+    }
+    default:
+      return assertNever(operation);
+  }
+}
+
+function step(name: string, args: readonly string[]): RunStep {
+  return { name, args: [...globalFlags, name, ...args] };
+}
+
+function commonFlags(operation: Operation, target: RunTarget): string[] {
+  return [
+    `--stack=${target.stack}`,
+    `--config-file=${target.settings}`,
+    `--event-log=${target.eventLog}`,
+    "--suppress-progress",
+    "--exec-agent=pulumi-kubernetes-operator",
+    ...(operation.message === undefined ? [] : [`--message=${operation.message}`]),
+    ...(operation.parallel === undefined ? [] : [`--parallel=${operation.parallel}`]),
+    ...(operation.targets ?? []).map((urn) => `--target=${urn}`),
+    ...(operation.targetDependents ? ["--target-dependents"] : []),
+    ...(operation.runProgram ? ["--run-program"] : []),
+    ...(operation.logLevel ? ["--logtostderr", `--verbose=${Math.min(operation.logLevel, maxVerbosity)}`] : []),
+  ];
+}
+
+function changeFlags(operation: Extract<Operation, { kind: "preview" | "up" }>): string[] {
+  return [
+    ...(operation.replace ?? []).map((urn) => `--replace=${urn}`),
+    ...(operation.expectNoChanges ? ["--expect-no-changes"] : []),
+  ];
+}

@@ -1,0 +1,93 @@
+/** The stack's outputs: from the run's own events where they tell everything, otherwise from the CLI, asked once. */
+import type { Output } from "../../../rpc/src/index.ts";
+import { done, failed, type Outcome } from "../outcome.ts";
+import type { PulumiCli } from "./cli.ts";
+import { explainEnd } from "./explain.ts";
+import { entry } from "./project.ts";
+
+/** How state files and events mark a value that is more than JSON: a secret, an asset, a reference. */
+const signatureKey = "4dabf18193072939515e22adb298388d";
+const secretSignature = "1b47061264138c4ac30d75fd1eb44270";
+/** How a preview spells a value that it cannot know. */
+const unknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+const maskedSecret = "[secret]";
+
+/** What the events of a run tell of its outputs. Holds no secret: the engine has masked them. */
+export interface EventOutputs {
+  readonly outputs: readonly Output[];
+  /** False when the CLI has to be asked for some of the values. */
+  readonly complete: boolean;
+}
+
+export function outputsFromEvent(values: Readonly<Record<string, unknown>>, isPreview: boolean): EventOutputs {
+  const outputs = Object.entries(values).map(([name, value]): Output => {
+    const secret = contains(value, isSecret);
+    const known = !secret && !contains(value, isUnknown) && !contains(value, isSigned);
+    return known ? { name, secret, known, value } : { name, secret, known };
+  });
+  return { outputs, complete: isPreview || outputs.every(({ known }) => known) };
+}
+
+interface OutputsQuery {
+  readonly cli: PulumiCli;
+  readonly stack: string;
+  readonly folder: string;
+  /** Names of the secret ones, where the events told; otherwise the CLI is asked a second time. */
+  readonly secretNames: ReadonlySet<string> | undefined;
+  readonly signal: AbortSignal;
+}
+
+export async function queryOutputs(query: OutputsQuery): Promise<Outcome<readonly Output[]>> {
+  const shown = await readOutputs(query, ["--show-secrets"]);
+  if (!shown.ok) return shown;
+  let secretNames = query.secretNames;
+  if (!secretNames) {
+    const masked = await readOutputs(query, []);
+    if (!masked.ok) return masked;
+    secretNames = new Set(
+      Object.entries(masked.value).flatMap(([name, value]) => (contains(value, isMasked) ? [name] : [])),
+    );
+  }
+  const names = secretNames;
+  return done(
+    Object.entries(shown.value).map(([name, value]) => ({ name, secret: names.has(name), known: true, value })),
+  );
+}
+
+async function readOutputs(
+  { cli, stack, folder, signal }: OutputsQuery,
+  flags: readonly string[],
+): Promise<Outcome<Record<string, unknown>>> {
+  const args = ["stack", "output", "--json", ...flags, `--stack=${stack}`];
+  const end = await cli.run({ args, cwd: folder, signal });
+  if (end.kind !== "exited" || end.code !== 0) return explainEnd(end, "the outputs cannot be read", cli.redactor);
+  try {
+    const parsed: unknown = JSON.parse(end.stdout);
+    if (typeof parsed === "object" && parsed !== null) return done({ ...parsed });
+  } catch {
+    // Told below, without the text: it holds secrets.
+  }
+  return failed("other", "the outputs cannot be read: the CLI did not answer with JSON");
+}
+
+function contains(value: unknown, test: (value: unknown) => boolean): boolean {
+  if (test(value)) return true;
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some((inner) => contains(inner, test));
+}
+
+function isSecret(value: unknown): boolean {
+  return entry(value, signatureKey) === secretSignature || isMasked(value);
+}
+
+function isSigned(value: unknown): boolean {
+  return entry(value, signatureKey) !== undefined;
+}
+
+function isMasked(value: unknown): boolean {
+  return value === maskedSecret;
+}
+
+function isUnknown(value: unknown): boolean {
+  return value === unknownValue;
+}

@@ -1,0 +1,357 @@
+/**
+ * A run from its first command to its result.
+ *
+ *   launch → follow its events → exit ─ succeeded ─→ next command, or the result
+ *                                     ├ locked by a dead process of this pod → lock released → launched again, once
+ *                                     └ failed, cancelled, interrupted ─→ the result
+ */
+import { join } from "node:path";
+import { errorMessage, maxOutputTailChars, type RunError, type RunEvent, type RunResult } from "../../../rpc/src/index.ts";
+import type { PulumiCli } from "../pulumi/cli.ts";
+import { cancelOwnUpdate, markOf } from "../pulumi/cloud/own-update.ts";
+import { classify } from "../pulumi/explain.ts";
+import { isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
+import { stepsOf, type RunStep } from "../pulumi/operation.ts";
+import { quoteProgram } from "../pulumi/program-lines.ts";
+import { explainRun, type Explained } from "../pulumi/run-error.ts";
+import { checkVersion } from "../pulumi/version.ts";
+import { shown } from "../outcome.ts";
+import { bounded, cutName, joined, lastPart, type Clean } from "../system/clean-text.ts";
+import { readIfThere, readTail, type Tail } from "../system/files.ts";
+import type { Log } from "../system/log.ts";
+import { withoutColours } from "../system/redact.ts";
+import { startOf } from "../system/processes.ts";
+import type { EventLog } from "./event-log.ts";
+import { followLaunch, isSuccess, type Followed } from "./follow.ts";
+import { adopt, launch, type Launched } from "./launcher.ts";
+import type { RunFolder, RunRecord } from "./run-folder.ts";
+
+interface RunContext {
+  readonly cli: PulumiCli;
+  readonly log: Log;
+  readonly hostname: string;
+  readonly agentStartedAt: Date;
+  /** Processes of runs before this one. */
+  readonly earlierPids: ReadonlySet<number>;
+  readonly graceSeconds: number;
+  readonly workspaceUid: string | undefined;
+}
+
+/** A step that came to nothing before its command was started. */
+interface Unstarted {
+  readonly unstarted: true;
+  /** Absent when the run was cancelled. */
+  readonly error?: RunError;
+}
+
+const pollMs = 100;
+const tailBytes = 256 * 1024;
+
+export class ActiveRun {
+  readonly folder: RunFolder;
+  readonly events: EventLog;
+  #record: RunRecord;
+  readonly #context: RunContext;
+  #launched: Launched | undefined;
+  #killTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(folder: RunFolder, record: RunRecord, parts: { events: EventLog; context: RunContext }) {
+    this.folder = folder;
+    this.#record = record;
+    this.events = parts.events;
+    this.#context = parts.context;
+  }
+
+  /** To the end, whatever it is: this does not throw. */
+  async run(): Promise<RunResult> {
+    let result: RunResult;
+    try {
+      result = await this.#runSteps();
+    } catch (error) {
+      await this.#stopLaunched();
+      const message = this.#clean(errorMessage(error));
+      this.#context.log.error("run broke", { run: this.folder.runId, error: message });
+      result = await this.#failed({ class: "other", message: bounded(message), lines: [] });
+    }
+    clearTimeout(this.#killTimer);
+    await this.events.close().catch(() => undefined);
+    await this.folder.removeEngineLogs().catch(() => undefined);
+    return result;
+  }
+
+  /** SIGINT now, SIGKILL to all that is left once the time is over. A second call may shorten the time. */
+  async cancel(reason: "asked" | "stopping", graceSeconds = this.#context.graceSeconds): Promise<void> {
+    if (!this.#record.cancelled) {
+      this.#record = { ...this.#record, cancelled: reason };
+      this.#launched?.interrupt();
+      await this.#tell({ kind: "notice", message: reason === "asked" ? "cancelling" : "the workspace is stopping" });
+    }
+    clearTimeout(this.#killTimer);
+    this.#killTimer = setTimeout(() => this.#launched?.kill(), graceSeconds * 1000);
+    try {
+      await this.folder.writeRecord(this.#record);
+    } catch (error) {
+      // A full disk: it is cancelled all the same, and only an agent that comes after this one would not know.
+      this.#context.log.warn("cancellation not written", { run: this.folder.runId, error: errorMessage(error) });
+    }
+  }
+
+  /** When the agent itself fails: the CLI is not killed in the middle of its work for that. */
+  async #stopLaunched(): Promise<void> {
+    const launched = this.#launched;
+    if (!launched) return;
+    launched.interrupt();
+    const timer = setTimeout(() => launched.kill(), this.#context.graceSeconds * 1000);
+    await launched.ended;
+    clearTimeout(timer);
+  }
+
+  async #runSteps(): Promise<RunResult> {
+    const tooLow = await this.#versionProblem();
+    if (tooLow) return await this.#failed(tooLow);
+    let followed: Followed | undefined;
+    for (let index = Math.max(0, this.#lastStep()); this.#step(index); index += 1) {
+      const outcome = await this.#runStep(index);
+      if ("unstarted" in outcome) return await this.#failed(outcome.error ?? (await this.#explain(undefined)));
+      followed = outcome;
+      if (!isSuccess(followed)) return await this.#failed(await this.#explain(followed), followed);
+    }
+    return await this.#result({ outcome: "succeeded" }, followed);
+  }
+
+  /** A step of the operation, as the next command to launch. */
+  #step(index: number): RunStep | undefined {
+    const { operation, ready, launches } = this.#record;
+    const eventLog = this.folder.engineLog(launches.length);
+    return stepsOf(operation, { stack: ready.stack, settings: ready.settings, eventLog })[index];
+  }
+
+  async #runStep(index: number): Promise<Followed | Unstarted> {
+    // An earlier agent may have started it.
+    let followed = index === this.#lastStep() ? await this.#follow(this.#adopted()) : await this.#start(index);
+    if (!("unstarted" in followed) && !isSuccess(followed) && (await this.#releaseOwnLock())) {
+      followed = await this.#start(index);
+    }
+    return followed;
+  }
+
+  async #start(index: number): Promise<Followed | Unstarted> {
+    const launchIndex = this.#record.launches.length;
+    const step = this.#step(index);
+    if (!step || this.#record.cancelled) return { unstarted: true };
+    const refusal = await this.#signInProblem();
+    if (refusal) return { unstarted: true, error: refusal };
+    await this.#tell({ kind: "step", name: step.name });
+    const { cli, workspaceUid } = this.#context;
+    const launching = await launch({
+      cli,
+      args: step.args,
+      cwd: this.#record.ready.projectFolder,
+      folder: this.folder,
+      launch: launchIndex,
+      env: workspaceUid === undefined ? {} : markOf(workspaceUid, this.folder.runId),
+    });
+    if (!launching.ok) throw new Error(`the CLI could not be started: ${launching.problem}`);
+    this.#launched = launching.launched;
+    const { identity } = launching.launched;
+    this.#record = { ...this.#record, launches: [...this.#record.launches, { step: index, ...identity }] };
+    await this.folder.writeRecord(this.#record);
+    // Cancelled between the look above and now.
+    if (this.#isCancelled()) launching.launched.interrupt();
+    return await this.#follow(launching.launched);
+  }
+
+  #adopted(): Launched {
+    const last = this.#record.launches.at(-1);
+    if (!last) throw new Error("there is no process to take over");
+    this.#launched = adopt(last, pollMs);
+    if (this.#record.cancelled) void this.cancel(this.#record.cancelled);
+    return this.#launched;
+  }
+
+  async #follow(launched: Launched): Promise<Followed> {
+    const followed = await followLaunch(launched, {
+      folder: this.folder,
+      launch: this.#record.launches.length - 1,
+      events: this.events,
+      isPreview: this.#record.operation.kind === "preview",
+      pollMs,
+      clean: (text) => this.#clean(text),
+      log: this.#context.log,
+    });
+    this.#launched = undefined;
+    return followed;
+  }
+
+  async #tell(event: RunEvent): Promise<void> {
+    await this.events.append(event);
+  }
+
+  /** True when what a dead run of this workspace left was in the way, and is gone. */
+  async #releaseOwnLock(): Promise<boolean> {
+    if (this.#record.cancelled) return false;
+    const printed = textOf(await this.#printed(this.#record.launches.length - 1));
+    const report = parseLockReport(printed);
+    if (report) return await this.#releaseStaleLocks(report);
+    return classify(printed)?.class === "conflict" && (await this.#cancelOwnUpdate());
+  }
+
+  async #releaseStaleLocks(report: LockReport): Promise<boolean> {
+    const { cli, log, hostname, agentStartedAt, earlierPids } = this.#context;
+    const { launches, lostRuns = [] } = this.#record;
+    const ownPids = new Set([...earlierPids, ...launches.map(({ pid }) => pid)]);
+    if (!isAllStale(report, { hostname, agentStartedAt, ownPids, lostRuns, startOf })) return false;
+    const { stack, projectFolder } = this.#record.ready;
+    const end = await cli.run({ args: ["cancel", "--yes", `--stack=${stack}`], cwd: projectFolder });
+    if (end.kind !== "exited" || end.code !== 0) return false;
+    const [holder] = report.holders;
+    log.info("stale lock released", { run: this.folder.runId, stack, pid: holder?.pid });
+    await this.#tell({
+      kind: "notice",
+      message: `released the lock that an interrupted run left (pid ${holder?.pid})`,
+    });
+    return true;
+  }
+
+  async #cancelOwnUpdate(): Promise<boolean> {
+    const { cli, log, workspaceUid } = this.#context;
+    if (workspaceUid === undefined) return false;
+    const { stack, backend, project } = this.#record.ready;
+    const query = { env: await cli.environment(), backend, workspaceUid, stack, project: project.name };
+    const update = await cancelOwnUpdate(query);
+    if (update === undefined) return false;
+    log.info("update left behind cancelled", { run: this.folder.runId, stack, update });
+    await this.#tell({ kind: "notice", message: `cancelled the update that an interrupted run left (${update})` });
+    return true;
+  }
+
+  async #signInProblem(): Promise<RunError | undefined> {
+    const { cli } = this.#context;
+    const signedIn = await cli.signIn({ backend: this.#record.ready.backend, purpose: "run" });
+    if (signedIn.ok) return undefined;
+    const { reason, message, lines } = shown(signedIn.failure, cli.redactor);
+    return { class: reason === "invalidToken" ? "invalidToken" : "other", message, lines };
+  }
+
+  async #versionProblem(): Promise<RunError | undefined> {
+    const version = await this.#context.cli.version();
+    const usable = version.ok ? checkVersion(version.value, this.#record.operation) : version;
+    if (usable.ok) return undefined;
+    const { reason, message, lines } = shown(usable.failure, this.#context.cli.redactor);
+    return { class: reason === "versionTooLow" ? "versionTooLow" : "other", message, lines };
+  }
+
+  async #explain(followed: Followed | undefined): Promise<RunError> {
+    const end = followed?.end;
+    const printed = await this.#printed(followed ? this.#record.launches.length - 1 : -1);
+    const error = explainRun({
+      exitCode: end?.kind === "exited" ? end.code : undefined,
+      signal: end?.kind === "signalled" ? end.signal : undefined,
+      cancelled: this.#record.cancelled,
+      lost: followed !== undefined && isLost(followed),
+      errorLines: followed?.errorLines ?? [],
+      // As it is: a secret may look like a word that matters.
+      known: followed?.known ?? classify(textOf(printed)),
+      isPolicyViolated: followed?.isPolicyViolated ?? false,
+      hasTokenEnded: this.#context.cli.hasTokenEnded,
+      printed: this.#cleanAll(printed, "\n"),
+    });
+    if (error.class === "invalidToken") this.#context.cli.signOut();
+    return await this.#quoted(error);
+  }
+
+  async #quoted({ class: errorClass, message, lines }: Explained): Promise<RunError> {
+    const { project, projectFolder } = this.#record.ready;
+    if (project.runtime !== "yaml") return { class: errorClass, message, lines: [...lines] };
+    const program = this.#clean((await readIfThere(join(projectFolder, "Pulumi.yaml"))) ?? "");
+    const [first = message, ...rest] = quoteProgram([message, ...lines], program).map(bounded);
+    return { class: errorClass, message: first, lines: rest };
+  }
+
+  async #failed(error: RunError, followed?: Followed): Promise<RunResult> {
+    const { class: errorClass } = error;
+    const outcome = errorClass === "cancelled" || errorClass === "interrupted" ? errorClass : "failed";
+    return await this.#result({ outcome, error }, followed);
+  }
+
+  async #result(end: Pick<RunResult, "outcome" | "error">, followed: Followed | undefined): Promise<RunResult> {
+    const { operation, ready, startedAt } = this.#record;
+    const names = await this.#keepOutputs(end.outcome, followed);
+    return {
+      ...end,
+      operation: operation.kind,
+      stack: ready.stack,
+      project: ready.project,
+      revision: ready.revision,
+      startedAt,
+      finishedAt: new Date().toISOString(),
+      ...(followed?.end.kind === "exited" && { exitCode: followed.end.code }),
+      progress: this.events.progress,
+      changes: followed?.changes ?? {},
+      output: await this.#output(),
+      ...(names && { outputs: names }),
+    };
+  }
+
+  async #keepOutputs(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<RunResult["outputs"]> {
+    if (outcome !== "succeeded" || !followed?.outputs || this.#record.operation.kind === "destroy") return undefined;
+    const { complete, outputs } = followed.outputs;
+    // Without them the CLI is asked.
+    await this.folder.writeOutputs({ complete, outputs: [...outputs] }).catch(() => undefined);
+    return {
+      names: outputs.map(({ name }) => cutName(name, 1024)).slice(0, 4096),
+      secretNames: outputs.flatMap(({ name, secret }) => (secret ? [cutName(name, 1024)] : [])).slice(0, 4096),
+    };
+  }
+
+  /** What the CLI printed, in all its launches. A disk that cannot be read costs these words, not the result. */
+  async #output(): Promise<RunResult["output"]> {
+    try {
+      const parts = await Promise.all(
+        this.#record.launches.map((_, index) => readTail(this.folder.stdout(index), tailBytes)),
+      );
+      const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+      const text = this.#cleanAll(parts, "");
+      const tail = lastPart(text, maxOutputTailChars);
+      return { tail, bytes, truncated: tail.length < text.length || parts.some((part) => part.isCutAtStart) };
+    } catch (error) {
+      this.#context.log.warn("output not read", { run: this.folder.runId, error: errorMessage(error) });
+      return { tail: "", bytes: 0, truncated: true };
+    }
+  }
+
+  /** Standard output before standard error. */
+  async #printed(launchIndex: number): Promise<readonly Tail[]> {
+    if (launchIndex < 0) return [];
+    const files = [this.folder.stdout(launchIndex), this.folder.stderr(launchIndex)];
+    return await Promise.all(files.map((file) => readTail(file, tailBytes)));
+  }
+
+  #lastStep(): number {
+    return this.#record.launches.at(-1)?.step ?? -1;
+  }
+
+  #isCancelled(): boolean {
+    return this.#record.cancelled !== undefined;
+  }
+
+  #clean(text: string): Clean {
+    return this.#context.cli.redactor.clean(text);
+  }
+
+  #cleanAll(parts: readonly Tail[], separator: string): Clean {
+    return joined(
+      parts.map((part) => this.#context.cli.redactor.clean(part)),
+      separator,
+    );
+  }
+}
+
+function isLost({ end, summary }: Followed): boolean {
+  return end.kind === "unseen" && summary === undefined;
+}
+
+/** To be judged, not to be shown. */
+function textOf(parts: readonly Tail[]): string {
+  return withoutColours(parts.map(({ text }) => text).join("\n"));
+}

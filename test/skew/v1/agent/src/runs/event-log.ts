@@ -1,0 +1,148 @@
+/** A run's events: appended with a sequence number, counted into progress, and read from any number on. */
+import { open, type FileHandle } from "node:fs/promises";
+import { addEvent, noProgress, type Progress, type RunEvent } from "../../../rpc/src/index.ts";
+import type { RunFolder, StoredEvent } from "./run-folder.ts";
+import { LineSplitter, openIfThere } from "./tail.ts";
+
+/** Events are small by their making; a line that is not was not written here. */
+const maxLineBytes = 256 * 1024;
+const chunkBytes = 64 * 1024;
+
+export class EventLog {
+  readonly #folder: RunFolder;
+  readonly #onEvent: (event: RunEvent) => void;
+  #file: FileHandle | undefined;
+  #lastSeq = 0;
+  #progress: Progress = noProgress;
+  #origin: StoredEvent["origin"];
+  #grown = Promise.withResolvers<void>();
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(folder: RunFolder, onEvent: (event: RunEvent) => void) {
+    this.#folder = folder;
+    this.#onEvent = onEvent;
+  }
+
+  /** With what an earlier agent wrote, if it did. New events are told to `onEvent`, those of an earlier agent are not. */
+  static async open(folder: RunFolder, onEvent: (event: RunEvent) => void = () => undefined): Promise<EventLog> {
+    const log = new EventLog(folder, onEvent);
+    for await (const stored of new EventReader(folder).more()) {
+      log.#lastSeq = stored.seq;
+      log.#progress = addEvent(log.#progress, stored.event);
+      log.#origin = stored.origin ?? log.#origin;
+    }
+    return log;
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  get progress(): Progress {
+    return this.#progress;
+  }
+
+  /** The last line of an engine's log that has been told. */
+  get origin(): StoredEvent["origin"] {
+    return this.#origin;
+  }
+
+  /** Resolves when there is more to read, or the log is closed. */
+  get grown(): Promise<void> {
+    return this.#grown.promise;
+  }
+
+  async append(event: RunEvent, origin?: StoredEvent["origin"]): Promise<void> {
+    const seq = this.#lastSeq + 1;
+    this.#lastSeq = seq;
+    this.#onEvent(event);
+    const stored: StoredEvent = {
+      type: "event",
+      seq,
+      time: new Date().toISOString(),
+      event,
+      ...(origin && { origin }),
+    };
+    // One after the other, whoever calls.
+    const before = this.#writing;
+    const write = async (): Promise<void> => {
+      await before;
+      try {
+        this.#file ??= await openForAppending(this.#folder.events);
+        await this.#file.write(`${JSON.stringify(stored)}\n`);
+      } catch {
+        // A full disk costs an event, not the run.
+      }
+      this.#progress = addEvent(this.#progress, event);
+      this.#origin = origin ?? this.#origin;
+      this.wake();
+    };
+    this.#writing = write();
+    await this.#writing;
+  }
+
+  wake(): void {
+    const { resolve } = this.#grown;
+    this.#grown = Promise.withResolvers<void>();
+    resolve();
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    await this.#file?.close();
+    this.#file = undefined;
+    this.wake();
+  }
+}
+
+/** Behind a line that a crash cut short, on a line of its own. */
+async function openForAppending(path: string): Promise<FileHandle> {
+  const file = await open(path, "a+", 0o600);
+  const { size } = await file.stat();
+  if (size > 0) {
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+    if (buffer[0] !== 0x0a) await file.write("\n");
+  }
+  return file;
+}
+
+/** Reads what is on disk, and what has been added each time it is asked for more. */
+export class EventReader {
+  readonly #folder: RunFolder;
+  readonly #splitter = new LineSplitter(maxLineBytes);
+  #position = 0;
+
+  constructor(folder: RunFolder) {
+    this.#folder = folder;
+  }
+
+  async *more(): AsyncGenerator<StoredEvent> {
+    const file = await openIfThere(this.#folder.events);
+    if (!file) return;
+    try {
+      const buffer = Buffer.alloc(chunkBytes);
+      for (;;) {
+        const { bytesRead } = await file.read(buffer, 0, chunkBytes, this.#position);
+        if (bytesRead === 0) return;
+        this.#position += bytesRead;
+        for (const line of this.#splitter.split(buffer.subarray(0, bytesRead))) {
+          const stored = line.kind === "line" ? parseStored(line.text) : undefined;
+          if (stored) yield stored;
+        }
+      }
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/** A line that a crash cut short is left out. */
+function parseStored(line: string): StoredEvent | undefined {
+  try {
+    // Written by this module, in a folder that is the agent's alone.
+    const stored = JSON.parse(line) as StoredEvent;
+    return stored.type === "event" ? stored : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,137 @@
+/** A run on disk: /share/runs/<runId> holds what was asked, what happened, what was printed, and how it ended. */
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { checkValue, LostRun, Operation, RunId, RunResult, type RunEvent } from "../../../rpc/src/index.ts";
+import { Type, type Static, type TSchema } from "typebox";
+import { readIfThere, writeAtomically } from "../system/files.ts";
+import { Ready } from "../workspace/state.ts";
+
+/** A command that was started for the run. Locks name its process. */
+const Launch = Type.Object({
+  /** Which of the operation's steps it is; a step may be launched again. */
+  step: Type.Integer(),
+  pid: Type.Integer(),
+  startTicks: Type.String(),
+});
+type Launch = Static<typeof Launch>;
+
+/** Written before the first command starts, and again with each one's process. */
+export const RunRecord = Type.Object({
+  runId: RunId,
+  operation: Operation,
+  lostRuns: Type.Optional(Type.Array(LostRun)),
+  ready: Ready,
+  startedAt: Type.String(),
+  launches: Type.Array(Launch),
+  cancelled: Type.Optional(Type.Union([Type.Literal("asked"), Type.Literal("stopping")])),
+});
+export type RunRecord = Static<typeof RunRecord>;
+
+/** What the events told of the outputs; no secret is among them. */
+const KnownOutputs = Type.Object({
+  complete: Type.Boolean(),
+  outputs: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      secret: Type.Boolean(),
+      known: Type.Boolean(),
+      value: Type.Optional(Type.Unknown()),
+    }),
+  ),
+});
+type KnownOutputs = Static<typeof KnownOutputs>;
+
+/** A line of events.ndjson. */
+export interface StoredEvent {
+  readonly type: "event";
+  readonly seq: number;
+  readonly time: string;
+  readonly event: RunEvent;
+  /** Which event of which launch's log it came from, so that an agent that starts again takes up there. */
+  readonly origin?: { readonly launch: number; readonly sequence: number };
+}
+
+export class RunFolder {
+  readonly path: string;
+  readonly runId: RunId;
+
+  constructor(runs: string, runId: RunId) {
+    this.runId = runId;
+    this.path = join(runs, runId);
+  }
+
+  get events(): string {
+    return join(this.path, "events.ndjson");
+  }
+
+  stdout(launch: number): string {
+    return join(this.path, `stdout-${launch}.log`);
+  }
+
+  stderr(launch: number): string {
+    return join(this.path, `stderr-${launch}.log`);
+  }
+
+  engineLog(launch: number): string {
+    return join(this.path, `engine-${launch}.log`);
+  }
+
+  async create(record: RunRecord): Promise<void> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 });
+    await this.writeRecord(record);
+  }
+
+  async writeRecord(record: RunRecord): Promise<void> {
+    await writeAtomically(join(this.path, "run.json"), JSON.stringify(record));
+  }
+
+  async readRecord(): Promise<RunRecord | undefined> {
+    return await readJson(RunRecord, join(this.path, "run.json"));
+  }
+
+  async writeResult(result: RunResult): Promise<void> {
+    await writeAtomically(join(this.path, "result.json"), JSON.stringify(result));
+  }
+
+  async readResult(): Promise<RunResult | undefined> {
+    return await readJson(RunResult, join(this.path, "result.json"));
+  }
+
+  async writeOutputs(outputs: KnownOutputs): Promise<void> {
+    await writeAtomically(join(this.path, "outputs.json"), JSON.stringify(outputs));
+  }
+
+  async readOutputs(): Promise<KnownOutputs | undefined> {
+    return await readJson(KnownOutputs, join(this.path, "outputs.json"));
+  }
+
+  /** The engine's own logs repeat the state of resources; once they are told they are not kept. */
+  async removeEngineLogs(): Promise<void> {
+    for (const name of await readdir(this.path)) {
+      if (/^engine-\d+\.log$/.test(name)) await rm(join(this.path, name), { force: true });
+    }
+  }
+}
+
+async function readJson<S extends TSchema>(schema: S, path: string): Promise<Static<S> | undefined> {
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
+  try {
+    const parsed = checkValue(schema, JSON.parse(text));
+    return parsed.ok ? parsed.value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The folders of runs, oldest first. */
+export async function listRuns(runs: string): Promise<readonly RunFolder[]> {
+  await mkdir(runs, { recursive: true });
+  const found: { readonly folder: RunFolder; readonly time: number }[] = [];
+  for (const name of await readdir(runs)) {
+    if (!checkValue(RunId, name).ok) continue;
+    const folder = new RunFolder(runs, name);
+    found.push({ folder, time: (await stat(folder.path)).birthtimeMs });
+  }
+  return found.toSorted((a, b) => a.time - b.time).map(({ folder }) => folder);
+}

@@ -1,0 +1,275 @@
+/** All runs of this workspace: one at a time, each known by its id, those of an earlier agent included. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import {
+  errorMessage,
+  fail,
+  maxLineBytes,
+  noProgress,
+  succeed,
+  type CancelRequest,
+  type CancelResult,
+  type OutputsMessage,
+  type Output,
+  type RunId,
+  type RunResult,
+  type StartRequest,
+  type StartResult,
+  type WatchMessage,
+  type WatchRequest,
+} from "../../../rpc/src/index.ts";
+import type { Answer, Messages } from "../../../rpc/src/server.ts";
+import { done, shown, type Outcome } from "../outcome.ts";
+import type { PulumiCli } from "../pulumi/cli.ts";
+import { queryOutputs } from "../pulumi/outputs.ts";
+import { cutName } from "../system/clean-text.ts";
+import { removeFolder } from "../system/files.ts";
+import { Gate } from "../system/gate.ts";
+import type { Log } from "../system/log.ts";
+import type { Ready } from "../workspace/state.ts";
+import { ActiveRun } from "./active-run.ts";
+import { EventLog, EventReader } from "./event-log.ts";
+import { logEvent } from "./run-log.ts";
+import { listRuns, RunFolder, type RunRecord } from "./run-folder.ts";
+
+interface RunManagerOptions {
+  readonly runs: string;
+  readonly cli: PulumiCli;
+  readonly log: Log;
+  readonly hostname: string;
+  readonly agentStartedAt: Date;
+  readonly graceSeconds: number;
+  readonly workspaceUid: string | undefined;
+  /** What to run on; undefined when nothing is prepared. */
+  readonly ready: () => Promise<Ready | undefined>;
+  /** Told of every end before the result can be seen, so that what it means for the workspace is done by then. */
+  readonly onResult: (record: RunRecord, result: RunResult) => Promise<void>;
+}
+
+/** Finished runs beyond this many are forgotten, the oldest first. */
+const maxKeptRuns = 20;
+/** More than a Secret can hold, and less than a line of the stream whatever the characters. */
+const maxOutputChars = maxLineBytes / 4;
+const maxNameChars = 1024;
+/** Progress is told this often at most; events are told as they come. */
+const progressMs = 500;
+
+interface Current {
+  readonly run: ActiveRun;
+  readonly record: RunRecord;
+  readonly finished: Promise<RunResult>;
+}
+
+export class RunManager {
+  readonly #options: RunManagerOptions;
+  #current: Current | undefined;
+  readonly #gate = new Gate();
+  /** Results that could not be written, for as long as this agent lives. */
+  readonly #unwritten = new Map<RunId, RunResult>();
+  #stopping = false;
+
+  constructor(options: RunManagerOptions) {
+    this.#options = options;
+  }
+
+  /** One whose result can be seen is over, though a moment may pass until it is put away. */
+  async activeRun(): Promise<RunId | undefined> {
+    const current = this.#current;
+    if (current && (await this.#resultOf(current.run.folder))) await current.finished;
+    return this.#current?.record.runId;
+  }
+
+  /** Takes up what an earlier agent left: a run that is alive is followed, one that died is given its result. */
+  async recover(): Promise<void> {
+    const unfinished: { readonly folder: RunFolder; readonly record: RunRecord }[] = [];
+    for (const folder of await listRuns(this.#options.runs)) {
+      if (await folder.readResult()) continue;
+      const record = await folder.readRecord();
+      // Without a record nothing was started, and nobody was told that anything was.
+      if (record) unfinished.push({ folder, record });
+      else await removeFolder(folder.path);
+    }
+    for (const [index, { folder, record }] of unfinished.entries()) {
+      this.#options.log.warn("run of an earlier agent found", { run: record.runId });
+      const isLast = index === unfinished.length - 1;
+      // There is one at a time: whatever else has no result ended before the last one began.
+      const current = await this.#begin(folder, isLast ? record : { ...record, cancelled: "stopping" });
+      if (!isLast) await current.finished;
+    }
+  }
+
+  /** One after the other: two requests of one id must not both find nothing. */
+  async start(request: StartRequest): Answer<StartResult> {
+    return await this.#gate.enter(() => this.#start(request));
+  }
+
+  async #start(request: StartRequest): Answer<StartResult> {
+    const known = await this.#known(request);
+    if (known) return known;
+    if (this.#stopping) return fail("stopping", "the workspace is stopping");
+    const activeRun = await this.activeRun();
+    if (activeRun !== undefined) {
+      return { ok: false, error: { code: "busy", message: "another run is active", activeRun } };
+    }
+    const ready = await this.#options.ready();
+    if (!ready) return fail("unprepared", "the workspace is not prepared");
+    const folder = new RunFolder(this.#options.runs, request.runId);
+    const record = { ...request, ready, startedAt: new Date().toISOString(), launches: [] };
+    await folder.create(record);
+    await this.#begin(folder, record);
+    this.#options.log.info("run started", { run: request.runId, operation: request.operation.kind });
+    await this.#forgetOldRuns();
+    return succeed({ state: "started", lastSeq: 0, progress: noProgress });
+  }
+
+  /** The answer for a run that there is already. */
+  async #known(request: StartRequest): Promise<Awaited<Answer<StartResult>> | undefined> {
+    const folder = new RunFolder(this.#options.runs, request.runId);
+    const record = await folder.readRecord();
+    if (!record) return undefined;
+    if (!isDeepStrictEqual(record.operation, request.operation)) {
+      return fail("runMismatch", "the run exists with another operation");
+    }
+    if (this.#current?.record.runId === request.runId) {
+      const { lastSeq, progress } = this.#current.run.events;
+      return succeed({ state: "running", lastSeq, progress });
+    }
+    const result = await this.#resultOf(folder);
+    if (!result) return fail("internal", "the run has no result and is not running");
+    const events = await EventLog.open(folder);
+    return succeed({ state: "finished", lastSeq: events.lastSeq, progress: result.progress, result });
+  }
+
+  async #begin(folder: RunFolder, record: RunRecord): Promise<Current> {
+    const { cli, log, hostname, agentStartedAt, graceSeconds, workspaceUid } = this.#options;
+    const earlierPids = new Set<number>();
+    for (const other of await listRuns(this.#options.runs)) {
+      for (const { pid } of (await other.readRecord())?.launches ?? []) earlierPids.add(pid);
+    }
+    const context = { cli, log, hostname, agentStartedAt, earlierPids, graceSeconds, workspaceUid };
+    const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
+    const run = new ActiveRun(folder, record, { events, context });
+    const current = { run, record, finished: this.#finish(run, record) };
+    this.#current = current;
+    return current;
+  }
+
+  /** Nobody may be waiting for it, so it does not throw. */
+  async #finish(run: ActiveRun, record: RunRecord): Promise<RunResult> {
+    const { log, onResult } = this.#options;
+    const result = await run.run();
+    try {
+      await onResult(record, result);
+      // Last: whoever sees it may start the next run.
+      await run.folder.writeResult(result);
+    } catch (error) {
+      log.error("result not written", { run: record.runId, error: errorMessage(error) });
+      this.#unwritten.set(record.runId, result);
+    }
+    this.#current = undefined;
+    run.events.wake();
+    const errorClass = result.error?.class;
+    log.info("run finished", { run: record.runId, outcome: result.outcome, ...(errorClass && { error: errorClass }) });
+    return result;
+  }
+
+  async #resultOf(folder: RunFolder): Promise<RunResult | undefined> {
+    return this.#unwritten.get(folder.runId) ?? (await folder.readResult());
+  }
+
+  async watch(request: WatchRequest, signal: AbortSignal): Messages<WatchMessage> {
+    const folder = new RunFolder(this.#options.runs, request.runId);
+    if (!(await folder.readRecord())) return fail("notFound", "there is no such run");
+    return succeed(this.#follow(folder, request.fromSeq, signal));
+  }
+
+  async *#follow(folder: RunFolder, fromSeq: number, signal: AbortSignal): AsyncGenerator<WatchMessage> {
+    const reader = new EventReader(folder);
+    let lastSeq = 0;
+    let progressSeq = 0;
+    let progressTime = 0;
+    while (!signal.aborted) {
+      const events = this.#current?.record.runId === folder.runId ? this.#current.run.events : undefined;
+      const grown = events?.grown;
+      const result = await this.#resultOf(folder);
+      for await (const { type, seq, time, event } of reader.more()) {
+        lastSeq = seq;
+        if (seq >= fromSeq) yield { type, seq, time, event };
+      }
+      if (result) {
+        yield { type: "result", seq: lastSeq, result };
+        return;
+      }
+      if (!events || !grown) throw new Error("the run has no result and is not running");
+      const isDue = Date.now() - progressTime >= progressMs;
+      if (isDue && progressSeq !== events.lastSeq) {
+        progressSeq = events.lastSeq;
+        progressTime = Date.now();
+        yield { type: "progress", seq: progressSeq, progress: events.progress };
+      }
+      await Promise.race(progressSeq === events.lastSeq ? [grown] : [grown, sleep(progressMs)]);
+    }
+  }
+
+  async cancel(request: CancelRequest): Answer<CancelResult> {
+    if (this.#current?.record.runId === request.runId) {
+      await this.#current.run.cancel("asked", request.graceSeconds);
+      return succeed({ state: "cancelling" });
+    }
+    const folder = new RunFolder(this.#options.runs, request.runId);
+    return (await folder.readRecord()) ? succeed({ state: "finished" }) : fail("notFound", "there is no such run");
+  }
+
+  async outputs(runId: RunId, signal: AbortSignal): Messages<OutputsMessage> {
+    const folder = new RunFolder(this.#options.runs, runId);
+    const [record, result] = [await folder.readRecord(), await this.#resultOf(folder)];
+    if (!record) return fail("notFound", "there is no such run");
+    if (result?.outcome !== "succeeded") return fail("unprepared", "the run has not succeeded");
+    const outputs = record.operation.kind === "destroy" ? done([]) : await this.#outputsOf(folder, record, signal);
+    if (!outputs.ok) return fail("failed", shown(outputs.failure, this.#options.cli.redactor).message);
+    const large = outputs.value.find(
+      ({ name, value }) => name.length > maxNameChars || (JSON.stringify(value)?.length ?? 0) > maxOutputChars,
+    );
+    if (large) {
+      const name = cutName(large.name, 100);
+      return fail("tooLarge", `the output ${name} is larger than ${maxOutputChars} characters, or its name is`);
+    }
+    return succeed(outputMessages(outputs.value));
+  }
+
+  async #outputsOf(folder: RunFolder, record: RunRecord, signal: AbortSignal): Promise<Outcome<readonly Output[]>> {
+    const known = await folder.readOutputs();
+    if (known?.complete) return done(known.outputs);
+    const signedIn = await this.#options.cli.signIn({ backend: record.ready.backend, purpose: "command", signal });
+    if (!signedIn.ok) return signedIn;
+    return await queryOutputs({
+      cli: this.#options.cli,
+      stack: record.ready.stack,
+      folder: record.ready.projectFolder,
+      secretNames: known && new Set(known.outputs.flatMap(({ name, secret }) => (secret ? [name] : []))),
+      signal,
+    });
+  }
+
+  /** Interrupts what is running and waits for its end: the result is on disk, and told, before the agent goes. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#gate.enter(async () => undefined);
+    const current = this.#current;
+    if (!current) return;
+    await current.run.cancel("stopping");
+    await current.finished;
+  }
+
+  async #forgetOldRuns(): Promise<void> {
+    const finished = (await listRuns(this.#options.runs)).filter(
+      (folder) => folder.runId !== this.#current?.record.runId,
+    );
+    for (const folder of finished.slice(0, -maxKeptRuns)) await removeFolder(folder.path);
+  }
+}
+
+async function* outputMessages(outputs: readonly Output[]): AsyncGenerator<OutputsMessage> {
+  for (const output of outputs) yield { type: "output", output };
+  yield { type: "end", count: outputs.length };
+}

@@ -1,0 +1,88 @@
+/** Following a file that another process writes: whole lines as they come, each bounded, none lost at the end. */
+import { open, type FileHandle } from "node:fs/promises";
+import { hasCode } from "../system/files.ts";
+import { pause } from "../system/pause.ts";
+
+type TailedLine =
+  { readonly kind: "line"; readonly text: string } | { readonly kind: "tooLong"; readonly bytes: number };
+
+interface TailOptions {
+  readonly path: string;
+  readonly maxLineBytes: number;
+  /** While there is something to read; a file that stays as it is, is looked at less and less often, to a tenth of that. */
+  readonly pollMs: number;
+  /** Aborted once the writer is gone: what is there then is all there will be. */
+  readonly over: AbortSignal;
+}
+
+const newline = 0x0a;
+const chunkBytes = 64 * 1024;
+
+export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLine> {
+  let file: FileHandle | undefined;
+  const splitter = new LineSplitter(options.maxLineBytes);
+  const buffer = Buffer.alloc(chunkBytes);
+  let pauseMs = options.pollMs;
+  try {
+    for (;;) {
+      // Asked before reading: what is written before the end is read after it.
+      const isOver = options.over.aborted;
+      file ??= await openIfThere(options.path);
+      for (;;) {
+        const bytesRead = file ? (await file.read(buffer, 0, chunkBytes)).bytesRead : 0;
+        if (bytesRead === 0) break;
+        yield* splitter.split(buffer.subarray(0, bytesRead));
+        pauseMs = options.pollMs;
+      }
+      if (isOver) return;
+      await pause(pauseMs, options.over);
+      pauseMs = Math.min(pauseMs * 1.2, options.pollMs * 10);
+    }
+  } finally {
+    await file?.close();
+  }
+}
+
+export async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "r");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+/** Cuts chunks into lines; beyond the limit only a line's length is kept. */
+export class LineSplitter {
+  readonly #max: number;
+  #pending: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  *split(chunk: Buffer): Generator<TailedLine> {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
+      this.#keep(chunk.subarray(start, end));
+      yield this.#take();
+      start = end + 1;
+    }
+    this.#keep(chunk.subarray(start));
+  }
+
+  #keep(part: Buffer): void {
+    this.#bytes += part.length;
+    if (this.#bytes > this.#max) this.#pending = [];
+    else if (part.length > 0) this.#pending.push(Buffer.from(part));
+  }
+
+  #take(): TailedLine {
+    const bytes = this.#bytes;
+    const text = bytes > this.#max ? "" : new TextDecoder().decode(Buffer.concat(this.#pending));
+    this.#pending = [];
+    this.#bytes = 0;
+    return bytes > this.#max ? { kind: "tooLong", bytes } : { kind: "line", text };
+  }
+}

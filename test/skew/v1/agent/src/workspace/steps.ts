@@ -1,0 +1,249 @@
+/**
+ * The steps of `Prepare`, in order. Each looks first whether what it would do is already done, and each one's record
+ * in the state is taken back before it begins: whatever happens in between, it is then done again.
+ *
+ *   source → install → stack → config → ready
+ */
+import { realpath, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { PreparePhase, Prepared, PrepareRequest } from "../../../rpc/src/index.ts";
+import type { Options } from "../options.ts";
+import { done, type Failure, type Outcome } from "../outcome.ts";
+import type { PulumiCli } from "../pulumi/cli.ts";
+import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
+import { loadProject, type Project } from "../pulumi/project.ts";
+import type { SecretStore } from "../pulumi/secrets.ts";
+import { configureStack, placeOf, selectStack, type Selected, type StackContext } from "../pulumi/stack.ts";
+import { checkVersion } from "../pulumi/version.ts";
+import { obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
+import { isDirectory } from "../system/files.ts";
+import type { Log } from "../system/log.ts";
+import { checkOut, projectFolder } from "./checkout.ts";
+import type { StateFile, WorkspaceState } from "./state.ts";
+
+export interface StepContext {
+  readonly options: Options;
+  readonly inherited: NodeJS.ProcessEnv;
+  readonly cli: PulumiCli;
+  readonly secrets: SecretStore;
+  readonly state: StateFile;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly onPhase: (phase: PreparePhase) => void;
+}
+
+type StepsEnd =
+  | { readonly ok: true; readonly prepared: Prepared }
+  | { readonly ok: false; readonly phase: PreparePhase; readonly failure: Failure };
+
+interface Placed {
+  readonly root: string;
+  readonly revision: string;
+  readonly changed: boolean;
+  /** Folders of dependencies that came from the checkout before. */
+  readonly carried: readonly string[];
+  readonly inPlace: boolean;
+}
+
+export async function prepareWorkspace(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+  const end = await runSteps(request, context);
+  if (!end.ok && end.failure.reason === "invalidToken") context.cli.signOut();
+  return end;
+}
+
+async function runSteps(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+  const { state } = context;
+  const clock = new PhaseClock(context.onPhase);
+  const { ready: _, ...rest } = await state.read();
+  await state.write(rest);
+
+  clock.begin("source");
+  // Both to their end, however the other ends: what is left writing would write beside the next preparation.
+  const [asked, placing] = await Promise.allSettled([usableVersion(context), placeSource(request, context)]);
+  const [version, placed] = [valueOf(asked), valueOf(placing)];
+  if (!version.ok) return { ok: false, phase: "source", failure: version.failure };
+  if (!placed.ok) return { ok: false, phase: "source", failure: placed.failure };
+  const folder = await projectFolder(placed.value.root, placed.value.inPlace ? "." : sourceDir(request.source));
+  const project = folder.ok ? await loadProject(folder.value, await realpath(placed.value.root)) : folder;
+  if (!project.ok) return { ok: false, phase: "source", failure: project.failure };
+
+  const backend = project.value.backendUrl;
+  // Dependencies may come from the organization's own registry.
+  const signedIn = await context.cli.signIn({ backend, purpose: "command", signal: context.signal });
+  if (!signedIn.ok) return { ok: false, phase: "stack", failure: signedIn.failure };
+
+  clock.begin("install");
+  // A project without its program is there to be destroyed, and has nothing that could be installed.
+  const isBare = request.source.kind === "project";
+  const installed = isBare ? done(false) : await install(project.value, placed.value, context);
+  if (!installed.ok) return { ok: false, phase: "install", failure: installed.failure };
+
+  clock.begin("stack");
+  const stackContext = { ...context, state: context.options.paths.state };
+  const selected = await select(request, project.value, { context, stackContext });
+  if (!selected.ok) return { ok: false, phase: "stack", failure: selected.failure };
+
+  clock.begin("config");
+  const configured = await configureStack(project.value, request.stack, stackContext);
+  if (!configured.ok) return { ok: false, phase: "config", failure: configured.failure };
+  const place = placeOf(project.value, request.stack, stackContext);
+  if (!place.ok) return { ok: false, phase: "config", failure: place.failure };
+
+  const info = { name: project.value.name, runtime: project.value.runtime };
+  const { revision } = placed.value;
+  await state.write({
+    ...(await state.read()),
+    ready: {
+      revision,
+      stack: request.stack.name,
+      project: info,
+      projectFolder: project.value.folder,
+      settings: place.value.settings,
+      ...(backend !== undefined && { backend }),
+    },
+  });
+  return {
+    ok: true,
+    prepared: {
+      revision,
+      stack: request.stack.name,
+      project: info,
+      pulumiVersion: version.value,
+      ...(selected.value.warning !== undefined && { warning: selected.value.warning }),
+      changed: {
+        source: placed.value.changed,
+        dependencies: installed.value,
+        stack: selected.value.changed,
+        config: configured.value,
+      },
+      timings: clock.end(),
+    },
+  };
+}
+
+function valueOf<T>(settled: PromiseSettledResult<T>): T {
+  if (settled.status === "rejected") throw settled.reason;
+  return settled.value;
+}
+
+async function usableVersion({ cli }: StepContext): Promise<Outcome<string>> {
+  const version = await cli.version();
+  if (!version.ok) return version;
+  const usable = checkVersion(version.value);
+  return usable.ok ? done(version.value.text) : usable;
+}
+
+async function placeSource(request: PrepareRequest, context: StepContext): Promise<Outcome<Placed>> {
+  const { options, state } = context;
+  const key = sourceKey(request.source);
+  const known = (await state.read()).source;
+  const unchanged = { changed: false, carried: [], inPlace: request.source.kind === "local" };
+  if (known && key !== undefined && known.key === key && (await isDirectory(known.folder))) {
+    return done({ root: known.folder, revision: known.revision, ...unchanged });
+  }
+  const obtained = await obtainSource(request.source, {
+    git: options.git,
+    state: options.paths.state,
+    policy: options,
+    inherited: context.inherited,
+    redactor: context.cli.redactor,
+    signal: context.signal,
+  });
+  if (!obtained.ok) return obtained;
+  const { value } = obtained;
+  if (value.kind === "place") {
+    await setSource(state, { ...(key !== undefined && { key }), revision: value.revision, folder: value.folder });
+    return done({ root: value.folder, revision: value.revision, changed: true, carried: [], inPlace: true });
+  }
+  // A branch that has not moved.
+  if (known?.key === `revision:${value.revision}` && (await isDirectory(known.folder))) {
+    return done({ root: known.folder, revision: known.revision, ...unchanged });
+  }
+  const { workspace } = options.paths;
+  const dir = sourceDir(request.source);
+  const checkedOut = await checkOut(value, { workspace, dir, beforeSwap: () => setSource(state, undefined) });
+  if (!checkedOut.ok) return checkedOut;
+  const { carried } = checkedOut.value;
+  await setSource(state, { key: key ?? `revision:${value.revision}`, revision: value.revision, folder: workspace });
+  context.log.info("source checked out", { kind: request.source.kind, revision: value.revision });
+  return done({ root: workspace, revision: value.revision, changed: true, carried, inPlace: false });
+}
+
+async function setSource(state: StateFile, source: WorkspaceState["source"]): Promise<void> {
+  const { source: _, ...rest } = await state.read();
+  await state.write(source ? { ...rest, source } : rest);
+}
+
+async function install(project: Project, placed: Placed, context: StepContext): Promise<Outcome<boolean>> {
+  const { state, cli, signal, log } = context;
+  const key = await dependencyKey(project, await realpath(placed.root));
+  const wanted = key === undefined ? "nothing" : `${project.folder}:${key}`;
+  const { installed, ...rest } = await state.read();
+  // A fresh checkout has what was carried over, or nothing.
+  const stillThere = !placed.changed || placed.carried.length > 0 || !installsIntoCheckout(project);
+  if (installed === wanted && stillThere) return done(false);
+  if (key === undefined) {
+    await state.write({ ...rest, installed: wanted });
+    return done(false);
+  }
+  if (placed.inPlace && !(await isWritableFolder(project.folder))) {
+    log.info("dependencies taken from the image", { folder: project.folder });
+    return done(false);
+  }
+  await state.write(rest);
+  let end = await installDependencies({ project, cli, signal });
+  if (!end.ok && placed.carried.length > 0 && end.failure.reason === "installFailed") {
+    log.warn("installation failed on top of the last one; again from nothing");
+    for (const path of placed.carried) await rm(join(placed.root, path), { recursive: true, force: true });
+    end = await installDependencies({ project, cli, signal });
+  }
+  if (!end.ok) return end;
+  await state.write({ ...rest, installed: wanted });
+  return done(true);
+}
+
+interface Selecting {
+  readonly context: StepContext;
+  readonly stackContext: StackContext;
+}
+
+async function select(
+  request: PrepareRequest,
+  project: Project,
+  { context, stackContext }: Selecting,
+): Promise<Outcome<Selected & { readonly changed: boolean }>> {
+  const { state } = context;
+  const place = placeOf(project, request.stack, stackContext);
+  if (!place.ok) return place;
+  const { selected, ...rest } = await state.read();
+  if (selected?.key === place.value.key) return done({ ...selected, changed: false });
+  await state.write(rest);
+  const end = await selectStack(project, request.stack, stackContext);
+  if (!end.ok) return end;
+  const known = { key: place.value.key, ...end.value };
+  await state.write({ ...rest, selected: known });
+  return done({ ...known, changed: true });
+}
+
+class PhaseClock {
+  readonly #timings = { source: 0, install: 0, stack: 0, config: 0 };
+  readonly #onPhase: (phase: PreparePhase) => void;
+  #current: { readonly phase: PreparePhase; readonly since: number } | undefined;
+
+  constructor(onPhase: (phase: PreparePhase) => void) {
+    this.#onPhase = onPhase;
+  }
+
+  begin(phase: PreparePhase): void {
+    this.end();
+    this.#current = { phase, since: performance.now() };
+    this.#onPhase(phase);
+  }
+
+  end(): Prepared["timings"] {
+    const current = this.#current;
+    if (current) this.#timings[current.phase] += Math.round(performance.now() - current.since);
+    this.#current = undefined;
+    return this.#timings;
+  }
+}

@@ -1,0 +1,1 @@
+export const agentPort = 50_051;

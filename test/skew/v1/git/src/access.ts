@@ -1,0 +1,194 @@
+/**
+ * What git needs to open a repository: the address that was looked at, and credentials, which live in variables and in
+ * files of mode 0600, never in arguments or in a URL.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { hasProxy, resolveHost, type NetworkPolicy } from "./addresses.ts";
+import {
+  gitEnvironment,
+  gitSettings,
+  settingVariables,
+  type GitConfigLine,
+  type GitSurroundings,
+} from "./environment.ts";
+import { parseRemote, type Remote } from "./remote.ts";
+import { sshCommand } from "./ssh.ts";
+import { namesAuthorities, trustedAuthorities } from "./trust.ts";
+
+export type RepositoryCredentials =
+  | { readonly kind: "none" }
+  | { readonly kind: "basic"; readonly username: string; readonly password: string }
+  | {
+      readonly kind: "ssh";
+      readonly privateKey: string;
+      readonly passphrase?: string;
+      /** Lines of a known_hosts file. There is no trust on first use: without a match the host is refused. */
+      readonly knownHosts: string;
+    };
+
+interface Repository {
+  readonly url: string;
+  readonly credentials: RepositoryCredentials;
+  /** Certificates of the server's private authority, in PEM. */
+  readonly ca?: string;
+}
+
+interface OpenOptions {
+  readonly surroundings: GitSurroundings;
+  /** What the command needs besides. */
+  readonly settings: readonly GitConfigLine[];
+}
+
+export interface OpenRepository {
+  readonly kind: "open";
+  /** What git is given as the repository: without credentials. */
+  readonly remote: string;
+  /** All of git's environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The header that opens it over https. */
+  readonly authorization?: string;
+  /** What no log may show. */
+  readonly secrets: readonly string[];
+  /** Removes the files that hold credentials. */
+  dispose(): Promise<void>;
+}
+
+export type Unopened = {
+  readonly kind: "unopened";
+  /** The address or the credentials are not what we use; the host is not known for now. */
+  readonly trouble: "refused" | "credentials" | "unresolved";
+  readonly message: string;
+};
+
+const unopened = (trouble: Unopened["trouble"], message: string): Unopened => ({ kind: "unopened", trouble, message });
+
+export async function openRepository(
+  repository: Repository,
+  { surroundings, settings }: OpenOptions,
+): Promise<OpenRepository | Unopened> {
+  const { policy, inherited } = surroundings;
+  const parsed = parseRemote(repository.url, policy);
+  if (!parsed.ok) return unopened("refused", parsed.message);
+  const { remote } = parsed;
+  const mismatch = mismatchOf(remote, repository.credentials);
+  if (mismatch) return mismatch;
+  const addresses = await addressesOf(remote, { policy, isProxied: hasProxy(inherited) });
+  if ("kind" in addresses) return addresses;
+  await mkdir(surroundings.home, { recursive: true, mode: 0o700 });
+  const folder = await mkdtemp(join(surroundings.home, "git-"));
+  const dispose = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    const place = { folder, addresses, inherited };
+    const access =
+      remote.kind === "http" ? await overHttp(remote, repository, place) : await overSsh(remote, repository, place);
+    return {
+      kind: "open",
+      remote: remote.kind === "http" ? remote.url.href : remote.spelled,
+      env: {
+        ...gitEnvironment({ ...surroundings, home: folder }),
+        ...access.env,
+        ...settingVariables([...gitSettings(policy), ...settings, ...access.settings]),
+      },
+      ...(access.authorization !== undefined && { authorization: access.authorization }),
+      secrets: [access.authorization ?? "", remote.kind === "http" ? remote.password : ""],
+      dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function mismatchOf(remote: Remote, credentials: RepositoryCredentials): Unopened | undefined {
+  if (remote.kind === "http") {
+    if (credentials.kind === "ssh") return unopened("refused", "an ssh key cannot open an https repository");
+    const isBroken = credentials.kind === "basic" && /[\r\n]/.test(credentials.username + credentials.password);
+    return isBroken ? unopened("credentials", "the git credentials hold a line break") : undefined;
+  }
+  if (credentials.kind !== "ssh") {
+    return unopened("credentials", "an ssh repository needs an ssh key: set gitAuth.sshAuth");
+  }
+  if (credentials.knownHosts.trim() !== "") return undefined;
+  return unopened("refused", "an ssh repository needs known_hosts: a host that is not known is not trusted");
+}
+
+interface Network {
+  readonly policy: NetworkPolicy;
+  readonly isProxied: boolean;
+}
+
+async function addressesOf(remote: Remote, { policy, isProxied }: Network): Promise<readonly string[] | Unopened> {
+  const resolved = await resolveHost(remote.kind === "http" ? remote.url.hostname : remote.host, policy);
+  if (resolved.kind === "resolved") return resolved.addresses;
+  if (resolved.kind === "forbidden") return unopened("refused", resolved.message);
+  // Behind a proxy a name may be one that only the proxy can resolve.
+  return remote.kind === "http" && isProxied ? [] : unopened("unresolved", resolved.message);
+}
+
+interface Place {
+  readonly folder: string;
+  readonly addresses: readonly string[];
+  readonly inherited: GitSurroundings["inherited"];
+}
+
+interface Access {
+  readonly settings: readonly GitConfigLine[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly authorization?: string;
+}
+
+type HttpRemote = Extract<Remote, { kind: "http" }>;
+type SshRemote = Extract<Remote, { kind: "ssh" }>;
+
+async function overHttp(remote: HttpRemote, { credentials, ca }: Repository, place: Place): Promise<Access> {
+  const { url } = remote;
+  const authorization = authorizationOf(remote, credentials);
+  const settings: GitConfigLine[] = [];
+  // For this origin alone.
+  if (authorization) settings.push([`http.${url.origin}/.extraHeader`, `Authorization: ${authorization}`]);
+  if (place.addresses.length > 0 && url.hostname !== place.addresses[0] && !url.hostname.startsWith("[")) {
+    const port = url.port || (url.protocol === "https:" ? "443" : "80");
+    settings.push(["http.curloptResolve", `${url.hostname}:${port}:${place.addresses.map(bracketed).join(",")}`]);
+  }
+  const trusted = ca ?? (namesAuthorities(place.inherited) ? await trustedAuthorities(place.inherited) : undefined);
+  const env = trusted === undefined ? {} : { GIT_SSL_CAINFO: await file(join(place.folder, "ca.pem"), trusted) };
+  return { settings, env, ...(authorization !== undefined && { authorization }) };
+}
+
+/** Those that were given, or those of the address itself. */
+function authorizationOf(remote: HttpRemote, credentials: RepositoryCredentials): string | undefined {
+  const { username, password } = credentials.kind === "basic" ? credentials : remote;
+  return username || password ? `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` : undefined;
+}
+
+const bracketed = (address: string): string => (address.includes(":") ? `[${address}]` : address);
+
+async function overSsh(remote: SshRemote, { credentials }: Repository, place: Place): Promise<Access> {
+  if (credentials.kind !== "ssh") return { settings: [], env: {} };
+  const key = await file(join(place.folder, "key"), `${unixLines(credentials.privateKey).trimEnd()}\n`);
+  const known = await file(join(place.folder, "known_hosts"), `${unixLines(credentials.knownHosts).trimEnd()}\n`);
+  const address = place.addresses[0] ?? remote.host;
+  const env: Record<string, string> = {
+    GIT_SSH_VARIANT: "ssh",
+    GIT_SSH_COMMAND: sshCommand({ key, known, host: remote.host, port: remote.port, address }),
+  };
+  if (credentials.passphrase !== undefined) {
+    env["GIT_SSH_PASSPHRASE"] = credentials.passphrase;
+    env["SSH_ASKPASS"] = await file(
+      join(place.folder, "askpass"),
+      `#!/bin/sh\nprintf '%s\\n' "$GIT_SSH_PASSPHRASE"\n`,
+      0o700,
+    );
+    env["SSH_ASKPASS_REQUIRE"] = "force";
+  }
+  return { settings: [], env };
+}
+
+const unixLines = (text: string): string => text.replaceAll("\r\n", "\n");
+
+async function file(path: string, text: string, mode = 0o600): Promise<string> {
+  await writeFile(path, text, { mode });
+  return path;
+}

@@ -1,0 +1,75 @@
+/** How git is started: told nothing of the machine or the user but what it needs, and kept from all it does not. */
+import type { NetworkPolicy } from "./addresses.ts";
+
+/** What a network on the way to a server may need: all that git is told of the environment it is started from. */
+const inheritedNames = [
+  "PATH",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "ALL_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "all_proxy",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "GIT_SSL_CAINFO",
+] as const;
+
+export interface GitSurroundings {
+  /** A folder of its own. */
+  readonly home: string;
+  readonly policy: NetworkPolicy;
+  /** The environment of the process that starts it. */
+  readonly inherited: Readonly<Record<string, string | undefined>>;
+}
+
+export function gitEnvironment({ home, policy, inherited }: GitSurroundings): Record<string, string> {
+  const kept = inheritedNames.flatMap((name) => {
+    const value = inherited[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return {
+    ...Object.fromEntries(kept),
+    HOME: home,
+    LC_ALL: "C",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "/bin/false",
+    SSH_ASKPASS: "/bin/false",
+    GIT_ALLOW_PROTOCOL: policy.allowHttp ? "https:ssh:http" : "https:ssh",
+    GIT_PROTOCOL_FROM_USER: "0",
+  };
+}
+
+/** One line of git's configuration. */
+export type GitConfigLine = readonly [name: string, value: string];
+
+/** No hooks, no helpers, no transport but ours. */
+export function gitSettings(policy: NetworkPolicy): GitConfigLine[] {
+  return [
+    ["core.hooksPath", "/dev/null"],
+    ["core.askPass", "/bin/false"],
+    ["credential.helper", ""],
+    ["protocol.allow", "never"],
+    ["protocol.https.allow", "always"],
+    ["protocol.ssh.allow", "always"],
+    ["protocol.http.allow", policy.allowHttp ? "always" : "never"],
+    // A redirect could lead to an address that nobody looked at: whoever asks follows it, and looks.
+    ["http.followRedirects", "false"],
+    ["http.lowSpeedLimit", "1000"],
+  ];
+}
+
+/** Settings as variables: they never stand on a command line, where others could read them. */
+export function settingVariables(settings: readonly GitConfigLine[]): Record<string, string> {
+  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) };
+  for (const [index, [name, value]] of settings.entries()) {
+    variables[`GIT_CONFIG_KEY_${index}`] = name;
+    variables[`GIT_CONFIG_VALUE_${index}`] = value;
+  }
+  return variables;
+}

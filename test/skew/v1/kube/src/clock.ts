@@ -1,0 +1,38 @@
+/** Time as a dependency, so that backoff, leases and deadlines are tested without waiting. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Runs `callback` once after `ms`; the returned function cancels it. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    let timer: ReturnType<typeof setTimeout>;
+    const arm = (leftMs: number): void => {
+      const next = leftMs > longestTimerMs ? () => arm(leftMs - longestTimerMs) : callback;
+      // A deadline may have passed while its time was being computed: the runtime would complain on standard error.
+      timer = setTimeout(next, Math.min(longestTimerMs, Math.max(0, leftMs)));
+    };
+    arm(ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Almost 25 days. The runtime takes a longer time for a millisecond: "every 30 days" would become "without end". */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Resolves after `ms`, or as soon as `signal` aborts: the caller looks at the signal to tell. */
+export async function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      cancel();
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const cancel = clock.after(ms, done);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

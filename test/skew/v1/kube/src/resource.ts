@@ -1,0 +1,63 @@
+/** What the runtime knows of any Kubernetes object, and how a kind is addressed in the API. */
+import type { ObjectMeta as FullObjectMeta } from "kubernetes-types/meta/v1";
+
+export type ObjectMeta = FullObjectMeta;
+
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** A kind as the API server serves it. `T` is carried by the type alone. */
+export interface Resource<T extends KubeObject = KubeObject> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** Set by `metadataOf`. */
+  readonly view?: "metadata";
+  /** Never present at run time. */
+  readonly object?: T;
+}
+
+export interface ResourceNames {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+export function resource<T extends KubeObject>(names: ResourceNames): Resource<T> {
+  return names;
+}
+
+/** The same kind, of whose objects the API server sends the metadata alone: for get, list and watch. */
+export function metadataOf({ apiVersion, kind, plural, namespaced }: Resource): Resource {
+  return { apiVersion, kind, plural, namespaced, view: "metadata" };
+}
+
+/** Where an object is. Cluster-scoped objects have no namespace. */
+export interface ObjectRef {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** The identity of an object within its kind: `namespace/name`, or `name` when cluster-scoped. */
+export type Key = string;
+
+export function keyOf(object: { readonly metadata: { name?: string; namespace?: string } }): Key {
+  return refKey({
+    name: object.metadata.name ?? "",
+    ...(object.metadata.namespace && { namespace: object.metadata.namespace }),
+  });
+}
+
+export function refKey(ref: ObjectRef): Key {
+  return ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name;
+}
+
+export function parseKey(key: Key): ObjectRef {
+  const slash = key.indexOf("/");
+  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}

@@ -1,0 +1,97 @@
+/** What preparations and runs have in common: reaching an agent, waiting between attempts, waking a key now and then. */
+import { backoffDelay, sleep, systemClock, type BackoffPolicy, type Clock, type Logger } from "../../../kube/src/index.ts";
+import { workspaceServerName } from "../../../rpc/src/index.ts";
+import { connectAgent, type AgentClient } from "../../../rpc/src/client.ts";
+
+import { agentPort, type AgentPod, type Authority } from "./agents.ts";
+
+export interface DialOptions {
+  readonly authority: Pick<Authority, "operatorCredentials">;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  /** Between attempts to reach an agent. */
+  readonly backoff?: BackoffPolicy;
+  /** Between attempts while an agent says that it cannot now. */
+  readonly patience?: BackoffPolicy;
+}
+
+/** Dense at first: an agent that has just been started listens within a second. */
+export const defaultBackoff: BackoffPolicy = { baseMs: 100, factor: 1.2, capMs: 15_000, jitter: 0.2 };
+const defaultPatience: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
+
+export function dial({ authority }: DialOptions, pod: AgentPod): AgentClient {
+  return connectAgent({
+    address: { host: pod.ip, port: pod.port ?? agentPort, serverName: workspaceServerName(pod.workspace) },
+    credentials: () => authority.operatorCredentials(),
+  });
+}
+
+/** Counts failures of one kind in a row, and waits after each for longer. */
+export class Attempts {
+  readonly #options: DialOptions;
+  readonly #clock: Clock;
+  #unreachable = 0;
+  #refused = 0;
+  #unreachableSinceMs: number | undefined;
+
+  constructor(options: DialOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Since when the agent has not been reached. */
+  get sinceMs(): number {
+    return (this.#unreachableSinceMs ??= this.#clock.now());
+  }
+
+  /** An answer came, whatever it said. */
+  reached(): void {
+    this.#unreachable = 0;
+    this.#unreachableSinceMs = undefined;
+  }
+
+  async afterUnreachable(signal: AbortSignal): Promise<void> {
+    this.#unreachable += 1;
+    this.#refused = 0;
+    await sleep(this.#clock, backoffDelay(this.#options.backoff ?? defaultBackoff, this.#unreachable), signal);
+  }
+
+  async afterRefusal(signal: AbortSignal): Promise<void> {
+    this.reached();
+    this.#refused += 1;
+    await sleep(this.#clock, backoffDelay(this.#options.patience ?? defaultPatience, this.#refused), signal);
+  }
+}
+
+/** At most one wake in a while, and never none: the last change of a burst is told too. */
+export class Waker {
+  readonly #clock: Clock;
+  readonly #wake: () => void;
+  readonly #everyMs: number;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #cancel: (() => void) | undefined;
+
+  constructor(wake: () => void, everyMs: number, clock: Clock = systemClock) {
+    this.#wake = wake;
+    this.#everyMs = everyMs;
+    this.#clock = clock;
+  }
+
+  now(): void {
+    this.stop();
+    this.#lastMs = this.#clock.now();
+    this.#wake();
+  }
+
+  soon(): void {
+    if (this.#cancel) return;
+    const waitMs = this.#lastMs + this.#everyMs - this.#clock.now();
+    if (waitMs <= 0) this.now();
+    else this.#cancel = this.#clock.after(waitMs, () => this.now());
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+}

@@ -1,0 +1,78 @@
+/** All runs that the operator follows, each by itself: no worker waits for any of them. */
+import { silentLogger, systemClock, type Logger } from "../../../kube/src/index.ts";
+import type { StartRequest } from "../../../rpc/src/index.ts";
+
+import type { AgentPod, Run, Runs, Stoppable } from "./agents.ts";
+import type { DialOptions } from "./dial.ts";
+import { FollowedRun } from "./followed-run.ts";
+
+interface RunsOptions extends DialOptions {
+  /** Called when the state of a run has changed; for its progress at most once in `progressMs`. */
+  readonly wake: (runId: string) => void;
+  readonly progressMs?: number;
+  /** Called when an agent cannot begin a run, because nothing is prepared there. */
+  readonly unprepared?: (pod: AgentPod) => void;
+}
+
+export function runs(options: RunsOptions): Runs & Stoppable {
+  return new RunBook(options);
+}
+
+class RunBook implements Runs, Stoppable {
+  readonly #options: RunsOptions;
+  readonly #log: Logger;
+  readonly #entries = new Map<string, FollowedRun>();
+
+  constructor(options: RunsOptions) {
+    this.#options = options;
+    this.#log = (options.log ?? silentLogger).child({ logger: "runs" });
+  }
+
+  look(podUid: string, runId: string): Run | undefined {
+    const known = this.#entries.get(runId);
+    return known?.podUid === podUid ? known.state : undefined;
+  }
+
+  ensure(pod: AgentPod, request: StartRequest): Run {
+    return this.#entryFor(pod, request.runId, request).state;
+  }
+
+  attach(pod: AgentPod, runId: string): Run {
+    const entry = this.#entryFor(pod, runId);
+    entry.startNoMore();
+    return entry.state;
+  }
+
+  cancel(pod: AgentPod, runId: string): void {
+    const entry = this.#entryFor(pod, runId);
+    entry.startNoMore();
+    entry.cancel();
+  }
+
+  forget(runId: string): void {
+    this.#entries.get(runId)?.end();
+    this.#entries.delete(runId);
+  }
+
+  async stop(): Promise<void> {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const entry of entries) entry.end();
+    await Promise.all(entries.map((entry) => entry.ended));
+  }
+
+  #entryFor(pod: AgentPod, runId: string, request?: StartRequest): FollowedRun {
+    const known = this.#entries.get(runId);
+    if (known?.isAt(pod) && (known.mayStart || !request)) return known;
+    known?.end();
+    const entry = new FollowedRun(pod, request ?? { runId }, {
+      ...this.#options,
+      clock: this.#options.clock ?? systemClock,
+      wake: () => this.#options.wake(runId),
+      unprepared: () => this.#options.unprepared?.(pod),
+      failed: (error) => this.#log.error("following a run failed unexpectedly", { run: runId, error }),
+    });
+    this.#entries.set(runId, entry);
+    return entry;
+  }
+}

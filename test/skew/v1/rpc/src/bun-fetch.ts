@@ -1,0 +1,43 @@
+/** The one place that uses Bun's `tls` option of `fetch`: a request to an address, whose holder must have a given name. */
+import type { PeerCertificate } from "node:tls";
+import { splitBundle, type Credentials } from "./tls.ts";
+
+interface SecureRequest {
+  readonly url: string;
+  readonly body: string;
+  readonly serverName: string;
+  readonly credentials: Credentials;
+  readonly signal: AbortSignal;
+}
+
+export class WrongServer extends Error {
+  constructor(expected: string) {
+    super(`the server's certificate is not that of ${expected}`);
+    this.name = "WrongServer";
+  }
+}
+
+export async function postSecurely(request: SecureRequest): Promise<Response> {
+  return await fetch(request.url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: request.body,
+    signal: request.signal,
+    redirect: "error",
+    // Addresses of pods are used again: a connection is never kept for whoever has the address next.
+    keepalive: false,
+    tls: {
+      ca: splitBundle(request.credentials.ca),
+      cert: request.credentials.cert,
+      key: request.credentials.key,
+      serverName: request.serverName,
+      rejectUnauthorized: true,
+      checkServerIdentity: (_: string, certificate: PeerCertificate) => checkName(request.serverName, certificate),
+    },
+  });
+}
+
+function checkName(expected: string, certificate: PeerCertificate): Error | undefined {
+  const names = certificate.subjectaltname?.split(", ") ?? [];
+  return names.includes(`DNS:${expected}`) ? undefined : new WrongServer(expected);
+}

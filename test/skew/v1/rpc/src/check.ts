@@ -1,0 +1,23 @@
+/** Parsing at the edge: bytes become a value of the contract, or a sentence that says where they do not fit. */
+import type { Static, TSchema } from "typebox";
+import { Check, Errors } from "typebox/value";
+
+type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
+
+export function parseJson<S extends TSchema>(schema: S, text: string): Parsed<Static<S>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's message quotes its input, which may hold a secret.
+    return { ok: false, problem: "not JSON" };
+  }
+  return checkValue(schema, value);
+}
+
+export function checkValue<S extends TSchema>(schema: S, value: unknown): Parsed<Static<S>> {
+  if (Check(schema, value)) return { ok: true, value };
+  const [first] = Errors(schema, value);
+  // Only the place and the rule: never the value.
+  return { ok: false, problem: `${first?.instancePath || "/"} ${first?.message ?? "does not fit"}` };
+}

@@ -1,0 +1,273 @@
+/** The operator's end: calls of one workspace's agent, dialled by address, known by the name in its certificate. */
+import type { Static, TSchema } from "typebox";
+import { postSecurely, WrongServer } from "./bun-fetch.ts";
+import { checkValue, parseJson } from "./check.ts";
+import { calls, ErrorBody, Frame, pathPrefix, streams } from "./contract.ts";
+import { assertNever, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
+import type { InfoResult } from "./info.ts";
+import { callTimeoutMs, maxBodyBytes, maxLineBytes, silenceMs } from "./limits.ts";
+import { LineTooLong, readLines, readText } from "./lines.ts";
+import type { PrepareMessage, PreparePhase, PrepareResult } from "./prepare.ts";
+import type {
+  CancelRequest,
+  CancelResult,
+  Output,
+  OutputsMessage,
+  OutputsRequest,
+  StartRequest,
+  StartResult,
+  WatchRequest,
+} from "./run.ts";
+import type { PrepareRequest } from "./source.ts";
+import type { Credentials } from "./tls.ts";
+import { followRun, type WatchOptions, type WatchUpdate } from "./watch.ts";
+
+interface AgentAddress {
+  /** The pod's IP. */
+  readonly host: string;
+  readonly port: number;
+  /** `workspaceServerName` of the workspace. */
+  readonly serverName: string;
+}
+
+export interface ConnectOptions {
+  readonly address: AgentAddress;
+  /** Asked for each request, so that a renewed certificate is used at once. */
+  readonly credentials: () => Credentials;
+  readonly callTimeoutMs?: number;
+  /** A stream that says nothing for this long is dead. */
+  readonly silenceMs?: number;
+}
+
+interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+interface PrepareOptions extends CallOptions {
+  readonly onPhase?: (phase: PreparePhase) => void;
+}
+
+export interface AgentClient {
+  info(options?: CallOptions): Promise<Reply<InfoResult>>;
+  /** Takes as long as it takes; idempotent, so a broken connection is answered by asking again. */
+  prepare(request: PrepareRequest, options?: PrepareOptions): Promise<Reply<PrepareResult>>;
+  start(request: StartRequest, options?: CallOptions): Promise<Reply<StartResult>>;
+  cancel(request: CancelRequest, options?: CallOptions): Promise<Reply<CancelResult>>;
+  outputs(request: OutputsRequest, options?: CallOptions): Promise<Reply<readonly Output[]>>;
+  /** Every event once, across broken connections, then the result. Ends after the result or a final error. */
+  watch(request: WatchRequest, options?: WatchOptions): AsyncIterable<WatchUpdate>;
+}
+
+export function connectAgent(options: ConnectOptions): AgentClient {
+  return {
+    info: (call) => callAgent(options, calls.info, { request: {}, ...call }),
+    start: (request, call) => callAgent(options, calls.start, { request, ...call }),
+    cancel: (request, call) => callAgent(options, calls.cancel, { request, ...call }),
+    prepare: (request, call) =>
+      collectPrepare(openStream(options, streams.prepare, { request, ...call }), call?.onPhase),
+    outputs: (request, call) => collectOutputs(openStream(options, streams.outputs, { request, ...call })),
+    watch: (request, watch) => followRun((call) => openStream(options, streams.watch, call), request, watch),
+  };
+}
+
+interface Call<A extends TSchema> {
+  readonly name: string;
+  readonly answer: A;
+}
+
+interface Sent<Q> extends CallOptions {
+  readonly request: Q;
+}
+
+async function callAgent<A extends TSchema>(
+  options: ConnectOptions,
+  call: Call<A>,
+  { request, signal }: Sent<unknown>,
+): Promise<Reply<Static<A>>> {
+  const deadline = AbortSignal.timeout(options.callTimeoutMs ?? callTimeoutMs);
+  try {
+    const response = await post(options, {
+      name: call.name,
+      request,
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    });
+    const text = response.body ? await readText(response.body, maxBodyBytes) : "";
+    if (text === undefined) return protocolError(`the answer to ${call.name} is larger than ${maxBodyBytes} bytes`);
+    if (!response.ok) return { ok: false, error: readError(call.name, response.status, text) };
+    const answer = parseJson(call.answer, text);
+    if (!answer.ok) return protocolError(`the answer to ${call.name} does not fit the contract: ${answer.problem}`);
+    return succeed(answer.value);
+  } catch (error) {
+    return { ok: false, error: transportError(error, { deadline, signal }) };
+  }
+}
+
+/** A stream's messages; the last element tells how it ended. */
+export type StreamItem<M> =
+  | { readonly type: "message"; readonly message: M }
+  | { readonly type: "alive" }
+  | { readonly type: "ended"; readonly error?: CallError };
+
+interface Stream<M extends TSchema> {
+  readonly name: string;
+  readonly message: M;
+}
+
+async function* openStream<M extends TSchema>(
+  options: ConnectOptions,
+  stream: Stream<M>,
+  { request, signal }: Sent<unknown>,
+): AsyncGenerator<StreamItem<Static<M>>> {
+  const { name } = stream;
+  const silence = new Silence(options.silenceMs ?? silenceMs);
+  try {
+    const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+    const response = await post(options, { name, request, signal: either });
+    if (!response.ok || !response.body) {
+      const text = response.body ? await readText(response.body, maxBodyBytes) : undefined;
+      yield { type: "ended", error: readError(name, response.status, text ?? "") };
+      return;
+    }
+    for await (const line of readLines(response.body, maxLineBytes)) {
+      silence.broken();
+      const item = readFrame(stream, line);
+      yield item;
+      if (item.type === "ended") return;
+    }
+    yield { type: "ended", error: { code: "unreachable", message: `the stream of ${name} was cut off` } };
+  } catch (error) {
+    yield { type: "ended", error: transportError(error, { deadline: silence.signal, signal }) };
+  } finally {
+    silence.end();
+  }
+}
+
+function readFrame<M extends TSchema>(stream: Stream<M>, line: string): StreamItem<Static<M>> {
+  const frame = parseJson(Frame, line);
+  if (!frame.ok) return badLine(stream.name, frame.problem);
+  switch (frame.value.frame) {
+    case "message": {
+      const message = checkValue(stream.message, frame.value.message);
+      return message.ok ? { type: "message", message: message.value } : badLine(stream.name, message.problem);
+    }
+    case "heartbeat":
+      return { type: "alive" };
+    case "error":
+      return { type: "ended", error: frame.value.error };
+    case "end":
+      return { type: "ended" };
+    default:
+      return assertNever(frame.value);
+  }
+}
+
+function badLine(name: string, problem: string): { readonly type: "ended"; readonly error: CallError } {
+  return { type: "ended", error: { code: "protocol", message: `a line of ${name} breaks the contract: ${problem}` } };
+}
+
+/** Aborts its signal once nothing has been heard for a while: a half-open connection gives no other sign. */
+class Silence {
+  readonly #controller = new AbortController();
+  readonly signal = this.#controller.signal;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  readonly #ms: number;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+    this.broken();
+  }
+
+  broken(): void {
+    this.end();
+    this.#timer = setTimeout(() => this.#controller.abort(new DOMException("silence", "TimeoutError")), this.#ms);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+type Items<M> = AsyncIterable<StreamItem<M>>;
+
+async function collectPrepare(
+  items: Items<PrepareMessage>,
+  onPhase: PrepareOptions["onPhase"],
+): Promise<Reply<PrepareResult>> {
+  for await (const item of items) {
+    if (item.type === "ended") return { ok: false, error: item.error ?? torn("prepare") };
+    if (item.type === "alive") continue;
+    if (item.message.type === "done") return succeed(item.message.result);
+    onPhase?.(item.message.phase);
+  }
+  return { ok: false, error: torn("prepare") };
+}
+
+async function collectOutputs(items: Items<OutputsMessage>): Promise<Reply<readonly Output[]>> {
+  const outputs: Output[] = [];
+  let bytes = 0;
+  for await (const item of items) {
+    if (item.type === "ended") return { ok: false, error: item.error ?? torn("outputs") };
+    if (item.type === "alive") continue;
+    if (item.message.type === "end") return succeed(outputs);
+    outputs.push(item.message.output);
+    bytes += JSON.stringify(item.message.output).length;
+    if (bytes > maxBodyBytes) return protocolError(`the outputs are larger than ${maxBodyBytes} bytes`);
+  }
+  return { ok: false, error: torn("outputs") };
+}
+
+interface Post {
+  readonly name: string;
+  readonly request: unknown;
+  readonly signal: AbortSignal;
+}
+
+async function post(options: ConnectOptions, call: Post): Promise<Response> {
+  const { host, port, serverName } = options.address;
+  return await postSecurely({
+    url: `https://${host.includes(":") ? `[${host}]` : host}:${port}${pathPrefix}${call.name}`,
+    body: JSON.stringify(call.request),
+    serverName,
+    credentials: options.credentials(),
+    signal: call.signal,
+  });
+}
+
+function readError(method: string, status: number, text: string): CallError {
+  const body = parseJson(ErrorBody, text);
+  if (body.ok) return body.value.error;
+  if (status === 413) return { code: "tooLarge", message: `the request ${method} is too large` };
+  return { code: "protocol", message: `the agent answered ${method} with status ${status} and no reason` };
+}
+
+interface Cause {
+  readonly deadline: AbortSignal;
+  readonly signal: AbortSignal | undefined;
+}
+
+function transportError(error: unknown, cause: Cause): CallError {
+  if (cause.signal?.aborted) return { code: "aborted", message: "the call was given up" };
+  if (cause.deadline.aborted) return { code: "deadline", message: "the agent did not answer in time" };
+  if (error instanceof LineTooLong) return { code: "protocol", message: error.message };
+  const message = errorMessage(error);
+  if (error instanceof WrongServer || isCertificateError(error)) return { code: "untrusted", message };
+  return { code: "unreachable", message };
+}
+
+/** OpenSSL's names for what is wrong with a peer's certificate. */
+const certificateErrors =
+  /^(CERT_|ERR_TLS_CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_PURPOSE|INVALID_CA|ERR_SSL)/;
+
+function isCertificateError(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && certificateErrors.test(code);
+}
+
+function protocolError(message: string): { readonly ok: false; readonly error: CallError } {
+  return { ok: false, error: { code: "protocol", message } };
+}
+
+function torn(method: string): CallError {
+  return { code: "unreachable", message: `the stream of ${method} ended before its last message` };
+}

@@ -1,0 +1,26 @@
+/** What `Info` tells: who answers, what it has ready, and what it is doing. */
+import { Type, type Static } from "typebox";
+import { RunId } from "./run.ts";
+
+/** Both ends compare it: a request one end does not know is refused, not misread. */
+export const protocolVersion = 1;
+
+export const InfoResult = Type.Object({
+  protocol: Type.Integer(),
+  agentVersion: Type.String({ maxLength: 128 }),
+  /** Absent while the CLI is missing or has not answered. */
+  pulumiVersion: Type.Optional(Type.String({ maxLength: 128 })),
+  /** The pod's name, which the locks of DIY backends record. */
+  hostname: Type.String({ maxLength: 256 }),
+  startedAt: Type.String({ maxLength: 64 }),
+  stopping: Type.Boolean(),
+  prepared: Type.Optional(
+    Type.Object({
+      revision: Type.String({ maxLength: 512 }),
+      stack: Type.String({ maxLength: 512 }),
+    }),
+  ),
+  activeRun: Type.Optional(RunId),
+  residentBytes: Type.Integer(),
+});
+export type InfoResult = Static<typeof InfoResult>;

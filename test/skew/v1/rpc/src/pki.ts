@@ -1,0 +1,201 @@
+/**
+ * The operator's certificate authorities and the certificates they sign. For the operator alone: the agent reads PEM
+ * files and never loads this module.
+ *
+ *   first        A signs, A is trusted
+ *   A is old     A signs, A and B are trusted        until everyone has heard of B
+ *   propagated   B signs, A and B are trusted        until no certificate of A is left
+ *   retired      B signs, B is trusted
+ *
+ * Time is data here: every function takes `now`, and reads when an authority was made from its certificate.
+ */
+// @peculiar/x509 resolves its parts through decorators, which need this polyfill loaded first.
+import "reflect-metadata";
+
+import * as x509 from "@peculiar/x509";
+import { operatorName, workspaceServerName, type WorkspaceRef } from "./identity.ts";
+
+const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** A certificate is good at once on a machine whose clock is a little behind. */
+const skewMs = hourMs;
+const authorityLifetimeMs = 365 * dayMs;
+const leafLifetimeMs = 30 * dayMs;
+/** How long a new authority is only trusted before it signs: a Secret has reached every pod long before. */
+const propagationMs = 2 * hourMs;
+
+interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Oldest first. What the operator keeps in its Secret. */
+export type Authorities = readonly KeyPair[];
+
+export interface Certificate extends KeyPair {
+  /** The authorities its holder trusts, PEM. */
+  readonly ca: string;
+}
+
+export async function createAuthorities(now: Date): Promise<Authorities> {
+  return [await createAuthority(now)];
+}
+
+/** The authorities as they should be now; the same array when nothing is due. */
+export async function rotateAuthorities(authorities: Authorities, now: Date): Promise<Authorities> {
+  const kept = authorities.filter((authority, index) => !isRetired(authority, authorities.slice(index + 1), now));
+  const newest = kept.at(-1);
+  if (!newest || remaining(newest, now) < authorityLifetimeMs / 3) return [...kept, await createAuthority(now)];
+  return kept.length === authorities.length ? authorities : kept;
+}
+
+export function trustBundle(authorities: Authorities): string {
+  return authorities.map((authority) => authority.cert.trim() + "\n").join("");
+}
+
+export async function issueWorkspaceCertificate(
+  authorities: Authorities,
+  workspace: WorkspaceRef,
+  now: Date,
+): Promise<Certificate> {
+  return await issue(authorities, { name: workspaceServerName(workspace), usage: "serverAuth" }, now);
+}
+
+export async function issueOperatorCertificate(authorities: Authorities, now: Date): Promise<Certificate> {
+  return await issue(authorities, { name: operatorName, usage: "clientAuth" }, now);
+}
+
+/** Whether a stored certificate is to be replaced: it is old, another authority signs now, or trust has changed. */
+export function needsReissue(certificate: Certificate, authorities: Authorities, now: Date): boolean {
+  const leaf = parse(certificate.cert);
+  if (!leaf) return true;
+  if (leaf.notAfter.getTime() - now.getTime() < leafLifetimeMs / 3) return true;
+  return leaf.issuer !== parse(signer(authorities, now).cert)?.subject || certificate.ca !== trustBundle(authorities);
+}
+
+/** The newest authority that everyone has heard of; a first one has nobody to wait for. */
+function signer(authorities: Authorities, now: Date): KeyPair {
+  const known = authorities.findLast((authority) => age(authority, now) >= propagationMs) ?? authorities[0];
+  if (!known) throw new Error("there is no certificate authority");
+  return known;
+}
+
+/** Nothing it signed can still be in use: a newer one has been signing for longer than a certificate lives. */
+function isRetired(authority: KeyPair, newer: readonly KeyPair[], now: Date): boolean {
+  if (remaining(authority, now) <= 0) return true;
+  return newer.some((other) => age(other, now) > propagationMs + leafLifetimeMs + dayMs);
+}
+
+function age(authority: KeyPair, now: Date): number {
+  const certificate = parse(authority.cert);
+  return certificate ? now.getTime() - (certificate.notBefore.getTime() + skewMs) : Number.POSITIVE_INFINITY;
+}
+
+function remaining(authority: KeyPair, now: Date): number {
+  return (parse(authority.cert)?.notAfter.getTime() ?? 0) - now.getTime();
+}
+
+function parse(pem: string): x509.X509Certificate | undefined {
+  try {
+    return new x509.X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+async function createAuthority(now: Date): Promise<KeyPair> {
+  const keys = await generateKeys();
+  const serialNumber = serial();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber,
+    // Each has a name of its own: during a rotation a chain is built by name.
+    name: [{ CN: [`pulumi-kubernetes-operator ${serialNumber.slice(-8)}`] }],
+    notBefore: new Date(now.getTime() - skewMs),
+    notAfter: new Date(now.getTime() + authorityLifetimeMs),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: certificate.toString("pem"), key: await privatePem(keys.privateKey) };
+}
+
+/**
+ * For an endpoint whose callers cannot know our authorities, such as scrapers of metrics: it keeps listeners on the wire out,
+ * no more. It outlives any process, in whose memory alone it is.
+ */
+export async function selfSignedCertificate(name: string, now: Date): Promise<KeyPair> {
+  const keys = await generateKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serial(),
+    name: [{ CN: [name] }],
+    notBefore: new Date(now.getTime() - skewMs),
+    notAfter: new Date(now.getTime() + 10 * authorityLifetimeMs),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(false),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]),
+    ],
+  });
+  return { cert: certificate.toString("pem"), key: await privatePem(keys.privateKey) };
+}
+
+interface Subject {
+  readonly name: string;
+  readonly usage: "serverAuth" | "clientAuth";
+}
+
+async function issue(authorities: Authorities, subject: Subject, now: Date): Promise<Certificate> {
+  const authority = signer(authorities, now);
+  const issuer = new x509.X509Certificate(authority.cert);
+  const keys = await generateKeys();
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: serial(),
+    // A common name holds 64 characters at most; the name that counts is the alternative one.
+    subject: [{ CN: [subject.name.slice(0, 64)] }],
+    issuer: issuer.subject,
+    notBefore: new Date(now.getTime() - skewMs),
+    notAfter: new Date(Math.min(now.getTime() + leafLifetimeMs, issuer.notAfter.getTime())),
+    signingAlgorithm: algorithm,
+    publicKey: keys.publicKey,
+    signingKey: await importKey(authority.key),
+    extensions: [
+      new x509.BasicConstraintsExtension(false),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      // One usage each: a workspace cannot dial another with its own certificate, nor answer as the operator.
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage[subject.usage]]),
+      new x509.SubjectAlternativeNameExtension([{ type: "dns", value: subject.name }]),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer),
+    ],
+  });
+  return {
+    cert: certificate.toString("pem"),
+    key: await privatePem(keys.privateKey),
+    ca: trustBundle(authorities),
+  };
+}
+
+async function generateKeys(): Promise<CryptoKeyPair> {
+  return await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+}
+
+async function importKey(pem: string): Promise<CryptoKey> {
+  return await crypto.subtle.importKey("pkcs8", x509.PemConverter.decodeFirst(pem), algorithm, false, ["sign"]);
+}
+
+async function privatePem(key: CryptoKey): Promise<string> {
+  return x509.PemConverter.encode(await crypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY");
+}
+
+/** Positive, whatever its first bit: the leading byte says so. */
+function serial(): string {
+  return `01${Buffer.from(crypto.getRandomValues(new Uint8Array(15))).toString("hex")}`;
+}

@@ -1,0 +1,89 @@
+/** What `Prepare` answers: its phases as they pass, then what is ready or what failed. */
+import { Type, type Static } from "typebox";
+import { maxMessageChars } from "./limits.ts";
+
+const message = Type.String({ maxLength: maxMessageChars });
+
+export const PreparePhase = Type.Union([
+  Type.Literal("source"),
+  Type.Literal("install"),
+  Type.Literal("stack"),
+  Type.Literal("config"),
+]);
+export type PreparePhase = Static<typeof PreparePhase>;
+
+export const PrepareReason = Type.Union([
+  // The request names something that can never work: the spec has to change.
+  Type.Literal("sourceInvalid"),
+  Type.Literal("sourceUnauthorized"),
+  Type.Literal("sourceNotFound"),
+  // The network, a server that is down: the same request may work later.
+  Type.Literal("sourceUnavailable"),
+  // What was fetched is not what was promised: wrong digest, too large, links out of its tree.
+  Type.Literal("sourceRefused"),
+  Type.Literal("projectInvalid"),
+  Type.Literal("installFailed"),
+  Type.Literal("stackNotFound"),
+  Type.Literal("invalidToken"),
+  // Pulumi Cloud does not answer: the same request may work later.
+  Type.Literal("backendUnavailable"),
+  Type.Literal("configInvalid"),
+  Type.Literal("versionTooLow"),
+  Type.Literal("toolMissing"),
+  // A newer request took this one's place.
+  Type.Literal("superseded"),
+  Type.Literal("other"),
+]);
+export type PrepareReason = Static<typeof PrepareReason>;
+
+export const PrepareFailure = Type.Object({
+  phase: PreparePhase,
+  reason: PrepareReason,
+  message,
+  /** The last lines of the tool that failed. */
+  lines: Type.Array(message, { maxItems: 256 }),
+});
+export type PrepareFailure = Static<typeof PrepareFailure>;
+
+export const ProjectInfo = Type.Object({
+  name: Type.String({ maxLength: 512 }),
+  runtime: Type.String({ maxLength: 256 }),
+});
+export type ProjectInfo = Static<typeof ProjectInfo>;
+
+export const Prepared = Type.Object({
+  /** The commit, the artifact's digest, a Program's revision. */
+  revision: Type.String({ maxLength: 512 }),
+  stack: Type.String({ maxLength: 512 }),
+  project: ProjectInfo,
+  pulumiVersion: Type.String({ maxLength: 128 }),
+  /** What the stack's owner should know although it is ready. */
+  warning: Type.Optional(message),
+  /** What this call had to do, and what was already so. */
+  changed: Type.Object({
+    source: Type.Boolean(),
+    dependencies: Type.Boolean(),
+    stack: Type.Boolean(),
+    config: Type.Boolean(),
+  }),
+  /** Milliseconds spent in each phase. */
+  timings: Type.Object({
+    source: Type.Number(),
+    install: Type.Number(),
+    stack: Type.Number(),
+    config: Type.Number(),
+  }),
+});
+export type Prepared = Static<typeof Prepared>;
+
+export const PrepareResult = Type.Union([
+  Type.Object({ ok: Type.Literal(true), prepared: Prepared }),
+  Type.Object({ ok: Type.Literal(false), failure: PrepareFailure }),
+]);
+export type PrepareResult = Static<typeof PrepareResult>;
+
+export const PrepareMessage = Type.Union([
+  Type.Object({ type: Type.Literal("phase"), phase: PreparePhase }),
+  Type.Object({ type: Type.Literal("done"), result: PrepareResult }),
+]);
+export type PrepareMessage = Static<typeof PrepareMessage>;

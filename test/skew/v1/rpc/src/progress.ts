@@ -1,0 +1,74 @@
+/** Events add up to progress, the same way at both ends. */
+import { assertNever } from "./errors.ts";
+import type { Progress, RunEvent } from "./run.ts";
+
+export const noProgress: Progress = {
+  created: 0,
+  updated: 0,
+  deleted: 0,
+  replaced: 0,
+  unchanged: 0,
+  other: 0,
+  failed: 0,
+  warnings: 0,
+  errors: 0,
+};
+
+export function addEvent(progress: Progress, event: RunEvent): Progress {
+  switch (event.kind) {
+    case "resource":
+      return addResource(progress, event);
+    case "diagnostic":
+      if (event.severity === "warning") return { ...progress, warnings: progress.warnings + 1 };
+      if (event.severity === "error") return { ...progress, errors: progress.errors + 1 };
+      return progress;
+    case "permalink":
+      return { ...progress, permalink: event.url };
+    case "summary": {
+      const { current: _, ...rest } = progress;
+      return rest;
+    }
+    case "step":
+    case "policy":
+    case "notice":
+      return progress;
+    default:
+      return assertNever(event);
+  }
+}
+
+type ResourceEvent = Extract<RunEvent, { kind: "resource" }>;
+
+function addResource(progress: Progress, event: ResourceEvent): Progress {
+  if (event.phase === "started") return { ...progress, current: { urn: event.urn, op: event.op } };
+  const { current, ...rest } = progress;
+  const still = current && current.urn !== event.urn ? { ...rest, current } : rest;
+  if (event.phase === "failed") return { ...still, failed: still.failed + 1 };
+  // Providers are resources of the engine's own making: its summary leaves them out too.
+  const counter = event.resourceType.startsWith("pulumi:providers:") ? undefined : counterOf(event.op);
+  return counter ? { ...still, [counter]: still[counter] + 1 } : still;
+}
+
+type Counter = "created" | "updated" | "deleted" | "replaced" | "unchanged" | "other";
+
+/** A replacement is three steps of the engine (create, replace, delete) and one to a reader: the middle one counts. */
+function counterOf(op: string): Counter | undefined {
+  switch (op) {
+    case "create":
+      return "created";
+    case "update":
+      return "updated";
+    case "delete":
+      return "deleted";
+    case "replace":
+      return "replaced";
+    case "same":
+      return "unchanged";
+    case "create-replacement":
+    case "delete-replaced":
+    case "discard-replaced":
+      return undefined;
+    default:
+      return "other";
+  }
+}

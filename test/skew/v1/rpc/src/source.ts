@@ -1,0 +1,151 @@
+/** What `Prepare` is told: where the program comes from, and the stack and configuration it is to have. */
+import { Type, type Static } from "typebox";
+
+const closed = { additionalProperties: false } as const;
+
+export const GitAuth = Type.Union([
+  Type.Object({ kind: Type.Literal("token"), token: Type.String({ minLength: 1, maxLength: 16_384 }) }, closed),
+  Type.Object(
+    {
+      kind: Type.Literal("basic"),
+      username: Type.String({ maxLength: 1024 }),
+      password: Type.String({ maxLength: 16_384 }),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      kind: Type.Literal("ssh"),
+      privateKey: Type.String({ minLength: 1, maxLength: 65_536 }),
+      passphrase: Type.Optional(Type.String({ maxLength: 4096 })),
+      /** Lines of a known_hosts file. There is no trust on first use: without a match the host is refused. */
+      knownHosts: Type.String({ maxLength: 262_144 }),
+    },
+    closed,
+  ),
+]);
+export type GitAuth = Static<typeof GitAuth>;
+
+export const GitSource = Type.Object(
+  {
+    kind: Type.Literal("git"),
+    url: Type.String({ minLength: 1, maxLength: 2048 }),
+    /** The exact commit. With it, `ref` only helps servers that refuse to serve a bare commit. */
+    commit: Type.Optional(Type.String({ maxLength: 64 })),
+    /** A branch, a tag or a full ref name. */
+    ref: Type.Optional(Type.String({ maxLength: 512 })),
+    /** False fetches the whole history, for programs that read it. */
+    shallow: Type.Optional(Type.Boolean()),
+    /** The project's folder within the repository. */
+    dir: Type.Optional(Type.String({ maxLength: 1024 })),
+    auth: Type.Optional(GitAuth),
+    /** Certificates of a private authority, PEM. */
+    ca: Type.Optional(Type.String({ maxLength: 262_144 })),
+  },
+  closed,
+);
+export type GitSource = Static<typeof GitSource>;
+
+export const FluxSource = Type.Object(
+  {
+    kind: Type.Literal("flux"),
+    url: Type.String({ minLength: 1, maxLength: 2048 }),
+    /** `sha256:…` (or sha384, sha512), checked before anything is unpacked. */
+    digest: Type.String({ minLength: 1, maxLength: 256 }),
+    dir: Type.Optional(Type.String({ maxLength: 1024 })),
+    /** The most bytes the artifact may unpack to; -1 lifts the cap. */
+    maxUnpackedBytes: Type.Optional(Type.Integer({ minimum: -1 })),
+  },
+  closed,
+);
+export type FluxSource = Static<typeof FluxSource>;
+
+export const FilesSource = Type.Object(
+  {
+    kind: Type.Literal("files"),
+    /** Contents by path, relative to the project's folder. */
+    files: Type.Record(Type.String({ minLength: 1, maxLength: 512 }), Type.String()),
+    /** The revision to report: a Program's generation. */
+    revision: Type.Optional(Type.String({ maxLength: 256 })),
+  },
+  closed,
+);
+export type FilesSource = Static<typeof FilesSource>;
+
+const LocalSource = Type.Object(
+  {
+    kind: Type.Literal("local"),
+    /** An absolute folder of the workspace's image or of one of its volumes. Used where it is, never written to. */
+    dir: Type.String({ minLength: 1, maxLength: 1024 }),
+  },
+  closed,
+);
+type LocalSource = Static<typeof LocalSource>;
+
+/** No source at all: enough of a project to destroy a stack whose source is gone. */
+export const ProjectSource = Type.Object(
+  {
+    kind: Type.Literal("project"),
+    name: Type.String({ minLength: 1, maxLength: 256 }),
+    runtime: Type.String({ minLength: 1, maxLength: 64 }),
+  },
+  closed,
+);
+export type ProjectSource = Static<typeof ProjectSource>;
+
+export const Source = Type.Union([GitSource, FluxSource, FilesSource, LocalSource, ProjectSource]);
+export type Source = Static<typeof Source>;
+
+/** Where a configuration value comes from: the message itself, or the workspace's own environment or files. */
+export const ConfigValue = Type.Union([
+  Type.Object({ from: Type.Literal("value"), value: Type.Unknown() }, closed),
+  Type.Object(
+    {
+      from: Type.Literal("env"),
+      name: Type.String({ minLength: 1, maxLength: 512 }),
+      /** The text is JSON: the value is what it describes. */
+      json: Type.Optional(Type.Boolean()),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      from: Type.Literal("file"),
+      path: Type.String({ minLength: 1, maxLength: 1024 }),
+      json: Type.Optional(Type.Boolean()),
+    },
+    closed,
+  ),
+]);
+export type ConfigValue = Static<typeof ConfigValue>;
+
+export const ConfigItem = Type.Object(
+  {
+    key: Type.String({ minLength: 1, maxLength: 512 }),
+    value: ConfigValue,
+    secret: Type.Optional(Type.Boolean()),
+    /** The key is a path into an object or array, as with `pulumi config set --path`. */
+    path: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+export type ConfigItem = Static<typeof ConfigItem>;
+
+export const StackSettings = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 512 }),
+    /** False never creates the stack: it must exist. */
+    create: Type.Boolean(),
+    /** Used when the stack is created. */
+    secretsProvider: Type.Optional(Type.String({ maxLength: 2048 })),
+    /** All of it: what is not here and not in the program's own settings file is not configured. */
+    config: Type.Array(ConfigItem, { maxItems: 4096 }),
+    /** ESC environments to import, after those of the program's own settings file. */
+    environments: Type.Array(Type.String({ minLength: 1, maxLength: 512 }), { maxItems: 256 }),
+  },
+  closed,
+);
+export type StackSettings = Static<typeof StackSettings>;
+
+export const PrepareRequest = Type.Object({ source: Source, stack: StackSettings }, closed);
+export type PrepareRequest = Static<typeof PrepareRequest>;

@@ -1,0 +1,117 @@
+/** Following a run across broken connections: each event once, in order, until the result. */
+import type { StreamItem } from "./client.ts";
+import { assertNever, type CallError } from "./errors.ts";
+import type { Progress, RunEvent, RunResult, WatchMessage, WatchRequest } from "./run.ts";
+
+export type WatchUpdate =
+  | { readonly type: "event"; readonly seq: number; readonly time: string; readonly event: RunEvent }
+  | { readonly type: "progress"; readonly seq: number; readonly progress: Progress }
+  /** The connection broke and is tried again; nothing is lost. */
+  | { readonly type: "reconnecting"; readonly attempt: number; readonly error: CallError }
+  | { readonly type: "result"; readonly seq: number; readonly result: RunResult }
+  /** The agent does not know the run, or cannot be trusted or understood: asking again would not help. */
+  | { readonly type: "lost"; readonly error: CallError };
+
+export interface WatchOptions {
+  readonly signal?: AbortSignal;
+  /** The first wait before a new connection; it doubles up to `maxBackoffMs`. */
+  readonly backoffMs?: number;
+  readonly maxBackoffMs?: number;
+  /** After this many failures in a row the watch ends with `lost`. Unlimited unless given. */
+  readonly maxAttempts?: number;
+}
+
+interface Opening {
+  readonly request: WatchRequest;
+  readonly signal?: AbortSignal;
+}
+
+type Open = (opening: Opening) => AsyncIterable<StreamItem<WatchMessage>>;
+
+export async function* followRun(
+  open: Open,
+  request: WatchRequest,
+  options: WatchOptions = {},
+): AsyncGenerator<WatchUpdate> {
+  const position = { nextSeq: request.fromSeq, attempt: 0 };
+  while (!options.signal?.aborted) {
+    const from = { runId: request.runId, fromSeq: position.nextSeq };
+    const items = open(options.signal ? { request: from, signal: options.signal } : { request: from });
+    const end = yield* forwardNew(items, position);
+    if (end === "result" || options.signal?.aborted) return;
+    position.attempt += 1;
+    if (isFinal(end) || position.attempt > (options.maxAttempts ?? Number.POSITIVE_INFINITY)) {
+      yield { type: "lost", error: end };
+      return;
+    }
+    yield { type: "reconnecting", attempt: position.attempt, error: end };
+    await pause(backoff(options, position.attempt), options.signal);
+  }
+}
+
+interface Position {
+  nextSeq: number;
+  attempt: number;
+}
+
+/** Passes on what one connection brings and was not told before; returns why the connection ended. */
+async function* forwardNew(
+  items: AsyncIterable<StreamItem<WatchMessage>>,
+  position: Position,
+): AsyncGenerator<WatchUpdate, CallError | "result"> {
+  let error: CallError = { code: "unreachable", message: "the stream ended before the result" };
+  for await (const item of items) {
+    if (item.type === "ended") error = item.error ?? error;
+    if (item.type !== "message") continue;
+    const { message } = item;
+    position.attempt = 0;
+    if (message.type === "event") {
+      if (message.seq < position.nextSeq) continue;
+      position.nextSeq = message.seq + 1;
+    }
+    yield message;
+    if (message.type === "result") return "result";
+  }
+  return error;
+}
+
+function isFinal(error: CallError): boolean {
+  switch (error.code) {
+    case "notFound":
+    case "invalidRequest":
+    case "unknownMethod":
+    case "runMismatch":
+    case "untrusted":
+    case "protocol":
+    case "tooLarge":
+    case "failed":
+      return true;
+    case "unreachable":
+    case "deadline":
+    case "aborted":
+    case "busy":
+    case "unprepared":
+    case "stopping":
+    case "internal":
+      return false;
+    default:
+      return assertNever(error.code);
+  }
+}
+
+function backoff(options: WatchOptions, attempt: number): number {
+  const first = options.backoffMs ?? 250;
+  return Math.min(first * 2 ** (attempt - 1), options.maxBackoffMs ?? 10_000);
+}
+
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}
