@@ -29,7 +29,9 @@ const places: Readonly<Record<string, string>> = {
 
 function main(commit: string, name: string): void {
   const git = (...args: string[]): string => execFileSync("git", args, { cwd: root, encoding: "utf8" });
-  const listed = git("ls-tree", "-r", "--name-only", commit, "--", ...folders).trim().split("\n");
+  const listed = git("ls-tree", "-r", "--name-only", commit, "--", ...folders)
+    .trim()
+    .split("\n");
   const kube = kubeParts.map((part) => `packages/kube/src/${part}`);
   const files = [...listed, ...kube].filter((path) => path.endsWith(".ts") && !left.test(path));
   const target = join(import.meta.dir, name);
@@ -45,7 +47,10 @@ function main(commit: string, name: string): void {
     write(place, redirected(place, git("show", `${commit}:${path}`)));
   }
   write("kube/src/index.ts", kubeParts.map((part) => `export * from "./${part}";\n`).join(""));
-  write("api/src/index.ts", `${agentPort(git("grep", "-h", "export const agentPort", commit, "--", "packages/api"))}\n`);
+  write(
+    "api/src/index.ts",
+    `${agentPort(git("grep", "-h", "export const agentPort", commit, "--", "packages/api"))}\n`,
+  );
   console.log(`${files.length} files of ${commit} are in ${posix.join("test/skew", name)}`);
 }
 

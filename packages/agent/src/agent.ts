@@ -90,6 +90,7 @@ export function createAgent(parts: AgentParts): Agent {
     service: {
       info,
       prepare,
+      attach: (runId) => runs.attach(runId),
       start: (request) =>
         gate.enter(async () =>
           preparer.isBusy ? fail("busy", "the workspace is being prepared") : await runs.start(request),

@@ -1,18 +1,33 @@
 /** Parsing at the edge: bytes become a value of the contract, or a sentence that says where they do not fit. */
 import type { Static, TSchema } from "typebox";
-import { Check, Errors } from "typebox/value";
+import { Check, Clean, Errors } from "typebox/value";
 
 type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
 
 export function parseJson<S extends TSchema>(schema: S, text: string): Parsed<Static<S>> {
-  let value: unknown;
+  const json = readJson(text);
+  return json.ok ? checkValue(schema, json.value) : json;
+}
+
+/** A request, without the fields that the schema does not have: those of a newer operator are ignored. */
+export function parseRequest<S extends TSchema>(schema: S, text: string): Parsed<Static<S>> {
+  const json = readJson(text);
+  if (!json.ok) return json;
   try {
-    value = JSON.parse(text);
+    return checkValue(schema, Clean(schema, json.value));
+  } catch {
+    // Cleaning copies what may be of several kinds, value by value.
+    return { ok: false, problem: "nested too deeply" };
+  }
+}
+
+export function readJson(text: string): Parsed<unknown> {
+  try {
+    return { ok: true, value: JSON.parse(text) };
   } catch {
     // The parser's message quotes its input, which may hold a secret.
     return { ok: false, problem: "not JSON" };
   }
-  return checkValue(schema, value);
 }
 
 export function checkValue<S extends TSchema>(schema: S, value: unknown): Parsed<Static<S>> {

@@ -1,9 +1,9 @@
 /** The operator's end: calls of one workspace's agent, dialled by address, known by the name in its certificate. */
 import type { Static, TSchema } from "typebox";
 import { postSecurely, WrongServer } from "./bun-fetch.ts";
-import { checkValue, parseJson } from "./check.ts";
-import { calls, ErrorBody, Frame, pathPrefix, streams } from "./contract.ts";
-import { assertNever, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
+import { checkValue, parseJson, readJson } from "./check.ts";
+import { calls, ErrorBody, Frame, pathOf, streams } from "./contract.ts";
+import { AgentError, assertNever, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
 import type { InfoResult } from "./info.ts";
 import { callTimeoutMs, maxBodyBytes, maxLineBytes, silenceMs } from "./limits.ts";
 import { LineTooLong, readLines, readText } from "./lines.ts";
@@ -20,6 +20,17 @@ import type {
 } from "./run.ts";
 import type { PrepareRequest } from "./source.ts";
 import type { Credentials } from "./tls.ts";
+import {
+  agreedVersion,
+  infoVersion,
+  prepareIn,
+  startIn,
+  tooOld,
+  wrongStack,
+  type ContractVersion,
+  type Translated,
+} from "./versions.ts";
+import { fitAnswer, fitError, vocabulary } from "./vocabulary.ts";
 import { followRun, type WatchOptions, type WatchUpdate } from "./watch.ts";
 
 interface AgentAddress {
@@ -37,6 +48,13 @@ export interface ConnectOptions {
   readonly callTimeoutMs?: number;
   /** A stream that says nothing for this long is dead. */
   readonly silenceMs?: number;
+  /** Given by whoever dials the same agent again, so that the version is agreed on once. */
+  readonly agreement?: Agreement;
+}
+
+/** The version that is used with one agent process; without one, the agent's `info` decides. */
+export interface Agreement {
+  version?: ContractVersion;
 }
 
 interface CallOptions {
@@ -59,15 +77,29 @@ export interface AgentClient {
 }
 
 export function connectAgent(options: ConnectOptions): AgentClient {
+  const link: Link = { ...options, agreement: options.agreement ?? {} };
   return {
-    info: (call) => callAgent(options, calls.info, { request: {}, ...call }),
-    start: (request, call) => callAgent(options, calls.start, { request, ...call }),
-    cancel: (request, call) => callAgent(options, calls.cancel, { request, ...call }),
+    info: (call) => askInfo(link, call),
+    start: (request, call) => startRun(link, request, call),
+    cancel: (request, call) => callAgent(link, calls.cancel, { in: same(request), ...call }),
     prepare: (request, call) =>
-      collectPrepare(openStream(options, streams.prepare, { request, ...call }), call?.onPhase),
-    outputs: (request, call) => collectOutputs(openStream(options, streams.outputs, { request, ...call })),
-    watch: (request, watch) => followRun((call) => openStream(options, streams.watch, call), request, watch),
+      collectPrepare(
+        openStream(link, streams.prepare, { in: (version) => prepareIn(version, request), ...call }),
+        call?.onPhase,
+      ),
+    outputs: (request, call) => collectOutputs(openStream(link, streams.outputs, { in: same(request), ...call })),
+    watch: (request, watch) =>
+      followRun(
+        ({ request: from, signal }) =>
+          openStream(link, streams.watch, signal ? { in: same(from), signal } : { in: same(from) }),
+        request,
+        watch,
+      ),
   };
+}
+
+interface Link extends ConnectOptions {
+  readonly agreement: Agreement;
 }
 
 interface Call<A extends TSchema> {
@@ -75,26 +107,78 @@ interface Call<A extends TSchema> {
   readonly answer: A;
 }
 
-interface Sent<Q> extends CallOptions {
-  readonly request: Q;
+interface Sent extends CallOptions {
+  /** The request in the version that the agent speaks. */
+  readonly in: (version: ContractVersion) => Translated;
 }
 
-async function callAgent<A extends TSchema>(
-  options: ConnectOptions,
+/** A request that is the same in all versions. */
+function same(request: object): Sent["in"] {
+  return () => ({ ok: true, request });
+}
+
+interface Ready {
+  readonly path: string;
+  readonly request: object;
+}
+
+/** Agrees on a version with the agent, unless that was done before, and puts the request into it. */
+async function makeReady(link: Link, name: string, sent: Sent): Promise<Reply<Ready>> {
+  const version = await agree(link, sent);
+  if (!version.ok) return version;
+  const translated = sent.in(version.value);
+  if (!translated.ok) return unsupported(translated.message);
+  return succeed({ path: pathOf(version.value, name), request: translated.request });
+}
+
+async function agree(link: Link, call: CallOptions): Promise<Reply<ContractVersion>> {
+  const { agreement } = link;
+  if (agreement.version !== undefined) return succeed(agreement.version);
+  const info = await askInfo(link, call);
+  if (!info.ok) return info;
+  const version = agreedVersion(info.value.protocol);
+  if (version === undefined) return unsupported(tooOld(info.value.protocol));
+  agreement.version = version;
+  return succeed(version);
+}
+
+async function askInfo(link: Link, call: CallOptions | undefined): Promise<Reply<InfoResult>> {
+  return await exchange(link, calls.info, { path: pathOf(infoVersion, calls.info.name), request: {}, ...call });
+}
+
+/** In version 1 a run works on whatever is prepared: that has to be the stack of the request. */
+async function startRun(link: Link, request: StartRequest, call: CallOptions = {}): Promise<Reply<StartResult>> {
+  const version = await agree(link, call);
+  if (!version.ok) return version;
+  if (version.value === 1 && request.stack !== undefined) {
+    const info = await askInfo(link, call);
+    if (!info.ok) return info;
+    const problem = wrongStack(request.stack, info.value.prepared?.stack);
+    if (problem !== undefined && info.value.activeRun !== request.runId) return unsupported(problem);
+  }
+  return await callAgent(link, calls.start, { in: (agreed) => startIn(agreed, request), ...call });
+}
+
+async function callAgent<A extends TSchema>(link: Link, call: Call<A>, sent: Sent): Promise<Reply<Static<A>>> {
+  const ready = await makeReady(link, call.name, sent);
+  if (!ready.ok) return ready;
+  return await exchange(link, call, sent.signal ? { ...ready.value, signal: sent.signal } : ready.value);
+}
+
+/** One request, one answer. */
+async function exchange<A extends TSchema>(
+  link: Link,
   call: Call<A>,
-  { request, signal }: Sent<unknown>,
+  { path, request, signal }: Ready & CallOptions,
 ): Promise<Reply<Static<A>>> {
-  const deadline = AbortSignal.timeout(options.callTimeoutMs ?? callTimeoutMs);
+  const deadline = AbortSignal.timeout(link.callTimeoutMs ?? callTimeoutMs);
   try {
-    const response = await post(options, {
-      name: call.name,
-      request,
-      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
-    });
+    const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
+    const response = await post(link, { path, request, signal: either });
     const text = response.body ? await readText(response.body, maxBodyBytes) : "";
     if (text === undefined) return protocolError(`the answer to ${call.name} is larger than ${maxBodyBytes} bytes`);
     if (!response.ok) return { ok: false, error: readError(call.name, response.status, text) };
-    const answer = parseJson(call.answer, text);
+    const answer = readAnswer(call, text);
     if (!answer.ok) return protocolError(`the answer to ${call.name} does not fit the contract: ${answer.problem}`);
     return succeed(answer.value);
   } catch (error) {
@@ -102,10 +186,19 @@ async function callAgent<A extends TSchema>(
   }
 }
 
+function readAnswer<A extends TSchema>(call: Call<A>, text: string): ReturnType<typeof parseJson<A>> {
+  const json = readJson(text);
+  if (!json.ok) return json;
+  const fitted = fitAnswer(call.name, json.value, vocabulary);
+  return checkValue(call.answer, fitted.kind === "known" ? fitted.value : json.value);
+}
+
 /** A stream's messages; the last element tells how it ended. */
 export type StreamItem<M> =
   | { readonly type: "message"; readonly message: M }
   | { readonly type: "alive" }
+  /** A message that this version does not know. */
+  | { readonly type: "skipped"; readonly seq?: number }
   | { readonly type: "ended"; readonly error?: CallError };
 
 interface Stream<M extends TSchema> {
@@ -114,15 +207,21 @@ interface Stream<M extends TSchema> {
 }
 
 async function* openStream<M extends TSchema>(
-  options: ConnectOptions,
+  link: Link,
   stream: Stream<M>,
-  { request, signal }: Sent<unknown>,
+  sent: Sent,
 ): AsyncGenerator<StreamItem<Static<M>>> {
   const { name } = stream;
-  const silence = new Silence(options.silenceMs ?? silenceMs);
+  const { signal } = sent;
+  const ready = await makeReady(link, name, sent);
+  if (!ready.ok) {
+    yield { type: "ended", error: ready.error };
+    return;
+  }
+  const silence = new Silence(link.silenceMs ?? silenceMs);
   try {
     const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
-    const response = await post(options, { name, request, signal: either });
+    const response = await post(link, { ...ready.value, signal: either });
     if (!response.ok || !response.body) {
       const text = response.body ? await readText(response.body, maxBodyBytes) : undefined;
       yield { type: "ended", error: readError(name, response.status, text ?? "") };
@@ -147,13 +246,17 @@ function readFrame<M extends TSchema>(stream: Stream<M>, line: string): StreamIt
   if (!frame.ok) return badLine(stream.name, frame.problem);
   switch (frame.value.frame) {
     case "message": {
-      const message = checkValue(stream.message, frame.value.message);
+      const fitted = fitAnswer(stream.name, frame.value.message, vocabulary);
+      if (fitted.kind === "skipped") return { type: "skipped", ...(fitted.seq !== undefined && { seq: fitted.seq }) };
+      const message = checkValue(stream.message, fitted.value);
       return message.ok ? { type: "message", message: message.value } : badLine(stream.name, message.problem);
     }
     case "heartbeat":
       return { type: "alive" };
-    case "error":
-      return { type: "ended", error: frame.value.error };
+    case "error": {
+      const error = checkValue(AgentError, fitError(frame.value.error, vocabulary));
+      return error.ok ? { type: "ended", error: error.value } : badLine(stream.name, error.problem);
+    }
     case "end":
       return { type: "ended" };
     default:
@@ -196,7 +299,7 @@ async function collectPrepare(
 ): Promise<Reply<PrepareResult>> {
   for await (const item of items) {
     if (item.type === "ended") return { ok: false, error: item.error ?? torn("prepare") };
-    if (item.type === "alive") continue;
+    if (item.type !== "message") continue;
     if (item.message.type === "done") return succeed(item.message.result);
     onPhase?.(item.message.phase);
   }
@@ -208,7 +311,7 @@ async function collectOutputs(items: Items<OutputsMessage>): Promise<Reply<reado
   let bytes = 0;
   for await (const item of items) {
     if (item.type === "ended") return { ok: false, error: item.error ?? torn("outputs") };
-    if (item.type === "alive") continue;
+    if (item.type !== "message") continue;
     if (item.message.type === "end") return succeed(outputs);
     outputs.push(item.message.output);
     bytes += JSON.stringify(item.message.output).length;
@@ -217,16 +320,14 @@ async function collectOutputs(items: Items<OutputsMessage>): Promise<Reply<reado
   return { ok: false, error: torn("outputs") };
 }
 
-interface Post {
-  readonly name: string;
-  readonly request: unknown;
+interface Post extends Ready {
   readonly signal: AbortSignal;
 }
 
 async function post(options: ConnectOptions, call: Post): Promise<Response> {
   const { host, port, serverName } = options.address;
   return await postSecurely({
-    url: `https://${host.includes(":") ? `[${host}]` : host}:${port}${pathPrefix}${call.name}`,
+    url: `https://${host.includes(":") ? `[${host}]` : host}:${port}${call.path}`,
     body: JSON.stringify(call.request),
     serverName,
     credentials: options.credentials(),
@@ -236,7 +337,8 @@ async function post(options: ConnectOptions, call: Post): Promise<Response> {
 
 function readError(method: string, status: number, text: string): CallError {
   const body = parseJson(ErrorBody, text);
-  if (body.ok) return body.value.error;
+  const error = body.ok ? checkValue(AgentError, fitError(body.value.error, vocabulary, status)) : body;
+  if (error.ok) return error.value;
   if (status === 413) return { code: "tooLarge", message: `the request ${method} is too large` };
   return { code: "protocol", message: `the agent answered ${method} with status ${status} and no reason` };
 }
@@ -266,6 +368,10 @@ function isCertificateError(error: unknown): boolean {
 
 function protocolError(message: string): { readonly ok: false; readonly error: CallError } {
   return { ok: false, error: { code: "protocol", message } };
+}
+
+function unsupported(message: string): { readonly ok: false; readonly error: CallError } {
+  return { ok: false, error: { code: "unsupported", message } };
 }
 
 function torn(method: string): CallError {

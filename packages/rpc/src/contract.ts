@@ -1,6 +1,5 @@
-/** The methods: POST /v1/<name> with a JSON body. A call answers one JSON value, a stream answers lines of frames. */
+/** The methods: POST /v<version>/<name> with a JSON body. A call answers one JSON value, a stream answers lines of frames. */
 import { Type, type Static } from "typebox";
-import { AgentError } from "./errors.ts";
 import { InfoResult } from "./info.ts";
 import { PrepareMessage } from "./prepare.ts";
 import {
@@ -14,6 +13,7 @@ import {
   WatchRequest,
 } from "./run.ts";
 import { PrepareRequest } from "./source.ts";
+import type { ContractVersion } from "./versions.ts";
 
 const Empty = Type.Object({}, { additionalProperties: false });
 
@@ -35,12 +35,15 @@ export const streams = {
 export const Frame = Type.Union([
   Type.Object({ frame: Type.Literal("message"), message: Type.Unknown() }),
   Type.Object({ frame: Type.Literal("heartbeat") }),
-  Type.Object({ frame: Type.Literal("error"), error: AgentError }),
+  /** An `AgentError`, perhaps with a code of a later version. */
+  Type.Object({ frame: Type.Literal("error"), error: Type.Unknown() }),
   Type.Object({ frame: Type.Literal("end") }),
 ]);
 export type Frame = Static<typeof Frame>;
 
-/** A refused request's answer. */
-export const ErrorBody = Type.Object({ error: AgentError });
+/** A refused request's answer: an `AgentError`, perhaps with a code of a later version. */
+export const ErrorBody = Type.Object({ error: Type.Unknown() });
 
-export const pathPrefix = "/v1/";
+export function pathOf(version: ContractVersion, method: string): string {
+  return `/v${version}/${method}`;
+}

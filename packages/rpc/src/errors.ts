@@ -37,7 +37,9 @@ type TransportErrorCode =
   | "deadline"
   | "aborted"
   // It answered what the contract does not allow.
-  | "protocol";
+  | "protocol"
+  // Its version of the contract has no such request: it was not sent.
+  | "unsupported";
 
 export interface CallError {
   readonly code: AgentErrorCode | TransportErrorCode;

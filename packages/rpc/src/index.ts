@@ -12,3 +12,4 @@ export * from "./progress.ts";
 export * from "./run.ts";
 export * from "./source.ts";
 export * from "./tls.ts";
+export * from "./versions.ts";

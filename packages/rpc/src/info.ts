@@ -2,11 +2,9 @@
 import { Type, type Static } from "typebox";
 import { RunId } from "./run.ts";
 
-/** Both ends compare it: a request one end does not know is refused, not misread. */
-export const protocolVersion = 1;
-
 export const InfoResult = Type.Object({
-  protocol: Type.Integer(),
+  /** The newest version of the contract that the agent speaks; it speaks the one before as well (versions.ts). */
+  protocol: Type.Integer({ minimum: 1 }),
   agentVersion: Type.String({ maxLength: 128 }),
   /** Absent while the CLI is missing or has not answered. */
   pulumiVersion: Type.Optional(Type.String({ maxLength: 128 })),

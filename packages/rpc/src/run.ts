@@ -60,20 +60,35 @@ export const Operation = Type.Union([
 export type Operation = Static<typeof Operation>;
 
 const time = Type.String({ maxLength: 64 });
-/** From when to when a run may have held the stack's lock. */
-export const LostRun = Type.Object({ from: time, to: time }, closed);
+
+const processFields = { hostname: Type.String({ maxLength: 256 }), pid: Type.Integer({ minimum: 1 }), startedAt: time };
+/** The CLI process that a run has. A lock of a DIY backend names its holder by host and PID. */
+export const RunProcess = Type.Object(processFields);
+export type RunProcess = Static<typeof RunProcess>;
+
+/** From when to when a run may have held the stack's lock, and its CLI process where the agent has reported it. */
+export const LostRun = Type.Object(
+  { from: time, to: time, ...Type.Partial(Type.Object(processFields)).properties },
+  closed,
+);
 export type LostRun = Static<typeof LostRun>;
 
 export const StartRequest = Type.Object(
   {
     runId: RunId,
     operation: Operation,
+    /** The Pulumi stack that the run works on. Without it the run works on the prepared one, as in version 1. */
+    stack: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
     /** Runs of this workspace that ended with their pods: what they left behind may be taken away. */
     lostRuns: Type.Optional(Type.Array(LostRun, { maxItems: 64 })),
   },
   closed,
 );
 export type StartRequest = Static<typeof StartRequest>;
+
+/** All that a request needs whose run the agent knows. */
+export const RunReference = Type.Object({ runId: RunId });
+export type RunReference = Static<typeof RunReference>;
 
 export const Severity = Type.Union([
   Type.Literal("debug"),
@@ -208,6 +223,8 @@ export const StartResult = Type.Object({
   lastSeq: Type.Integer({ minimum: 0 }),
   progress: Progress,
   result: Type.Optional(RunResult),
+  /** The run's CLI process, the latest of them; absent until there is one. */
+  process: Type.Optional(RunProcess),
 });
 export type StartResult = Static<typeof StartResult>;
 

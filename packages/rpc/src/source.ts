@@ -147,5 +147,12 @@ export const StackSettings = Type.Object(
 );
 export type StackSettings = Static<typeof StackSettings>;
 
-export const PrepareRequest = Type.Object({ source: Source, stack: StackSettings }, closed);
+export const PrepareRequest = Type.Object(
+  {
+    source: Source,
+    /** The Pulumi stacks that runs may work on. Version 1 has exactly one. */
+    stacks: Type.Array(StackSettings, { maxItems: 64 }),
+  },
+  closed,
+);
 export type PrepareRequest = Static<typeof PrepareRequest>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Type } from "typebox";
 import { parseJson } from "./check.ts";
-import { ErrorBody } from "./contract.ts";
-import { succeed, type AgentErrorCode } from "./errors.ts";
+import { AgentError, succeed, type AgentErrorCode } from "./errors.ts";
 import { workspaceServerName } from "./identity.ts";
 import { maxBodyBytes, maxLineBytes } from "./limits.ts";
 import type { PrepareMessage } from "./prepare.ts";
@@ -19,6 +19,7 @@ import {
   type Wire,
 } from "./testing/fake-agent.ts";
 import { splitBundle } from "./tls.ts";
+import { protocolVersion } from "./versions.ts";
 import type { WatchUpdate } from "./watch.ts";
 
 let pair: Pair;
@@ -58,38 +59,37 @@ async function post(port: number, path: string, init: RequestInit = {}): Promise
 }
 
 async function codeOf(response: Response): Promise<AgentErrorCode | undefined> {
-  const body = parseJson(ErrorBody, await response.text());
+  const body = parseJson(Type.Object({ error: AgentError }), await response.text());
   return body.ok ? body.value.error.code : undefined;
 }
 
 describe("requests that do not fit the contract", () => {
   const cases: Record<string, { path: string; body: string; init?: RequestInit; code: AgentErrorCode }> = {
-    "an unknown method": { path: "/v1/exec", body: "{}", code: "unknownMethod" },
-    "a name of every object": { path: "/v1/constructor", body: "{}", code: "unknownMethod" },
+    "an unknown method": { path: "/v2/exec", body: "{}", code: "unknownMethod" },
+    "a name of every object": { path: "/v2/constructor", body: "{}", code: "unknownMethod" },
     "a path outside the version": { path: "/info", body: "{}", code: "unknownMethod" },
-    "a GET": { path: "/v1/info", body: "", init: { method: "GET" }, code: "unknownMethod" },
-    "no JSON": { path: "/v1/start", body: "runId=1", code: "invalidRequest" },
-    "an empty body": { path: "/v1/start", body: "", code: "invalidRequest" },
-    "a missing field": { path: "/v1/start", body: `{"runId":"a"}`, code: "invalidRequest" },
-    "an unknown field": { path: "/v1/cancel", body: `{"runId":"a","force":true}`, code: "invalidRequest" },
+    "a GET": { path: "/v2/info", body: "", init: { method: "GET" }, code: "unknownMethod" },
+    "no JSON": { path: "/v2/start", body: "runId=1", code: "invalidRequest" },
+    "an empty body": { path: "/v2/start", body: "", code: "invalidRequest" },
+    "a missing field": { path: "/v2/start", body: `{"runId":"a"}`, code: "invalidRequest" },
     "a run named like a path": {
-      path: "/v1/start",
+      path: "/v2/start",
       body: `{"runId":"../../etc","operation":{"kind":"up"}}`,
       code: "invalidRequest",
     },
     "an operation of another kind": {
-      path: "/v1/start",
+      path: "/v2/start",
       body: `{"runId":"a","operation":{"kind":"import"}}`,
       code: "invalidRequest",
     },
-    "an option of another operation": {
-      path: "/v1/start",
-      body: `{"runId":"a","operation":{"kind":"refresh","remove":true}}`,
+    "a version that there is not": { path: "/v3/start", body: "{}", code: "unknownMethod" },
+    "a run named like a path, to be watched": {
+      path: "/v2/watch",
+      body: `{"runId":"../../etc","fromSeq":1}`,
       code: "invalidRequest",
     },
-    "a negative sequence number": { path: "/v1/watch", body: `{"runId":"a","fromSeq":-1}`, code: "invalidRequest" },
     "JSON a hundred thousand levels deep": {
-      path: "/v1/start",
+      path: "/v2/start",
       body: `${"[".repeat(100_000)}${"]".repeat(100_000)}`,
       code: "invalidRequest",
     },
@@ -104,7 +104,7 @@ describe("requests that do not fit the contract", () => {
 
   test("a body larger than the limit is refused before it is read", async () => {
     const agent = agentWith({});
-    const response = await post(agent.port, "/v1/start", { body: "x".repeat(maxBodyBytes + 1) });
+    const response = await post(agent.port, "/v2/start", { body: "x".repeat(maxBodyBytes + 1) });
     expect(response.status).toBe(413);
   });
 
@@ -113,7 +113,7 @@ describe("requests that do not fit the contract", () => {
     const body = JSON.stringify({
       source: { kind: "git", url: "https://x", auth: { kind: "token", token: 7, extra: "canary-4711" } },
     });
-    const text = await (await post(agent.port, "/v1/prepare", { body })).text();
+    const text = await (await post(agent.port, "/v2/prepare", { body })).text();
     expect(text).toContain("invalidRequest");
     expect(text).not.toContain("canary-4711");
   });
@@ -172,7 +172,7 @@ describe("calls", () => {
 
 async function infoOf() {
   return {
-    protocol: 1,
+    protocol: protocolVersion,
     agentVersion: "test",
     hostname: "h",
     startedAt: "2026-01-01T00:00:00Z",
@@ -184,7 +184,7 @@ async function infoOf() {
 describe("prepare", () => {
   const request = {
     source: { kind: "local" as const, dir: "/app" },
-    stack: { name: "dev", create: true, config: [], environments: [] },
+    stacks: [{ name: "dev", create: true, config: [], environments: [] }],
   };
 
   test("phases pass by, then the result; silence in between is filled with heartbeats", async () => {

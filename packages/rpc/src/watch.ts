@@ -1,6 +1,6 @@
 /** Following a run across broken connections: each event once, in order, until the result. */
 import type { StreamItem } from "./client.ts";
-import { assertNever, type CallError } from "./errors.ts";
+import type { CallError } from "./errors.ts";
 import type { Progress, RunEvent, RunResult, WatchMessage, WatchRequest } from "./run.ts";
 
 export type WatchUpdate =
@@ -40,7 +40,7 @@ export async function* followRun(
     const end = yield* forwardNew(items, position);
     if (end === "result" || options.signal?.aborted) return;
     position.attempt += 1;
-    if (isFinal(end) || position.attempt > (options.maxAttempts ?? Number.POSITIVE_INFINITY)) {
+    if (isFinal[end.code] || position.attempt > (options.maxAttempts ?? Number.POSITIVE_INFINITY)) {
       yield { type: "lost", error: end };
       return;
     }
@@ -62,6 +62,8 @@ async function* forwardNew(
   let error: CallError = { code: "unreachable", message: "the stream ended before the result" };
   for await (const item of items) {
     if (item.type === "ended") error = item.error ?? error;
+    // An event of a kind that this version does not know is not read again after a reconnect.
+    if (item.type === "skipped" && item.seq !== undefined) position.nextSeq = Math.max(position.nextSeq, item.seq + 1);
     if (item.type !== "message") continue;
     const { message } = item;
     position.attempt = 0;
@@ -75,29 +77,25 @@ async function* forwardNew(
   return error;
 }
 
-function isFinal(error: CallError): boolean {
-  switch (error.code) {
-    case "notFound":
-    case "invalidRequest":
-    case "unknownMethod":
-    case "runMismatch":
-    case "untrusted":
-    case "protocol":
-    case "tooLarge":
-    case "failed":
-      return true;
-    case "unreachable":
-    case "deadline":
-    case "aborted":
-    case "busy":
-    case "unprepared":
-    case "stopping":
-    case "internal":
-      return false;
-    default:
-      return assertNever(error.code);
-  }
-}
+/** Whether asking again would not help. */
+const isFinal: Readonly<Record<CallError["code"], boolean>> = {
+  notFound: true,
+  invalidRequest: true,
+  unknownMethod: true,
+  runMismatch: true,
+  untrusted: true,
+  protocol: true,
+  tooLarge: true,
+  failed: true,
+  unsupported: true,
+  unreachable: false,
+  deadline: false,
+  aborted: false,
+  busy: false,
+  unprepared: false,
+  stopping: false,
+  internal: false,
+};
 
 function backoff(options: WatchOptions, attempt: number): number {
   const first = options.backoffMs ?? 250;

@@ -65,7 +65,7 @@ describe("a slow run", () => {
     expect(!other.ok && other.error).toMatchObject({ code: "busy", activeRun: "up-1" });
     const prepare = await web.agent.prepare({
       source: gatedProgram,
-      stack: { name: "dev", create: true, config: [], environments: [] },
+      stacks: [{ name: "dev", create: true, config: [], environments: [] }],
     });
     expect(!prepare.ok && prepare.error).toMatchObject({ code: "busy", activeRun: "up-1" });
     const again = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });

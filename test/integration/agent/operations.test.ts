@@ -76,8 +76,9 @@ describe("operations on a stack", () => {
     const calls = web.cliCalls().length;
     const again = await web.agent.start({ runId: "up-1", operation: { kind: "up", message: "first update" } });
     expect(again.ok && again.value.state).toBe("finished");
+    // An operator of another version may describe the same run differently.
     const other = await web.agent.start({ runId: "up-1", operation: { kind: "destroy" } });
-    expect(other.ok || other.error.code).toBe("runMismatch");
+    expect(other.ok && other.value).toMatchObject({ state: "finished", result: { operation: "up" } });
     expect(web.cliCalls()).toHaveLength(calls);
   });
 

@@ -272,7 +272,7 @@ describe("preparations that overlap", () => {
     const web = await new TestWorkspace({ beforeCli: firstSelectionHangs }).start();
     const request = (input: string) => ({
       source: program({ resources: { a: stash(input) } }),
-      stack: { name: "dev", create: true, config: [], environments: [] },
+      stacks: [{ name: "dev", create: true, config: [], environments: [] }],
     });
     const [one, same] = [web.agent.prepare(request("one")), web.agent.prepare(request("one"))];
     await waitFor(() => selections(web).length === 1, { what: "the first selection to begin" });

@@ -2,8 +2,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { preparations, type AgentPod } from "@pko/operator";
 import {
   fail,
+  protocolVersion,
   succeed,
   type AgentErrorCode,
+  type InfoResult,
   type PrepareMessage,
   type PrepareRequest,
   type PrepareResult,
@@ -19,6 +21,15 @@ const operator = await issueOperatorCertificate(authorities, now);
 const certificate = await issueWorkspaceCertificate(authorities, web, now);
 const notHere = async () => fail("internal", "not in this test");
 
+const info: InfoResult = {
+  protocol: protocolVersion,
+  agentVersion: "test",
+  hostname: "web-workspace-0",
+  startedAt: "2030-01-01T00:00:00Z",
+  stopping: false,
+  residentBytes: 1,
+};
+
 /** Answers each request when the test says so. */
 class PreparingAgent {
   readonly requests: PrepareRequest[] = [];
@@ -28,7 +39,8 @@ class PreparingAgent {
 
   constructor(port = 0) {
     const service: AgentService = {
-      info: notHere,
+      info: async () => succeed(info),
+      attach: async () => undefined,
       start: notHere,
       cancel: notHere,
       watch: notHere,
@@ -85,7 +97,7 @@ const ready: PrepareResult = {
 
 const requestFor = (dir: string): PrepareRequest => ({
   source: { kind: "local", dir },
-  stack: { name: "dev", create: true, config: [], environments: [] },
+  stacks: [{ name: "dev", create: true, config: [], environments: [] }],
 });
 
 const quick = { baseMs: 20, factor: 2, capMs: 100, jitter: 0 };
@@ -110,9 +122,9 @@ describe("a workspace is prepared", () => {
     const agent = new PreparingAgent();
     const { asked, woken } = subject();
     expect(asked.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "running" });
-    const { source, stack } = requestFor("/app");
-    await waitFor(() => asked.ensure(podOf(agent), { stack, source }).state === "running" && woken.length > 0);
-    expect(asked.ensure(podOf(agent), { stack, source })).toEqual({ state: "running", phase: "install" });
+    const { source, stacks } = requestFor("/app");
+    await waitFor(() => asked.ensure(podOf(agent), { stacks, source }).state === "running" && woken.length > 0);
+    expect(asked.ensure(podOf(agent), { stacks, source })).toEqual({ state: "running", phase: "install" });
     agent.answer(ready);
     await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "done");
     expect(asked.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "done", result: ready });

@@ -3,7 +3,9 @@ import {
   addEvent,
   fail,
   noProgress,
+  protocolVersion,
   succeed,
+  type InfoResult,
   type Output,
   type Progress,
   type RunEvent,
@@ -107,7 +109,12 @@ export class FakeAgent {
 
   #service(): AgentService {
     return {
-      info: async () => fail("internal", "not in this test"),
+      info: async () => succeed(info),
+      attach: async (runId) => {
+        const known = this.#runs.get(runId);
+        if (known) this.#count("start");
+        return known && stateOf(known);
+      },
       prepare: async () => fail("internal", "not in this test"),
       start: async (request) => {
         this.#count("start");
@@ -141,11 +148,7 @@ export class FakeAgent {
 
   #start(request: StartRequest): Awaited<ReturnType<AgentService["start"]>> {
     const known = this.#runs.get(request.runId);
-    if (known) {
-      const { progress, result, events } = known;
-      const state = result ? "finished" : "running";
-      return succeed({ state, lastSeq: events.length, progress, ...(result && { result }) });
-    }
+    if (known) return stateOf(known);
     if (this.refusal) return fail(this.refusal, `the agent is ${this.refusal}`);
     this.begun.push(request.runId);
     const changed = Promise.withResolvers<void>();
@@ -153,6 +156,20 @@ export class FakeAgent {
     return succeed({ state: "started", lastSeq: 0, progress: noProgress });
   }
 }
+
+function stateOf({ progress, result, events }: FakeRun): Awaited<ReturnType<AgentService["start"]>> {
+  const state = result ? "finished" : "running";
+  return succeed({ state, lastSeq: events.length, progress, ...(result && { result }) });
+}
+
+const info: InfoResult = {
+  protocol: protocolVersion,
+  agentVersion: "test",
+  hostname: "web-workspace-0",
+  startedAt: "2030-01-01T00:00:00Z",
+  stopping: false,
+  residentBytes: 1,
+};
 
 function wake(run: FakeRun): void {
   const { resolve } = run.changed;

@@ -79,12 +79,14 @@ const program = {
 const request: PrepareRequest = {
   // JSON is YAML.
   source: { kind: "files", files: { "Pulumi.yaml": JSON.stringify(program) } },
-  stack: {
-    name: "dev",
-    create: true,
-    config: [{ key: "shop:password", value: { from: "value", value: "canary-config" }, secret: true }],
-    environments: [],
-  },
+  stacks: [
+    {
+      name: "dev",
+      create: true,
+      config: [{ key: "shop:password", value: { from: "value", value: "canary-config" }, secret: true }],
+      environments: [],
+    },
+  ],
 };
 
 test("prepare, preview, up, destroy and up again with the real CLI", async () => {

@@ -1,6 +1,5 @@
 /** All runs of this workspace: one at a time, each known by its id, those of an earlier agent included. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
 import {
   errorMessage,
   fail,
@@ -98,13 +97,18 @@ export class RunManager {
     }
   }
 
+  /** The state of a run that is known: its id alone tells, since an operator of another version may describe it differently. */
+  async attach(runId: RunId): Promise<Awaited<Answer<StartResult>> | undefined> {
+    return await this.#gate.enter(() => this.#known(runId));
+  }
+
   /** One after the other: two requests of one id must not both find nothing. */
   async start(request: StartRequest): Answer<StartResult> {
     return await this.#gate.enter(() => this.#start(request));
   }
 
   async #start(request: StartRequest): Answer<StartResult> {
-    const known = await this.#known(request);
+    const known = await this.#known(request.runId);
     if (known) return known;
     if (this.#stopping) return fail("stopping", "the workspace is stopping");
     const activeRun = await this.activeRun();
@@ -113,6 +117,9 @@ export class RunManager {
     }
     const ready = await this.#options.ready();
     if (!ready) return fail("unprepared", "the workspace is not prepared");
+    if (request.stack !== undefined && request.stack !== ready.stack) {
+      return fail("unprepared", `the workspace is prepared for the stack ${ready.stack}, not for ${request.stack}`);
+    }
     const folder = new RunFolder(this.#options.runs, request.runId);
     const record = { ...request, ready, startedAt: new Date().toISOString(), launches: [] };
     await folder.create(record);
@@ -123,14 +130,10 @@ export class RunManager {
   }
 
   /** The answer for a run that there is already. */
-  async #known(request: StartRequest): Promise<Awaited<Answer<StartResult>> | undefined> {
-    const folder = new RunFolder(this.#options.runs, request.runId);
-    const record = await folder.readRecord();
-    if (!record) return undefined;
-    if (!isDeepStrictEqual(record.operation, request.operation)) {
-      return fail("runMismatch", "the run exists with another operation");
-    }
-    if (this.#current?.record.runId === request.runId) {
+  async #known(runId: RunId): Promise<Awaited<Answer<StartResult>> | undefined> {
+    const folder = new RunFolder(this.#options.runs, runId);
+    if (!(await folder.readRecord())) return undefined;
+    if (this.#current?.record.runId === runId) {
       const { lastSeq, progress } = this.#current.run.events;
       return succeed({ state: "running", lastSeq, progress });
     }

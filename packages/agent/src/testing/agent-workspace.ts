@@ -172,7 +172,7 @@ export class AgentWorkspace {
 
   async tryPrepare(source: Source, stack: Partial<StackSettings> = {}): Promise<Prepared | PrepareFailure> {
     const settings = { name: "dev", create: true, config: [], environments: [], ...stack };
-    const request: PrepareRequest = { source, stack: settings };
+    const request: PrepareRequest = { source, stacks: [settings] };
     const reply = await this.agent.prepare(request);
     if (!reply.ok) throw new Error(`prepare: ${reply.error.code} ${reply.error.message}`);
     return reply.value.ok ? reply.value.prepared : reply.value.failure;

@@ -36,7 +36,7 @@ test("a preparation that breaks leaves nothing at work behind it", async () => {
   };
   const files = { "Pulumi.yaml": "name: demo\nruntime: yaml\n" };
   const stack = { name: "dev", create: true, config: [], environments: [] };
-  const end = await prepareWorkspace({ source: { kind: "files", files }, stack }, context).catch(String);
+  const end = await prepareWorkspace({ source: { kind: "files", files }, stacks: [stack] }, context).catch(String);
   expect(end).toBe("Error: broken");
   // The source is in its place, and not on its way there.
   expect(logged.join("")).toContain("source checked out");

@@ -6,9 +6,9 @@
  */
 import { realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { PreparePhase, Prepared, PrepareRequest } from "@pko/rpc";
+import type { PreparePhase, Prepared, PrepareRequest, Source, StackSettings } from "@pko/rpc";
 import type { Options } from "../options.ts";
-import { done, type Failure, type Outcome } from "../outcome.ts";
+import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
 import { loadProject, type Project } from "../pulumi/project.ts";
@@ -45,13 +45,24 @@ interface Placed {
   readonly inPlace: boolean;
 }
 
-export async function prepareWorkspace(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
-  const end = await runSteps(request, context);
+export async function prepareWorkspace({ source, stacks }: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+  const [stack, ...others] = stacks;
+  if (!stack || others.length > 0) {
+    const { failure } = failed("sourceInvalid", "the agent prepares exactly one stack");
+    return { ok: false, phase: "stack", failure };
+  }
+  const end = await runSteps({ source, stack }, context);
   if (!end.ok && end.failure.reason === "invalidToken") context.cli.signOut();
   return end;
 }
 
-async function runSteps(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+/** With the one stack that it is for. */
+interface StackRequest {
+  readonly source: Source;
+  readonly stack: StackSettings;
+}
+
+async function runSteps(request: StackRequest, context: StepContext): Promise<StepsEnd> {
   const { state } = context;
   const clock = new PhaseClock(context.onPhase);
   const { ready: _, ...rest } = await state.read();
@@ -133,7 +144,7 @@ async function usableVersion({ cli }: StepContext): Promise<Outcome<string>> {
   return usable.ok ? done(version.value.text) : usable;
 }
 
-async function placeSource(request: PrepareRequest, context: StepContext): Promise<Outcome<Placed>> {
+async function placeSource(request: StackRequest, context: StepContext): Promise<Outcome<Placed>> {
   const { options, state } = context;
   const key = sourceKey(request.source);
   const known = (await state.read()).source;
@@ -208,7 +219,7 @@ interface Selecting {
 }
 
 async function select(
-  request: PrepareRequest,
+  request: StackRequest,
   project: Project,
   { context, stackContext }: Selecting,
 ): Promise<Outcome<Selected & { readonly changed: boolean }>> {

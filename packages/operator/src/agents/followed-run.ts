@@ -6,7 +6,7 @@
  *     └─────────┴──────────┴─ unreachable, busy, unprepared: the same step again, at growing intervals
  */
 import { addEvent, assertNever, errorMessage, noProgress } from "@pko/rpc";
-import type { CallError, LostRun, Operation, Output, Progress, RunResult, StartResult } from "@pko/rpc";
+import type { CallError, Output, Progress, RunResult, StartRequest, StartResult } from "@pko/rpc";
 import type { AgentClient } from "@pko/rpc/client";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
@@ -21,11 +21,7 @@ interface FollowOptions extends DialOptions {
 }
 
 /** Without an operation it is only taken up, never started. */
-interface RunRequest {
-  readonly runId: string;
-  readonly operation?: Operation;
-  readonly lostRuns?: LostRun[];
-}
+type RunRequest = Pick<StartRequest, "runId"> & Partial<StartRequest>;
 
 /** Where a watch goes on, and what is known by then. */
 interface Position {
@@ -122,15 +118,15 @@ export class FollowedRun {
 
   /** Undefined when there is nothing to follow. */
   async #start(): Promise<Pick<StartResult, "lastSeq" | "progress" | "result"> | undefined> {
-    const { runId, operation, lostRuns } = this.#request;
+    const { operation, ...rest } = this.#request;
     if (!operation) return { lastSeq: 0, progress: noProgress };
-    const request = { runId, operation, ...(lostRuns && { lostRuns }) };
+    const request = { ...rest, operation };
     while (this.#mayStart && !this.#signal.aborted) {
       const reply = await this.#agent.start(request, { signal: this.#signal });
       if (this.#signal.aborted) return undefined;
       if (reply.ok) return this.#begun(reply.value);
       const fate = fateOf(reply.error);
-      // Begun by an operator that put the operation in other words.
+      // Begun by an operator that put the operation in other words. Agents of version 1 refuse to attach to it this way.
       if (fate === "mismatch") break;
       if (fate === "hopeless") {
         this.#set({ state: "refused", code: "other", message: reply.error.message });
@@ -262,28 +258,23 @@ function isAnswer({ code }: CallError): boolean {
   return !["unreachable", "untrusted", "deadline", "aborted", "stopping"].includes(code);
 }
 
-function fateOf({ code }: CallError): Fate {
-  switch (code) {
-    case "busy":
-    case "unprepared":
-    case "notFound":
-      return code;
-    case "runMismatch":
-      return "mismatch";
-    case "invalidRequest":
-    case "unknownMethod":
-    case "tooLarge":
-      return "hopeless";
-    case "unreachable":
-    case "untrusted":
-    case "deadline":
-    case "aborted":
-    case "protocol":
-    case "stopping":
-    case "failed":
-    case "internal":
-      return "transient";
-    default:
-      return assertNever(code);
-  }
-}
+const fates: Readonly<Record<CallError["code"], Fate>> = {
+  busy: "busy",
+  unprepared: "unprepared",
+  notFound: "notFound",
+  runMismatch: "mismatch",
+  invalidRequest: "hopeless",
+  unknownMethod: "hopeless",
+  tooLarge: "hopeless",
+  unsupported: "hopeless",
+  unreachable: "transient",
+  untrusted: "transient",
+  deadline: "transient",
+  aborted: "transient",
+  protocol: "transient",
+  stopping: "transient",
+  failed: "transient",
+  internal: "transient",
+};
+
+const fateOf = ({ code }: CallError): Fate => fates[code];

@@ -230,7 +230,7 @@ function phaseOf(state: Preparation): string | undefined {
   return state.state === "running" ? state.phase : undefined;
 }
 
-/** The agent understood the request and will never carry it out. */
+/** This agent will never carry the request out. */
 function isHopeless({ code }: CallError): boolean {
-  return code === "invalidRequest" || code === "tooLarge" || code === "unknownMethod";
+  return ["invalidRequest", "tooLarge", "unknownMethod", "unsupported"].includes(code);
 }

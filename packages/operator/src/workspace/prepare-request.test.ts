@@ -126,17 +126,19 @@ describe("the agent is asked for", () => {
       ],
     };
     const result = buildPrepareRequest(normal({ local: { dir: "/a" }, stacks: [stack] }), { secrets: [] });
-    expect(result.ok && result.request.stack).toEqual({
-      name: "org/p/dev",
-      create: true,
-      secretsProvider: "passphrase",
-      environments: ["base"],
-      config: [
-        { key: "a", value: { from: "value", value: { b: [1, null] } }, secret: true },
-        { key: "c.d", value: { from: "env", name: "E" }, path: true },
-        { key: "f", value: { from: "file", path: "/f", json: true } },
-      ],
-    });
+    expect(result.ok && result.request.stacks).toEqual([
+      {
+        name: "org/p/dev",
+        create: true,
+        secretsProvider: "passphrase",
+        environments: ["base"],
+        config: [
+          { key: "a", value: { from: "value", value: { b: [1, null] } }, secret: true },
+          { key: "c.d", value: { from: "env", name: "E" }, path: true },
+          { key: "f", value: { from: "file", path: "/f", json: true } },
+        ],
+      },
+    ]);
     expect(result.ok && checkValue(PrepareRequest, result.request)).toMatchObject({ ok: true });
   });
 });

@@ -75,7 +75,7 @@ export function buildPrepareRequest(workspace: NormalWorkspace, materials: Mater
   }
   const source = sourceOf(workspace.source, materials);
   if (!source.ok) return source;
-  return { ok: true, request: { source: source.value, stack: settingsOf(stack) } };
+  return { ok: true, request: { source: source.value, stacks: [settingsOf(stack)] } };
 }
 
 type Refused = Extract<Requested, { ok: false }>;

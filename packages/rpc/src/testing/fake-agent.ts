@@ -8,6 +8,7 @@ import type { Authorities } from "../pki.ts";
 import { noProgress } from "../progress.ts";
 import type { RunResult, WatchMessage } from "../run.ts";
 import { serveAgent, type AgentServer, type AgentService } from "../server.ts";
+import { protocolVersion } from "../versions.ts";
 
 export const web = { namespace: "prod", name: "web" };
 
@@ -26,13 +27,14 @@ export const result: RunResult = {
 const service: AgentService = {
   info: async () =>
     succeed({
-      protocol: 1,
+      protocol: protocolVersion,
       agentVersion: "test",
       hostname: "web-workspace-0",
       startedAt: "2026-01-01T00:00:00Z",
       stopping: false,
       residentBytes: 1,
     }),
+  attach: async () => undefined,
   start: async () => fail("busy", "another run is active"),
   cancel: async () => fail("notFound", "there is no such run"),
   prepare: async () => fail("internal", "not in this test"),
