@@ -1,7 +1,6 @@
 /** The agent's parts put together: the service that `@pko/rpc/server` serves. */
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fail, protocolVersion, succeed, type InfoResult, type PrepareMessage, type RunResult } from "@pko/rpc";
 import type { AgentService, Answer, Messages } from "@pko/rpc/server";
 import type { Options } from "./options.ts";
@@ -18,8 +17,6 @@ import type { Redactor } from "./system/redact.ts";
 import { removeLeftovers } from "./workspace/checkout.ts";
 import { Preparer } from "./workspace/preparer.ts";
 import { StateFile } from "./workspace/state.ts";
-
-const versionWaitMs = 5_000;
 
 interface AgentParts {
   readonly options: Options;
@@ -61,14 +58,14 @@ export function createAgent(parts: AgentParts): Agent {
   const progress = { stopping: false };
 
   const info = async (): Answer<InfoResult> => {
-    // An answer that does not hang on a CLI that does.
-    const version = await Promise.race([cli.version(), sleep(versionWaitMs)]);
+    // Nothing here waits for the CLI: an operator asks for this before its first request.
+    const version = cli.knownVersion;
     const { ready } = await state.read();
     const activeRun = await runs.activeRun();
     return succeed({
       protocol: protocolVersion,
       agentVersion: parts.version,
-      ...(version?.ok && { pulumiVersion: version.value.text }),
+      ...(version && { pulumiVersion: version.text }),
       hostname: hostname(),
       startedAt: startedAt.toISOString(),
       stopping: progress.stopping,

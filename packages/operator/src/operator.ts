@@ -29,6 +29,7 @@ import {
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
 import { authority } from "./agents/authority.ts";
+import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
 import { upgradeDefinitions } from "./crds/upgrade.ts";
@@ -64,13 +65,16 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const reflectors = reflectorsOf(reading, options, log);
   const authorities = authority({ client: reading, namespace: options.namespace, log });
   await authorities.load();
+  const agreements = new Agreements();
   const preparing = preparations({
     authority: authorities,
+    agreements,
     wake: (workspace) => workspaceControl.enqueue(refKey(workspace)),
     log,
   });
   const running = runs({
     authority: authorities,
+    agreements,
     wake: (runId) => updateControl.wakeRun(runId),
     unprepared: (pod) => preparing.renew(pod),
     log,

@@ -12,4 +12,5 @@ export * from "./progress.ts";
 export * from "./run.ts";
 export * from "./source.ts";
 export * from "./tls.ts";
+export * from "./v1.ts";
 export * from "./versions.ts";

@@ -1,5 +1,4 @@
 /** Events add up to progress, the same way at both ends. */
-import { assertNever } from "./errors.ts";
 import type { Progress, RunEvent } from "./run.ts";
 
 export const noProgress: Progress = {
@@ -33,7 +32,9 @@ export function addEvent(progress: Progress, event: RunEvent): Progress {
     case "notice":
       return progress;
     default:
-      return assertNever(event);
+      // Of a later version: it counts for nothing here.
+      event satisfies never;
+      return progress;
   }
 }
 

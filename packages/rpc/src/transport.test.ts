@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "typebox";
 import { parseJson } from "./check.ts";
-import { AgentError, succeed, type AgentErrorCode } from "./errors.ts";
+import { AgentError, fail, succeed, type AgentErrorCode } from "./errors.ts";
 import { workspaceServerName } from "./identity.ts";
 import { maxBodyBytes, maxLineBytes } from "./limits.ts";
 import type { PrepareMessage } from "./prepare.ts";
@@ -130,6 +130,158 @@ describe("requests that do not fit the contract", () => {
       error: { code: "internal", message: "the agent failed in info: its log says why" },
     });
     expect(faults.seen).toHaveLength(1);
+  });
+});
+
+describe("an agent that is older than the operator", () => {
+  test("ignores fields that it does not know, at every depth", async () => {
+    const seen: unknown[] = [];
+    const agent = agentWith({
+      start: async (request) => {
+        seen.push(request);
+        return succeed({ state: "started", lastSeq: 0, progress: result.progress });
+      },
+      cancel: async (request) => {
+        seen.push(request);
+        return succeed({ state: "cancelling" });
+      },
+    });
+    const start = { runId: "a", priority: 1, operation: { kind: "up", message: "x", estimate: true } };
+    expect((await post(agent.port, "/v2/start", { body: JSON.stringify(start) })).status).toBe(200);
+    const cancel = { runId: "a", graceSeconds: 5, force: true };
+    expect((await post(agent.port, "/v2/cancel", { body: JSON.stringify(cancel) })).status).toBe(200);
+    expect(seen).toEqual([
+      { runId: "a", operation: { kind: "up", message: "x" } },
+      { runId: "a", graceSeconds: 5 },
+    ]);
+  });
+
+  test("answers for a run that it knows before it checks anything else", async () => {
+    const state = { state: "running" as const, lastSeq: 3, progress: result.progress };
+    const agent = agentWith({ attach: async (runId) => (runId === "a" ? succeed(state) : undefined) });
+    for (const path of ["/v1/start", "/v2/start"]) {
+      const known = await post(agent.port, path, { body: `{"runId":"a","operation":{"kind":"import"}}` });
+      expect(await known.json()).toEqual(state);
+      const other = await post(agent.port, path, { body: `{"runId":"b","operation":{"kind":"import"}}` });
+      expect(await codeOf(other)).toBe("invalidRequest");
+    }
+  });
+
+  test("needs no more than the run's id to watch or cancel it", async () => {
+    const seen: unknown[] = [];
+    const agent = agentWith({
+      watch: async (request) => {
+        seen.push(request);
+        return fail("notFound", "there is no such run");
+      },
+      cancel: async (request) => {
+        seen.push(request);
+        return fail("notFound", "there is no such run");
+      },
+    });
+    await post(agent.port, "/v2/watch", { body: `{"runId":"a","fromSeq":{"event":4}}` });
+    await post(agent.port, "/v2/cancel", { body: `{"runId":"a","graceSeconds":"5m"}` });
+    expect(seen).toEqual([{ runId: "a", fromSeq: 1 }, { runId: "a" }]);
+  });
+});
+
+describe("an agent that is newer than the operator", () => {
+  /** What a later version may say. */
+  const later = (message: object): WatchMessage => message as WatchMessage;
+  async function* newer(): AsyncGenerator<WatchMessage> {
+    yield notice(1);
+    yield later({ type: "event", seq: 2, time: "2026-01-01T00:00:00Z", event: { kind: "forecast", resources: 7 } });
+    yield later({ type: "estimate", seconds: 9 });
+    yield notice(3);
+    yield later({ type: "result", seq: 3, result: { ...result, outcome: "failed", error: quota } });
+  }
+  const quota = { class: "quotaExceeded", message: "no more", lines: [] };
+  const expected = { type: "result", result: { outcome: "failed", error: { ...quota, class: "other" } } };
+
+  test("is understood by an operator as far as that knows its words", async () => {
+    const agent = agentWith({ watch: async () => succeed(newer()) });
+    const updates: WatchUpdate[] = [];
+    for await (const update of client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 }))
+      updates.push(update);
+    expect(updates).toMatchObject([{ type: "event", seq: 1 }, { type: "event", seq: 3 }, expected]);
+  });
+
+  test("is not asked for an unknown event again after a broken connection", async () => {
+    const asked: number[] = [];
+    async function* brief(fromSeq: number): AsyncGenerator<WatchMessage> {
+      asked.push(fromSeq);
+      if (fromSeq > 1) yield { type: "result", seq: 1, result };
+      else yield later({ type: "event", seq: 1, time: "2026-01-01T00:00:00Z", event: { kind: "forecast" } });
+    }
+    const agent = agentWith({ watch: async ({ fromSeq }) => succeed(brief(fromSeq)) });
+    const watch = client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 }, { backoffMs: 1 });
+    for await (const update of watch) expect(update.type).not.toBe("lost");
+    expect(asked).toEqual([1, 2]);
+  });
+
+  test("says nothing in version 1 that version 1 does not know", async () => {
+    const agent = agentWith({ watch: async () => succeed(newer()) });
+    const response = await post(agent.port, "/v1/watch", { body: `{"runId":"a","fromSeq":1}` });
+    const frames = (await response.text())
+      .trim()
+      .split("\n")
+      .map((line): unknown => JSON.parse(line));
+    expect(frames).toMatchObject([
+      { frame: "message", message: { type: "event", seq: 1 } },
+      { frame: "message", message: { type: "event", seq: 3 } },
+      { frame: "message", message: expected },
+      { frame: "end" },
+    ]);
+  });
+
+  test("has errors that are unknown: they may pass, and no run is taken for lost", async () => {
+    const agent = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: { cert: pair.workspace.cert, key: pair.workspace.key },
+      fetch: async ({ url }) =>
+        url.endsWith("/v1/info")
+          ? Response.json({ ...(await infoOf()), protocol: 3 })
+          : Response.json({ error: { code: "archived", message: "in the archive" } }, { status: 404 }),
+    });
+    const reply = await client(agent.port ?? 0, pair.operator).start({ runId: "a", operation: { kind: "up" } });
+    expect(reply).toEqual({ ok: false, error: { code: "failed", message: "in the archive" } });
+    await agent.stop(true);
+  });
+});
+
+describe("versions", () => {
+  test("are agreed on once, and again with another agreement", async () => {
+    let asked = 0;
+    const agent = agentWith({
+      info: async () => {
+        asked += 1;
+        return succeed(await infoOf());
+      },
+    });
+    const agreement = {};
+    for (let call = 0; call < 3; call += 1) {
+      await client(agent.port, pair.operator, { agreement }).cancel({ runId: "a" });
+    }
+    expect({ asked, agreement }).toEqual({ asked: 1, agreement: { version: 2 } });
+    await client(agent.port, pair.operator).cancel({ runId: "a" });
+    expect(asked).toBe(2);
+  });
+
+  test("an agent that has another stack prepared is not asked to start in version 1", async () => {
+    let started = 0;
+    const agent = agentWith({
+      info: async () => succeed({ ...(await infoOf()), protocol: 1, prepared: { revision: "abc", stack: "dev" } }),
+      start: async () => {
+        started += 1;
+        return succeed({ state: "started", lastSeq: 0, progress: result.progress });
+      },
+    });
+    const call = client(agent.port, pair.operator);
+    const other = await call.start({ runId: "a", operation: { kind: "destroy" }, stack: "prod" });
+    expect(other.ok || other.error.code).toBe("unsupported");
+    expect(started).toBe(0);
+    expect((await call.start({ runId: "a", operation: { kind: "destroy" }, stack: "dev" })).ok).toBe(true);
   });
 });
 

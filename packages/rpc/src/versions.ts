@@ -8,6 +8,7 @@
  *   operator 1 ── /v1/start ─▶ agent 2    the agent translates the request up, and its answers into version 1's words
  */
 import type { TSchema } from "typebox";
+import { Clean } from "typebox/value";
 import { checkValue } from "./check.ts";
 import type { StartRequest } from "./run.ts";
 import type { PrepareRequest } from "./source.ts";
@@ -73,7 +74,20 @@ export function tooOld(agentProtocol: number): string {
 function fitting(schema: TSchema, request: object): Translated {
   const checked = checkValue(schema, request);
   if (checked.ok) return { ok: true, request };
-  return { ok: false, message: `${olderAgent} and does not support this request (${checked.problem}); ${remedy}` };
+  const what = unknownField(request, Clean(schema, structuredClone(request))) ?? `this request (${checked.problem})`;
+  return { ok: false, message: `${olderAgent} and does not support ${what}; ${remedy}` };
+}
+
+/** The path of the first field that `known` lacks. */
+function unknownField(value: unknown, known: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || typeof known !== "object" || known === null) return undefined;
+  const others = new Map<string, unknown>(Object.entries(known));
+  for (const [field, inner] of Object.entries(value)) {
+    if (!others.has(field)) return field;
+    const below = unknownField(inner, others.get(field));
+    if (below !== undefined) return `${field}.${below}`;
+  }
+  return undefined;
 }
 
 /** A request of an operator of version 1 in ours. */

@@ -2,6 +2,8 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { protocolVersion } from "@pko/rpc";
+
 import { program, stash, TestWorkspace } from "./harness.ts";
 
 setDefaultTimeout(120_000);
@@ -155,7 +157,7 @@ describe("operations on a stack", () => {
   test("the agent tells of itself", async () => {
     const info = await web.agent.info();
     expect(info.ok && info.value).toMatchObject({
-      protocol: 1,
+      protocol: protocolVersion,
       pulumiVersion: "3.259.0",
       stopping: false,
       prepared: { stack: "dev" },

@@ -36,6 +36,7 @@ export class PulumiCli {
   readonly redactor: Redactor;
   readonly #options: CliOptions;
   #version: Promise<Outcome<Version>> | undefined;
+  #knownVersion: Version | undefined;
 
   constructor(options: CliOptions) {
     this.file = options.file;
@@ -98,11 +99,17 @@ export class PulumiCli {
     });
   }
 
+  /** Undefined until the CLI has answered. */
+  get knownVersion(): Version | undefined {
+    return this.#knownVersion;
+  }
+
   /** Asked once: the image does not change under a living pod. A failure is not remembered. */
   async version(): Promise<Outcome<Version>> {
     const asked = (this.#version ??= this.#readVersion());
     const version = await asked;
     if (!version.ok && this.#version === asked) this.#version = undefined;
+    if (version.ok) this.#knownVersion = version.value;
     return version;
   }
 

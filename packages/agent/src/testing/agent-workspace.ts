@@ -23,6 +23,8 @@ import {
   type RunResult,
   type Source,
   type StackSettings,
+  type Credentials,
+  type WorkspaceRef,
 } from "@pko/rpc";
 import { connectAgent, type AgentClient } from "@pko/rpc/client";
 import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate } from "@pko/rpc/pki";
@@ -49,6 +51,13 @@ interface StartOptions {
   readonly path?: string;
 }
 
+interface AgentAddress {
+  readonly workspace: WorkspaceRef;
+  readonly ip: string;
+  readonly port: number;
+  readonly credentials: Credentials;
+}
+
 /** A workspace: what outlives an agent. */
 export class AgentWorkspace {
   readonly root = mkdtempSync(join(tmpdir(), "pko-agent-it-"));
@@ -59,6 +68,7 @@ export class AgentWorkspace {
   #agent: ChildProcess | undefined;
   #client: AgentClient | undefined;
   #operator: Certificate | undefined;
+  #port = 0;
   log = "";
 
   constructor(options: AgentOptions) {
@@ -69,6 +79,12 @@ export class AgentWorkspace {
   get agent(): AgentClient {
     if (!this.#client) throw new Error("the agent is not started");
     return this.#client;
+  }
+
+  /** What an operator needs to dial the agent itself. */
+  get dialled(): AgentAddress {
+    if (!this.#operator) throw new Error("the agent is not started");
+    return { workspace, ip: "127.0.0.1", port: this.#port, credentials: this.#operator };
   }
 
   get pid(): number {
@@ -94,7 +110,8 @@ export class AgentWorkspace {
     const args = [...first, ...flags, ...local, "--pulumi", cli, ...(this.#options.flags ?? [])];
     const env = this.#environment(how.path);
     this.#agent = spawn(file, args, { env, stdio: ["ignore", "ignore", "pipe"] });
-    const port = await this.#port();
+    const port = await this.#listening();
+    this.#port = port;
     const operator = this.#operator;
     this.#client = connectAgent({
       address: { host: "127.0.0.1", port, serverName: workspaceServerName(workspace) },
@@ -151,7 +168,7 @@ export class AgentWorkspace {
     };
   }
 
-  async #port(): Promise<number> {
+  async #listening(): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     let lines = "";
     this.#agent?.stderr?.on("data", (data: Buffer) => {

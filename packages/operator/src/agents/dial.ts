@@ -4,9 +4,12 @@ import { workspaceServerName } from "@pko/rpc";
 import { connectAgent, type AgentClient } from "@pko/rpc/client";
 
 import { agentPort, type AgentPod, type Authority } from "./agents.ts";
+import type { Agreements } from "./agreements.ts";
 
 export interface DialOptions {
   readonly authority: Pick<Authority, "operatorCredentials">;
+  /** Shared by all that dial the same agents. */
+  readonly agreements?: Agreements;
   readonly clock?: Clock;
   readonly log?: Logger;
   /** Between attempts to reach an agent. */
@@ -19,10 +22,11 @@ export interface DialOptions {
 export const defaultBackoff: BackoffPolicy = { baseMs: 100, factor: 1.2, capMs: 15_000, jitter: 0.2 };
 const defaultPatience: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
 
-export function dial({ authority }: DialOptions, pod: AgentPod): AgentClient {
+export function dial({ authority, agreements }: DialOptions, pod: AgentPod): AgentClient {
   return connectAgent({
     address: { host: pod.ip, port: pod.port ?? agentPort, serverName: workspaceServerName(pod.workspace) },
     credentials: () => authority.operatorCredentials(),
+    ...(agreements && { agreement: agreements.of(pod) }),
   });
 }
 

@@ -70,6 +70,7 @@ class PreparationBook implements Preparations, Projects, Stoppable {
     this.#entries.get(key)?.end();
     this.#entries.delete(key);
     this.#projects.delete(key);
+    this.#options.agreements?.forget(workspace);
   }
 
   projectOf(workspace: WorkspaceRef): ProjectInfo | undefined {
