@@ -1,72 +1,14 @@
 /** The Update controller with the real agent in a process of its own, and the real CLI. */
 import { expect, test } from "bun:test";
-import { spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { toolPath } from "@pko/cluster";
 import { builtin } from "@pko/kube";
-import { preparations, readOutputs, type AgentPod, type Authority } from "@pko/operator";
-import type { PrepareRequest, WorkspaceRef } from "@pko/rpc";
+import { preparations, readOutputs, type AgentPod } from "@pko/operator";
+import type { PrepareRequest } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 
+import { AgentProcess } from "./agent-process.ts";
 import { World } from "./harness.ts";
 
-const repository = join(import.meta.dir, "../../..");
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
-
-/** What a workspace's pod would hold. */
-class AgentProcess implements AsyncDisposable {
-  readonly #root = mkdtempSync(join(tmpdir(), "pko-update-it-"));
-  #child: ChildProcess | undefined;
-  log = "";
-
-  async start(authority: Authority, workspace: WorkspaceRef): Promise<number> {
-    for (const folder of ["tls", "share", "backend", "home"]) mkdirSync(join(this.#root, folder), { recursive: true });
-    const { ca, cert, key } = await authority.workspaceCertificate(workspace);
-    for (const [name, text] of Object.entries({ "ca.crt": ca, "tls.crt": cert, "tls.key": key })) {
-      writeFileSync(join(this.#root, "tls", name), text);
-    }
-    const folders = ["--share", join(this.#root, "share"), "--tls", join(this.#root, "tls")];
-    const flags = ["--host", "127.0.0.1", "--port", "0", "--pulumi", toolPath("pulumi"), ...folders];
-    const main = join(repository, "packages/agent/src/main.ts");
-    this.#child = spawn(process.execPath, [main, ...flags], { env: this.#env(), stdio: ["ignore", "ignore", "pipe"] });
-    this.#child.stderr?.on("data", (data: Buffer) => (this.log += data.toString()));
-    return await waitFor(
-      () => {
-        const port = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(this.log)?.[1];
-        return port === undefined ? undefined : Number(port);
-      },
-      { timeoutMs: 20_000, what: "the agent to be ready" },
-    );
-  }
-
-  #env(): Record<string, string> {
-    const tools = (["pulumi", "pulumi-language-yaml"] as const).map((name) => dirname(toolPath(name)));
-    return {
-      PATH: [...tools, process.env["PATH"] ?? ""].join(":"),
-      HOME: join(this.#root, "home"),
-      PULUMI_HOME: join(this.#root, "home", ".pulumi"),
-      PULUMI_BACKEND_URL: `file://${join(this.#root, "backend")}`,
-      PULUMI_CONFIG_PASSPHRASE: "canary-passphrase",
-      // Nothing is fetched from anywhere.
-      HTTPS_PROXY: "http://127.0.0.1:9",
-      NO_PROXY: "127.0.0.1",
-    };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const child = this.#child;
-    if (child && child.exitCode === null) {
-      const exited = new Promise((resolve) => {
-        child.once("exit", resolve);
-      });
-      child.kill("SIGKILL");
-      await exited;
-    }
-    rmSync(this.#root, { recursive: true, force: true });
-  }
-}
 
 const program = {
   name: "shop",

@@ -173,6 +173,32 @@ test(
 );
 
 test(
+  "an upgraded operator replaces the pod for its newer agent, and not before the end of the run in it",
+  async () => {
+    const before = await Stage.open({ agentImage: "agent:1" });
+    await before.ready("web", spec);
+    const pod = await before.client.get(builtin.pods, before.at("web-workspace-0"));
+    await before.createUpdate("run", "web");
+    await before.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
+    const { metadata, spec: asBefore } = await before.statefulSet("web");
+    await using stage = await before.succeededBy({ agentImage: "agent:2" });
+    await stage.looked("web");
+    expect(await stage.statefulSet("web")).toMatchObject({
+      metadata: { annotations: metadata.annotations },
+      spec: asBefore,
+    });
+    const same = await stage.client.get(builtin.pods, stage.at("web-workspace-0"));
+    expect(same.metadata).toMatchObject({ uid: pod.metadata.uid });
+    expect(same.metadata.deletionTimestamp).toBeUndefined();
+    expect((await stage.workspace("web")).status?.address).toBeDefined();
+    await stage.setUpdate("run", complete);
+    const agentImage = async () => (await stage.statefulSet("web")).spec?.template.spec?.initContainers?.[0]?.image;
+    await waitFor(async () => (await agentImage()) === "agent:2");
+  },
+  patience,
+);
+
+test(
   "what the API server refuses is told in its own words, and mended by a better spec",
   async () => {
     await using stage = await Stage.open();

@@ -131,6 +131,13 @@ export class Stage implements AsyncDisposable {
 
   readonly look: (name: string) => void;
 
+  /** Stops this operator, and has another one take over its namespace: an upgrade, for one. */
+  async succeededBy(settings: Partial<WorkspaceSettings>): Promise<Stage> {
+    this.#stop.abort();
+    expect(await this.#run).toBe("clean");
+    return new Stage(this.place, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings }, this.client);
+  }
+
   /**
    * Has the controller look at the Workspace, and waits until it has done so and has no look in hand: what it has not
    * written by then, it does not write.

@@ -1,0 +1,27 @@
+/** Version 1 as this version describes it is version 1 as it was released. */
+import { describe, expect, test } from "bun:test";
+import { PrepareRequestV1, protocolVersion, StartRequestV1, vocabularies } from "@pko/rpc";
+
+import * as v1 from "../../skew/v1/rpc/src/index.ts";
+
+test("the version before this one is frozen in the tree", () => {
+  expect<number>(v1.protocolVersion).toBe(protocolVersion - 1);
+});
+
+describe("version 1 still has the same", () => {
+  const schemas: Record<string, readonly [ours: unknown, frozen: unknown]> = {
+    "request to prepare": [PrepareRequestV1, v1.PrepareRequest],
+    "request to start": [StartRequestV1, v1.StartRequest],
+    "kinds of events": [vocabularies[1].event, v1.RunEvent],
+    outcomes: [vocabularies[1].outcome, v1.RunResult.properties.outcome],
+    "classes of errors": [vocabularies[1].errorClass, v1.ErrorClass],
+    "phases of preparing": [vocabularies[1].preparePhase, v1.PreparePhase],
+    "reasons of preparing": [vocabularies[1].prepareReason, v1.PrepareReason],
+    "error codes": [vocabularies[1].errorCode, v1.AgentErrorCode],
+  };
+  for (const [name, [ours, frozen]] of Object.entries(schemas)) {
+    test(name, () => expect(jsonOf(ours)).toEqual(jsonOf(frozen)));
+  }
+});
+
+const jsonOf = (schema: unknown): unknown => JSON.parse(JSON.stringify(schema));

@@ -1,0 +1,163 @@
+/**
+ * Neighboring versions in the middle of a run, with real agent processes and the real CLI: the frozen version 1 against this
+ * version, in both directions. One process is started, one result is reported.
+ */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Operation, StartRequest } from "@pko/rpc";
+
+import { Gate, gatedProgram } from "../agent/gate.ts";
+import { program, stash, TestWorkspace } from "../agent/harness.ts";
+import { compileOldAgent, newOperator, oldOperator } from "./harness.ts";
+
+setDefaultTimeout(120_000);
+
+const oldAgent = compileOldAgent();
+const onOldAgent = async (): Promise<TestWorkspace> => await new TestWorkspace().start({ command: [oldAgent] });
+const onNewAgent = async (): Promise<TestWorkspace> => await new TestWorkspace().start();
+
+const dev = { name: "dev", create: true, config: [], environments: [] };
+const source = program({ resources: { a: stash("x") }, outputs: { word: "${a.output}" } });
+const lostRuns = [{ from: "2026-01-01T00:00:00Z", to: "2026-01-01T01:00:00Z", hostname: "web-workspace-0", pid: 7 }];
+
+/** How often the CLI was started for operations: everything else that it is used for changes nothing. */
+function operations(web: TestWorkspace): string[] {
+  return web.cliCalls().flatMap((call) => /(?:^|\s)(up|preview|refresh|destroy)(?:\s|$)/.exec(call)?.[1] ?? []);
+}
+
+const runFolders = (web: TestWorkspace): string[] => readdirSync(join(web.share, "runs"));
+
+describe("upgrade: an old agent and a new operator", () => {
+  test("a run that the old operator started is followed to its end: one start, one result", async () => {
+    const web = await onOldAgent();
+    const before = oldOperator(web);
+    await before.prepared({ source: gatedProgram, stack: dev });
+    const gate = new Gate(web);
+    await before.following({ runId: "up-1", operation: { kind: "up", message: "by the old operator" } });
+    await before.stop();
+
+    const after = newOperator(web);
+    // The new operator words the operation differently, and has fields that the old agent refuses.
+    const operation: Operation = { kind: "up", message: "by the new operator", parallel: 4 };
+    await after.following({ runId: "up-1", operation, stack: "dev", lostRuns });
+    await gate.open("through");
+    const { result, outputs } = await after.finished("up-1");
+
+    expect(result).toMatchObject({ outcome: "succeeded", operation: "up", stack: "dev" });
+    expect(outputs).toMatchObject([{ name: "word", value: "through" }]);
+    expect(operations(web)).toEqual(["up"]);
+    expect(runFolders(web)).toEqual(["up-1"]);
+  });
+
+  test("a run that the old operator started is cancelled", async () => {
+    const web = await onOldAgent();
+    const before = oldOperator(web);
+    await before.prepared({ source: gatedProgram, stack: dev });
+    new Gate(web);
+    await before.following({ runId: "up-1", operation: { kind: "up" } });
+    await before.stop();
+    const after = newOperator(web);
+    after.cancel("up-1");
+    expect((await after.finished("up-1")).result).toMatchObject({ outcome: "cancelled" });
+    expect(operations(web)).toEqual(["up"]);
+  });
+
+  test("the old agent prepares, updates and destroys for the new operator", async () => {
+    const web = await onOldAgent();
+    const operator = newOperator(web);
+    expect(await operator.prepared({ source, stacks: [dev] })).toMatchObject({ result: { ok: true } });
+    await web.run("up-1", { kind: "up" });
+    const start: StartRequest = { runId: "up-2", operation: { kind: "up" }, stack: "dev", lostRuns };
+    expect(await web.agent.start(start)).toMatchObject({ ok: true, value: { state: "started" } });
+    expect(await operator.finished("up-2")).toMatchObject({
+      result: { outcome: "succeeded" },
+      outputs: [{ value: "x" }],
+    });
+    expect(await web.run("destroy-3", { kind: "destroy" })).toMatchObject({ outcome: "succeeded" });
+    expect(operations(web)).toEqual(["up", "up", "destroy"]);
+  });
+
+  test("what the old agent cannot do is refused, with what to do about it, and changes nothing", async () => {
+    const web = await onOldAgent();
+    const operator = newOperator(web);
+    const refused = await operator.prepared({ source, stacks: [dev, { ...dev, name: "prod" }] });
+    const message = expect.stringMatching(/older version .* exactly one stack per Workspace; .* delete the pod/);
+    expect(refused).toMatchObject({ result: { ok: false, failure: { message } } });
+    await operator.prepared({ source, stacks: [dev] });
+    const start = await web.agent.start({ runId: "destroy-1", operation: { kind: "destroy" }, stack: "prod" });
+    expect(start).toMatchObject({ ok: false, error: { code: "unsupported", message: expect.stringContaining("dev") } });
+    expect(operations(web)).toEqual([]);
+  });
+});
+
+describe("rollback: a new agent and an old operator", () => {
+  test("a run that the new operator started is followed to its end: one start, one result", async () => {
+    const web = await onNewAgent();
+    const before = newOperator(web);
+    await before.prepared({ source: gatedProgram, stacks: [dev] });
+    const gate = new Gate(web);
+    const operation: Operation = { kind: "up", message: "by the new operator" };
+    await before.following({ runId: "up-1", operation, stack: "dev", lostRuns });
+    await before.stop();
+
+    const after = oldOperator(web);
+    await after.following({ runId: "up-1", operation: { kind: "up", message: "by the old operator" } });
+    await gate.open("through");
+    const { result, outputs } = await after.finished("up-1");
+
+    expect(result).toMatchObject({ outcome: "succeeded", operation: "up", stack: "dev" });
+    expect(outputs).toMatchObject([{ name: "word", value: "through" }]);
+    expect(operations(web)).toEqual(["up"]);
+    expect(runFolders(web)).toEqual(["up-1"]);
+  });
+
+  test("events of kinds that the old operator does not know do not keep it from the result", async () => {
+    const web = await onNewAgent();
+    await web.prepare(source);
+    await web.run("up-1", { kind: "up" });
+    addEventOfLaterKind(web, "up-1");
+    expect((await oldOperator(web).finished("up-1")).result).toMatchObject({ outcome: "succeeded" });
+    expect((await newOperator(web).finished("up-1")).result).toMatchObject({ outcome: "succeeded" });
+    expect(operations(web)).toEqual(["up"]);
+  });
+
+  test("the new agent prepares, updates and destroys for the old operator", async () => {
+    const web = await onNewAgent();
+    const operator = oldOperator(web);
+    expect(await operator.prepared({ source, stack: dev })).toMatchObject({ result: { ok: true } });
+    await operator.following({ runId: "up-1", operation: { kind: "up" }, lostRuns: [{ from: "a", to: "b" }] });
+    expect(await operator.finished("up-1")).toMatchObject({
+      result: { outcome: "succeeded" },
+      outputs: [{ value: "x" }],
+    });
+    await operator.following({ runId: "destroy-2", operation: { kind: "destroy", remove: true } });
+    expect((await operator.finished("destroy-2")).result).toMatchObject({ outcome: "succeeded" });
+    expect(operations(web)).toEqual(["up", "destroy"]);
+  });
+});
+
+describe("an agent and the operator of the next version", () => {
+  test("a run that the agent knows is attached to, whatever else the request says; unknown fields are ignored", async () => {
+    const web = await onNewAgent();
+    await web.prepare(gatedProgram);
+    const gate = new Gate(web);
+    const start = async (operation: object, more: object = {}) =>
+      await web.agent.start({ runId: "up-1", operation: operation as Operation, ...more });
+    const fresh = await start({ kind: "up", message: "x", estimate: true }, { priority: 3 });
+    expect(fresh).toMatchObject({ ok: true, value: { state: "started" } });
+    expect(await start({ kind: "reconcile" })).toMatchObject({ ok: true, value: { state: "running" } });
+    await gate.open("through");
+    expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded" });
+    expect(await start({ kind: "reconcile" })).toMatchObject({ ok: true, value: { state: "finished" } });
+    expect(operations(web)).toEqual(["up"]);
+  });
+});
+
+/** As an agent of a later version would have written it, among the others. */
+function addEventOfLaterKind(web: TestWorkspace, runId: string): void {
+  const file = join(web.share, "runs", runId, "events.ndjson");
+  const seq = readFileSync(file, "utf8").trimEnd().split("\n").length + 1;
+  const event = { type: "event", seq, time: "2026-01-01T00:00:00Z", event: { kind: "forecast", resources: 7 } };
+  appendFileSync(file, `${JSON.stringify(event)}\n`);
+}

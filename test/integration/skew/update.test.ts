@@ -1,0 +1,44 @@
+/** The Update controller attaches to a run that the old operator started at an old agent: one start, one recorded result. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { builtin } from "@pko/kube";
+import type { AgentPod } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import { preparations as oldPreparations } from "../../skew/v1/operator/src/agents/preparations.ts";
+import { runs as oldRuns } from "../../skew/v1/operator/src/agents/runs.ts";
+import { Gate, gatedProgram } from "../agent/gate.ts";
+import { AgentProcess } from "../update/agent-process.ts";
+import { World } from "../update/harness.ts";
+import { compileOldAgent } from "./harness.ts";
+
+const oldAgent = compileOldAgent();
+const stack = { name: "dev", create: true, config: [], environments: [] };
+
+test("an Update whose run was under way during the upgrade succeeds, with one process and one result", async () => {
+  await using world = await World.make();
+  await using agent = new AgentProcess([oldAgent]);
+  const workspace = { namespace: world.namespace.name, name: "web" };
+  const port = await agent.start(world.authority, workspace);
+  await world.workspace("web");
+  await world.setReady("web", { address: `127.0.0.1:${port}` });
+  const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
+  const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
+
+  const options = { authority: world.authority, wake: () => undefined };
+  const [preparing, running] = [oldPreparations(options), oldRuns(options)];
+  await waitFor(() => preparing.ensure(pod, { source: gatedProgram, stack }).state === "done", { timeoutMs: 60_000 });
+  const gate = new Gate(join(agent.share, "workspace"));
+  const runId = await world.update("make");
+  await waitFor(() => running.ensure(pod, { runId, operation: { kind: "up" } }).state === "running");
+  await Promise.all([preparing.stop(), running.stop()]);
+
+  const upgraded = world.operator();
+  await world.until("make", { Progressing: "True/Progressing" });
+  await gate.open("through");
+  const made = await world.until("make", { Complete: "True/Updated", Failed: "False/UpdateSucceeded" });
+
+  expect(made.status?.changes?.["create"]).toBeGreaterThan(0);
+  expect(agent.cliCalls().filter((call) => /(?:^|\s)up(?:\s|$)/.test(call))).toHaveLength(1);
+  expect(upgraded.events.filter(({ reason }) => reason === "UpdateSucceeded")).toHaveLength(1);
+}, 180_000);

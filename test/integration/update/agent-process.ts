@@ -1,0 +1,87 @@
+/** A real agent in a process of its own, with a certificate of a World, and the real CLI, whose calls are counted. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { toolPath } from "@pko/cluster";
+import type { Authority } from "@pko/operator";
+import type { WorkspaceRef } from "@pko/rpc";
+import { waitFor } from "@pko/testkit";
+
+const currentAgent = join(import.meta.dir, "../../../packages/agent/src/main.ts");
+
+/** What a workspace's pod would hold. */
+export class AgentProcess implements AsyncDisposable {
+  readonly #root = mkdtempSync(join(tmpdir(), "pko-update-it-"));
+  readonly #command: readonly string[];
+  #child: ChildProcess | undefined;
+  log = "";
+
+  /** The current agent, unless another command is given. */
+  constructor(command: readonly string[] = [process.execPath, currentAgent]) {
+    this.#command = command;
+  }
+
+  get share(): string {
+    return join(this.#root, "share");
+  }
+
+  /** Every command of the CLI so far, by its arguments. */
+  cliCalls(): string[] {
+    const log = join(this.#root, "cli.log");
+    return existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n") : [];
+  }
+
+  #cli(): string {
+    const path = join(this.#root, "pulumi");
+    const log = `printf '%s\\n' "$(printf '%s' "$*" | tr '\\n' ' ')" >> '${join(this.#root, "cli.log")}'`;
+    writeFileSync(path, `#!/bin/sh\n${log}\nexec '${toolPath("pulumi")}' "$@"\n`, { mode: 0o755 });
+    return path;
+  }
+
+  async start(authority: Authority, workspace: WorkspaceRef): Promise<number> {
+    for (const folder of ["tls", "share", "backend", "home"]) mkdirSync(join(this.#root, folder), { recursive: true });
+    const { ca, cert, key } = await authority.workspaceCertificate(workspace);
+    for (const [name, text] of Object.entries({ "ca.crt": ca, "tls.crt": cert, "tls.key": key })) {
+      writeFileSync(join(this.#root, "tls", name), text);
+    }
+    const folders = ["--share", join(this.#root, "share"), "--tls", join(this.#root, "tls")];
+    const flags = ["--host", "127.0.0.1", "--port", "0", "--pulumi", this.#cli(), ...folders];
+    const [file = "", ...first] = this.#command;
+    this.#child = spawn(file, [...first, ...flags], { env: this.#env(), stdio: ["ignore", "ignore", "pipe"] });
+    this.#child.stderr?.on("data", (data: Buffer) => (this.log += data.toString()));
+    return await waitFor(
+      () => {
+        const port = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(this.log)?.[1];
+        return port === undefined ? undefined : Number(port);
+      },
+      { timeoutMs: 20_000, what: "the agent to be ready" },
+    );
+  }
+
+  #env(): Record<string, string> {
+    const tools = (["pulumi", "pulumi-language-yaml"] as const).map((name) => dirname(toolPath(name)));
+    return {
+      PATH: [...tools, process.env["PATH"] ?? ""].join(":"),
+      HOME: join(this.#root, "home"),
+      PULUMI_HOME: join(this.#root, "home", ".pulumi"),
+      PULUMI_BACKEND_URL: `file://${join(this.#root, "backend")}`,
+      PULUMI_CONFIG_PASSPHRASE: "canary-passphrase",
+      // Nothing is fetched from anywhere.
+      HTTPS_PROXY: "http://127.0.0.1:9",
+      NO_PROXY: "127.0.0.1",
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const child = this.#child;
+    if (child && child.exitCode === null) {
+      const exited = new Promise((resolve) => {
+        child.once("exit", resolve);
+      });
+      child.kill("SIGKILL");
+      await exited;
+    }
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}
