@@ -6,6 +6,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Operation, StartRequest } from "@pko/rpc";
+import { waitFor } from "@pko/testkit";
 
 import { Gate, gatedProgram } from "../agent/gate.ts";
 import { program, stash, TestWorkspace } from "../agent/harness.ts";
@@ -57,6 +58,7 @@ describe("upgrade: an old agent and a new operator", () => {
     new Gate(web);
     await before.following({ runId: "up-1", operation: { kind: "up" } });
     await before.stop();
+    await waitFor(() => operations(web).length > 0, { what: "the CLI to be started" });
     const after = newOperator(web);
     after.cancel("up-1");
     expect((await after.finished("up-1")).result).toMatchObject({ outcome: "cancelled" });

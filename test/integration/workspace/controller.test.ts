@@ -31,7 +31,7 @@ test(
     const workspace = await stage.becomes("web", "Succeeded");
     expect(workspace.status).toMatchObject({ address: "10.1.0.1:50051", pulumiVersion: "3.259.0" });
     expect(stage.agents.asked).toMatchObject([
-      { request: { source: { kind: "local", dir: "/app" }, stack: { name: "dev", create: true, config: [] } } },
+      { request: { source: { kind: "local", dir: "/app" }, stacks: [{ name: "dev", create: true, config: [] }] } },
     ]);
     expect(await stage.eventReasons()).toContain("Initialized");
   },
