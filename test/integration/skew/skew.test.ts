@@ -32,11 +32,7 @@ const runFolders = (web: TestWorkspace): string[] => readdirSync(join(web.share,
 describe("upgrade: an old agent and a new operator", () => {
   test("a run that the old operator started is followed to its end: one start, one result", async () => {
     const web = await onOldAgent();
-    const before = oldOperator(web);
-    await before.prepared({ source: gatedProgram, stack: dev });
-    const gate = new Gate(web);
-    await before.following({ runId: "up-1", operation: { kind: "up", message: "by the old operator" } });
-    await before.stop();
+    const gate = await startedByOldOperator(web);
 
     const after = newOperator(web);
     // The new operator words the operation differently, and has fields that the old agent refuses.
@@ -53,11 +49,7 @@ describe("upgrade: an old agent and a new operator", () => {
 
   test("a run that the old operator started is cancelled", async () => {
     const web = await onOldAgent();
-    const before = oldOperator(web);
-    await before.prepared({ source: gatedProgram, stack: dev });
-    new Gate(web);
-    await before.following({ runId: "up-1", operation: { kind: "up" } });
-    await before.stop();
+    await startedByOldOperator(web);
     await waitFor(() => operations(web).length > 0, { what: "the CLI to be started" });
     const after = newOperator(web);
     after.cancel("up-1");
@@ -84,11 +76,12 @@ describe("upgrade: an old agent and a new operator", () => {
     const web = await onOldAgent();
     const operator = newOperator(web);
     const refused = await operator.prepared({ source, stacks: [dev, { ...dev, name: "prod" }] });
-    const message = expect.stringMatching(/older version .* exactly one stack per Workspace; .* delete the pod/);
-    expect(refused).toMatchObject({ result: { ok: false, failure: { message } } });
+    expect(refused).toMatchObject({ result: { ok: false } });
+    expect(JSON.stringify(refused)).toMatch(/older version .* exactly one stack per Workspace; .* delete the pod/);
     await operator.prepared({ source, stacks: [dev] });
     const start = await web.agent.start({ runId: "destroy-1", operation: { kind: "destroy" }, stack: "prod" });
-    expect(start).toMatchObject({ ok: false, error: { code: "unsupported", message: expect.stringContaining("dev") } });
+    expect(start.ok || start.error.code).toBe("unsupported");
+    expect(!start.ok && start.error.message).toContain("works only on the stack dev, not on prod");
     expect(operations(web)).toEqual([]);
   });
 });
@@ -155,6 +148,16 @@ describe("an agent and the operator of the next version", () => {
     expect(operations(web)).toEqual(["up"]);
   });
 });
+
+/** The run up-1, which waits at the gate; the operator that started it is gone. */
+async function startedByOldOperator(web: TestWorkspace): Promise<Gate> {
+  const operator = oldOperator(web);
+  await operator.prepared({ source: gatedProgram, stack: dev });
+  const gate = new Gate(web);
+  await operator.following({ runId: "up-1", operation: { kind: "up", message: "by the old operator" } });
+  await operator.stop();
+  return gate;
+}
 
 /** As an agent of a later version would have written it, among the others. */
 function addEventOfLaterKind(web: TestWorkspace, runId: string): void {
