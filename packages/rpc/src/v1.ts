@@ -144,7 +144,10 @@ export const vocabularyV1: Vocabulary = {
     }),
     Type.Object({ kind: Type.Literal("notice"), message }),
   ]),
+  startState: oneOf("started", "running", "finished"),
+  cancelState: oneOf("cancelling", "finished"),
   outcome: oneOf("succeeded", "failed", "cancelled", "interrupted"),
+  operation: oneOf("preview", "up", "refresh", "destroy"),
   errorClass: oneOf(
     "conflict",
     "invalidToken",

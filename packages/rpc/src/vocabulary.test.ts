@@ -32,13 +32,27 @@ describe("an answer of a newer version", () => {
     },
     "an unknown outcome is a failure of unknown class": {
       method: "watch",
-      value: { type: "result", seq: 9, result: { outcome: "paused", error: { class: "quota", message: "x" } } },
-      fitted: known({ type: "result", seq: 9, result: { outcome: "failed", error: { class: "other", message: "x" } } }),
+      value: { type: "result", seq: 9, result: { outcome: "paused", operation: "import", error: { class: "quota" } } },
+      fitted: known({
+        type: "result",
+        seq: 9,
+        result: { outcome: "failed", operation: "up", error: { class: "other" } },
+      }),
     },
     "a finished run that is started again has a known class too": {
       method: "start",
       value: { state: "finished", result: { outcome: "failed", error: { class: "quota" } } },
       fitted: known({ state: "finished", result: { outcome: "failed", error: { class: "other" } } }),
+    },
+    "a run in an unknown state runs": {
+      method: "start",
+      value: { state: "queued", lastSeq: 0 },
+      fitted: known({ state: "running", lastSeq: 0 }),
+    },
+    "a cancellation in an unknown state is heard": {
+      method: "cancel",
+      value: { state: "draining" },
+      fitted: known({ state: "cancelling" }),
     },
     "an unknown phase of preparing is skipped": {
       method: "prepare",

@@ -8,11 +8,14 @@ import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
 import { AgentErrorCode } from "./errors.ts";
 import { PreparePhase, PrepareReason } from "./prepare.ts";
-import { ErrorClass, RunEvent, RunResult } from "./run.ts";
+import { CancelResult, ErrorClass, RunEvent, RunResult, StartResult } from "./run.ts";
 
 export interface Vocabulary {
   readonly event: TSchema;
+  readonly startState: TSchema;
+  readonly cancelState: TSchema;
   readonly outcome: TSchema;
+  readonly operation: TSchema;
   readonly errorClass: TSchema;
   readonly preparePhase: TSchema;
   readonly prepareReason: TSchema;
@@ -21,7 +24,10 @@ export interface Vocabulary {
 
 export const vocabulary: Vocabulary = {
   event: RunEvent,
+  startState: StartResult.properties.state,
+  cancelState: CancelResult.properties.state,
   outcome: RunResult.properties.outcome,
+  operation: RunResult.properties.operation,
   errorClass: ErrorClass,
   preparePhase: PreparePhase,
   prepareReason: PrepareReason,
@@ -39,8 +45,8 @@ const known = (value: unknown): Fitted => ({ kind: "known", value });
 const skipped: Fitted = { kind: "skipped" };
 
 const fits: Readonly<Record<string, Fit>> = {
-  start: (answer, words) =>
-    known({ ...answer, ...(isFields(answer["result"]) && { result: fitResult(answer["result"], words) }) }),
+  start: fitStart,
+  cancel: (answer, words) => known(withWord(answer, "state", { set: words.cancelState, otherwise: "cancelling" })),
   prepare: fitPrepare,
   watch: fitWatch,
   outputs: (message) => (message["type"] === "output" || message["type"] === "end" ? known(message) : skipped),
@@ -56,6 +62,13 @@ export function fitAnswer(method: string, value: unknown, words: Vocabulary): Fi
 export function fitError(error: unknown, words: Vocabulary, status = 500): unknown {
   if (!isFields(error) || typeof error["code"] !== "string") return error;
   return withWord(error, "code", { set: words.errorCode, otherwise: status >= 500 ? "internal" : "failed" });
+}
+
+function fitStart(answer: Fields, words: Vocabulary): Fitted {
+  const { result } = answer;
+  const otherwise = result === undefined ? "running" : "finished";
+  const fitted = withWord(answer, "state", { set: words.startState, otherwise });
+  return known(result === undefined ? fitted : { ...fitted, result: fitResult(result, words) });
 }
 
 function fitWatch(message: Fields, words: Vocabulary): Fitted {
@@ -94,7 +107,12 @@ function fitPrepare(message: Fields, words: Vocabulary): Fitted {
 
 function fitResult(result: unknown, words: Vocabulary): unknown {
   if (!isFields(result)) return result;
-  const fitted = withWord(result, "outcome", { set: words.outcome, otherwise: "failed" });
+  const fitted = withWord(
+    withWord(result, "outcome", { set: words.outcome, otherwise: "failed" }),
+    // The operator knows what it asked for.
+    "operation",
+    { set: words.operation, otherwise: "up" },
+  );
   const { error } = fitted;
   if (!isFields(error)) return fitted;
   return { ...fitted, error: withWord(error, "class", { set: words.errorClass, otherwise: "other" }) };
