@@ -4,7 +4,7 @@
  */
 import { pointsOf, textOf, type Point, type Where } from "./fuse.ts";
 import { differenceOf, type Failure } from "./judgement.ts";
-import { Life, Wedged, type PhaseEnd } from "./life.ts";
+import { Life, Stuck, type PhaseEnd } from "./life.ts";
 import type { Blow } from "./operators.ts";
 import { phases, type Phase } from "./script.ts";
 import type { Stage } from "./stage.ts";
@@ -17,6 +17,8 @@ export interface Tally {
   /** Points that no life came by, though several tried. */
   readonly missed: string[];
   readonly failures: Failure[];
+  /** Requests that the API server answered with 403. */
+  forbidden: number;
   /** Of disturbed phases, in milliseconds. */
   readonly times: number[];
 }
@@ -58,7 +60,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Report> {
   for (const phase of phases) {
     const [one, two] = [endOf(reference, phase), endOf(second, phase)];
     const difference = differenceOf(one, two);
-    if (difference) throw new Error(`two undisturbed lives differ in ${phase}: ${difference.text}`);
+    if (difference) throw new Error(`${phase} without a crash (${difference.kind}): ${difference.text}`);
     const points = shuffled(union(pointsOf(one.calls), pointsOf(two.calls)));
     const asked = points.filter((point) => options.only?.test(`${phase}, ${textOf(point)}`) ?? true);
     const chosen = asked.slice(0, sample ?? asked.length);
@@ -68,17 +70,22 @@ export async function runCampaign(options: CampaignOptions): Promise<Report> {
     );
     report.set(phase, newTally(one.calls.length, chosen.length));
   }
+  if (![...report.values()].some(({ points }) => points > 0)) throw new Error(noPoint(options.only));
   const campaign = new Campaign({ stage, reference, report, queues, say, blow: options.blow ?? "kill" });
   await Promise.all(Array.from({ length: width }, () => campaign.work(options.signal)));
   return report;
 }
 
-const newTally = (calls: number, points: number): Tally => ({
+const noPoint = (only?: RegExp): string =>
+  `no crash point matches${only ? ` ${only}` : ""}, so nothing was tested: a point reads like "destroy, before apply stacks/status web #2"`;
+
+export const newTally = (calls: number, points: number): Tally => ({
   calls,
   points,
   hits: { before: 0, during: 0, after: 0, lost: 0, cut: 0 },
   missed: [],
   failures: [],
+  forbidden: 0,
   times: [],
 });
 
@@ -197,13 +204,15 @@ class Campaign {
     };
     try {
       const end = await life.run(phase, point);
+      tally.forbidden += end.forbidden.length;
       if (point) this.#count(tally, point, { end, phase });
       const difference = differenceOf(endOf(this.#parts.reference, phase), end);
       return difference === undefined || fail(difference);
     } catch (error) {
       if (point) tally.hits[point.where] += 1;
+      tally.forbidden += life.takeForbidden().length;
       return fail(
-        error instanceof Wedged ? { kind: "wedged", text: error.message } : { kind: "other", text: String(error) },
+        error instanceof Stuck ? { kind: "stuck", text: error.message } : { kind: "other", text: String(error) },
       );
     }
   }

@@ -1,8 +1,11 @@
 /** What a crash has done to a life: nothing, if all is as in a life without crashes. Pure. */
 import type { Outcome } from "./life.ts";
 
-/** An update that is missing, one too many, a phase without end, a Stack that went without its destroy, another end state. */
-export const faults = ["lost", "doubled", "wedged", "undestroyed", "other"] as const;
+/**
+ * An update that is missing, one too many, a phase without end, a Stack that was deleted without its destroy, a request that
+ * the operator's roles do not allow, another end state.
+ */
+export const faults = ["lost", "doubled", "stuck", "undestroyed", "forbidden", "other"] as const;
 export type Fault = (typeof faults)[number];
 
 export interface Failure {
@@ -16,8 +19,17 @@ type Counts = Readonly<Record<string, number>>;
 /** The first way in which they differ. */
 export function differenceOf(expected: Outcome, actual: Outcome): Failure | undefined {
   return (
-    undestroyed(actual) ?? otherRuns(expected, actual) ?? otherChanges(expected, actual) ?? otherEnd(expected, actual)
+    forbidden(actual) ??
+    undestroyed(actual) ??
+    otherRuns(expected, actual) ??
+    otherChanges(expected, actual) ??
+    otherEnd(expected, actual)
   );
+}
+
+function forbidden({ forbidden }: Outcome): Failure | undefined {
+  if (forbidden.length === 0) return undefined;
+  return { kind: "forbidden", text: `the API server answered with 403: ${[...new Set(forbidden)].join(", ")}` };
 }
 
 function undestroyed({ runs, changes }: Outcome): Failure | undefined {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Update, Workspace } from "@pko/api";
 import { faultProxy, testNamespace, type FaultProxy, type TestNamespace } from "@pko/testkit";
 
+import { operatorAccount, type OperatorAccount } from "../rights/account.ts";
 import { CountingCli } from "./counting-cli.ts";
 import { Fuse, textOf, type Point } from "./fuse.ts";
 import { PlayedNode } from "./node.ts";
@@ -20,6 +21,8 @@ export interface Outcome {
   readonly runs: Readonly<Record<string, number>>;
   readonly changes: Readonly<Record<string, number>>;
   readonly state: readonly string[];
+  /** The operator's requests that the API server answered with 403. */
+  readonly forbidden: readonly string[];
 }
 
 export interface PhaseEnd extends Outcome {
@@ -31,7 +34,7 @@ export interface PhaseEnd extends Outcome {
 }
 
 /** A phase that did not come to its end in time. */
-export class Wedged extends Error {}
+export class Stuck extends Error {}
 
 export interface LifeOptions extends TroubleOptions {
   readonly blow?: Blow;
@@ -44,6 +47,7 @@ const quietMs = 1_500;
 
 interface LifeParts {
   readonly place: TestNamespace;
+  readonly account: OperatorAccount;
   readonly proxy: FaultProxy;
   readonly options: LifeOptions;
 }
@@ -51,6 +55,7 @@ interface LifeParts {
 export class Life implements AsyncDisposable {
   readonly #options: LifeOptions;
   readonly #place: TestNamespace;
+  readonly #account: OperatorAccount;
   readonly #proxy: FaultProxy;
   readonly #folder: string;
   readonly #fuse = new Fuse();
@@ -64,10 +69,13 @@ export class Life implements AsyncDisposable {
   /** When somebody has taken over from a leader that was frozen. */
   #ledSince = 0;
   #lastPhase: Phase | undefined;
+  /** How many of the proxy's requests were examined for 403s. */
+  #examined = 0;
 
-  private constructor(stage: Stage, { place, proxy, options }: LifeParts) {
+  private constructor(stage: Stage, { place, account, proxy, options }: LifeParts) {
     this.#options = options;
     this.#place = place;
+    this.#account = account;
     this.#proxy = proxy;
     this.#folder = join(stage.folder, place.name);
     for (const folder of ["backend", "git"]) mkdirSync(join(this.#folder, folder), { recursive: true });
@@ -93,7 +101,11 @@ export class Life implements AsyncDisposable {
 
   static async begin(stage: Stage, options: LifeOptions = {}): Promise<Life> {
     const place = await testNamespace({ server: stage.server });
-    const life = new Life(stage, { place, proxy: await faultProxy(stage.server.credentials), options });
+    // As the chart installs it for one namespace: the operator has its roles, all else here is an admin's.
+    const { name } = place;
+    const account = await operatorAccount({ admin: stage.server.credentials, home: name, namespaces: [name] });
+    const proxy = await faultProxy(account.credentials);
+    const life = new Life(stage, { place, account, proxy, options });
     await life.#witness.synced;
     return life;
   }
@@ -104,6 +116,7 @@ export class Life implements AsyncDisposable {
     await this.#witness[Symbol.asyncDispose]();
     await this.#proxy.close();
     await this.#script.stop();
+    await this.#account.remove();
     await this.#place.remove();
     if (process.env["FAULTS_KEEP"] === undefined) rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -136,10 +149,20 @@ export class Life implements AsyncDisposable {
       runs: this.#cli.takeRuns(),
       changes: this.#witness.takeChanges(),
       state: this.#witness.snapshot(),
+      forbidden: this.takeForbidden(),
       calls: this.#fuse.calls,
       isFired: this.#fuse.firedAt !== undefined,
       ms: performance.now() - begunAt,
     };
+  }
+
+  /** The requests since the last call that the API server answered with 403. */
+  takeForbidden(): string[] {
+    const requests = this.#proxy.requests.slice(this.#examined);
+    this.#examined += requests.length;
+    return requests
+      .filter(({ status }) => status === 403)
+      .map(({ verb, resource, subresource, name }) => [verb, resource, subresource, name].filter(Boolean).join(" "));
   }
 
   /** Nothing is under way: every Update has ended and was let go, every Workspace is prepared for its spec. */
@@ -168,9 +191,7 @@ export class Life implements AsyncDisposable {
       const isQuiet = isEnd() && this.#isAtRest() && now - Math.max(this.#trouble.lastWriteAt, this.#ledSince) > quiet;
       if (isQuiet && (await this.#isTakenOver())) return;
       if (now - (this.#fuse.firedAt ?? begunAt) > patienceMs) {
-        throw new Wedged(
-          `${what}: not at its end after ${patienceMs / 1000} s: ${this.#witness.snapshot().join("\n")}`,
-        );
+        throw new Stuck(`${what}: not at its end after ${patienceMs / 1000} s: ${this.#witness.snapshot().join("\n")}`);
       }
       await Bun.sleep(50);
     }

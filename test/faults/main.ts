@@ -3,6 +3,7 @@ import { stopSharedApiServer } from "@pko/testkit";
 
 import { runCampaign, type Report, type Tally } from "./campaign.ts";
 import { faults } from "./judgement.ts";
+import { isPassed, summaryOf } from "./summary.ts";
 import { phases } from "./script.ts";
 import { setStage } from "./stage.ts";
 
@@ -32,8 +33,8 @@ async function main(): Promise<boolean> {
       say: (text) => console.log(`[${minutes()} min] ${text}`),
     });
     print(report);
-    console.log(`\n${minutes()} minutes`);
-    return [...report.values()].every(({ failures }) => failures.length === 0);
+    console.log(`\n${summaryOf([...report.values()])}; ${minutes()} minutes`);
+    return isPassed([...report.values()]);
   } finally {
     await stage[Symbol.asyncDispose]();
     await stopSharedApiServer();

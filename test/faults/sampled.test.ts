@@ -23,6 +23,7 @@ async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "b
   const points = [...report.values()].reduce((sum, { hits }) => sum + Object.values(hits).reduce((a, b) => a + b), 0);
   console.log(`    ${points} points`);
   expect([...report.values()].flatMap(({ failures }) => failures)).toEqual([]);
+  expect([...report.values()].map(({ forbidden }) => forbidden)).toEqual([...report.values()].map(() => 0));
   return points;
 }
 
@@ -41,6 +42,11 @@ test(
   },
   patienceMs,
 );
+
+test("a pattern that matches no crash point is an error", async () => {
+  const campaign = runCampaign({ stage, reference, width: 1, sample: 1, only: /no such point/ });
+  await expect(campaign).rejects.toThrow("no crash point matches /no such point/");
+});
 
 test.concurrent(
   "wherever a leader is frozen, the next one goes on, and the first, when it wakes, does nothing more",

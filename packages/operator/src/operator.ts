@@ -11,6 +11,7 @@ import {
   metricsRegistry,
   reflector,
   refKey,
+  requestTelemetry,
   soleLeader,
   systemClock,
   tokenAccess,
@@ -55,10 +56,10 @@ interface Surroundings {
 
 export async function operator({ options, credentials, log }: Surroundings): Promise<Manager> {
   const metrics = metricsRegistry();
-  const connection = connectionOf(options);
+  const connection = { ...connectionOf(options), onResponse: requestTelemetry({ log, metrics }) };
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeDefinitions({ client: reading, log });
-  const elector = electorOf(options, { credentials, log, metrics });
+  const elector = electorOf(options, { credentials, connection, log, metrics });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component, instance: options.podName, log, metrics });
 
@@ -144,13 +145,15 @@ function reflectorsOf(reading: Client, options: Options, log: Logger) {
   };
 }
 
-function electorOf(
-  options: Options,
-  { credentials, log, metrics }: Pick<Surroundings, "credentials" | "log"> & { readonly metrics: Registry },
-): Elector {
+interface ElectorParts extends Pick<Surroundings, "credentials" | "log"> {
+  readonly connection: ConnectOptions;
+  readonly metrics: Registry;
+}
+
+function electorOf(options: Options, { credentials, connection, log, metrics }: ElectorParts): Elector {
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
-    client: connect(credentials, connectionOf(options)),
+    client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),

@@ -193,6 +193,8 @@ function spawnApiServer(layout: Layout): ChildProcess {
     "--authorization-mode=RBAC",
     // No controller manager makes the default service accounts here, and pods must be creatable all the same.
     "--disable-admission-plugins=ServiceAccount",
+    // As OpenShift does: whoever creates an object that blocks the deletion of its owner needs a right on the owner.
+    "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
     "--allow-privileged=true",
     "--profiling=false",
   ];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { operatorNamespace } from "@pko/api";
 import { clusterKubeconfig, repositoryRoot } from "@pko/cluster";
-import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
+import { connect, kubeconfigCredentials, type Client, type Credentials } from "@pko/kube";
 import { kubectlFor, type Kubectl } from "@pko/testkit";
 
 /** Of the whole run: what several test files share. */
@@ -16,8 +16,11 @@ export const kubectl: Kubectl = kubectlFor({
   cacheFolder: join(runFolder, "kubectl-cache"),
 });
 
+/** Of a cluster admin. */
+export const clusterCredentials = (): Promise<Credentials> => kubeconfigCredentials(clusterKubeconfig());
+
 export async function clusterClient(): Promise<Client> {
-  return connect(await kubeconfigCredentials(clusterKubeconfig()));
+  return connect(await clusterCredentials());
 }
 
 /** Where a test's objects are. */

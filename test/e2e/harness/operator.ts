@@ -6,8 +6,9 @@ import { network, publishOperatorImage, repositoryRoot } from "@pko/cluster";
 import type { Client } from "@pko/kube";
 import { spawnChild, type ChildProcess } from "@pko/testkit";
 
-import { operatorAccount } from "../account.ts";
-import { clusterClient, installApi, kubectl, runFolder } from "./cluster.ts";
+import { operatorAccount } from "../../rights/account.ts";
+import { assertNoneForbidden, forbiddenIn } from "../../rights/forbidden.ts";
+import { clusterClient, clusterCredentials, installApi, runFolder } from "./cluster.ts";
 
 export interface Operator {
   readonly client: Client;
@@ -31,19 +32,24 @@ export interface OperatorSettings {
   readonly flags?: readonly string[];
   /** Variables of the operator's own, as a chart's `extraEnv` sets them. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Requests that a test has the API server answer with 403; any other one fails the file. */
+  readonly forbidden?: readonly RegExp[];
 }
 
-/** Serves the given namespaces only, with the rights that an installation gives it: what else the cluster holds stays untouched. */
+/**
+ * Serves the given namespaces only, with the rights that an installation gives it: what else the cluster holds stays untouched.
+ * To stop it fails where the API server has forbidden it something.
+ */
 export async function startOperator(
   namespaces: readonly string[],
-  { flags = [], env = {} }: OperatorSettings = {},
+  { flags = [], env = {}, forbidden = [] }: OperatorSettings = {},
 ): Promise<Operator> {
   await installApi();
   const agentImage = await publishedImage();
   const id = crypto.randomUUID();
   const logFile = join(runFolder, `operator-${id}.log`);
   const ownKubeconfig = join(runFolder, `kubeconfig-${id}`);
-  const account = await operatorAccount({ kubectl, home: operatorNamespace });
+  const account = await operatorAccount({ admin: await clusterCredentials(), home: operatorNamespace });
   await Bun.write(ownKubeconfig, account.kubeconfig);
   const start = (): ChildProcess =>
     spawnChild({
@@ -73,6 +79,7 @@ export async function startOperator(
     async stop() {
       await operator.stop();
       await account.remove();
+      assertNoneForbidden(forbiddenIn(await Bun.file(logFile).text()), forbidden);
     },
   };
 }

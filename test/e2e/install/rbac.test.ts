@@ -3,15 +3,14 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { ownRules, servedRules, type Rule } from "@pko/api";
-import { clusterKubeconfig } from "@pko/cluster";
-import { kubeconfigCredentials } from "@pko/kube";
 import { workspaces } from "@pko/operator";
 import { faultProxy, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/testkit";
 
-import { operatorAccount } from "../account.ts";
+import { operatorAccount } from "../../rights/account.ts";
 import {
   apply,
   applyTo,
+  clusterCredentials,
   configMapOf,
   deleteStack,
   fromSecret,
@@ -34,12 +33,16 @@ let proxy: FaultProxy;
 const scene = useScene("rbac", {
   operator: async () => {
     await apply(foreignStatefulSet(scene.namespace), ...(await missingFluxKind()));
-    proxy = await faultProxy(await kubeconfigCredentials(clusterKubeconfig()));
-    scene.defer(() => proxy.close());
     const home = await newNamespace("rbac-home");
     scene.defer(() => removeNamespace(home));
+    const account = await operatorAccount({ admin: await clusterCredentials(), home, namespaces: [scene.namespace] });
+    scene.defer(() => account.remove());
+    proxy = await faultProxy(account.credentials);
+    scene.defer(() => proxy.close());
+    const kubeconfig = join(scene.folder, "kubeconfig");
+    await Bun.write(kubeconfig, proxy.kubeconfig);
     const election = ["--leader-elect", "--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms"];
-    return { flags: [`--kubeconfig=${await recordedKubeconfig(home)}`, `--namespace=${home}`, ...election] };
+    return { flags: [`--kubeconfig=${kubeconfig}`, `--namespace=${home}`, ...election] };
   },
 });
 
@@ -100,15 +103,6 @@ function rightsIn(rules: readonly Rule[]): string[] {
   return rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) => resources.flatMap((what) => verbs.map((verb) => `${group} ${what} ${verb}`))),
   );
-}
-
-async function recordedKubeconfig(home: string): Promise<string> {
-  const file = join(scene.folder, "kubeconfig");
-  const authority = Buffer.from(proxy.ca).toString("base64");
-  const cluster = { server: proxy.url, "certificate-authority-data": authority };
-  const { kubeconfig } = await operatorAccount({ kubectl, home, namespaces: [scene.namespace], cluster });
-  await Bun.write(file, kubeconfig);
-  return file;
 }
 
 /** One that differs where nothing can be changed, as another operator may have left it. */

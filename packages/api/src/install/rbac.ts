@@ -1,6 +1,7 @@
 /**
- * What the operator may do: each rule is there because its code asks for it, and a test compares them with what it asks.
- * Of Secrets it knows the names, from specs: it cannot list or watch them.
+ * What the operator may do. Its code makes every request that a rule allows, and no other: test/e2e/install/rbac.test.ts
+ * records a run and compares; test/integration/install/rights.test.ts makes every other call and expects it to be denied.
+ * The operator reads Secrets by names from specs: it cannot list or watch them.
  */
 import { kindDefinitions } from "../crd/all.ts";
 import { autoGroup, pulumiGroup } from "../kinds.ts";
@@ -25,24 +26,28 @@ export const authoritySecretName = "pulumi-kubernetes-operator-authority";
 const watch = ["list", "watch"] as const;
 const apply = ["create", "patch"] as const;
 
-/** In each namespace that it serves. */
+/** In each namespace that it serves: an entry for each resource, sorted by group and name. */
 export const servedRules: readonly Rule[] = [
-  { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch, "patch"] },
-  { apiGroups: [pulumiGroup], resources: ["programs"], verbs: watch },
-  { apiGroups: [pulumiGroup], resources: ["stacks/status", "programs/status"], verbs: ["patch"] },
-  { apiGroups: [autoGroup], resources: ["workspaces"], verbs: ["get", ...watch, ...apply, "delete"] },
-  { apiGroups: [autoGroup], resources: ["updates"], verbs: [...watch, ...apply, "delete"] },
-  { apiGroups: [autoGroup], resources: ["workspaces/status", "updates/status"], verbs: ["patch"] },
-  // Some clusters ask for it of whoever makes an object that holds up the deletion of its owner.
-  { apiGroups: [pulumiGroup], resources: ["stacks/finalizers"], verbs: ["update"] },
-  { apiGroups: [autoGroup], resources: ["workspaces/finalizers", "updates/finalizers"], verbs: ["update"] },
-  { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply, "delete"] },
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] },
-  // It makes pods in dry runs alone: that is how templates are judged.
+  { apiGroups: [""], resources: ["events"], verbs: apply },
+  // Pods are created in dry runs only, which show whether admission accepts a template.
   { apiGroups: [""], resources: ["pods"], verbs: ["get", ...watch, "create", "delete"] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply, "delete"] },
   { apiGroups: [""], resources: ["services"], verbs: apply },
   { apiGroups: ["apps"], resources: ["statefulsets"], verbs: [...watch, ...apply, "delete"] },
-  { apiGroups: [""], resources: ["events"], verbs: apply },
+  { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch, ...apply, "delete"] },
+  // The admission plugin OwnerReferencesPermissionEnforcement requires the right on finalizers of whoever creates an
+  // object that blocks the deletion of its owner. OpenShift enables it.
+  { apiGroups: [autoGroup], resources: ["updates/finalizers"], verbs: ["update"] },
+  { apiGroups: [autoGroup], resources: ["updates/status"], verbs: ["patch"] },
+  { apiGroups: [autoGroup], resources: ["workspaces"], verbs: ["get", ...watch, ...apply, "delete"] },
+  { apiGroups: [autoGroup], resources: ["workspaces/finalizers"], verbs: ["update"] },
+  { apiGroups: [autoGroup], resources: ["workspaces/status"], verbs: ["patch"] },
+  { apiGroups: [pulumiGroup], resources: ["programs"], verbs: watch },
+  { apiGroups: [pulumiGroup], resources: ["programs/status"], verbs: ["patch"] },
+  { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch, "patch"] },
+  { apiGroups: [pulumiGroup], resources: ["stacks/finalizers"], verbs: ["update"] },
+  { apiGroups: [pulumiGroup], resources: ["stacks/status"], verbs: ["patch"] },
   {
     apiGroups: ["source.toolkit.fluxcd.io"],
     resources: ["buckets", "externalartifacts", "gitrepositories", "helmcharts", "ocirepositories"],

@@ -8,6 +8,7 @@ import type { Credentials } from "./credentials.ts";
 import { asError } from "./deadline.ts";
 import { ConnectionError, isConflict, isForbidden, isInvalid, isNotFound, isUnauthorized } from "./errors.ts";
 import type { HttpRequest } from "./http.ts";
+import type { ApiResponse } from "./request.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 
 type Answer = (request: HttpRequest) => Response | Promise<Response>;
@@ -305,6 +306,18 @@ describe("errors", () => {
     expect(isConflict(await outcome(clock, client.find(builtin.configMaps, ref)))).toBe(true);
     expect(isNotFound(await outcome(clock, rig([failure(404)]).client.get(builtin.configMaps, ref)))).toBe(true);
   });
+});
+
+test("every attempt is reported with its code, and with the error of one that failed", async () => {
+  const seen: ApiResponse[] = [];
+  const { client, clock } = rig([cut(), unavailable, failure(403)], { onResponse: (each) => void seen.push(each) });
+  await outcome(clock, client.get(builtin.configMaps, ref));
+  const call = "GET /api/v1/namespaces/a/configmaps/x";
+  expect(seen).toMatchObject([
+    { call, method: "GET", code: "<error>" },
+    { call, code: 503, error: { status: 503 } },
+    { call, code: 403, error: { explanation: "the server's words" } },
+  ]);
 });
 
 describe("lists", () => {

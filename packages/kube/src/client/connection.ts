@@ -8,7 +8,7 @@ import { fetchTransport, type Transport } from "./http.ts";
 import { parseJson, trusted } from "./json.ts";
 import { listAll } from "./list.ts";
 import { acceptedType, collectionPath, objectPath } from "./paths.ts";
-import { describe, explain, open, send, type Call, type RequestSettings } from "./request.ts";
+import { describe, explain, open, send, type ApiResponse, type Call, type RequestSettings } from "./request.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 import { createToken, podLogs } from "./subresources.ts";
 import { parseWatchEvent, readLines } from "./watch.ts";
@@ -24,6 +24,8 @@ export interface ConnectOptions {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly transport?: Transport;
+  /** Called for each attempt of a call, when it is answered or has failed. */
+  readonly onResponse?: (response: ApiResponse) => void;
 }
 
 export function connect(credentials: Credentials, options: ConnectOptions = {}): Client {
@@ -35,6 +37,7 @@ export function connect(credentials: Credentials, options: ConnectOptions = {}):
     timeoutMs: options.timeoutMs ?? 30_000,
     attemptTimeoutMs: options.attemptTimeoutMs ?? 10_000,
     retry: { attempts: options.attempts ?? 5, baseMs: 100, maxMs: 5000, random: options.random ?? Math.random },
+    onResponse: options.onResponse ?? (() => undefined),
   };
   return { ...readers(settings), ...writers(settings), ...others(settings) };
 }

@@ -4,7 +4,7 @@ import type { CallOptions } from "./client.ts";
 import { sleep, type Clock } from "../clock.ts";
 import type { Credentials } from "./credentials.ts";
 import { asError, DeadlineError, orAborted, startDeadline, withDeadline, type Deadline } from "./deadline.ts";
-import { ConnectionError, isUnauthorized } from "./errors.ts";
+import { ConnectionError, isUnauthorized, type ApiError } from "./errors.ts";
 import type { HttpRequest, Transport } from "./http.ts";
 import { queryString, type Query } from "./paths.ts";
 import { retryDelay, type RetryPolicy } from "./retry.ts";
@@ -22,6 +22,17 @@ export interface Call {
   readonly options?: CallOptions | undefined;
 }
 
+/** How one attempt of a call ended. */
+export interface ApiResponse {
+  /** Method and path. */
+  readonly call: string;
+  readonly method: string;
+  /** The status code; `<error>`, as in client-go, where no response came. */
+  readonly code: number | "<error>";
+  /** Of a response that is not success. */
+  readonly error?: ApiError;
+}
+
 export interface RequestSettings {
   readonly credentials: Credentials;
   readonly transport: Transport;
@@ -32,6 +43,7 @@ export interface RequestSettings {
   /** For one attempt, so that a dead connection leaves time for a second one. */
   readonly attemptTimeoutMs: number;
   readonly retry: RetryPolicy;
+  readonly onResponse: (response: ApiResponse) => void;
 }
 
 /** A streamed answer. Whoever opens it closes it. */
@@ -148,8 +160,23 @@ async function exchange(
     signal: attempt.signal,
     freshConnection: attempt.freshConnection,
   };
-  const response = await settings.transport(request);
-  if (!response.ok) throw await apiErrorOf(describe(call), response);
+  return await answered(settings, request, describe(call));
+}
+
+async function answered(settings: RequestSettings, request: HttpRequest, call: string): Promise<Response> {
+  const { transport, onResponse } = settings;
+  const { method } = request;
+  let response: Response;
+  try {
+    response = await transport(request);
+  } catch (error) {
+    onResponse({ call, method, code: "<error>" });
+    throw error;
+  }
+  const { status: code, ok } = response;
+  const error = ok ? undefined : await apiErrorOf(call, response);
+  onResponse({ call, method, code, ...(error && { error }) });
+  if (error) throw error;
   return response;
 }
 

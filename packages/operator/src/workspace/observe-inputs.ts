@@ -1,6 +1,6 @@
 /** What a Workspace that is awake, or is to be, needs to have read: Secrets, ConfigMaps, its certificate, its pod's admission. */
 import { secretOutputsAnnotation, type NormalWorkspace, type Program } from "@pko/api";
-import { ApiError, builtin, refKey, type Client, type Known, type Store } from "@pko/kube";
+import { ApiError, builtin, denialOf, refKey, type Client, type Known, type Store } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
@@ -227,6 +227,6 @@ export function podFor({ name, namespace }: NormalWorkspace, template: PodTempla
 }
 
 /** The operator itself may not do this: it says nothing about the pod. */
-export function isOurOwnLack({ status, explanation }: ApiError): boolean {
-  return status === 401 || (status === 403 && explanation.includes("cannot create resource"));
+export function isOurOwnLack(error: ApiError): boolean {
+  return error.status === 401 || denialOf(error) !== undefined;
 }
