@@ -24,5 +24,5 @@ test("the log names a denied request, and nothing else counts as one", () => {
 });
 
 test("the log names what admission rejects", () => {
-  expect(forbiddenIn(logOf("exceeded quota: pods"))).toEqual([expect.stringContaining("exceeded quota")]);
+  expect(forbiddenIn(logOf("exceeded quota: pods")).join()).toContain("exceeded quota");
 });

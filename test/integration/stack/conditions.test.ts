@@ -343,6 +343,7 @@ describe("workspaces and updates", () => {
     "a quota stands in the way, and then no more",
     async () => {
       await using stage = await Stage.set();
+      stage.rights.expectForbidden(/exceeded quota: none/);
       await stage.program("program");
       const quotas = resource<KubeObject & { spec?: object; status?: object }>({
         apiVersion: "v1",
@@ -372,6 +373,7 @@ describe("workspaces and updates", () => {
     "in a namespace that is being deleted the destroy cannot run, and the status says so",
     async () => {
       await using stage = await Stage.set();
+      stage.rights.expectForbidden(/because it is being terminated/);
       await stage.program("program");
       await stage.stack("web", { destroyOnFinalize: true });
       await stage.isReady("web");

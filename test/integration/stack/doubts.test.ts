@@ -1,9 +1,8 @@
 /** What has happened since a store was last told: it is asked for before something is taken away for good. */
 import { expect, test } from "bun:test";
 import { stackFinalizer } from "@pko/api";
-import { connect } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
-import { faultProxy, sharedApiServer, waitFor } from "@pko/testkit";
+import { faultProxy, waitFor } from "@pko/testkit";
 
 import { Operator, patience, Stage } from "./harness.ts";
 
@@ -11,7 +10,7 @@ test(
   "an Update that begins just before it would be withdrawn is let be",
   async () => {
     await using stage = await Stage.set("empty");
-    await using proxy = await faultProxy((await sharedApiServer()).credentials);
+    await using proxy = await faultProxy(stage.rights.credentials);
     const startTime = new Date().toISOString();
     proxy.on(async ({ verb, resource, name = "" }) => {
       if (verb !== "delete" || resource !== "updates") return undefined;
@@ -20,7 +19,7 @@ test(
       return undefined;
     });
     stage.simulator.script.update = () => ({ end: "never" });
-    stage.start({ client: connect(proxy.credentials) });
+    stage.start({ client: stage.rights.connect(proxy.credentials) });
     await stage.program("program");
     await stage.stack("web");
     await waitFor(() => stage.runs.length === 1, { what: "the Update to be made" });
@@ -39,11 +38,11 @@ test(
   "a Workspace that is to go stays as long as somebody's Update runs in it",
   async () => {
     await using stage = await Stage.set("empty");
-    await using proxy = await faultProxy((await sharedApiServer()).credentials);
+    await using proxy = await faultProxy(stage.rights.credentials);
     const { namespace, client } = stage;
     const ref = { namespace, name: "by-hand" };
     stage.simulator.script.update = () => ({ end: "never" });
-    stage.start({ client: connect(proxy.credentials) });
+    stage.start({ client: stage.rights.connect(proxy.credentials) });
     await stage.program("program");
     await stage.stack("web", { workspaceReclaimPolicy: "Delete" });
     await waitFor(() => stage.runs.length === 1, { what: "the Update to be made" });
@@ -77,13 +76,16 @@ test(
   "the Updates of a Stack that a store does not show yet are not let go",
   async () => {
     await using stage = await Stage.set("empty");
-    await using proxy = await faultProxy((await sharedApiServer()).credentials);
+    await using proxy = await faultProxy(stage.rights.credentials);
     proxy.onEvent(async (_, { resource }) => {
       if (resource === "stacks") await new Promise(() => {});
       return "pass" as const;
     });
     const watching = proxy.nextRequest(({ verb, resource }) => verb === "watch" && resource === "stacks");
-    await using _ = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
+    await using _ = new Operator(
+      { client: stage.rights.connect(proxy.credentials), name: stage.namespace },
+      stage.clock,
+    );
     await watching;
     stage.simulator.script.update = () => ({ end: "never" });
     stage.start();

@@ -1,8 +1,8 @@
 /** An API server that is in trouble, and secrets in every input. */
 import { expect, test } from "bun:test";
-import { builtin, connect, logger } from "@pko/kube";
+import { builtin, logger } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
-import { faultProxy, sharedApiServer, type Verdict } from "@pko/testkit";
+import { faultProxy, type Verdict } from "@pko/testkit";
 
 import { patience, Stage } from "./harness.ts";
 import { live, undisturbedRuns } from "./life.ts";
@@ -20,14 +20,13 @@ test("one request in six fails, and the life of a Stack is the same", async () =
   let faults = 0;
   const lives = Array.from({ length: 4 }, async () => {
     await using stage = await Stage.set("empty");
-    const place = await sharedApiServer();
-    await using proxy = await faultProxy(place.credentials);
+    await using proxy = await faultProxy(stage.rights.credentials);
     proxy.on(() => {
       if (Math.random() > 1 / 6) return undefined;
       faults++;
       return troubles[Math.floor(Math.random() * troubles.length)];
     });
-    stage.start({ client: connect(proxy.credentials) });
+    stage.start({ client: stage.rights.connect(proxy.credentials) });
     const { runs } = await live(stage);
     expect(runs).toEqual(undisturbedRuns);
     await stage.stop();

@@ -22,6 +22,7 @@ import {
 } from "@pko/operator";
 import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
 
+import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi, patience } from "../api/install.ts";
 import { Simulator } from "./simulator.ts";
 
@@ -109,11 +110,14 @@ export class Stage implements AsyncDisposable {
   readonly client: Client;
   readonly clock = new JumpingClock();
   readonly simulator: Simulator;
+  /** The operator's. */
+  readonly rights: OperatorRights;
   readonly #place: TestNamespace;
   #operator: Operator | undefined;
 
-  private constructor(place: TestNamespace) {
+  private constructor(place: TestNamespace, rights: OperatorRights) {
     this.#place = place;
+    this.rights = rights;
     this.namespace = place.name;
     this.client = place.client;
     this.simulator = new Simulator({ client: place.client, namespace: place.name, now: () => this.clock.now() });
@@ -121,7 +125,8 @@ export class Stage implements AsyncDisposable {
 
   static async set(options: OperatorOptions | "empty" = {}): Promise<Stage> {
     const server = await apiServerWithApi();
-    const stage = new Stage(await testNamespace({ server }));
+    const place = await testNamespace({ server });
+    const stage = new Stage(place, await OperatorRights.in(place));
     if (options !== "empty") stage.start(options);
     return stage;
   }
@@ -132,7 +137,7 @@ export class Stage implements AsyncDisposable {
   }
 
   start(options: OperatorOptions = {}): Operator {
-    this.#operator = new Operator(this.#place, this.clock, options);
+    this.#operator = new Operator({ client: this.rights.client, name: this.namespace }, this.clock, options);
     return this.#operator;
   }
 
@@ -217,6 +222,7 @@ export class Stage implements AsyncDisposable {
     await this.stop();
     await this.simulator[Symbol.asyncDispose]();
     await this.#place.remove();
+    await this.rights[Symbol.asyncDispose]();
   }
 }
 

@@ -1,6 +1,5 @@
 /** The operator dies before or after each of its writes; the next one brings everything to the same end. */
 import { describe, expect, test } from "bun:test";
-import { connect } from "@pko/kube";
 import { faultProxy, waitFor } from "@pko/testkit";
 
 import type { FakeAgent } from "./fake-agent.ts";
@@ -122,7 +121,7 @@ for (const story of stories) {
 
 test("an operator that hears no answer to any of its first writes comes to the same end", async () => {
   await using world = await World.make();
-  await using proxy = await faultProxy(world.namespace.server.credentials);
+  await using proxy = await faultProxy(world.rights.credentials);
   const seen = new Set<string>();
   proxy.on(({ isWrite, method, path }) => {
     const write = `${method} ${path}`;
@@ -132,7 +131,7 @@ test("an operator that hears no answer to any of its first writes comes to the s
   });
   const agent = await world.workspace("web");
   agent.outputs.push({ name: "password", value: "canary", secret: true, known: true });
-  world.operator(connect(proxy.credentials));
+  world.operator(world.rights.connect(proxy.credentials));
   const uid = await world.update("web-1");
   await begun(agent, uid);
   agent.finish(uid);

@@ -1,6 +1,6 @@
 /** What must not be taken from a store, and ends that the API server will not have as they are. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { builtin, connect, resource, type Known } from "@pko/kube";
+import { builtin, resource, type Known } from "@pko/kube";
 import { faultProxy, waitFor } from "@pko/testkit";
 import type { ResourceQuota } from "kubernetes-types/core/v1";
 
@@ -17,13 +17,13 @@ async function begun(world: World, runId: string): Promise<void> {
 
 test("an operator whose store does not show the pod of a run asks for it, and the run is not called lost", async () => {
   await using world = await World.make();
-  await using proxy = await faultProxy(world.namespace.server.credentials);
+  await using proxy = await faultProxy(world.rights.credentials);
   const held = Promise.withResolvers<void>();
   proxy.onEvent(async (_, { resource: plural }) => {
     if (plural === "pods") await held.promise;
     return "pass" as const;
   });
-  const behind = connect(proxy.credentials);
+  const behind = world.rights.connect(proxy.credentials);
   const watching = proxy.nextRequest(({ verb, resource: plural }) => verb === "watch" && plural === "pods");
   world.operator(behind, undefined, behind);
   await watching;
@@ -83,10 +83,10 @@ describe("a run that has ended is reported", () => {
 
   test("without its words, where the API server does not take them", async () => {
     await using world = await World.make();
-    await using proxy = await faultProxy(world.namespace.server.credentials);
+    await using proxy = await faultProxy(world.rights.credentials);
     proxy.on(({ body }) => (body.includes("unspeakable") ? { status: 400 } : undefined));
     const agent = await world.workspace("web");
-    const operator = world.operator(connect(proxy.credentials));
+    const operator = world.operator(world.rights.connect(proxy.credentials));
     const uid = await world.update("rude");
     await begun(world, uid);
     const error = { class: "conflict", message: "unspeakable", lines: [] } as const;
@@ -121,6 +121,7 @@ describe("a run that has ended is reported", () => {
 });
 
 async function leaveNoRoomForSecrets(world: World): Promise<void> {
+  world.rights.expectForbidden(/exceeded quota: none/);
   const quotas = resource<Known<ResourceQuota>>({
     apiVersion: "v1",
     kind: "ResourceQuota",

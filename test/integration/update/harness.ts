@@ -31,6 +31,7 @@ import {
 import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
+import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
 import { FakeAgent } from "./fake-agent.ts";
 
@@ -39,23 +40,27 @@ export const workspaces = resource<Workspace>(workspaceKind);
 
 export class World implements AsyncDisposable {
   readonly namespace: TestNamespace;
+  /** The operator's. */
+  readonly rights: OperatorRights;
   readonly authority: Authority;
   readonly agents = new Set<FakeAgent>();
   /** For `runs`. */
   unprepared: (pod: AgentPod) => void = () => undefined;
   readonly #operators = new Set<Operator>();
 
-  private constructor(namespace: TestNamespace, vouching: Authority) {
+  private constructor(namespace: TestNamespace, rights: OperatorRights, vouching: Authority) {
     this.namespace = namespace;
+    this.rights = rights;
     this.authority = vouching;
   }
 
   static async make(): Promise<World> {
     await apiServerWithApi();
     const namespace = await testNamespace();
-    const vouching = authority({ client: namespace.client, namespace: namespace.name });
+    const rights = await OperatorRights.in(namespace);
+    const vouching = authority({ client: rights.client, namespace: namespace.name });
     await vouching.load();
-    return new World(namespace, vouching);
+    return new World(namespace, rights, vouching);
   }
 
   get client(): Client {
@@ -143,7 +148,11 @@ export class World implements AsyncDisposable {
   }
 
   /** `reading` fills its stores. */
-  operator(client: Client = this.client, log: Logger = silentLogger, reading: Client = this.client): Operator {
+  operator(
+    client: Client = this.rights.client,
+    log: Logger = silentLogger,
+    reading: Client = this.rights.client,
+  ): Operator {
     const operator = new Operator(this, { client, log, reading });
     this.#operators.add(operator);
     return operator;
@@ -153,6 +162,7 @@ export class World implements AsyncDisposable {
     await Promise.all([...this.#operators].map((operator) => operator.stop()));
     await Promise.all([...this.agents].map((agent) => agent.close()));
     await this.namespace.remove();
+    await this.rights[Symbol.asyncDispose]();
   }
 }
 

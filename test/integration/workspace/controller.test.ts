@@ -1,11 +1,10 @@
 import { expect, test } from "bun:test";
 
-import { builtin, connect, isNotFound } from "@pko/kube";
+import { builtin, isNotFound } from "@pko/kube";
 import { plainOidc, programs, workspaces, type Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
-import { faultProxy, waitFor } from "@pko/testkit";
+import { waitFor, type FaultProxy } from "@pko/testkit";
 
-import { apiServerWithApi } from "../api/install.ts";
 import { complete, patience, prepared, running, Stage } from "./harness.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
@@ -394,11 +393,10 @@ test(
 test(
   "what belonged to a Workspace that is gone is not made anew, though its end was not heard of",
   async () => {
-    const server = await apiServerWithApi();
-    await using proxy = await faultProxy(server.credentials);
-    await using stage = await Stage.open({}, { client: connect(proxy.credentials) });
+    const proxied = (proxy: FaultProxy): void =>
+      void proxy.onEvent(({ type, object }) => (type === "DELETED" && object.kind === "Workspace" ? "drop" : "pass"));
+    await using stage = await Stage.open({}, { proxied });
     await stage.ready("web", spec);
-    proxy.onEvent(({ type, object }) => (type === "DELETED" && object.kind === "Workspace" ? "drop" : "pass"));
     await stage.client.delete(workspaces, stage.at("web"));
     // As the garbage collector does.
     await stage.client.delete(builtin.secrets, stage.at("web-workspace-tls"));

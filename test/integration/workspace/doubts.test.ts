@@ -1,28 +1,28 @@
 /** What must not be taken from a store: that nothing runs in a pod that is to go. */
 import { expect, test } from "bun:test";
 
-import { connect } from "@pko/kube";
-import { updates } from "@pko/operator";
-import { faultProxy, waitFor } from "@pko/testkit";
+import { updates, type WorkspaceSettings } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
 
-import { apiServerWithApi } from "../api/install.ts";
 import { patience, Stage } from "./harness.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
 
-async function heldBack() {
-  const server = await apiServerWithApi();
-  const proxy = await faultProxy(server.credentials);
-  proxy.onEvent(async (_, { resource }) => {
-    if (resource === "updates") await new Promise(() => {});
-    return "pass" as const;
+/** A Workspace controller that hears of no Update. */
+const behind = (settings: Partial<WorkspaceSettings> = {}): Promise<Stage> =>
+  Stage.open(settings, {
+    proxied: (proxy) =>
+      void proxy.onEvent(async (_, { resource }) => {
+        if (resource === "updates") await new Promise(() => {});
+        return "pass" as const;
+      }),
   });
-  const questions = (): number =>
-    proxy.requests.filter(({ verb, resource }) => verb === "list" && resource === "updates").length;
-  /** The store, once; then twice in doubt. */
-  const asked = (): Promise<unknown> =>
-    waitFor(() => questions() >= 3, { timeoutMs: 20_000, what: "the Updates to be asked for" });
-  return { proxy, asked, client: connect(proxy.credentials) };
+
+/** The store has listed the Updates once; then the controller has read them twice, with all that it needs of them. */
+async function updatesRead(stage: Stage): Promise<void> {
+  const isRead = (): boolean => stage.requests("list", "updates").length >= 3;
+  await waitFor(isRead, { timeoutMs: 20_000, what: "the Updates to be read" });
+  expect(stage.requests("get", "updates").map(({ status }) => status)).toContain(200);
 }
 
 /** Ready, with an Update in its pod that the operator's store does not show. */
@@ -39,12 +39,10 @@ async function withUnseenUpdate(stage: Stage): Promise<void> {
 test(
   "a workspace whose store does not show the Update in its pod is not put to sleep",
   async () => {
-    const { proxy, asked, client } = await heldBack();
-    await using _ = proxy;
-    await using stage = await Stage.open({ idleTimeoutMs: 1500 }, { client });
+    await using stage = await behind({ idleTimeoutMs: 1500 });
     await withUnseenUpdate(stage);
     await stage.becomes("web", "Succeeded", "asleep");
-    await asked();
+    await updatesRead(stage);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
   },
   patience,
@@ -53,13 +51,11 @@ test(
 test(
   "nor is its pod replaced",
   async () => {
-    const { proxy, asked, client } = await heldBack();
-    await using _ = proxy;
-    await using stage = await Stage.open({}, { client });
+    await using stage = await behind();
     await withUnseenUpdate(stage);
     const { generation } = (await stage.statefulSet("web")).metadata;
     await stage.change("web", { image: "mine:2" });
-    await asked();
+    await updatesRead(stage);
     expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
   },
   patience,

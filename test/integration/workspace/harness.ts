@@ -25,11 +25,20 @@ import {
   type WorkspaceSettings,
 } from "@pko/operator";
 import type { PrepareRequest, PrepareResult } from "@pko/rpc";
-import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
+import {
+  checkStatus,
+  faultProxy,
+  testNamespace,
+  waitFor,
+  type FaultProxy,
+  type ProxiedRequest,
+  type TestNamespace,
+} from "@pko/testkit";
 import { expect } from "bun:test";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
+import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
 
 export const patience = 60_000;
@@ -80,12 +89,21 @@ class PlayedAgents implements Preparations {
 interface StageOptions {
   /** Of the namespace. */
   readonly labels?: Record<string, string>;
-  /** The operator's own; the test's when absent. */
-  readonly client?: Client;
+  /** The operator goes by a proxy, which this is told of before the operator starts. */
+  readonly proxied?: (proxy: FaultProxy) => void;
+}
+
+interface StageParts {
+  readonly place: TestNamespace;
+  readonly rights: OperatorRights;
+  readonly proxy?: FaultProxy;
 }
 
 export class Stage implements AsyncDisposable {
   readonly place: TestNamespace;
+  /** The operator's. */
+  readonly rights: OperatorRights;
+  readonly #proxy: FaultProxy | undefined;
   readonly agents = new PlayedAgents();
   readonly #stop = new AbortController();
   readonly #run: Promise<unknown>;
@@ -99,12 +117,20 @@ export class Stage implements AsyncDisposable {
     const place = await testNamespace({ server, labels: options.labels ?? {} });
     const metadata = { name: "default", namespace: place.name };
     await place.client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
-    const client = options.client ?? place.client;
-    return new Stage(place, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings }, client);
+    const rights = await OperatorRights.in(place);
+    const proxy = options.proxied && (await faultProxy(rights.credentials));
+    if (proxy) options.proxied?.(proxy);
+    return new Stage(
+      { place, rights, ...(proxy && { proxy }) },
+      { agentImage: "agent:1", idleTimeoutMs: 0, ...settings },
+    );
   }
 
-  private constructor(place: TestNamespace, settings: WorkspaceSettings, client: Client) {
+  private constructor({ place, rights, proxy }: StageParts, settings: WorkspaceSettings) {
     this.place = place;
+    this.rights = rights;
+    this.#proxy = proxy;
+    const client = proxy ? rights.connect(proxy.credentials) : rights.client;
     const { name: namespace } = place;
     const scope = { namespaces: [namespace] };
     const reflectors = {
@@ -135,7 +161,13 @@ export class Stage implements AsyncDisposable {
   async succeededBy(settings: Partial<WorkspaceSettings>): Promise<Stage> {
     this.#stop.abort();
     expect(await this.#run).toBe("clean");
-    return new Stage(this.place, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings }, this.client);
+    const { place, rights } = this;
+    return new Stage({ place, rights }, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings });
+  }
+
+  /** The operator's requests, where it goes by a proxy. */
+  requests(verb: string, resource: string): readonly ProxiedRequest[] {
+    return this.#proxy?.requests.filter((request) => request.verb === verb && request.resource === resource) ?? [];
   }
 
   /**
@@ -277,7 +309,9 @@ export class Stage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     expect(await this.#run).toBe("clean");
+    await this.#proxy?.close();
     await this.place.remove();
+    await this.rights[Symbol.asyncDispose]();
   }
 }
 

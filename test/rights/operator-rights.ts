@@ -1,0 +1,45 @@
+/**
+ * The account of an operator that runs inside a test: its own namespace is the one that it serves. A request that the API
+ * server answers with 403 fails the test, unless the test expects it.
+ */
+import { connect, type Client, type ConnectOptions, type Credentials } from "@pko/kube";
+import type { TestNamespace } from "@pko/testkit";
+
+import { operatorAccount, type OperatorAccount } from "./account.ts";
+import { assertNoneForbidden, ForbiddenResponses } from "./forbidden.ts";
+
+export class OperatorRights implements AsyncDisposable {
+  readonly #account: OperatorAccount;
+  readonly #responses = new ForbiddenResponses();
+  readonly #expected: RegExp[] = [];
+  /** The operator's. */
+  readonly client: Client;
+
+  private constructor(account: OperatorAccount) {
+    this.#account = account;
+    this.client = this.connect(account.credentials);
+  }
+
+  static async in({ server, name }: TestNamespace): Promise<OperatorRights> {
+    return new OperatorRights(await operatorAccount({ admin: server.credentials, home: name, namespaces: [name] }));
+  }
+
+  get credentials(): Credentials {
+    return this.#account.credentials;
+  }
+
+  /** A client whose 403s count: by way of a proxy, say. */
+  connect(credentials: Credentials, options: ConnectOptions = {}): Client {
+    return connect(credentials, { ...options, onResponse: this.#responses.onResponse });
+  }
+
+  /** The test provokes responses with 403 whose message matches. */
+  expectForbidden(...patterns: readonly RegExp[]): void {
+    this.#expected.push(...patterns);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#account.remove();
+    assertNoneForbidden(this.#responses.found, this.#expected);
+  }
+}
