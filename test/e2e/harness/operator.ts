@@ -8,7 +8,7 @@ import { spawnChild, type ChildProcess } from "@pko/testkit";
 
 import { operatorAccount } from "../../rights/account.ts";
 import { assertNoneForbidden, forbiddenIn } from "../../rights/forbidden.ts";
-import { clusterClient, clusterCredentials, installApi, runFolder } from "./cluster.ts";
+import { clusterClient, clusterCredentials, installApi, kubectl, runFolder } from "./cluster.ts";
 
 export interface Operator {
   readonly client: Client;
@@ -17,6 +17,11 @@ export interface Operator {
   /** Ends it as a crash does, and starts another. */
   crash(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** Fails where the API server has forbidden an installed operator something, by the logs of its pods. */
+export async function assertInstalledUnforbidden(namespace: string, selector: string): Promise<void> {
+  assertNoneForbidden(forbiddenIn(await kubectl(["logs", "-n", namespace, "-l", selector, "--tail=-1"])));
 }
 
 let image: Promise<string> | undefined;

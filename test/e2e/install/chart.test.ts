@@ -10,6 +10,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
+  assertInstalledUnforbidden,
   at,
   deleteStack,
   getStack,
@@ -94,7 +95,25 @@ describe("the chart on a cluster", () => {
         what: "a second Update",
       });
       await stackUntil(scene, "web", isReady);
-      expect(await refusals()).toEqual([]);
+      await nothingForbidden();
+    },
+    slow,
+  );
+
+  test(
+    "leaves who breaks into its container without root, capabilities, and a file system to write to",
+    async () => {
+      const inContainer = (script: string): Promise<string> =>
+        kubectl(["exec", `deployment/${home}-controller-manager`, "-n", home, "--", "sh", "-c", script]);
+      // The image has a shell, and few other programs.
+      const status = await inContainer("while read -r line; do echo $line; done < /proc/self/status");
+      expect(status).toMatch(/^Uid: [1-9]/m);
+      expect(status).toMatch(/^CapEff: 0+$/m);
+      expect(status).toMatch(/^CapBnd: 0+$/m);
+      expect(status).toMatch(/^NoNewPrivs: 1$/m);
+      expect(
+        await inContainer("for file in /written /usr/written /etc/written; do (echo > $file) || echo denied; done"),
+      ).toBe("denied\n".repeat(3));
     },
     slow,
   );
@@ -161,6 +180,7 @@ describe("the chart on a cluster", () => {
   test(
     "upgrades to two replicas without running anything again; when the leader's pod dies, the other goes on",
     async () => {
+      await nothingForbidden();
       const before = (await updatesOf(scene, "web")).length;
       await helm("upgrade", "-n", home, release, chart, ...values, "--set=replicaCount=2", "--wait");
       expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toContain(home);
@@ -181,6 +201,7 @@ describe("the chart on a cluster", () => {
   test(
     "rolls back",
     async () => {
+      await nothingForbidden();
       await helm("rollback", release, "1", "-n", home, "--wait");
       const deployment = ["get", "deployment", `${home}-controller-manager`, "-n", home];
       expect(await kubectl([...deployment, "-o", "jsonpath={.spec.replicas}"])).toBe("1");
@@ -194,6 +215,7 @@ describe("the chart on a cluster", () => {
     "destroys the Stack that is deleted, and is gone after uninstalling: the definitions alone stay",
     async () => {
       await deleteStack(scene, "web");
+      await nothingForbidden();
       await helm("uninstall", release, "-n", home, "--wait");
       await waitFor(async () => (await leftovers()).length === 0, { timeoutMs: slow / 2, what: "nothing to be left" });
       expect(await kubectl(["get", "crd", "-o", "name"])).toContain("stacks.pulumi.com");
@@ -215,10 +237,8 @@ async function holder(): Promise<string> {
   return lease.spec?.holderIdentity?.split("_")[0] ?? "";
 }
 
-async function refusals(): Promise<string[]> {
-  const log = await kubectl(["logs", `deployment/${home}-controller-manager`, "-n", home]);
-  return log.split("\n").filter((line) => /forbidden/i.test(line));
-}
+/** Before the pods with their logs are deleted. */
+const nothingForbidden = (): Promise<void> => assertInstalledUnforbidden(home, `app.kubernetes.io/instance=${release}`);
 
 async function scraper(): Promise<(token?: string) => Promise<Response>> {
   await kubectl(["create", "serviceaccount", "scraper", "-n", home]);

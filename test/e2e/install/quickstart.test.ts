@@ -9,6 +9,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
+  assertInstalledUnforbidden,
   clusterClient,
   isReady,
   kubectl,
@@ -63,6 +64,7 @@ test(
       what: "the update that was asked for",
     });
     await stackUntil(place, "quickstart", isReady);
+    await assertInstalledUnforbidden(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
   },
   slow,
 );

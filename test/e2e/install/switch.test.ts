@@ -12,6 +12,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
+  assertInstalledUnforbidden,
   at,
   deleteStack,
   getStack,
@@ -148,6 +149,7 @@ describe("a switch from the Go operator", () => {
         return lists.reduce((count, { items }) => count + items.length, 0);
       };
       await waitFor(async () => (await left()) === 0, { timeoutMs: slow / 3, what: "nothing to be left" });
+      await assertInstalledUnforbidden(home, `app.kubernetes.io/instance=${release}`);
     },
     slow,
   );

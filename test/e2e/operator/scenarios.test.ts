@@ -26,7 +26,10 @@ import {
 import { filesProject, yamlProject } from "./programs.ts";
 
 const slow = 600_000;
-const scene = useScene("scenarios", { beside: "ending" });
+const scene = useScene("scenarios", {
+  beside: "ending",
+  operator: { forbidden: [/because it is being terminated/] },
+});
 
 describe("releases", () => {
   test.concurrent(
