@@ -33,7 +33,11 @@ export const suiteNames = ["unit", "integration", "cluster", "e2e"] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
 export const suites: Readonly<Record<SuiteName, Suite>> = {
-  unit: { folders: [...packages, "hack", "bench", "test/docs", "test/rights", "test/runner"], jobPer: "suite", tools: [] },
+  unit: {
+    folders: [...packages, "hack", "bench", "test/docs", "test/rights", "test/runner"],
+    jobPer: "suite",
+    tools: [],
+  },
   integration: {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",

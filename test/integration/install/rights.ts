@@ -48,21 +48,20 @@ async function discovered(admin: Credentials, path: string): Promise<readonly Di
 function rightsOf({ metadata: { name: group = "" }, versions: [preferred] }: Discovered): Right[] {
   if (!preferred) return [];
   const root = group === "" ? `/api/${preferred.version}` : `/apis/${group}/${preferred.version}`;
-  return (preferred.resources ?? []).flatMap(({ resource, scope, verbs, subresources = [] }) => {
+  const rights: Right[] = [];
+  for (const { resource, scope, verbs, subresources = [] } of preferred.resources ?? []) {
     const collection = (namespace: string): string =>
       `${root}${scope === "Namespaced" ? `/namespaces/${namespace}` : ""}/${resource}`;
-    return [
-      ...verbs.map((verb) => ({ group, resource, verb, callIn: callOf(verb, collection) })),
-      ...subresources.flatMap(({ subresource, verbs }) =>
-        verbs.map((verb) => ({
-          group,
-          resource: `${resource}/${subresource}`,
-          verb,
-          callIn: (namespace: string) => `${methodOf(verb)} ${collection(namespace)}/somebodys/${subresource}`,
-        })),
-      ),
-    ];
-  });
+    for (const verb of verbs) rights.push({ group, resource, verb, callIn: callOf(verb, collection) });
+    for (const { subresource, verbs } of subresources) {
+      const path = (namespace: string): string => `${collection(namespace)}/somebodys/${subresource}`;
+      for (const verb of verbs) {
+        const callIn = (namespace: string): string => `${methodOf(verb)} ${path(namespace)}`;
+        rights.push({ group, resource: `${resource}/${subresource}`, verb, callIn });
+      }
+    }
+  }
+  return rights;
 }
 
 const ofCollections = new Set(["create", "deletecollection", "list", "watch"]);

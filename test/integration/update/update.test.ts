@@ -339,6 +339,7 @@ describe("an Update that is deleted", () => {
 
   test("goes with its namespace, outputs or not", async () => {
     await using world = await World.make();
+    world.rights.expectForbidden(/because it is being terminated/);
     const agent = await world.workspace("web");
     agent.outputs.push({ name: "url", value: "x", secret: false, known: true });
     world.operator();
