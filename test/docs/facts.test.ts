@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { autoEvents, stackConditions, stackEvents, updateConditions, workspaceConditions } from "@pko/api";
+import { autoEvents, servedRules, stackConditions, stackEvents, updateConditions, workspaceConditions } from "@pko/api";
 import { ErrorClass } from "@pko/rpc";
 import { describe, expect, test } from "bun:test";
 
@@ -39,6 +39,20 @@ test("troubleshooting quotes what the sources say", () => {
 describe("the page on status knows every event", () => {
   const told = spansOf("docs/updates-and-status.md");
   test.each(Object.keys({ ...stackEvents, ...autoEvents }))("%s", (event) => expect(told).toContain(event));
+});
+
+test("the security page lists the operator's rights as they are", () => {
+  const page = readFileSync(join(root, "docs/security.md"), "utf8");
+  const told = new Map<string, string>();
+  for (const [, resources = "", verbs = ""] of page.matchAll(
+    /^\| (`[a-z/]+`(?:, `[a-z/]+`)*) +\| ([a-z, ]*[a-z]) +\|/gm,
+  )) {
+    for (const resource of resources.replaceAll("`", "").split(", ")) told.set(resource, verbs);
+  }
+  const granted = servedRules.flatMap(({ resources, verbs }) =>
+    resources.map((resource) => [resource, verbs.join(", ")] as const),
+  );
+  expect(Object.fromEntries(told)).toEqual(Object.fromEntries(granted));
 });
 
 test("the page on operations tells of flags and metrics that there are", () => {

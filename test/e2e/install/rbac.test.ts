@@ -76,6 +76,8 @@ test(
 
 /** What no ordinary day asks for. */
 const seldomUsed = new Set([
+  // An Update that the store does not show yet (test/integration/workspace/doubts.test.ts).
+  "auto.pulumi.com updates get",
   // Checked by OpenShift of whoever makes an object that holds up the deletion of its owner; never a request.
   "auto.pulumi.com updates/finalizers update",
   "auto.pulumi.com workspaces/finalizers update",
