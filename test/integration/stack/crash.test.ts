@@ -48,7 +48,7 @@ interface Death extends Life {
 
 async function liveAndDie(nth: number, where: Where): Promise<Death> {
   await using stage = await Stage.set("empty");
-  const mortal = new MortalClient(stage.client, nth, where);
+  const mortal = new MortalClient(stage.rights.client, nth, where);
   stage.start({ client: mortal.client });
   let isDead = false;
   const revive = async (): Promise<void> => {
@@ -95,9 +95,9 @@ test(
     await using stage = await Stage.set("empty");
     let lost = 0;
     const client: Client = {
-      ...stage.client,
+      ...stage.rights.client,
       async create(resource, object, options) {
-        const created = await stage.client.create(resource, object, options);
+        const created = await stage.rights.client.create(resource, object, options);
         if (resource.kind === "Update" && lost++ === 0) throw new Error("the answer is lost");
         return created;
       },

@@ -22,6 +22,7 @@ import {
 } from "@pko/operator";
 import { faultProxy, testNamespace, waitFor, type FaultProxy } from "@pko/testkit";
 
+import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
 
 const count = 1000;
@@ -142,7 +143,8 @@ test("1,000 idle Stacks: no write in ten minutes, none after a restart", async (
     }
   });
   await Promise.all(workers);
-  await using proxy = await faultProxy(server.credentials);
+  await using rights = await OperatorRights.in(place);
+  await using proxy = await faultProxy(rights.credentials);
   const clock = manualClock(noon);
   for (const life of ["first", "second"]) {
     const began = performance.now();
@@ -158,6 +160,7 @@ test("1,000 idle Stacks: no write in ten minutes, none after a restart", async (
     const idleLooks = operator.reconciles() - looks;
     await operator.stop();
     expect(proxy.writes.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+    expect(proxy.requests.filter(({ status }) => status === 403)).toEqual([]);
     expect(idleLooks).toBe(0);
     expect(operator.polls()).toBeLessThanOrEqual(5 * 11);
     console.log(`    ${life} life: caught up in ${caughtUpMs} ms, ${operator.polls()} looks at 5 repositories`);

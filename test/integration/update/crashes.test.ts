@@ -68,7 +68,7 @@ async function tell(story: Story, death: Death): Promise<End> {
   await using world = await World.make();
   const agent = await world.workspace("web");
   agent.outputs.push({ name: "password", value: "canary", secret: true, known: true });
-  const dying = dyingClient(world.client, death.nth, death.when);
+  const dying = dyingClient(world.rights.client, death.nth, death.when);
   const first = world.operator(dying.client);
   const uid = await world.update("web-1", { type: "preview" });
   const acting = story.act(world, agent, uid);
