@@ -16,7 +16,8 @@ import type { Log } from "./system/log.ts";
 import type { Redactor } from "./system/redact.ts";
 import { removeLeftovers } from "./workspace/checkout.ts";
 import { Preparer } from "./workspace/preparer.ts";
-import { StateFile } from "./workspace/state.ts";
+import { StateFile, type Ready } from "./workspace/state.ts";
+import { findTarget } from "./workspace/target.ts";
 
 interface AgentParts {
   readonly options: Options;
@@ -41,7 +42,10 @@ export function createAgent(parts: AgentParts): Agent {
   const signIn = new SignIn({ oidc: options.oidc, redactor, log });
   redactor.addEnvironment(inherited, options.secretVariables);
   const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor, signIn });
-  const preparer = new Preparer({ options, inherited, cli, secrets: new SecretStore(), state, log });
+  const secrets = new SecretStore();
+  const preparer = new Preparer({ options, inherited, cli, secrets, state, log });
+  const stopped = new AbortController();
+  const stackContext = { cli, secrets, state: options.paths.state, signal: stopped.signal };
   const runs = new RunManager({
     runs: options.paths.runs,
     cli,
@@ -50,7 +54,7 @@ export function createAgent(parts: AgentParts): Agent {
     agentStartedAt: startedAt,
     graceSeconds: options.graceSeconds,
     workspaceUid: options.workspaceUid,
-    ready: async () => (await state.read()).ready,
+    targetFor: async (stack) => findTarget(stack, (await state.read()).ready, stackContext),
     onResult: (record, result) => settleStack(state, record, result),
   });
   // Starting a run and beginning a preparation exclude each other; neither may slip in while the other is looked at.
@@ -69,7 +73,7 @@ export function createAgent(parts: AgentParts): Agent {
       hostname: hostname(),
       startedAt: startedAt.toISOString(),
       stopping: progress.stopping,
-      ...(ready && { prepared: { revision: ready.revision, stack: ready.stack } }),
+      ...(ready && { prepared: { revision: ready.revision, stack: ready.stacks[0]?.name ?? "" } }),
       ...(activeRun !== undefined && { activeRun }),
       residentBytes: process.memoryUsage.rss(),
     });
@@ -106,6 +110,7 @@ export function createAgent(parts: AgentParts): Agent {
     },
     async stop() {
       progress.stopping = true;
+      stopped.abort();
       await Promise.all([preparer.stop(), runs.stop()]);
     },
   };
@@ -116,8 +121,23 @@ async function settleStack(state: StateFile, record: RunRecord, result: RunResul
   const isRemoved =
     result.outcome === "succeeded" && record.operation.kind === "destroy" && record.operation.remove === true;
   if (!isRemoved && result.error?.class !== "stackNotFound") return;
-  // The CLI removes the stack's settings file with the stack, from the checkout too: that is made anew.
-  const { selected: _, ready: __, source, ...rest } = await state.read();
-  await state.write(isRemoved || !source ? rest : { ...rest, source });
-  if (isRemoved) await removeFolder(dirname(record.ready.settings));
+  const { selected = [], ready, source, ...rest } = await state.read();
+  const { stack, settings } = record.ready;
+  const left = ready && withoutStack(ready, stack, isRemoved);
+  await state.write({
+    ...rest,
+    // The CLI removes the stack's settings file with the stack, from the checkout too: that is made anew.
+    ...(source && !isRemoved && { source }),
+    selected: selected.filter((known) => known.stack !== stack),
+    ...(left && { ready: left }),
+  });
+  if (isRemoved) await removeFolder(dirname(settings));
+}
+
+/** What stays prepared when a stack does not exist any more. Undefined if the workspace has to be prepared again. */
+function withoutStack(ready: Ready, stack: string, isRemoved: boolean): Ready | undefined {
+  // The source may have had settings for a stack that the workspace does not list.
+  if (ready.stacks.length === 0) return isRemoved ? undefined : ready;
+  const stacks = ready.stacks.filter(({ name }) => name !== stack);
+  return stacks.length === 0 ? undefined : { ...ready, stacks };
 }

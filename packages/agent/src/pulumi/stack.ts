@@ -47,7 +47,7 @@ export function placeOf(project: Project, stack: StackSettings, context: StackCo
   return done({ folder, settings: join(folder, "settings.yaml"), key });
 }
 
-export interface Selected {
+interface Selected {
   /** What the stack's owner should know of it. */
   readonly warning?: string;
 }

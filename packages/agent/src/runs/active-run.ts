@@ -16,7 +16,7 @@ import { quoteProgram } from "../pulumi/program-lines.ts";
 import { explainRun, type Explained } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
 import { shown } from "../outcome.ts";
-import { bounded, cutName, joined, lastPart, type Clean } from "../system/clean-text.ts";
+import { bounded, cutName, joined, lastPart, told, type Clean } from "../system/clean-text.ts";
 import { readIfThere, readTail, type Tail } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { withoutColours } from "../system/redact.ts";
@@ -43,6 +43,8 @@ interface Unstarted {
   /** Absent when the run was cancelled. */
   readonly error?: RunError;
 }
+
+const unlistedMessage = told`the stack does not exist, and it is created only if the Workspace lists it with create; add it to spec.stacks of the Workspace with create: true, or create it with \`pulumi stack init\``;
 
 const pollMs = 100;
 const tailBytes = 256 * 1024;
@@ -257,7 +259,7 @@ export class ActiveRun {
       printed: this.#cleanAll(printed, "\n"),
     });
     if (error.class === "invalidToken") this.#context.cli.signOut();
-    return await this.#quoted(error);
+    return await this.#quoted(this.#isUnlisted(error) ? { ...error, message: unlistedMessage } : error);
   }
 
   async #quoted({ class: errorClass, message, lines }: Explained): Promise<RunError> {
@@ -325,6 +327,10 @@ export class ActiveRun {
     if (launchIndex < 0) return [];
     const files = [this.folder.stdout(launchIndex), this.folder.stderr(launchIndex)];
     return await Promise.all(files.map((file) => readTail(file, tailBytes)));
+  }
+
+  #isUnlisted({ class: errorClass }: Explained): boolean {
+    return errorClass === "stackNotFound" && this.#record.ready.unlisted === true;
   }
 
   #lastStep(): number {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { checkValue, LostRun, Operation, RunId, RunResult, type RunEvent } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { readIfThere, writeAtomically } from "../system/files.ts";
-import { Ready } from "../workspace/state.ts";
+import { RunTarget } from "../workspace/state.ts";
 
 /** A command that was started for the run. Locks name its process. */
 const Launch = Type.Object({
@@ -20,7 +20,7 @@ export const RunRecord = Type.Object({
   runId: RunId,
   operation: Operation,
   lostRuns: Type.Optional(Type.Array(LostRun)),
-  ready: Ready,
+  ready: RunTarget,
   startedAt: Type.String(),
   launches: Type.Array(Launch),
   cancelled: Type.Optional(Type.Union([Type.Literal("asked"), Type.Literal("stopping")])),

@@ -25,7 +25,7 @@ import { cutName } from "../system/clean-text.ts";
 import { removeFolder } from "../system/files.ts";
 import { Gate } from "../system/gate.ts";
 import type { Log } from "../system/log.ts";
-import type { Ready } from "../workspace/state.ts";
+import type { FoundTarget } from "../workspace/target.ts";
 import { ActiveRun } from "./active-run.ts";
 import { EventLog, EventReader } from "./event-log.ts";
 import { logEvent } from "./run-log.ts";
@@ -39,8 +39,7 @@ interface RunManagerOptions {
   readonly agentStartedAt: Date;
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
-  /** What to run on; undefined when nothing is prepared. */
-  readonly ready: () => Promise<Ready | undefined>;
+  readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
   /** Told of every end before the result can be seen, so that what it means for the workspace is done by then. */
   readonly onResult: (record: RunRecord, result: RunResult) => Promise<void>;
 }
@@ -52,6 +51,9 @@ const maxOutputChars = maxLineBytes / 4;
 const maxNameChars = 1024;
 /** Progress is told this often at most; events are told as they come. */
 const progressMs = 500;
+
+/** A workspace that is not prepared is asked again; what is impossible is not. */
+const refusals = { unprepared: "unprepared", impossible: "invalidRequest" } as const;
 
 interface Current {
   readonly run: ActiveRun;
@@ -115,16 +117,15 @@ export class RunManager {
     if (activeRun !== undefined) {
       return { ok: false, error: { code: "busy", message: "another run is active", activeRun } };
     }
-    const ready = await this.#options.ready();
-    if (!ready) return fail("unprepared", "the workspace is not prepared");
-    if (request.stack !== undefined && request.stack !== ready.stack) {
-      return fail("unprepared", `the workspace is prepared for the stack ${ready.stack}, not for ${request.stack}`);
-    }
+    const { stack, ...asked } = request;
+    const found = await this.#options.targetFor(stack);
+    if (found.kind !== "found") return fail(refusals[found.kind], found.message);
     const folder = new RunFolder(this.#options.runs, request.runId);
-    const record = { ...request, ready, startedAt: new Date().toISOString(), launches: [] };
+    const record = { ...asked, ready: found.target, startedAt: new Date().toISOString(), launches: [] };
     await folder.create(record);
     await this.#begin(folder, record);
-    this.#options.log.info("run started", { run: request.runId, operation: request.operation.kind });
+    const { stack: chosen } = found.target;
+    this.#options.log.info("run started", { run: request.runId, stack: chosen, operation: request.operation.kind });
     await this.#forgetOldRuns();
     return succeed({ state: "started", lastSeq: 0, progress: noProgress });
   }

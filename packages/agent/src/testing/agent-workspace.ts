@@ -69,6 +69,7 @@ export class AgentWorkspace {
   #client: AgentClient | undefined;
   #operator: Certificate | undefined;
   #port = 0;
+  #stack = "dev";
   log = "";
 
   constructor(options: AgentOptions) {
@@ -188,15 +189,26 @@ export class AgentWorkspace {
   }
 
   async tryPrepare(source: Source, stack: Partial<StackSettings> = {}): Promise<Prepared | PrepareFailure> {
-    const settings = { name: "dev", create: true, config: [], environments: [], ...stack };
-    const request: PrepareRequest = { source, stacks: [settings] };
+    return await this.tryPrepareStacks(source, [stack]);
+  }
+
+  /** Of one stack, of several, or of none. */
+  async tryPrepareStacks(
+    source: Source,
+    stacks: readonly Partial<StackSettings>[],
+  ): Promise<Prepared | PrepareFailure> {
+    const settings = stacks.map((stack) => ({ name: "dev", create: true, config: [], environments: [], ...stack }));
+    const request: PrepareRequest = { source, stacks: settings };
+    const [stack] = settings;
+    this.#stack = stack?.name ?? this.#stack;
     const reply = await this.agent.prepare(request);
     if (!reply.ok) throw new Error(`prepare: ${reply.error.code} ${reply.error.message}`);
     return reply.value.ok ? reply.value.prepared : reply.value.failure;
   }
 
-  async begin(runId: string, operation: Operation): Promise<void> {
-    const reply = await this.agent.start({ runId, operation });
+  /** On the stack that was prepared first, unless another is named. */
+  async begin(runId: string, operation: Operation, stack = this.#stack): Promise<void> {
+    const reply = await this.agent.start({ runId, stack, operation });
     if (!reply.ok) throw new Error(`start: ${reply.error.code} ${reply.error.message}`);
   }
 
@@ -213,8 +225,8 @@ export class AgentWorkspace {
     return last.result;
   }
 
-  async run(runId: string, operation: Operation): Promise<RunResult> {
-    await this.begin(runId, operation);
+  async run(runId: string, operation: Operation, stack = this.#stack): Promise<RunResult> {
+    await this.begin(runId, operation, stack);
     return await this.result(runId);
   }
 

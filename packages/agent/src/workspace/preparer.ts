@@ -84,7 +84,10 @@ export class Preparer {
     try {
       const end = await prepareWorkspace(request, { ...this.#context, signal, onPhase });
       if (end.ok) {
-        log.info("workspace prepared", { stack: end.prepared.stack, revision: end.prepared.revision });
+        log.info("workspace prepared", {
+          stacks: request.stacks.map(({ name }) => name).join(", "),
+          revision: end.prepared.revision,
+        });
         return { ok: true, prepared: end.prepared };
       }
       if (signal.aborted) return superseded;

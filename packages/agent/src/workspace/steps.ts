@@ -3,23 +3,25 @@
  * in the state is taken back before it begins: whatever happens in between, it is then done again.
  *
  *   source → install → stack → config → ready
+ *
+ * The last two are done for each stack that is listed. Without any, the workspace is ready once its program can run.
  */
 import { realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { PreparePhase, Prepared, PrepareRequest, Source, StackSettings } from "@pko/rpc";
+import type { PreparePhase, Prepared, PrepareRequest, StackSettings } from "@pko/rpc";
 import type { Options } from "../options.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
 import { loadProject, type Project } from "../pulumi/project.ts";
 import type { SecretStore } from "../pulumi/secrets.ts";
-import { configureStack, placeOf, selectStack, type Selected, type StackContext } from "../pulumi/stack.ts";
+import { configureStack, placeOf, selectStack, type StackContext } from "../pulumi/stack.ts";
 import { checkVersion } from "../pulumi/version.ts";
 import { obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { checkOut, projectFolder } from "./checkout.ts";
-import type { StateFile, WorkspaceState } from "./state.ts";
+import type { Ready, SelectedStack, StateFile, WorkspaceState } from "./state.ts";
 
 export interface StepContext {
   readonly options: Options;
@@ -45,24 +47,13 @@ interface Placed {
   readonly inPlace: boolean;
 }
 
-export async function prepareWorkspace({ source, stacks }: PrepareRequest, context: StepContext): Promise<StepsEnd> {
-  const [stack, ...others] = stacks;
-  if (!stack || others.length > 0) {
-    const { failure } = failed("sourceInvalid", "the agent prepares exactly one stack");
-    return { ok: false, phase: "stack", failure };
-  }
-  const end = await runSteps({ source, stack }, context);
+export async function prepareWorkspace(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+  const end = await runSteps(request, context);
   if (!end.ok && end.failure.reason === "invalidToken") context.cli.signOut();
   return end;
 }
 
-/** With the one stack that it is for. */
-interface StackRequest {
-  readonly source: Source;
-  readonly stack: StackSettings;
-}
-
-async function runSteps(request: StackRequest, context: StepContext): Promise<StepsEnd> {
+async function runSteps(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
   const { state } = context;
   const clock = new PhaseClock(context.onPhase);
   const { ready: _, ...rest } = await state.read();
@@ -91,14 +82,12 @@ async function runSteps(request: StackRequest, context: StepContext): Promise<St
 
   clock.begin("stack");
   const stackContext = { ...context, state: context.options.paths.state };
-  const selected = await select(request, project.value, { context, stackContext });
+  const selected = await selectStacks(request.stacks, project.value, { state, stackContext });
   if (!selected.ok) return { ok: false, phase: "stack", failure: selected.failure };
 
   clock.begin("config");
-  const configured = await configureStack(project.value, request.stack, stackContext);
+  const configured = await configureStacks(request.stacks, project.value, stackContext);
   if (!configured.ok) return { ok: false, phase: "config", failure: configured.failure };
-  const place = placeOf(project.value, request.stack, stackContext);
-  if (!place.ok) return { ok: false, phase: "config", failure: place.failure };
 
   const info = { name: project.value.name, runtime: project.value.runtime };
   const { revision } = placed.value;
@@ -106,18 +95,18 @@ async function runSteps(request: StackRequest, context: StepContext): Promise<St
     ...(await state.read()),
     ready: {
       revision,
-      stack: request.stack.name,
       project: info,
       projectFolder: project.value.folder,
-      settings: place.value.settings,
+      root: await realpath(placed.value.root),
       ...(backend !== undefined && { backend }),
+      stacks: [...configured.value.stacks],
     },
   });
   return {
     ok: true,
     prepared: {
       revision,
-      stack: request.stack.name,
+      stack: request.stacks[0]?.name ?? "",
       project: info,
       pulumiVersion: version.value,
       ...(selected.value.warning !== undefined && { warning: selected.value.warning }),
@@ -125,7 +114,7 @@ async function runSteps(request: StackRequest, context: StepContext): Promise<St
         source: placed.value.changed,
         dependencies: installed.value,
         stack: selected.value.changed,
-        config: configured.value,
+        config: configured.value.changed,
       },
       timings: clock.end(),
     },
@@ -144,7 +133,7 @@ async function usableVersion({ cli }: StepContext): Promise<Outcome<string>> {
   return usable.ok ? done(version.value.text) : usable;
 }
 
-async function placeSource(request: StackRequest, context: StepContext): Promise<Outcome<Placed>> {
+async function placeSource(request: PrepareRequest, context: StepContext): Promise<Outcome<Placed>> {
   const { options, state } = context;
   const key = sourceKey(request.source);
   const known = (await state.read()).source;
@@ -214,26 +203,76 @@ async function install(project: Project, placed: Placed, context: StepContext): 
 }
 
 interface Selecting {
-  readonly context: StepContext;
+  readonly state: StateFile;
   readonly stackContext: StackContext;
 }
 
-async function select(
-  request: StackRequest,
+interface SelectedStacks {
+  readonly warning?: string;
+  readonly changed: boolean;
+}
+
+/** One after the other. What the backend is known to have is not asked for again. */
+async function selectStacks(
+  stacks: readonly StackSettings[],
   project: Project,
-  { context, stackContext }: Selecting,
-): Promise<Outcome<Selected & { readonly changed: boolean }>> {
-  const { state } = context;
-  const place = placeOf(project, request.stack, stackContext);
-  if (!place.ok) return place;
-  const { selected, ...rest } = await state.read();
-  if (selected?.key === place.value.key) return done({ ...selected, changed: false });
-  await state.write(rest);
-  const end = await selectStack(project, request.stack, stackContext);
-  if (!end.ok) return end;
-  const known = { key: place.value.key, ...end.value };
+  { state, stackContext }: Selecting,
+): Promise<Outcome<SelectedStacks>> {
+  const names = new Set(stacks.map(({ name }) => name));
+  const { selected = [], ...rest } = await state.read();
+  // What was known of a stack that is listed no more may be wrong by the time it is listed again.
+  let known = selected.filter(({ stack }) => names.has(stack));
+  let changed = false;
+  for (const stack of stacks) {
+    const place = placeOf(project, stack, stackContext);
+    if (!place.ok) return place;
+    const { key } = place.value;
+    if (known.some((one) => one.stack === stack.name && one.key === key)) continue;
+    known = known.filter((one) => one.stack !== stack.name);
+    await state.write({ ...rest, selected: known });
+    const end = await selectStack(project, stack, stackContext);
+    if (!end.ok) return end;
+    known = [...known, { stack: stack.name, key, ...end.value }];
+    changed = true;
+  }
   await state.write({ ...rest, selected: known });
-  return done({ ...known, changed: true });
+  return done({ ...warningAbout(known, stacks.length > 1), changed });
+}
+
+function warningAbout(selected: readonly SelectedStack[], isOneOfSeveral: boolean): { readonly warning?: string } {
+  const warnings = selected.flatMap(({ stack, warning }) => {
+    if (warning === undefined) return [];
+    return [isOneOfSeveral ? `${stack}: ${warning}` : warning];
+  });
+  return warnings.length === 0 ? {} : { warning: warnings.join("; ") };
+}
+
+interface ConfiguredStacks {
+  readonly stacks: Ready["stacks"];
+  readonly changed: boolean;
+}
+
+async function configureStacks(
+  stacks: readonly StackSettings[],
+  project: Project,
+  context: StackContext,
+): Promise<Outcome<ConfiguredStacks>> {
+  const configured: Ready["stacks"] = [];
+  let changed = false;
+  for (const stack of stacks) {
+    const place = placeOf(project, stack, context);
+    if (!place.ok) return place;
+    const end = await configureStack(project, stack, context);
+    if (!end.ok) return stacks.length > 1 ? ofStack(stack, end.failure) : end;
+    configured.push({ name: stack.name, settings: place.value.settings });
+    changed ||= end.value;
+  }
+  return done({ stacks: configured, changed });
+}
+
+/** Among several stacks, a failure says which one it is about. */
+function ofStack({ name }: StackSettings, { reason, message, lines }: Failure): Outcome<never> {
+  return failed(reason, `the stack ${name} cannot be configured: ${message}`, lines);
 }
 
 class PhaseClock {

@@ -16,8 +16,12 @@ export type OidcHolder =
   | { readonly kind: "team"; readonly team: string }
   | { readonly kind: "user"; readonly user: string };
 
-/** `stack` is the name of the Pulumi stack, which may name the organization. */
-export function oidcOf(given: Oidc | undefined, stack: string, findings: Findings): NormalOidc | undefined {
+/** The names of the Pulumi stacks may name the organization. */
+export function oidcOf(
+  given: Oidc | undefined,
+  stacks: readonly string[],
+  findings: Findings,
+): NormalOidc | undefined {
   if (!given) return undefined;
   const { organization, team, user, admin, expirationSeconds } = given;
   for (const [name, value] of Object.entries({ organization, team, user })) {
@@ -27,7 +31,8 @@ export function oidcOf(given: Oidc | undefined, stack: string, findings: Finding
   }
   if (team && user) findings.problem("spec.oidc", oidcWording.teamAndUser);
   if (admin && (team || user)) findings.problem("spec.oidc", oidcWording.adminOfOthers);
-  const known = organization || organizationIn(stack);
+  const [first, ...others] = organizationsIn(stacks);
+  const known = organization || (others.length === 0 ? first : undefined);
   return {
     ...(known && { organization: known }),
     holder: holderOf(given),
@@ -40,8 +45,13 @@ function holderOf({ team, user, admin = false }: Oidc): OidcHolder {
   return user ? { kind: "user", user } : { kind: "organization", admin };
 }
 
-/** The organization that the name of a Pulumi stack begins with: ORGANIZATION/STACK or ORGANIZATION/PROJECT/STACK. */
-export function organizationIn(stack: string): string | undefined {
+/** The organizations, each once, that the names of Pulumi stacks begin with. */
+export function organizationsIn(stacks: readonly string[]): string[] {
+  return [...new Set(stacks.flatMap((stack) => organizationIn(stack) ?? []))];
+}
+
+/** ORGANIZATION/STACK or ORGANIZATION/PROJECT/STACK. */
+function organizationIn(stack: string): string | undefined {
   const [first = "", ...others] = stack.split("/");
   return others.length > 0 && isName(first) ? first : undefined;
 }

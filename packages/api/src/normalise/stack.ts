@@ -100,7 +100,7 @@ function checkNames({ stack }: StackSpec, { name, findings }: Scope): void {
 
 /** What a program is given. */
 function inputsOf(spec: StackSpec, scope: Scope) {
-  oidcOf(spec.oidc, spec.stack, scope.findings);
+  oidcOf(spec.oidc, [spec.stack], scope.findings);
   checkSecretsProvider(spec.secretsProvider, scope.findings);
   return {
     env: envOf(spec, scope),

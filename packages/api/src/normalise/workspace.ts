@@ -93,7 +93,11 @@ function normalForm(
   const securityProfile = profileOf(spec, findings);
   const source = sourceOf(spec, findings);
   const stacks = (spec.stacks ?? []).map((stack, index) => stackOf(stack, `spec.stacks[${index}]`, findings));
-  const oidc = oidcOf(spec.oidc, spec.stacks?.[0]?.name ?? "", findings);
+  const oidc = oidcOf(
+    spec.oidc,
+    stacks.map(({ name }) => name),
+    findings,
+  );
   if (!securityProfile || !source) return undefined;
   return {
     name: metadata.name,

@@ -197,6 +197,7 @@ function notFollowed(view: UpdateView): Plan | undefined {
   if (!spec.ok) return end(view, { reason: "Unknown", message: "The spec can no longer be understood." });
   const request = {
     runId: uidOf(view),
+    stack: spec.value.stackName,
     operation: operationOf(spec.value, logLevel),
     ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
   };

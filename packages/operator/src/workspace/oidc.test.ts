@@ -32,12 +32,26 @@ function decide(spec: object, defaults: OidcDefaults = automatic) {
 
 const named = (name: string) => ({ stacks: [{ name }] });
 const variable = (name: string, value: string) => ({ env: [{ name, value }] });
+const ofSeveral = { stacks: [{ name: "acme/web/dev" }, { name: "beta/web/dev" }] };
 const organization = { kind: "organization", admin: false } as const;
 
 describe("a workspace exchanges its service account's token", () => {
   const cases: readonly (readonly [string, object, OidcDefaults, Partial<TokenExchange>])[] = [
     ["for the organization of its stack's name", {}, automatic, { organization: "acme", holder: organization }],
     ["for an organization and a stack alone", named("acme/dev"), automatic, { organization: "acme" }],
+    [
+      "for the organization that the names of its stacks share",
+      { stacks: [{ name: "dev" }, { name: "acme/web/dev" }, { name: "acme/web/prod" }] },
+      automatic,
+      { organization: "acme" },
+    ],
+    [
+      "for the organization of its spec, though its stacks are of several",
+      { oidc: { organization: "beta" }, stacks: [{ name: "acme/web/dev" }, { name: "beta/web/dev" }] },
+      automatic,
+      { organization: "beta" },
+    ],
+    ["with the operator's organization where it lists no stacks", { stacks: [] }, ofTeam, { organization: "fallback" }],
     ["as its spec says, though it is not automatic", { oidc: {} }, plainOidc, { organization: "acme" }],
     ["with what the operator says", {}, ofTeam, { holder: ofTeam.holder, expirationSeconds: 600 }],
     ["with the operator's organization where its stack has none", named("dev"), ofTeam, { organization: "fallback" }],
@@ -73,6 +87,8 @@ describe("a workspace exchanges nothing", () => {
       { env: [{ name: "PULUMI_BACKEND_URL", valueFrom: { secretKeyRef: { name: "backend", key: "url" } } }] },
     ],
     ["where nobody names an organization", named("dev")],
+    ["where its stacks are of several organizations", ofSeveral, ofTeam],
+    ["where it lists no stacks, and nobody names an organization", { stacks: [] }],
     ["where the operator does not want it", {}, plainOidc],
   ];
   for (const [what, spec, defaults] of cases)
@@ -83,6 +99,13 @@ test("a workspace that asks for it without an organization is told what is missi
   expect(decide({ oidc: {}, ...named("dev") })).toMatchObject({
     kind: "invalid",
     problem: expect.stringContaining("spec.oidc.organization: is missing; name the Pulumi organization") as string,
+  });
+});
+
+test("a workspace that asks for it for stacks of several organizations is told to name one", () => {
+  expect(decide({ oidc: {}, ...ofSeveral })).toMatchObject({
+    kind: "invalid",
+    problem: expect.stringContaining("begin with several organizations; name the one to sign in to") as string,
   });
 });
 

@@ -1,5 +1,5 @@
 /** Whether a pod exchanges its service account's token for an access token of Pulumi Cloud, and for which. Pure. */
-import { organizationIn, pulumiContainer, type NormalWorkspace, type OidcHolder } from "@pko/api";
+import { organizationsIn, pulumiContainer, type NormalWorkspace, type OidcHolder } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 import type { Container, PodSpec } from "kubernetes-types/core/v1";
 
@@ -47,19 +47,23 @@ export function exchangeOf(
   if (!container || hasToken(container, pod.readings) || !isCloud(container, pod.readings)) return none;
   const { oidc, stacks } = workspace;
   if (!oidc && !defaults.automatic) return none;
-  const wish = { ...defaults, ...organizationOf(stacks[0]?.name), ...oidc };
+  const [first, ...others] = organizationsIn(stacks.map(({ name }) => name));
+  // A pod signs in to one organization; which of several it is to be is not for us to guess.
+  const isAmbiguous = others.length > 0 && oidc?.organization === undefined;
+  const wish = { ...defaults, ...(first !== undefined && { organization: first }), ...oidc };
   const { organization, holder, expirationSeconds } = wish;
-  if (organization !== undefined) return { kind: "exchange", exchange: { organization, holder, expirationSeconds } };
-  return oidc ? { kind: "invalid", problem: noOrganization } : none;
-}
-
-function organizationOf(stack = ""): { readonly organization?: string } {
-  const organization = organizationIn(stack);
-  return organization === undefined ? {} : { organization };
+  if (organization !== undefined && !isAmbiguous) {
+    return { kind: "exchange", exchange: { organization, holder, expirationSeconds } };
+  }
+  return oidc ? { kind: "invalid", problem: isAmbiguous ? severalOrganizations : noOrganization } : none;
 }
 
 const noOrganization =
   "spec.oidc.organization: is missing; name the Pulumi organization, here or in the stack's name (ORGANIZATION/PROJECT/STACK)";
+
+const severalOrganizations =
+  "spec.oidc.organization: is missing, and the names of the stacks begin with several organizations; " +
+  "name the one to sign in to, or make a Workspace for the stacks of each";
 
 /** Named is enough: what it will hold may not be there yet. */
 function hasToken(container: Container, readings: Readings): boolean {

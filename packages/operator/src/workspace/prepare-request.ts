@@ -1,4 +1,4 @@
-/** What the agent is asked to prepare: the Workspace's source and stack in the agent's own words. Pure. */
+/** What the agent is asked to prepare: the Workspace's source and stacks in the agent's own words. Pure. */
 import {
   workspaceFolder,
   type NormalWorkspace,
@@ -66,16 +66,9 @@ export function secretsOf({ source }: NormalWorkspace): string[] {
 }
 
 export function buildPrepareRequest(workspace: NormalWorkspace, materials: Materials): Requested {
-  const [stack, ...others] = workspace.stacks;
-  if (!stack) return refused("spec.stacks: names no Pulumi stack; name the one that Updates work on");
-  if (others.length > 0) {
-    return refused(
-      "spec.stacks: names several Pulumi stacks; keep one here, and make a Workspace for each of the others",
-    );
-  }
   const source = sourceOf(workspace.source, materials);
   if (!source.ok) return source;
-  return { ok: true, request: { source: source.value, stacks: [settingsOf(stack)] } };
+  return { ok: true, request: { source: source.value, stacks: workspace.stacks.map(settingsOf) } };
 }
 
 type Refused = Extract<Requested, { ok: false }>;

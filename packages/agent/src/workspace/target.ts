@@ -1,0 +1,50 @@
+/**
+ * What a run of a stack needs. A stack that the workspace lists was prepared with it. If the workspace lists none, a run
+ * may name any stack that exists: it runs with the settings that the source has for it, and it is never created.
+ */
+import { done, type Outcome } from "../outcome.ts";
+import { loadProject } from "../pulumi/project.ts";
+import { configureStack, placeOf, type StackContext } from "../pulumi/stack.ts";
+import { isDirectory } from "../system/files.ts";
+import type { Ready, RunTarget } from "./state.ts";
+
+export type FoundTarget =
+  | { readonly kind: "found"; readonly target: RunTarget }
+  /** Not now: the workspace has to be prepared first. */
+  | { readonly kind: "unprepared"; readonly message: string }
+  /** Never, as the workspace is. */
+  | { readonly kind: "impossible"; readonly message: string };
+
+export async function findTarget(
+  stack: string,
+  ready: Ready | undefined,
+  context: StackContext,
+): Promise<FoundTarget> {
+  if (!ready) return { kind: "unprepared", message: "the workspace is not prepared" };
+  const { stacks, root, ...common } = ready;
+  const listed = stacks.find(({ name }) => name === stack);
+  if (listed) return { kind: "found", target: { ...common, stack, settings: listed.settings } };
+  if (stacks.length > 0) {
+    const names = stacks.map(({ name }) => name).join(", ");
+    return { kind: "unprepared", message: `the workspace is prepared for ${names}, not for ${stack}` };
+  }
+  if (!(await isDirectory(ready.projectFolder))) return { kind: "unprepared", message: "the program is not there" };
+  const settings = await settingsOfUnlisted(stack, ready, context);
+  return settings.ok
+    ? { kind: "found", target: { ...common, stack, settings: settings.value, unlisted: true } }
+    : { kind: "impossible", message: context.cli.redactor.clean(settings.failure.message) };
+}
+
+async function settingsOfUnlisted(
+  name: string,
+  { projectFolder, root }: Ready,
+  context: StackContext,
+): Promise<Outcome<string>> {
+  const project = await loadProject(projectFolder, root);
+  if (!project.ok) return project;
+  const stack = { name, create: false, config: [], environments: [] };
+  const place = placeOf(project.value, stack, context);
+  if (!place.ok) return place;
+  const configured = await configureStack(project.value, stack, context);
+  return configured.ok ? done(place.value.settings) : configured;
+}
