@@ -4,6 +4,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConfigItem, StackSettings } from "@pko/rpc";
+import { waitFor } from "@pko/testkit";
+import { Gate, gatedProgram } from "./gate.ts";
 import { program, pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts";
 
 setDefaultTimeout(180_000);
@@ -38,10 +40,21 @@ const stateOf = (web: TestWorkspace, stack: string): string =>
   join(web.backend, ".pulumi/stacks/demo", `${stack}.json`);
 const hasStack = (web: TestWorkspace, stack: string): boolean => existsSync(stateOf(web, stack));
 
+function settingsFiles(web: TestWorkspace): string[] {
+  const folder = join(web.share, "agent/stacks");
+  return readdirSync(folder).map((name) => readFileSync(join(folder, name, "settings.yaml"), "utf8"));
+}
+
+function locksOf(web: TestWorkspace, stack: string): string[] {
+  const folder = join(web.backend, ".pulumi/locks/organization/demo", stack);
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
+}
+
 /** As a user does it, beside the agent. */
 function createStack(web: TestWorkspace, stack: string): void {
   execFileSync(pulumi, ["--non-interactive", "stack", "init", stack], {
     cwd: join(web.share, "workspace"),
+    stdio: "ignore",
     env: {
       PATH: `${toolFolders.join(":")}:${process.env["PATH"] ?? ""}`,
       HOME: join(web.root, "home"),
@@ -130,8 +143,7 @@ describe("a workspace that lists two stacks", () => {
     expect((await web.outputs("up-1")).find(({ name }) => name === "token")).toMatchObject({ secret: false });
     expect(web.log).not.toContain("canary");
     // What is encrypted for one stack is not in the settings of the other.
-    const folder = join(web.share, "agent/stacks");
-    const settings = readdirSync(folder).map((name) => readFileSync(join(folder, name, "settings.yaml"), "utf8"));
+    const settings = settingsFiles(web);
     expect(settings.filter((text) => text.includes("secure:"))).toHaveLength(1);
     expect(settings.filter((text) => text.includes("production"))).toHaveLength(1);
   });
@@ -199,19 +211,56 @@ describe("a workspace that lists two stacks", () => {
     expect(await web.run("up-5", up, "dev")).toMatchObject({ outcome: "succeeded", changes: { create: 2 } });
   });
 
+  test("gives each its own secrets provider and environments, and says which a warning is about", async () => {
+    const web = await new TestWorkspace().start();
+    const plain = { name: "plain", secretsProvider: "default" };
+    await preparedFor(web, [{ name: "dev", secretsProvider: "passphrase", environments: ["base"] }, plain]);
+    const selections = web.cliCalls().filter((call) => call.includes("stack select"));
+    expect(selections.map((call) => /--stack (\S+) --create (\S+)/.exec(call)?.slice(1))).toEqual([
+      ["dev", "--secrets-provider=passphrase"],
+      ["plain", "--secrets-provider=default"],
+    ]);
+    expect(settingsFiles(web).filter((text) => text.includes("base"))).toHaveLength(1);
+    const key = "awskms://alias/pulumi?region=eu-west-1";
+    const prepared = await web.tryPrepareStacks(echo, [{ name: "dev" }, { name: "plain", secretsProvider: key }]);
+    expect("warning" in prepared && prepared.warning).toStartWith("plain: the stack's secrets are encrypted by");
+  });
+
   test("runs one at a time, whichever stack they work on", async () => {
-    const slow = join("/tmp", `pko-gate-${process.pid}-${Date.now()}`);
-    const web = new TestWorkspace({
-      beforeCli: `case "$*" in *"up --yes"*"--stack=dev"*) while [ ! -e '${slow}' ]; do sleep 0.05; done;; esac`,
-    });
-    await web.start();
-    await preparedFor(web, [dev, prod]);
+    const web = await new TestWorkspace().start();
+    await web.tryPrepareStacks(gatedProgram, [{ name: "dev" }, { name: "prod" }]);
+    const gate = new Gate(web);
     await web.begin("up-1", up, "dev");
     const busy = await web.agent.start({ runId: "up-2", stack: "prod", operation: up });
     expect(busy).toMatchObject({ ok: false, error: { code: "busy", activeRun: "up-1" } });
-    writeFileSync(slow, "");
+    await gate.open("dev");
     expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded", stack: "dev" });
-    expect(await web.run("up-2", up, "prod")).toMatchObject({ outcome: "succeeded", stack: "prod" });
+    await web.begin("up-2", up, "prod");
+    await gate.open("prod");
+    expect(await web.result("up-2")).toMatchObject({ outcome: "succeeded", stack: "prod" });
+    expect(await web.outputs("up-1")).toMatchObject([{ name: "word", value: "dev" }]);
+    expect(await web.outputs("up-2")).toMatchObject([{ name: "word", value: "prod" }]);
+  });
+
+  test("leaves the lock of an interrupted run in place until its own stack's next run", async () => {
+    const web = await new TestWorkspace().start();
+    await web.tryPrepareStacks(gatedProgram, [{ name: "dev" }, { name: "prod" }]);
+    const gate = new Gate(web);
+    await web.begin("up-1", up, "dev");
+    await waitFor(() => locksOf(web, "dev").length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
+    const { launches } = JSON.parse(readFileSync(join(web.share, "runs/up-1/run.json"), "utf8"));
+    await web.kill("SIGKILL");
+    process.kill(-launches[0].pid, "SIGKILL");
+    await web.start();
+    expect(await web.result("up-1")).toMatchObject({ outcome: "interrupted", stack: "dev" });
+    await web.begin("up-2", up, "prod");
+    await gate.open("prod");
+    expect(await web.result("up-2")).toMatchObject({ outcome: "succeeded", stack: "prod" });
+    expect(locksOf(web, "dev")).toHaveLength(1);
+    await web.begin("up-3", up, "dev");
+    await gate.open("dev");
+    expect(await web.result("up-3")).toMatchObject({ outcome: "succeeded", stack: "dev" });
+    expect(locksOf(web, "dev")).toEqual([]);
   });
 });
 
