@@ -81,7 +81,7 @@ export class FakeAgent {
     run.result = {
       outcome: "succeeded",
       operation: run.request.operation.kind,
-      stack: "dev",
+      stack: run.request.stack,
       revision: "abc",
       startedAt: "2030-01-01T00:00:00Z",
       finishedAt: "2040-01-01T00:00:00Z",
@@ -91,6 +91,11 @@ export class FakeAgent {
       ...result,
     };
     wake(run);
+  }
+
+  /** The stack that a run works on. */
+  stackOf(runId: string): string {
+    return this.#run(runId).request.stack;
   }
 
   isCancelled(runId: string): boolean {

@@ -39,14 +39,14 @@ describe("the state of a workspace", () => {
     const ready = { revision: "1", project, projectFolder: "/share/workspace", backend: "file:///state" };
     const settings = "/share/agent/stacks/a/settings.yaml";
     const selected = { key: "k1", warning: "careful" };
-    expect(await readOf({ source, installed: "nothing", selected, ready: { ...ready, stack: "dev", settings } })).toEqual(
-      {
-        source,
-        installed: "nothing",
-        selected: [{ stack: "dev", key: "k1", warning: "careful" }],
-        ready: { ...ready, root: "/share/workspace", stacks: [{ name: "dev", settings }] },
-      },
-    );
+    expect(
+      await readOf({ source, installed: "nothing", selected, ready: { ...ready, stack: "dev", settings } }),
+    ).toEqual({
+      source,
+      installed: "nothing",
+      selected: [{ stack: "dev", key: "k1", warning: "careful" }],
+      ready: { ...ready, root: "/share/workspace", stacks: [{ name: "dev", settings }] },
+    });
   });
 
   test("that an agent for a single stack left unprepared keeps its source, and asks the backend again", async () => {

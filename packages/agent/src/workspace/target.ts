@@ -15,13 +15,17 @@ export type FoundTarget =
   /** Never, as the workspace is. */
   | { readonly kind: "impossible"; readonly message: string };
 
+/** Without a name, as operators of version 1 ask, it is the only stack that is prepared. */
 export async function findTarget(
-  stack: string,
+  named: string | undefined,
   ready: Ready | undefined,
   context: StackContext,
 ): Promise<FoundTarget> {
   if (!ready) return { kind: "unprepared", message: "the workspace is not prepared" };
-  const { stacks, root, ...common } = ready;
+  const { stacks, root: _, ...common } = ready;
+  const stack = named ?? (stacks.length === 1 ? stacks[0]?.name : undefined);
+  if (stack === undefined)
+    return { kind: "unprepared", message: "the workspace is not prepared for exactly one stack" };
   const listed = stacks.find(({ name }) => name === stack);
   if (listed) return { kind: "found", target: { ...common, stack, settings: listed.settings } };
   if (stacks.length > 0) {

@@ -17,11 +17,7 @@ export type OidcHolder =
   | { readonly kind: "user"; readonly user: string };
 
 /** The names of the Pulumi stacks may name the organization. */
-export function oidcOf(
-  given: Oidc | undefined,
-  stacks: readonly string[],
-  findings: Findings,
-): NormalOidc | undefined {
+export function oidcOf(given: Oidc | undefined, stacks: readonly string[], findings: Findings): NormalOidc | undefined {
   if (!given) return undefined;
   const { organization, team, user, admin, expirationSeconds } = given;
   for (const [name, value] of Object.entries({ organization, team, user })) {

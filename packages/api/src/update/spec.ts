@@ -13,7 +13,9 @@ const urns = (description: string) => listOf(Type.String({ maxLength: 4096 }), d
 
 const operation = {
   workspaceName: optional(text("The Workspace to run in.")),
-  stackName: optional(text("The Pulumi stack to work on.")),
+  stackName: optional(
+    text("The Pulumi stack to work on: one that the Workspace lists, or, when it lists none, any stack that exists."),
+  ),
   type: optional(text("The operation: preview, up, refresh or destroy.")),
   parallel: optional(int32("How many resources to work on at once; 1 means one after another.")),
   message: optional(text("A message to record with the operation.")),

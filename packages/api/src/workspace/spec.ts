@@ -117,7 +117,13 @@ export const WorkspaceSpec = Type.Object(
         minimum: 0,
       }),
     ),
-    stacks: optional(listOf(WorkspaceStack, "The Pulumi stacks to prepare in the workspace.", keyedBy("name"))),
+    stacks: optional(
+      listOf(
+        WorkspaceStack,
+        "The Pulumi stacks to prepare in the workspace; Updates work on these alone, or on any stack that exists when none is listed.",
+        keyedBy("name"),
+      ),
+    ),
   },
   { description: "What the workspace is made of." },
 );

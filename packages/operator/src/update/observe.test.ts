@@ -33,9 +33,9 @@ const web: Workspace = {
   status: { observedGeneration: 1 },
 };
 
-const worldOf = (...updates: Update[]): UpdateWorld => ({
+const worldOf = (updates: readonly Update[], workspace: Workspace = web): UpdateWorld => ({
   updates: storeOf(...updates),
-  workspaces: storeOf(web),
+  workspaces: storeOf(workspace),
   pods: storeOf() as never,
   runs: { look: () => undefined },
   projects: { projectOf: () => undefined },
@@ -44,9 +44,21 @@ const worldOf = (...updates: Update[]): UpdateWorld => ({
 test("an Update whose stack the Workspace does not have is not first in line, however early it came", () => {
   const typo = update("typo", "dve", 3000);
   const [first, second] = [update("first", "dev", 2000), update("second", "dev", 1000)];
-  const world = worldOf(typo, first, second);
+  const world = worldOf([typo, first, second]);
   expect(observeUpdate(world, "default/first", { now: noon })?.before).toBeUndefined();
   expect(observeUpdate(world, "default/second", { now: noon })?.before).toBe("first");
   const seen = observeUpdate(world, "default/typo", { now: noon });
   expect(seen?.workspace).toEqual({ state: "otherStack", stacks: ["dev"], isPrepared: false });
+});
+
+test("a Workspace that lists no stacks runs an Update of any stack, in the order in which they came", () => {
+  const bare: Workspace = {
+    ...web,
+    spec: {},
+    status: { observedGeneration: 2, conditions: [], address: "10.0.0.1:1" },
+  };
+  const [first, second] = [update("first", "dev", 2000), update("second", "prod", 1000)];
+  const world = worldOf([first, second], bare);
+  expect(observeUpdate(world, "default/first", { now: noon })?.workspace.state).toBe("notReady");
+  expect(observeUpdate(world, "default/second", { now: noon })?.before).toBe("first");
 });

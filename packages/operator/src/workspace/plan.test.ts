@@ -110,12 +110,6 @@ describe("a workspace that is going or wrong", () => {
       is: "refused",
       says: "spec.serviceTemplate.spec.ports: an element has no port",
     },
-    "no stack": { when: [specified({ local: { dir: "/a" } })], is: "refused", says: "names no Pulumi stack" },
-    "two stacks": {
-      when: [specified({ local: { dir: "/a" }, stacks: [{ name: "a" }, { name: "b" }] })],
-      is: "refused",
-      says: "names several Pulumi stacks",
-    },
     "a Program that is not there yet: looked for again soon": {
       when: [noSource],
       is: "refused",

@@ -141,6 +141,21 @@ describe("the agent is asked for", () => {
     ]);
     expect(result.ok && checkValue(PrepareRequest, result.request)).toMatchObject({ ok: true });
   });
+
+  test("as many stacks as the Workspace lists, in its order", () => {
+    const plain = { create: false, config: [], environments: [] };
+    const listed = { local: { dir: "/a" }, stacks: [{ name: "prod", create: true }, { name: "dev" }] };
+    expect(buildPrepareRequest(normal(listed), { secrets: [] })).toMatchObject({
+      request: {
+        stacks: [
+          { ...plain, name: "prod", create: true },
+          { ...plain, name: "dev" },
+        ],
+      },
+    });
+    const bare = buildPrepareRequest(normal({ local: { dir: "/a" }, stacks: undefined }), { secrets: [] });
+    expect(bare).toMatchObject({ ok: true, request: { stacks: [] } });
+  });
 });
 
 const refusals: Readonly<Record<string, { spec: object; with?: Partial<Materials>; says: string; soon?: boolean }>> = {
