@@ -44,8 +44,6 @@ export function createAgent(parts: AgentParts): Agent {
   const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor, signIn });
   const secrets = new SecretStore();
   const preparer = new Preparer({ options, inherited, cli, secrets, state, log });
-  const stopped = new AbortController();
-  const stackContext = { cli, secrets, state: options.paths.state, signal: stopped.signal };
   const runs = new RunManager({
     runs: options.paths.runs,
     cli,
@@ -54,7 +52,7 @@ export function createAgent(parts: AgentParts): Agent {
     agentStartedAt: startedAt,
     graceSeconds: options.graceSeconds,
     workspaceUid: options.workspaceUid,
-    targetFor: async (stack) => findTarget(stack, (await state.read()).ready, stackContext),
+    targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
     onResult: (record, result) => settleStack(state, record, result),
   });
   // Starting a run and beginning a preparation exclude each other; neither may slip in while the other is looked at.
@@ -110,7 +108,6 @@ export function createAgent(parts: AgentParts): Agent {
     },
     async stop() {
       progress.stopping = true;
-      stopped.abort();
       await Promise.all([preparer.stop(), runs.stop()]);
     },
   };

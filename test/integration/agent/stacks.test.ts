@@ -163,7 +163,7 @@ describe("a workspace that lists two stacks", () => {
     expect(await outputsOf(web, "up-2")).toMatchObject({ name: "development", token: "canary-dev" });
   });
 
-  test("runs no other stack, and a run that is known by its stack", async () => {
+  test("runs no other stack, and none at all unless it is named", async () => {
     const web = await new TestWorkspace().start();
     await preparedFor(web, [dev, prod]);
     createStack(web, "other");
@@ -172,9 +172,9 @@ describe("a workspace that lists two stacks", () => {
       ok: false,
       error: { code: "unprepared", message: "the workspace is prepared for dev, prod, not for other" },
     });
-    await web.run("up-2", up, "dev");
-    const mixedUp = await web.agent.start({ runId: "up-2", stack: "prod", operation: up });
-    expect(mixedUp).toMatchObject({ ok: false, error: { code: "runMismatch" } });
+    // As operators of version 1 do.
+    const unnamed = await web.agent.start({ runId: "up-2", operation: up });
+    expect(unnamed).toMatchObject({ ok: false, error: { code: "unprepared" } });
   });
 
   test("says which of them cannot be prepared", async () => {
@@ -248,9 +248,9 @@ describe("a workspace that lists two stacks", () => {
     const gate = new Gate(web);
     await web.begin("up-1", up, "dev");
     await waitFor(() => locksOf(web, "dev").length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
-    const { launches } = JSON.parse(readFileSync(join(web.share, "runs/up-1/run.json"), "utf8"));
+    const record = readFileSync(join(web.share, "runs/up-1/run.json"), "utf8");
     await web.kill("SIGKILL");
-    process.kill(-launches[0].pid, "SIGKILL");
+    process.kill(-Number(/"pid":(\d+)/.exec(record)?.[1]), "SIGKILL");
     await web.start();
     expect(await web.result("up-1")).toMatchObject({ outcome: "interrupted", stack: "dev" });
     await web.begin("up-2", up, "prod");
@@ -263,6 +263,12 @@ describe("a workspace that lists two stacks", () => {
     expect(locksOf(web, "dev")).toEqual([]);
   });
 });
+
+/** The part of the agent's state that was different while there was a single stack. */
+interface StateOfStacks {
+  readonly ready: { readonly root: string; readonly stacks: readonly { name: string; settings: string }[] };
+  readonly selected: readonly { stack: string; key: string }[];
+}
 
 describe("a workspace whose list changes", () => {
   test("from one stack to none keeps nothing of that stack's configuration", async () => {
@@ -280,11 +286,11 @@ describe("a workspace whose list changes", () => {
     await preparedFor(web, [{ name: "dev", config: [value("name", "development")] }]);
     await web.kill("SIGTERM");
     const file = join(web.share, "agent/state.json");
-    const { ready, selected, ...rest } = JSON.parse(readFileSync(file, "utf8"));
+    const { ready, selected, ...rest } = JSON.parse(readFileSync(file, "utf8")) as StateOfStacks;
     const { stacks, root: _, ...common } = ready;
-    const [{ name, settings }] = stacks;
-    const [{ stack: __, ...old }] = selected;
-    writeFileSync(file, JSON.stringify({ ...rest, selected: old, ready: { ...common, stack: name, settings } }));
+    const { name: stack, settings } = stacks[0] ?? {};
+    const { key } = selected[0] ?? {};
+    writeFileSync(file, JSON.stringify({ ...rest, selected: { key }, ready: { ...common, stack, settings } }));
     await web.start();
     expect(await web.run("up-1", up, "dev")).toMatchObject({ outcome: "succeeded" });
     expect(await outputsOf(web, "up-1")).toMatchObject({ name: "development" });

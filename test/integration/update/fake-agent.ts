@@ -81,7 +81,7 @@ export class FakeAgent {
     run.result = {
       outcome: "succeeded",
       operation: run.request.operation.kind,
-      stack: run.request.stack,
+      stack: run.request.stack ?? "dev",
       revision: "abc",
       startedAt: "2030-01-01T00:00:00Z",
       finishedAt: "2040-01-01T00:00:00Z",
@@ -94,7 +94,7 @@ export class FakeAgent {
   }
 
   /** The stack that a run works on. */
-  stackOf(runId: string): string {
+  stackOf(runId: string): string | undefined {
     return this.#run(runId).request.stack;
   }
 

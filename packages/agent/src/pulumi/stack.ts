@@ -102,7 +102,11 @@ async function providerInState(stack: string, folder: string, context: StackCont
 function withRemedy(explained: Outcome<never>): Outcome<never> {
   if (explained.ok || explained.failure.reason !== "stackNotFound") return explained;
   const { message, lines } = explained.failure;
-  return failed("stackNotFound", `${message}; create it, or remove useLocalStackOnly (in a Workspace of your own, set create: true)`, lines);
+  return failed(
+    "stackNotFound",
+    `${message}; create it, or remove useLocalStackOnly (in a Workspace of your own, set create: true)`,
+    lines,
+  );
 }
 
 /** Writes the stack's settings; true when that changed them. */

@@ -6,7 +6,7 @@ import { done, type Outcome } from "../outcome.ts";
 import { loadProject } from "../pulumi/project.ts";
 import { configureStack, placeOf, type StackContext } from "../pulumi/stack.ts";
 import { isDirectory } from "../system/files.ts";
-import type { Ready, RunTarget } from "./state.ts";
+import type { Ready, RunTarget, StateFile } from "./state.ts";
 
 export type FoundTarget =
   | { readonly kind: "found"; readonly target: RunTarget }
@@ -15,12 +15,11 @@ export type FoundTarget =
   /** Never, as the workspace is. */
   | { readonly kind: "impossible"; readonly message: string };
 
+type StackParts = Omit<StackContext, "signal">;
+
 /** Without a name, as operators of version 1 ask, it is the only stack that is prepared. */
-export async function findTarget(
-  named: string | undefined,
-  ready: Ready | undefined,
-  context: StackContext,
-): Promise<FoundTarget> {
+export async function findTarget(named: string | undefined, state: StateFile, parts: StackParts): Promise<FoundTarget> {
+  const { ready } = await state.read();
   if (!ready) return { kind: "unprepared", message: "the workspace is not prepared" };
   const { stacks, root: _, ...common } = ready;
   const stack = named ?? (stacks.length === 1 ? stacks[0]?.name : undefined);
@@ -33,17 +32,19 @@ export async function findTarget(
     return { kind: "unprepared", message: `the workspace is prepared for ${names}, not for ${stack}` };
   }
   if (!(await isDirectory(ready.projectFolder))) return { kind: "unprepared", message: "the program is not there" };
-  const settings = await settingsOfUnlisted(stack, ready, context);
+  const settings = await settingsOfUnlisted(stack, ready, parts);
   return settings.ok
     ? { kind: "found", target: { ...common, stack, settings: settings.value, unlisted: true } }
-    : { kind: "impossible", message: context.cli.redactor.clean(settings.failure.message) };
+    : { kind: "impossible", message: parts.cli.redactor.clean(settings.failure.message) };
 }
 
 async function settingsOfUnlisted(
   name: string,
   { projectFolder, root }: Ready,
-  context: StackContext,
+  parts: StackParts,
 ): Promise<Outcome<string>> {
+  // Without configuration of the workspace there is nothing to encrypt: no command is started that would need a signal.
+  const context = { ...parts, signal: new AbortController().signal };
   const project = await loadProject(projectFolder, root);
   if (!project.ok) return project;
   const stack = { name, create: false, config: [], environments: [] };
