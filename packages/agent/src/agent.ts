@@ -49,7 +49,6 @@ export function createAgent(parts: AgentParts): Agent {
     cli,
     log,
     hostname: hostname(),
-    agentStartedAt: startedAt,
     graceSeconds: options.graceSeconds,
     workspaceUid: options.workspaceUid,
     targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),

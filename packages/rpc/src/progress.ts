@@ -27,9 +27,10 @@ export function addEvent(progress: Progress, event: RunEvent): Progress {
       const { current: _, ...rest } = progress;
       return rest;
     }
+    case "notice":
+      return event.process ? { ...progress, process: event.process } : progress;
     case "step":
     case "policy":
-    case "notice":
       return progress;
     default:
       // Of a later version: it counts for nothing here.

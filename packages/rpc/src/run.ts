@@ -60,15 +60,34 @@ export const Operation = Type.Union([
 export type Operation = Static<typeof Operation>;
 
 const time = Type.String({ maxLength: 64 });
+const hostname = Type.String({ maxLength: 253 });
+const pid = Type.Integer({ minimum: 1 });
 
-const processFields = { hostname: Type.String({ maxLength: 256 }), pid: Type.Integer({ minimum: 1 }), startedAt: time };
-/** The CLI process that a run has. A lock of a DIY backend names its holder by host and PID. */
-export const RunProcess = Type.Object(processFields);
+/**
+ * The CLI process of a run that is known to have held the stack's lock. A DIY backend admits one holder at a time, so a
+ * lock of this host and PID that was taken between `startedAt` and `lockedAt` is this process's, whatever other clusters do.
+ */
+export const RunProcess = Type.Object({
+  hostname,
+  pid,
+  startedAt: time,
+  /** When the agent first saw that the process held the lock: it took it before. */
+  lockedAt: time,
+});
 export type RunProcess = Static<typeof RunProcess>;
 
-/** From when to when a run may have held the stack's lock, and its CLI process where the agent has reported it. */
+/**
+ * A run of this workspace whose pod no longer exists. With `hostname`, `pid` and `startedAt` it is confirmed: that process
+ * took the stack's lock between `from` and `to`. Without them nothing may be concluded from it.
+ */
 export const LostRun = Type.Object(
-  { from: time, to: time, ...Type.Partial(Type.Object(processFields)).properties },
+  {
+    from: time,
+    to: time,
+    hostname: Type.Optional(hostname),
+    pid: Type.Optional(pid),
+    startedAt: Type.Optional(time),
+  },
   closed,
 );
 export type LostRun = Static<typeof LostRun>;
@@ -129,8 +148,8 @@ export const RunEvent = Type.Union([
     durationSeconds: Type.Number(),
     result: Type.Optional(Type.String({ maxLength: 64 })),
   }),
-  /** What the agent itself did or saw: a lock released, an event left out for its size. */
-  Type.Object({ kind: Type.Literal("notice"), message }),
+  /** What the agent itself did or saw: a lock released, an event left out for its size, `process` holding the lock. */
+  Type.Object({ kind: Type.Literal("notice"), message, process: Type.Optional(RunProcess) }),
 ]);
 export type RunEvent = Static<typeof RunEvent>;
 
@@ -148,6 +167,8 @@ export const Progress = Type.Object({
   /** The resource that is being worked on, the latest of them. */
   current: Type.Optional(Type.Object({ urn: Type.String({ maxLength: 4096 }), op: Type.String({ maxLength: 64 }) })),
   permalink: Type.Optional(Type.String({ maxLength: 2048 })),
+  /** The latest process of the run that is known to have held the stack's lock. */
+  process: Type.Optional(RunProcess),
 });
 export type Progress = Static<typeof Progress>;
 
@@ -223,8 +244,6 @@ export const StartResult = Type.Object({
   lastSeq: Type.Integer({ minimum: 0 }),
   progress: Progress,
   result: Type.Optional(RunResult),
-  /** The run's CLI process, the latest of them; absent until there is one. */
-  process: Type.Optional(RunProcess),
 });
 export type StartResult = Static<typeof StartResult>;
 

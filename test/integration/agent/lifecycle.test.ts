@@ -1,9 +1,9 @@
 /** Runs that are slow, cancelled, cut off, orphaned: what survives, what is reported, what is released. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { RunResult } from "@pko/rpc";
+import type { RunProcess, RunResult } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 import { Gate, gatedProgram } from "./gate.ts";
 import { program, stash, TestWorkspace } from "./harness.ts";
@@ -44,8 +44,12 @@ function sessionOf(pid: number): number[] {
     .map(Number);
 }
 
+function lockFolder(web: TestWorkspace): string {
+  return join(web.backend, ".pulumi/locks/organization/demo/dev");
+}
+
 function locks(web: TestWorkspace): string[] {
-  const folder = join(web.backend, ".pulumi/locks/organization/demo/dev");
+  const folder = lockFolder(web);
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
 }
 
@@ -131,8 +135,9 @@ describe("cancelling", () => {
     expect(await web.result("up-1")).toMatchObject({ outcome: "cancelled" });
     expect(Date.now() - began).toBeLessThan(8_000);
     await ended(pid);
-    // Whether it came to take its lock away before its end is chance; here it did not.
-    if (locks(web).length === 0) writeLock(web, { pid, hostname: hostname(), timestamp: new Date().toISOString() });
+    // Whether it removed its lock before its end is chance; here it did not.
+    const timestamp = await confirmation(web).then(({ lockedAt }) => lockedAt);
+    if (locks(web).length === 0) writeLock(web, { pid, hostname: hostname(), timestamp });
     await web.begin("up-2", { kind: "up" });
     await gate.open("after");
     expect(await web.result("up-2")).toMatchObject({ outcome: "succeeded" });
@@ -183,9 +188,8 @@ describe("an agent that is killed", () => {
     await web.until("up-1", isQuickDone);
     const pid = cliPid(web);
     await web.kill("SIGKILL");
-    for (const member of sessionOf(pid)) process.kill(member, "SIGKILL");
+    killAll(pid);
     expect(locks(web)).toHaveLength(1);
-    await Bun.sleep(1_100);
     await web.start();
     const result = await web.result("up-1");
     expect(result).toMatchObject({ outcome: "interrupted", error: { class: "interrupted" } });
@@ -200,17 +204,99 @@ describe("an agent that is killed", () => {
     expect(locks(web)).toEqual([]);
   });
 
-  test("in a pod that was replaced: the lock of its host's name is released, though its runs are forgotten", async () => {
-    const web = await new TestWorkspace().start();
-    await web.prepare(program({ resources: { a: stash("x") } }));
-    writeLock(web, { pid: 4_000_000, hostname: hostname(), timestamp: "2020-01-01T00:00:00Z" });
-    expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+  test("in a pod that was replaced: the lock of a confirmed run is removed, and only then", async () => {
+    const { web } = await waiting();
+    const process = await confirmation(web);
+    await web.kill("SIGKILL");
+    killAll(cliPid(web));
+    // Another pod of the workspace: the same backend, and nothing else of the former.
+    const next = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${web.backend}` } }).start();
+    await next.prepare(program({ resources: { a: stash("x") } }));
+    const unconfirmed = { from: process.startedAt, to: new Date().toISOString() };
+    expect(await next.run("up-2", { kind: "up" }, [unconfirmed])).toMatchObject({ error: { class: "conflict" } });
+    expect(locks(web)).toHaveLength(1);
+
+    const { hostname: host, pid, startedAt, lockedAt } = process;
+    const lost = { from: startedAt, to: lockedAt, hostname: host, pid, startedAt };
+    expect(await next.run("up-3", { kind: "up" }, [lost])).toMatchObject({ outcome: "succeeded" });
     expect(locks(web)).toEqual([]);
   });
 });
 
+/** What the agent reports of the process that holds the lock. */
+async function confirmation(web: TestWorkspace): Promise<RunProcess> {
+  let process: RunProcess | undefined;
+  await web.until("up-1", (update) => {
+    if (update.type === "event" && update.event.kind === "notice") process ??= update.event.process;
+    return process !== undefined;
+  });
+  if (!process) throw new Error("the run has no process");
+  return process;
+}
+
+function killAll(pid: number): void {
+  for (const member of sessionOf(pid)) process.kill(member, "SIGKILL");
+}
+
+describe("two clusters with equal names share a folder", () => {
+  /** Two agents with the host name of this machine, and one backend. */
+  async function clusters() {
+    const { web: first, gate } = await waiting();
+    const second = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${first.backend}` } }).start();
+    await second.prepare(program({ resources: { a: stash("x") } }));
+    return { first, second, gate };
+  }
+
+  test("neither breaks the live lock of the other, also after a run of its own was killed", async () => {
+    const { first, second, gate } = await clusters();
+    await confirmation(first);
+    const [held] = locks(first);
+    const blocked = await second.run("up-2", { kind: "up" });
+    expect(blocked).toMatchObject({ outcome: "failed", error: { class: "conflict" } });
+    expect(blocked.error?.message).toContain(`@${hostname()} (pid ${cliPid(first)}) since `);
+    expect(blocked.error?.message).toContain("`pulumi cancel --yes --stack dev` in the workspace's pod");
+    // Started again after that agent was killed: what its records say of its own processes proves nothing of this lock.
+    await second.kill("SIGKILL");
+    await second.start();
+    expect(await second.run("up-3", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
+    expect(locks(first)).toEqual([held ?? ""]);
+    expect(second.cliCalls().some((call) => call.includes(" cancel "))).toBe(false);
+    await gate.open("first");
+    expect(await first.result("up-1")).toMatchObject({ outcome: "succeeded" });
+    expect(await second.run("up-4", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+  });
+
+  test("a lock with the PID of a dead run of the other is left alone when it was taken at another time", async () => {
+    const { first, second } = await clusters();
+    await confirmation(first);
+    const pid = cliPid(first);
+    await first.kill("SIGKILL");
+    killAll(pid);
+    // Somebody cancels, and the other cluster's process gets the same PID.
+    for (const name of locks(first)) rmSync(join(lockFolder(first), name));
+    writeLock(first, { pid, hostname: hostname(), timestamp: new Date(Date.now() + 5_000).toISOString() });
+    expect(await second.run("up-2", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
+    await first.start();
+    expect(await first.run("up-2", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
+    expect(locks(first)).toHaveLength(1);
+  });
+
+  test("the lock of a confirmed dead run is broken, and the next update succeeds", async () => {
+    const { first, second } = await clusters();
+    await confirmation(first);
+    await first.kill("SIGKILL");
+    killAll(cliPid(first));
+    expect(await second.run("up-2", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
+    await first.start();
+    expect(await first.result("up-1")).toMatchObject({ outcome: "interrupted" });
+    await first.prepare(program({ resources: { a: stash("x") } }));
+    expect(await first.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+    expect(await second.run("up-3", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+  });
+});
+
 function writeLock(web: TestWorkspace, holder: { pid: number; hostname: string; timestamp: string }): void {
-  const folder = join(web.backend, ".pulumi/locks/organization/demo/dev");
+  const folder = lockFolder(web);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, `${crypto.randomUUID()}.json`), JSON.stringify({ username: "someone", ...holder }));
 }

@@ -1,24 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { isAllStale, parseLockReport, type LockJudge } from "./locks.ts";
+import type { RunProcess } from "@pko/rpc";
+import { confirmed, describeLocks, isAllStale, parseLockReport, showsLock } from "./locks.ts";
 
-const start = new Date("2026-01-01T12:00:00Z");
-const judge: LockJudge = {
-  hostname: "web-workspace-0",
-  agentStartedAt: start,
-  ownPids: new Set([40]),
-  lostRuns: [],
-  startOf: () => undefined,
-};
+const files = "file:///b/locks/x.json";
+const bucket = "s3://states/.pulumi/locks/x.json?region=us-east-1&s3ForcePathStyle=true";
 
 function report(...holders: readonly string[]) {
-  return reportOf("file:///b/locks/x.json", holders);
+  return reportAt(bucket, ...holders);
 }
 
-function reportInBucket(...holders: readonly string[]) {
-  return reportOf("s3://states/.pulumi/locks/x.json?region=us-east-1&s3ForcePathStyle=true", holders);
-}
-
-function reportOf(url: string, holders: readonly string[]) {
+function reportAt(url: string, ...holders: readonly string[]) {
   const lines = holders.map((holder) => `\n  ${url}: created by ${holder}`);
   const text = `error: the stack is currently locked by ${holders.length} lock(s). Either wait…${lines.join("")}`;
   const parsed = parseLockReport(text);
@@ -26,63 +17,90 @@ function reportOf(url: string, holders: readonly string[]) {
   return parsed;
 }
 
-const before = "2026-01-01T11:59:00Z";
-const after = "2026-01-01T12:05:00Z";
+/** Started half a second before noon, and seen to hold the lock two seconds later. */
+const dead: RunProcess = {
+  hostname: "web-workspace-0",
+  pid: 40,
+  startedAt: "2026-01-01T11:59:59.500Z",
+  lockedAt: "2026-01-01T12:00:01.500Z",
+};
+const taken = "2026-01-01T12:00:00Z";
 
 describe("a lock is stale", () => {
-  test("when this pod took it before the agent began", () => {
-    expect(isAllStale(report(`pulumi@web-workspace-0 (pid 7) at ${before}`), judge)).toBe(true);
-  });
+  const cases: Readonly<Record<string, string>> = {
+    "when a dead process of this workspace took it": `pulumi@web-workspace-0 (pid 40) at ${taken}`,
+    "in the second in which the process started": "pulumi@web-workspace-0 (pid 40) at 2026-01-01T11:59:59Z",
+    "in the second in which the process was seen with it": "pulumi@web-workspace-0 (pid 40) at 2026-01-01T12:00:01Z",
+    "when its time is of another zone": "pulumi@web-workspace-0 (pid 40) at 2026-01-01T13:00:00+01:00",
+  };
+  for (const [name, holder] of Object.entries(cases)) {
+    test(name, () => {
+      expect(isAllStale(report(holder), [dead])).toBe(true);
+      expect(isAllStale(reportAt(files, holder), [dead])).toBe(true);
+    });
+  }
 
-  test("when a run of this agent took it and is dead", () => {
-    expect(isAllStale(report(`pulumi@web-workspace-0 (pid 40) at ${after}`), judge)).toBe(true);
-  });
-
-  test("in a bucket, when a run of this workspace that was lost held it", () => {
-    const lost = { ...judge, lostRuns: [{ from: "2026-01-01T11:58:50Z", to: "2026-01-01T11:59:30Z" }] };
-    expect(isAllStale(reportInBucket(`pulumi@web-workspace-0 (pid 7) at ${before}`), lost)).toBe(true);
-    expect(isAllStale(reportInBucket(`pulumi@web-workspace-0 (pid 40) at ${after}`), judge)).toBe(true);
-  });
-
-  test("though its number is another process's by now", () => {
-    const reused = { ...judge, startOf: () => new Date("2026-01-01T12:10:00Z") };
-    expect(isAllStale(report(`pulumi@web-workspace-0 (pid 40) at ${after}`), reused)).toBe(true);
+  test("when a confirmed run of an earlier pod took it", () => {
+    const { hostname, pid, startedAt } = dead;
+    const lost = { from: startedAt, to: dead.lockedAt, hostname, pid, startedAt };
+    expect(isAllStale(report(`pulumi@web-workspace-0 (pid 40) at ${taken}`), confirmed([lost]))).toBe(true);
   });
 });
 
 describe("a lock is left alone", () => {
-  test("when another host holds it", () => {
-    expect(isAllStale(report(`me@laptop (pid 7) at ${before}`), judge)).toBe(false);
-    expect(isAllStale(report(`pulumi@web-workspace-01 (pid 7) at ${before}`), judge)).toBe(false);
-  });
+  const cases: Readonly<Record<string, string>> = {
+    "when another host holds it": `me@laptop (pid 40) at ${taken}`,
+    "when a host with a similar name holds it": `pulumi@web-workspace-01 (pid 40) at ${taken}`,
+    "when another process of that host holds it": `pulumi@web-workspace-0 (pid 41) at ${taken}`,
+    "when it was taken before the process started": "pulumi@web-workspace-0 (pid 40) at 2026-01-01T11:59:58Z",
+    "when it was taken after the process was seen to hold its own":
+      "pulumi@web-workspace-0 (pid 40) at 2026-01-01T12:00:02Z",
+    "when its time makes no sense": "pulumi@web-workspace-0 (pid 40) at yesterday",
+  };
+  for (const [name, holder] of Object.entries(cases)) {
+    test(name, () => {
+      expect(isAllStale(report(holder), [dead])).toBe(false);
+      // A path on a volume may be shared with another cluster, too.
+      expect(isAllStale(reportAt(files, holder), [dead])).toBe(false);
+    });
+  }
 
-  test("when its process is alive, as that of someone in the pod's shell", () => {
-    const alive = { ...judge, startOf: () => new Date("2026-01-01T11:58:00Z") };
-    expect(isAllStale(report(`pulumi@web-workspace-0 (pid 7) at ${before}`), alive)).toBe(false);
-  });
-
-  test("when this pod took it since, but no run of this agent", () => {
-    expect(isAllStale(report(`pulumi@web-workspace-0 (pid 7) at ${after}`), judge)).toBe(false);
-  });
-
-  test("in a bucket, when a pod of the same name in another cluster may hold it", () => {
-    const lock = reportInBucket(`pulumi@web-workspace-0 (pid 7) at ${before}`);
-    expect(isAllStale(lock, judge)).toBe(false);
-    const earlier = { ...judge, lostRuns: [{ from: "2026-01-01T11:00:00Z", to: "2026-01-01T11:58:00Z" }] };
-    expect(isAllStale(lock, earlier)).toBe(false);
+  test("when no run of this workspace is confirmed to have held it", () => {
+    const lock = report(`pulumi@web-workspace-0 (pid 40) at ${taken}`);
+    expect(isAllStale(lock, [])).toBe(false);
+    const unconfirmed = [{ from: "2026-01-01T11:00:00Z", to: "2026-01-01T13:00:00Z" }];
+    expect(isAllStale(lock, confirmed(unconfirmed))).toBe(false);
   });
 
   test("when only one of two is ours", () => {
-    const both = report(`pulumi@web-workspace-0 (pid 7) at ${before}`, `me@laptop (pid 9) at ${before}`);
-    expect(isAllStale(both, judge)).toBe(false);
+    const both = report(`pulumi@web-workspace-0 (pid 40) at ${taken}`, `me@laptop (pid 9) at ${taken}`);
+    expect(isAllStale(both, [dead])).toBe(false);
   });
 
-  test("when the report cannot be read whole", () => {
+  test("when the report is incomplete", () => {
     const cut = parseLockReport(
-      `the stack is currently locked by 2 lock(s).\n  x: created by pulumi@web-workspace-0 (pid 7) at ${before}`,
+      `the stack is currently locked by 2 lock(s).\n  x: created by pulumi@web-workspace-0 (pid 40) at ${taken}`,
     );
-    expect(cut && isAllStale(cut, judge)).toBe(false);
-    expect(isAllStale(report("pulumi@web-workspace-0 (pid 7) at yesterday"), judge)).toBe(false);
+    expect(cut && isAllStale(cut, [dead])).toBe(false);
     expect(parseLockReport("error: something else")).toBeUndefined();
   });
+});
+
+test("the headline of an update, a refresh and a destroy shows that the lock is held; a preview takes none", () => {
+  for (const line of ["Updating (dev):", "Refreshing (acme/web/dev):", "Destroying (dev):"]) {
+    expect(showsLock(`warning: A new version is available.\n${line}\n\n`)).toBe(true);
+  }
+  for (const text of ["Previewing update (dev):\n", "error: the stack is currently locked by 1 lock(s).", ""]) {
+    expect(showsLock(text)).toBe(false);
+  }
+});
+
+test("a lock that stays is described with its holder, the reason, and what to do", () => {
+  const text = describeLocks(report(`pulumi@other-workspace-0 (pid 7) at ${taken}`), {
+    pod: "web-workspace-0",
+    stack: "dev",
+  });
+  expect(text).toContain(`locked by pulumi@other-workspace-0 (pid 7) since ${taken}, ${bucket}`);
+  expect(text).toContain("only if it knows that a run of this workspace took it and is dead");
+  expect(text).toContain("`pulumi cancel --yes --stack dev` in the workspace's pod (kubectl exec -it web-workspace-0");
 });

@@ -1,12 +1,13 @@
 /**
- * The lock of a DIY backend, as the CLI tells of it when it is in the way. A lock is released only when its holder was
- * of this workspace and is dead. What stands for a lock on Pulumi Cloud is in cloud/own-update.ts.
+ * The lock of a DIY backend, as the CLI reports it when it is in the way. It is removed only if a confirmed run of this
+ * workspace took it and is dead (docs/adr/0015-locks-of-confirmed-runs.md). The counterpart on Pulumi Cloud is in
+ * cloud/own-update.ts.
  *
- * A lock names the host of its holder, which is a pod of this workspace's name: here, or, where a bucket is shared, in
- * another cluster. So the name alone proves nothing. What a run of this pod held is known by its process; what one of an
- * earlier pod held, by the time at which the operator knows it to have run: nobody else can have taken a lock meanwhile.
+ * A lock names the host and the PID of its holder. Two clusters that share a bucket or a file system may have equal pod names,
+ * and PIDs in containers are small numbers, so both together prove nothing. But while one process holds the lock, no other
+ * can take it. So of a process that is known to have held it, a lock from the time in which it must have taken it is its own.
  */
-import type { LostRun } from "@pko/rpc";
+import type { LostRun, RunProcess } from "@pko/rpc";
 
 interface LockHolder {
   /** Where the lock is. */
@@ -15,6 +16,8 @@ interface LockHolder {
   readonly hostname: string;
   readonly pid: number;
   readonly time: Date;
+  /** The time as it is in the report. */
+  readonly since: string;
 }
 
 export interface LockReport {
@@ -33,40 +36,50 @@ export function parseLockReport(text: string): LockReport | undefined {
     hostname,
     pid: Number(pid),
     time: new Date(time),
+    since: time,
   }));
   return { count: Number(count[1]), holders };
 }
 
-export interface LockJudge {
-  readonly hostname: string;
-  readonly agentStartedAt: Date;
-  /** CLI processes of this agent's own runs. */
-  readonly ownPids: ReadonlySet<number>;
-  /** Of this workspace, in pods that are gone. */
-  readonly lostRuns: readonly LostRun[];
-  /** When the process of that number began, if one is alive. */
-  readonly startOf: (pid: number) => Date | undefined;
+/** Whether every lock was left behind by one of these processes, which are dead: `pulumi cancel` removes all locks. */
+export function isAllStale(report: LockReport, dead: readonly RunProcess[]): boolean {
+  return (
+    report.count > 0 &&
+    report.holders.length === report.count &&
+    report.holders.every((holder) => dead.some((process) => isHeldBy(holder, process)))
+  );
 }
 
-/** Whether every lock was left behind by a dead process of this pod: `pulumi cancel` takes them all away. */
-export function isAllStale(report: LockReport, judge: LockJudge): boolean {
-  return report.count > 0 && report.holders.length === report.count && report.holders.every((h) => isStale(h, judge));
+/** The report has whole seconds; its time and the process's are of one clock, that of the process's node. */
+function isHeldBy({ hostname, pid, time }: LockHolder, process: RunProcess): boolean {
+  const first = Math.floor(Date.parse(process.startedAt) / 1000) * 1000;
+  const isInTime = time.getTime() >= first && time.getTime() <= Date.parse(process.lockedAt);
+  return hostname === process.hostname && pid === process.pid && isInTime;
 }
 
-function isStale(holder: LockHolder, judge: LockJudge): boolean {
-  if (holder.hostname !== judge.hostname || Number.isNaN(holder.time.getTime())) return false;
-  const start = judge.startOf(holder.pid);
-  // The process that took the lock was there when it did; the report has whole seconds.
-  if (start && start.getTime() <= holder.time.getTime() + 1_000) return false;
-  if (judge.ownPids.has(holder.pid) || judge.lostRuns.some((run) => isWithin(holder.time, run))) return true;
-  // Files are on a volume of this namespace, where a pod of this name is ours.
-  return holder.url.startsWith("file://") && holder.time < judge.agentStartedAt;
+/** Those runs of earlier pods whose process is confirmed to have held the lock. */
+export function confirmed(lostRuns: readonly LostRun[]): RunProcess[] {
+  return lostRuns.flatMap(({ hostname, pid, startedAt, to }) =>
+    hostname === undefined || pid === undefined || startedAt === undefined
+      ? []
+      : [{ hostname, pid, startedAt, lockedAt: to }],
+  );
 }
 
-/** The clocks of two machines differ, and the report has whole seconds. */
-const slackMs = 5_000;
+/** The first line of an update, a refresh or a destroy, which the CLI prints when it has taken the lock. */
+export function showsLock(printed: string): boolean {
+  return /^(?:Updating|Refreshing|Destroying) \(.+\):$/m.test(printed);
+}
 
-function isWithin(time: Date, { from, to }: LostRun): boolean {
-  const [first, last] = [Date.parse(from) - slackMs, Date.parse(to) + slackMs];
-  return time.getTime() >= first && time.getTime() <= last;
+/** Who holds the locks, why they stay, and what to do about them. */
+export function describeLocks({ holders }: LockReport, at: { readonly pod: string; readonly stack: string }): string {
+  const who = holders.map(
+    ({ username, hostname, pid, since, url }) => `${username}@${hostname} (pid ${pid}) since ${since}, ${url}`,
+  );
+  return (
+    `the stack is locked by ${who.join("; ")}. ` +
+    "The operator removes a lock only if it knows that a run of this workspace took it and is dead. " +
+    "If you are sure that no other update of the stack is running anywhere, remove the lock with " +
+    `\`pulumi cancel --yes --stack ${at.stack}\` in the workspace's pod (kubectl exec -it ${at.pod} -c pulumi -- bash)`
+  );
 }

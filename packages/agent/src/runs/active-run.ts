@@ -6,11 +6,18 @@
  *                                     └ failed, cancelled, interrupted ─→ the result
  */
 import { join } from "node:path";
-import { errorMessage, maxOutputTailChars, type RunError, type RunEvent, type RunResult } from "@pko/rpc";
+import {
+  errorMessage,
+  maxOutputTailChars,
+  type RunError,
+  type RunEvent,
+  type RunProcess,
+  type RunResult,
+} from "@pko/rpc";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { cancelOwnUpdate, markOf } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
-import { isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
+import { confirmed, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
 import { stepsOf, type RunStep } from "../pulumi/operation.ts";
 import { quoteProgram } from "../pulumi/program-lines.ts";
 import { explainRun, type Explained } from "../pulumi/run-error.ts";
@@ -20,19 +27,18 @@ import { bounded, cutName, joined, lastPart, told, type Clean } from "../system/
 import { readIfThere, readTail, type Tail } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { withoutColours } from "../system/redact.ts";
-import { startOf } from "../system/processes.ts";
+import { isAlive } from "../system/processes.ts";
 import type { EventLog } from "./event-log.ts";
 import { followLaunch, isSuccess, type Followed } from "./follow.ts";
 import { adopt, launch, type Launched } from "./launcher.ts";
-import type { RunFolder, RunRecord } from "./run-folder.ts";
+import type { Launch, RunFolder, RunRecord } from "./run-folder.ts";
 
 interface RunContext {
   readonly cli: PulumiCli;
   readonly log: Log;
   readonly hostname: string;
-  readonly agentStartedAt: Date;
-  /** Processes of runs before this one. */
-  readonly earlierPids: ReadonlySet<number>;
+  /** Commands of runs before this one, in this pod. */
+  readonly earlierLaunches: readonly Launch[];
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
 }
@@ -145,6 +151,7 @@ export class ActiveRun {
     if (refusal) return { unstarted: true, error: refusal };
     await this.#tell({ kind: "step", name: step.name });
     const { cli, workspaceUid } = this.#context;
+    const startedAt = new Date().toISOString();
     const launching = await launch({
       cli,
       args: step.args,
@@ -156,7 +163,7 @@ export class ActiveRun {
     if (!launching.ok) throw new Error(`the CLI could not be started: ${launching.problem}`);
     this.#launched = launching.launched;
     const { identity } = launching.launched;
-    this.#record = { ...this.#record, launches: [...this.#record.launches, { step: index, ...identity }] };
+    this.#record = { ...this.#record, launches: [...this.#record.launches, { step: index, ...identity, startedAt }] };
     await this.folder.writeRecord(this.#record);
     // Cancelled between the look above and now.
     if (this.#isCancelled()) launching.launched.interrupt();
@@ -172,17 +179,37 @@ export class ActiveRun {
   }
 
   async #follow(launched: Launched): Promise<Followed> {
+    const index = this.#record.launches.length - 1;
+    const isConfirmed = this.#record.launches[index]?.holder !== undefined;
     const followed = await followLaunch(launched, {
       folder: this.folder,
-      launch: this.#record.launches.length - 1,
+      launch: index,
       events: this.events,
       isPreview: this.#record.operation.kind === "preview",
       pollMs,
       clean: (text) => this.#clean(text),
       log: this.#context.log,
+      ...(!isConfirmed && { onLock: () => this.#confirm(index) }),
     });
     this.#launched = undefined;
     return followed;
+  }
+
+  /** On disk for the agents of this pod, and in an event for the operator, which tells the agents of later pods. */
+  async #confirm(index: number): Promise<void> {
+    const launch = this.#record.launches[index];
+    if (launch?.startedAt === undefined) return;
+    const { pid, startedAt } = launch;
+    const holder: RunProcess = {
+      hostname: this.#context.hostname,
+      pid,
+      startedAt,
+      lockedAt: new Date().toISOString(),
+    };
+    this.#record = { ...this.#record, launches: this.#record.launches.with(index, { ...launch, holder }) };
+    await this.folder.writeRecord(this.#record);
+    const message = `the CLI has begun to change the stack (pid ${pid} on ${holder.hostname})`;
+    await this.#tell({ kind: "notice", message, process: holder });
   }
 
   async #tell(event: RunEvent): Promise<void> {
@@ -199,10 +226,11 @@ export class ActiveRun {
   }
 
   async #releaseStaleLocks(report: LockReport): Promise<boolean> {
-    const { cli, log, hostname, agentStartedAt, earlierPids } = this.#context;
+    const { cli, log, earlierLaunches } = this.#context;
     const { launches, lostRuns = [] } = this.#record;
-    const ownPids = new Set([...earlierPids, ...launches.map(({ pid }) => pid)]);
-    if (!isAllStale(report, { hostname, agentStartedAt, ownPids, lostRuns, startOf })) return false;
+    const dead = [...earlierLaunches, ...launches].filter((launch) => !isAlive(launch));
+    const holders = [...dead.flatMap(({ holder }) => holder ?? []), ...confirmed(lostRuns)];
+    if (!isAllStale(report, holders)) return false;
     const { stack, projectFolder } = this.#record.ready;
     const end = await cli.run({ args: ["cancel", "--yes", `--stack=${stack}`], cwd: projectFolder });
     if (end.kind !== "exited" || end.code !== 0) return false;
@@ -259,7 +287,15 @@ export class ActiveRun {
       printed: this.#cleanAll(printed, "\n"),
     });
     if (error.class === "invalidToken") this.#context.cli.signOut();
-    return await this.#quoted(this.#isUnlisted(error) ? { ...error, message: unlistedMessage } : error);
+    const explained = this.#isUnlisted(error) ? { ...error, message: unlistedMessage } : error;
+    return await this.#quoted(this.#withLocks(explained, textOf(printed)));
+  }
+
+  #withLocks(error: Explained, printed: string): Explained {
+    const report = error.class === "conflict" ? parseLockReport(printed) : undefined;
+    if (!report) return error;
+    const at = { pod: this.#context.hostname, stack: this.#record.ready.stack };
+    return { ...error, message: bounded(this.#clean(describeLocks(report, at))) };
   }
 
   async #quoted({ class: errorClass, message, lines }: Explained): Promise<RunError> {

@@ -7,7 +7,8 @@ import { cut, type Clean } from "../system/clean-text.ts";
 import type { Log } from "../system/log.ts";
 import { pause } from "../system/pause.ts";
 import type { EventLog } from "./event-log.ts";
-import { findPermalink, type Launched, type LaunchEnd } from "./launcher.ts";
+import { showsLock } from "../pulumi/locks.ts";
+import { findPermalink, readHead, type Launched, type LaunchEnd } from "./launcher.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { tailLines } from "./tail.ts";
 
@@ -19,6 +20,8 @@ interface FollowOptions {
   readonly pollMs: number;
   readonly clean: Cleaner;
   readonly log: Log;
+  /** Called once when the command is known to hold the stack's lock; absent if that is known already. */
+  readonly onLock?: () => Promise<void>;
 }
 
 /** What a command left behind. */
@@ -43,6 +46,7 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   const { folder, events, pollMs } = options;
   const origin = events.origin?.launch === options.launch ? events.origin.sequence : -1;
   const link = followPermalink(launched, options);
+  const lock = followLock(launched, options);
   const findings = new Findings(options);
   const { over } = launched;
   for await (const line of tailLines({
@@ -67,7 +71,7 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   const end = await launched.ended;
   // Plugins that outlived the CLI.
   launched.kill();
-  await link;
+  await Promise.all([link, lock]);
   return findings.with(end);
 }
 
@@ -155,5 +159,21 @@ async function awaitPermalink(launched: Launched, options: FollowOptions): Promi
     }
     if (isOver) return;
     await pause(pollMs * 5, launched.over);
+  }
+}
+
+/** Without it the lock that a killed command leaves is not known to be its own: nothing that a run should fail for. */
+async function followLock(launched: Launched, options: FollowOptions): Promise<void> {
+  const { folder, launch, onLock, pollMs, isPreview } = options;
+  if (!onLock || isPreview) return;
+  try {
+    for (;;) {
+      const isOver = launched.over.aborted;
+      if (showsLock(await readHead(folder, launch))) return await onLock();
+      if (isOver) return;
+      await pause(pollMs, launched.over);
+    }
+  } catch (error) {
+    options.log.warn("lock not confirmed", { run: folder.runId, error: errorMessage(error) });
   }
 }

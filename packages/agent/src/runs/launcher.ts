@@ -110,14 +110,19 @@ export function adopt(identity: ProcessIdentity, pollMs: number): Launched {
 }
 
 const permalink = /^\s*View (?:Live|in Browser[^:]*): (https?:\/\/\S+)/m;
-const permalinkBytes = 64 * 1024;
+const headBytes = 64 * 1024;
 
 /** The CLI prints it before the first resource. */
 export async function findPermalink(folder: RunFolder, launch: number): Promise<string | undefined> {
+  return permalink.exec(await readHead(folder, launch))?.[1];
+}
+
+/** The first lines of what a command has printed. */
+export async function readHead(folder: RunFolder, launch: number): Promise<string> {
   const file = await open(folder.stdout(launch), "r");
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(permalinkBytes), 0, permalinkBytes, 0);
-    return permalink.exec(buffer.subarray(0, bytesRead).toString("utf8"))?.[1];
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    return buffer.subarray(0, bytesRead).toString("utf8");
   } finally {
     await file.close();
   }

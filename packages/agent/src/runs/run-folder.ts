@@ -1,7 +1,7 @@
 /** A run on disk: /share/runs/<runId> holds what was asked, what happened, what was printed, and how it ended. */
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { checkValue, LostRun, Operation, RunId, RunResult, type RunEvent } from "@pko/rpc";
+import { checkValue, LostRun, Operation, RunId, RunProcess, RunResult, type RunEvent } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { readIfThere, writeAtomically } from "../system/files.ts";
 import { RunTarget } from "../workspace/state.ts";
@@ -12,8 +12,11 @@ const Launch = Type.Object({
   step: Type.Integer(),
   pid: Type.Integer(),
   startTicks: Type.String(),
+  startedAt: Type.Optional(Type.String()),
+  /** Present once the process is known to have held the stack's lock. */
+  holder: Type.Optional(RunProcess),
 });
-type Launch = Static<typeof Launch>;
+export type Launch = Static<typeof Launch>;
 
 /** Written before the first command starts, and again with each one's process. */
 export const RunRecord = Type.Object({

@@ -29,14 +29,13 @@ import type { FoundTarget } from "../workspace/target.ts";
 import { ActiveRun } from "./active-run.ts";
 import { EventLog, EventReader } from "./event-log.ts";
 import { logEvent } from "./run-log.ts";
-import { listRuns, RunFolder, type RunRecord } from "./run-folder.ts";
+import { listRuns, RunFolder, type Launch, type RunRecord } from "./run-folder.ts";
 
 interface RunManagerOptions {
   readonly runs: string;
   readonly cli: PulumiCli;
   readonly log: Log;
   readonly hostname: string;
-  readonly agentStartedAt: Date;
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
   readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
@@ -145,17 +144,22 @@ export class RunManager {
   }
 
   async #begin(folder: RunFolder, record: RunRecord): Promise<Current> {
-    const { cli, log, hostname, agentStartedAt, graceSeconds, workspaceUid } = this.#options;
-    const earlierPids = new Set<number>();
-    for (const other of await listRuns(this.#options.runs)) {
-      for (const { pid } of (await other.readRecord())?.launches ?? []) earlierPids.add(pid);
-    }
-    const context = { cli, log, hostname, agentStartedAt, earlierPids, graceSeconds, workspaceUid };
+    const { cli, log, hostname, graceSeconds, workspaceUid } = this.#options;
+    const earlierLaunches = await this.#launchesBefore(record.runId);
+    const context = { cli, log, hostname, earlierLaunches, graceSeconds, workspaceUid };
     const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
     const run = new ActiveRun(folder, record, { events, context });
     const current = { run, record, finished: this.#finish(run, record) };
     this.#current = current;
     return current;
+  }
+
+  async #launchesBefore(runId: RunId): Promise<Launch[]> {
+    const launches: Launch[] = [];
+    for (const folder of await listRuns(this.#options.runs)) {
+      if (folder.runId !== runId) launches.push(...((await folder.readRecord())?.launches ?? []));
+    }
+    return launches;
   }
 
   /** Nobody may be waiting for it, so it does not throw. */

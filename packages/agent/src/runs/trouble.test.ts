@@ -31,8 +31,7 @@ async function activeRun(runId: string, record: Partial<RunRecord> = {}) {
     cli,
     log,
     hostname: "web",
-    agentStartedAt: new Date(),
-    earlierPids: new Set<number>(),
+    earlierLaunches: [],
     graceSeconds: 1,
     workspaceUid: undefined,
   };

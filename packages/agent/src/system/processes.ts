@@ -27,14 +27,6 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return stat !== undefined && stat.startTicks === identity.startTicks && stat.state !== "Z";
 }
 
-/** When a living process began, to the hundredth of a second that the kernel keeps. */
-export function startOf(pid: number): Date | undefined {
-  const stat = readStat(pid);
-  const boot = /^btime (\d+)$/m.exec(readFileSync("/proc/stat", "utf8"))?.[1];
-  if (!stat || stat.state === "Z" || boot === undefined) return undefined;
-  return new Date(Number(boot) * 1000 + Number(stat.startTicks) * 10);
-}
-
 export function sessionMembers(session: number): number[] {
   return allProcesses().filter((pid) => {
     const stat = readStat(pid);

@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   workspaceServerName,
+  type LostRun,
   type Operation,
   type Output,
   type Prepared,
@@ -56,6 +57,12 @@ interface AgentAddress {
   readonly ip: string;
   readonly port: number;
   readonly credentials: Credentials;
+}
+
+interface BeginOptions {
+  /** The stack that was prepared first, unless another is named. */
+  readonly stack?: string;
+  readonly lostRuns?: LostRun[];
 }
 
 /** A workspace: what outlives an agent. */
@@ -206,9 +213,9 @@ export class AgentWorkspace {
     return reply.value.ok ? reply.value.prepared : reply.value.failure;
   }
 
-  /** On the stack that was prepared first, unless another is named. */
-  async begin(runId: string, operation: Operation, stack = this.#stack): Promise<void> {
-    const reply = await this.agent.start({ runId, stack, operation });
+  async begin(runId: string, operation: Operation, options: BeginOptions = {}): Promise<void> {
+    const { stack = this.#stack, lostRuns = [] } = options;
+    const reply = await this.agent.start({ runId, stack, operation, lostRuns });
     if (!reply.ok) throw new Error(`start: ${reply.error.code} ${reply.error.message}`);
   }
 
@@ -225,8 +232,8 @@ export class AgentWorkspace {
     return last.result;
   }
 
-  async run(runId: string, operation: Operation, stack = this.#stack): Promise<RunResult> {
-    await this.begin(runId, operation, stack);
+  async run(runId: string, operation: Operation, options: BeginOptions = {}): Promise<RunResult> {
+    await this.begin(runId, operation, options);
     return await this.result(runId);
   }
 

@@ -31,12 +31,28 @@ export const UpdateProgress = Type.Object(
 );
 export type UpdateProgress = Static<typeof UpdateProgress>;
 
+/** The CLI process of a run, by which the lock that it may leave in a DIY backend is recognised. */
+export const UpdateProcess = Type.Object(
+  {
+    hostname: text("The host name of the pod in which the process runs or ran."),
+    pid: int64("The process's PID in that pod.", { minimum: 1 }),
+    startedAt: time("When the process started."),
+    lockedAt: time("When the process was first seen to hold the stack's lock."),
+  },
+  {
+    description:
+      "The Pulumi CLI's process, recorded once it is known to hold the stack's lock. If the pod is lost, the next update removes the lock of this very process, and no other.",
+  },
+);
+export type UpdateProcess = Static<typeof UpdateProcess>;
+
 export const UpdateStatus = Type.Object(
   {
     observedGeneration: optional(int64("The generation that the status speaks of.", { minimum: 0 })),
     startTime: optional(time("When the operation began.")),
     endTime: optional(time("When the operation ended.")),
     podUid: optional(text("The pod in which the operation runs or ran: it is never started in another.")),
+    process: optional(UpdateProcess),
     progress: optional(UpdateProgress),
     permalink: optional(text("The operation's page in Pulumi Cloud.")),
     message: optional(text("What went wrong, or what is worth knowing.")),

@@ -248,9 +248,14 @@ export class FollowedRun {
     if (this.#signal.aborted) return;
     const before = this.#state;
     this.#state = state;
-    if (before.state !== state.state) this.#waker.now();
+    if (before.state !== state.state || processOf(before) !== processOf(state)) this.#waker.now();
     else this.#waker.soon();
   }
+}
+
+/** The process that is known to hold the lock: recorded without delay, while its pod is there. */
+function processOf(run: Run): string | undefined {
+  return run.state === "running" ? run.progress.process?.startedAt : undefined;
 }
 
 /** The agent was reached and said no. */

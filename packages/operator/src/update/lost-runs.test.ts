@@ -1,37 +1,62 @@
 import { expect, test } from "bun:test";
-import type { Update } from "@pko/api";
+import type { Update, UpdateStatus } from "@pko/api";
 
 import { updates } from "../kinds.ts";
 import { lostRunsOf } from "./lost-runs.ts";
 
-function ended(reason: string, hour: number, stackName = "dev"): Update {
-  const at = (minute: number): string => `2030-01-01T${String(hour).padStart(2, "0")}:${minute}:00Z`;
+const at = (hour: number, minute: number): string => `2030-01-01T${String(hour).padStart(2, "0")}:${minute}:00.250Z`;
+
+const processAt = (hour: number) => ({
+  hostname: "web-workspace-0",
+  pid: 40 + hour,
+  startedAt: at(hour, 11),
+  lockedAt: at(hour, 12),
+});
+
+function ended(reason: string, hour: number, change: UpdateStatus = {}, stackName = "dev"): Update {
   const failed = {
     type: "Failed" as const,
     status: reason === "UpdateSucceeded" ? ("False" as const) : ("True" as const),
     reason,
     message: "",
-    lastTransitionTime: at(30),
+    lastTransitionTime: at(hour, 30),
   };
   return {
     apiVersion: updates.apiVersion,
     kind: updates.kind,
     metadata: { name: `update-${hour}` },
     spec: { stackName },
-    status: { startTime: at(10), endTime: at(30), conditions: [failed] },
+    status: {
+      startTime: at(hour, 10),
+      endTime: at(hour, 30),
+      podUid: `pod-${hour}`,
+      process: processAt(hour),
+      conditions: [failed],
+      ...change,
+    },
   };
 }
 
-test("the runs that no agent told the end of are remembered with their times, of this stack alone", () => {
-  const all = [
-    ended("Aborted", 9),
+const lost = (hour: number) => {
+  const { lockedAt, ...process } = processAt(hour);
+  return { from: process.startedAt, to: lockedAt, ...process };
+};
+
+const next: Update = { ...ended("", 10), status: { podUid: "pod-10" } };
+
+test("runs whose pods are gone are passed on with their process, oldest first", () => {
+  const all = [ended("Aborted", 9), ended("Unknown", 6), ended("Canceled", 7)];
+  expect(lostRunsOf(next, all)).toEqual([lost(6), lost(7), lost(9)]);
+});
+
+test("only what may have left a lock of this stack, in another pod, is passed on", () => {
+  const { process: _, ...unconfirmed } = ended("Aborted", 3).status ?? {};
+  const all: Update[] = [
     ended("UpdateFailed", 8),
     ended("UpdateSucceeded", 7),
-    ended("Unknown", 6),
-    ended("Aborted", 5, "other"),
+    ended("Aborted", 5, {}, "other"),
+    ended("Aborted", 4, { podUid: "pod-10" }),
+    { ...ended("Aborted", 3), status: unconfirmed },
   ];
-  expect(lostRunsOf(ended("", 10), all)).toEqual([
-    { from: "2030-01-01T06:10:00Z", to: "2030-01-01T06:30:00Z" },
-    { from: "2030-01-01T09:10:00Z", to: "2030-01-01T09:30:00Z" },
-  ]);
+  expect(lostRunsOf(next, all)).toEqual([]);
 });

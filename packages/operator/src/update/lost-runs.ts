@@ -1,19 +1,31 @@
-/** Runs that ended with their pods. Nobody saw whether the CLI took its lock of the stack away: the next run may. Pure. */
+/**
+ * Runs whose pods no longer exist, and whose CLI process is confirmed to have held the stack's lock. The next run removes the
+ * lock that such a process has left (docs/adr/0015-locks-of-confirmed-runs.md). Pure.
+ */
 import type { Update } from "@pko/api";
 import type { LostRun } from "@pko/rpc";
 
-/** Ends that no agent has told. A run that failed has let its lock go, or never had it. */
-const unseenEnds: ReadonlySet<string> = new Set(["Aborted", "Canceled", "Unknown"]);
-/** Updates go after a day; a lock is in the way of the very next one. */
+/** Ends at which the CLI may not have removed its lock. One that failed or succeeded has done so. */
+const lockingEnds: ReadonlySet<string> = new Set(["Aborted", "Canceled", "Unknown"]);
+/** Updates are deleted after a day; a lock blocks the very next one. */
 const most = 16;
 
-/** `all` are the Updates of its Workspace. */
+/**
+ * `all` are the Updates of its Workspace. Pods of a Workspace have one name, so whoever runs in a pod knows that the pods of
+ * other UIDs are gone, and their processes with them. What its own pod has left, the agent there knows best.
+ */
 export function lostRunsOf(update: Update, all: readonly Update[]): LostRun[] {
-  const found = all.flatMap(({ spec, status }): LostRun[] => {
-    const { startTime: from, endTime: to, conditions = [] } = status ?? {};
-    const failed = conditions.find(({ type }) => type === "Failed");
-    const isLost = failed?.status === "True" && unseenEnds.has(failed.reason);
-    return isLost && from && to && spec?.stackName === update.spec?.stackName ? [{ from, to }] : [];
-  });
+  const isOther = ({ status }: Update): boolean =>
+    status?.podUid !== undefined && status.podUid !== update.status?.podUid;
+  const found = all
+    .filter((other) => isOther(other) && other.spec?.stackName === update.spec?.stackName)
+    .flatMap(lostRunOf);
   return found.toSorted((a, b) => (a.to < b.to ? -1 : 1)).slice(-most);
+}
+
+function lostRunOf({ status }: Update): LostRun[] {
+  const failed = status?.conditions?.find(({ type }) => type === "Failed");
+  if (!status?.process || failed?.status !== "True" || !lockingEnds.has(failed.reason)) return [];
+  const { hostname, pid, startedAt, lockedAt } = status.process;
+  return [{ from: startedAt, to: lockedAt, hostname, pid, startedAt }];
 }

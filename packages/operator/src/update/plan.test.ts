@@ -179,6 +179,8 @@ table("a spec that makes no sense", [
   ],
 ]);
 
+const lockHolder = { hostname: "web-workspace-0", pid: 40, startedAt: at(-1_000), lockedAt: at(0) };
+
 table("with the pod on record", [
   [
     "the agent is asked to start it, under the Update's uid",
@@ -338,6 +340,25 @@ table("while it runs", [
     "the project is told",
     [...started, (view) => ({ ...view, project: { name: "shop", runtime: "yaml" } }), run(running())],
     { status: { projectInfo: { name: "shop", runtime: "yaml" } } },
+  ],
+  [
+    "the process that holds the lock is recorded at once",
+    [...started, withStatus({ ...begunNow(), startTime: at(-1_000) }), run(running({ process: lockHolder }))],
+    { kind: "report", status: { process: lockHolder } },
+  ],
+  [
+    "it is recorded once",
+    [
+      ...started,
+      withStatus({ ...runningStatus(progressAt(-1_000, 2)), process: lockHolder }),
+      run(running({ created: 2, process: lockHolder })),
+    ],
+    { kind: "none" },
+  ],
+  [
+    "it stays on record when the agent cannot be reached",
+    [...started, withStatus({ process: lockHolder }), run({ state: "unreachable", message: "x", sinceMs: noon })],
+    { kind: "report", status: { process: lockHolder } },
   ],
   ["a busy workspace is waited for", [...started, run(refused("busy"))], progresses("WorkspaceNotReady")],
   ["an unprepared workspace is waited for", [...started, run(refused("unprepared"))], progresses("WorkspaceNotReady")],

@@ -253,6 +253,9 @@ function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "r
   const dueAt = Number.isNaN(toldMs) ? view.now : toldMs + reportIntervalMs(view);
   const latest = statusOf(view, { ...underWay, progress });
   const isNews = !told || !isDeepStrictEqual({ ...latest.progress, time: told.time }, told);
+  // At once: if the pod is lost, only what is recorded here tells whose lock it has left.
+  if (!isDeepStrictEqual(latest.process, view.update.status?.process))
+    return { step: { kind: "report", status: latest } };
   if (!isNews) return report(view, underWay);
   return dueAt <= view.now ? { step: { kind: "report", status: latest } } : report(view, underWay, dueAt);
 }

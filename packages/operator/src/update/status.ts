@@ -24,10 +24,12 @@ export function wordlessStatusOf(view: UpdateView, ending: Ending, { outputs }: 
   const what = ending.reason === "UpdateSucceeded" ? "succeeded" : "did not succeed";
   const message = `The ${spec?.type ?? "operation"} ${what}. What it said could not be stored, because the API server refused it; the log of the workspace's pod may have it.`;
   const { startTime, podUid } = status ?? {};
+  const process = ending.result?.progress.process ?? status?.process;
   return {
     observedGeneration: metadata.generation ?? 0,
     ...(startTime !== undefined && { startTime }),
     ...(podUid !== undefined && { podUid }),
+    ...(process && { process }),
     endTime: endTimeOf(view, ending),
     message,
     ...(ending.result?.error && { errorClass: ending.result.error.class }),
@@ -40,12 +42,13 @@ type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
 
 /** What was told before stays, unless the outcome knows better: an apply drops what is not repeated. */
 function fieldsOf(view: UpdateView, outcome: Outcome): Fields {
-  const { startTime, podUid, permalink, progress, projectInfo } = view.update.status ?? {};
+  const { startTime, podUid, process, permalink, progress, projectInfo } = view.update.status ?? {};
   const project = projectInfo ?? view.project;
   const known: Fields = project ? { projectInfo: { name: project.name, runtime: project.runtime } } : {};
   const begun: Fields = {
     ...(startTime !== undefined && { startTime }),
     ...(podUid !== undefined && { podUid, ...known }),
+    ...(process && { process }),
     ...(permalink !== undefined && { permalink }),
   };
   switch (outcome.kind) {
@@ -57,7 +60,12 @@ function fieldsOf(view: UpdateView, outcome: Outcome): Fields {
       const { progress: now } = outcome;
       if (!now) return { ...begun, ...(progress && { progress }) };
       const told = progressOf({ progress: now, nowMs: view.now, expected: view.expectedResources });
-      return { ...begun, progress: told, ...(now.permalink !== undefined && { permalink: now.permalink }) };
+      return {
+        ...begun,
+        ...(now.process && { process: now.process }),
+        progress: told,
+        ...(now.permalink !== undefined && { permalink: now.permalink }),
+      };
     }
     case "ended":
       return { ...begun, ...endFields(view, outcome.ending, outcome.kept) };
@@ -83,6 +91,7 @@ function endFields(view: UpdateView, ending: Ending, kept: Kept): Fields {
 function resultFields(result: RunResult): Fields {
   const { error, project, progress, changes } = result;
   return {
+    ...(progress.process && { process: progress.process }),
     ...(error && { errorClass: error.class }),
     ...(project && { projectInfo: { name: project.name, runtime: project.runtime } }),
     ...(progress.permalink !== undefined && { permalink: progress.permalink }),
