@@ -25,6 +25,7 @@ export const stackConditions = {
     UpdateFailed:
       "Several updates in a row failed, and they are still tried again, ever more rarely; or one was cancelled on request.",
     NamespaceTerminating: "The namespace is being deleted, so no workspace can run the destroy.",
+    NodeLost: "The workspace's pod does not respond, and its node may be lost; somebody has to confirm that.",
   },
 } as const satisfies ConditionTable;
 
@@ -39,6 +40,7 @@ const workspaceReasons = {
   Initializing: "The Pulumi stacks are being selected and configured.",
   InitializationFailed: "A Pulumi stack could not be selected or configured.",
   Succeeded: "The workspace is prepared.",
+  NodeLost: "The pod does not respond, and its node may be lost; somebody has to confirm that.",
 } as const;
 
 export const workspaceConditions = {
@@ -61,10 +63,16 @@ const updateReasons = {
   Unknown: "Nobody knows how the operation ended.",
 } as const;
 
+const updateStalls = {
+  NodeLost: "The pod does not respond, and its node may be lost; somebody has to confirm that.",
+} as const;
+
+/** Stalled is present only while it is True. */
 export const updateConditions = {
   Progressing: updateReasons,
   Failed: updateReasons,
   Complete: updateReasons,
+  Stalled: updateStalls,
 } as const satisfies ConditionTable;
 
 type ConditionTypeOf<Table> = keyof Table & string;
@@ -75,5 +83,6 @@ export type StackReason<Type extends StackConditionType> = ReasonOf<typeof stack
 export type WorkspaceReason = keyof typeof workspaceReasons;
 export type UpdateConditionType = ConditionTypeOf<typeof updateConditions>;
 export type UpdateReason = keyof typeof updateReasons;
+export type UpdateStall = keyof typeof updateStalls;
 
 export const conditionTypes = (table: ConditionTable): string[] => Object.keys(table);

@@ -41,6 +41,7 @@ import { referenceWatch } from "./inputs/reference-watch.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
+import { exposeLostNodes } from "./lost-node-metrics.ts";
 import { updateController } from "./update/controller.ts";
 import { updateIndexers } from "./update/observe.ts";
 import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
@@ -64,6 +65,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const events = eventRecorder({ client, component, instance: options.podName, log, metrics });
 
   const reflectors = reflectorsOf(reading, options, log);
+  exposeLostNodes(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
   const authorities = authority({ client: reading, namespace: options.namespace, log });
   await authorities.load();
   const agreements = new Agreements();
@@ -101,6 +103,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     runs: running,
     projects: preparing,
     clearances: cleared,
+    lostNodeAfterMs: options.lostNodeAfterMs,
   });
   const stackControl = stackController({
     ...shared,
@@ -180,6 +183,7 @@ function workspaceSettings(options: Options) {
     agentImage: options.agentImage,
     ...(options.agentImagePullPolicy && { agentImagePullPolicy: options.agentImagePullPolicy }),
     idleTimeoutMs: options.idleTimeoutSeconds * 1000,
+    lostNodeAfterMs: options.lostNodeAfterMs,
     enforceSecurityProfile: options.enforceSecurityProfile,
     oidc: options.oidc,
     maxUnpackedBytes: options.maxUnpackedBytes,

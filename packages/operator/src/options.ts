@@ -20,6 +20,8 @@ export interface Options {
   readonly agentImagePullPolicy?: PullPolicy;
   /** How long a workspace stays up after its last work; for ever when 0. */
   readonly idleTimeoutSeconds: number;
+  /** How long a pod may be overdue before its node counts as lost. */
+  readonly lostNodeAfterMs: number;
   /** Whether pods that break their Workspace's security profile are refused; else what a template says wins. */
   readonly enforceSecurityProfile: boolean;
   /** How often it is asked whether Secrets and ConfigMaps in use have changed. */
@@ -58,6 +60,7 @@ const flags = {
   "agent-image": { type: "string" },
   "agent-image-pull-policy": { type: "string" },
   "idle-timeout-seconds": { type: "string", default: "600" },
+  "lost-node-after": { type: "string", default: "5m" },
   "enforce-security-profile": { type: "string", default: "true" },
   "reference-check-interval": { type: "string", default: "1m" },
   "upgrade-crds": { type: "boolean", default: false },
@@ -111,6 +114,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     agentImage: values.required("agent-image"),
     ...(pullPolicy && { agentImagePullPolicy: pullPolicy }),
     idleTimeoutSeconds: values.number("idle-timeout-seconds"),
+    lostNodeAfterMs: values.duration("lost-node-after"),
     enforceSecurityProfile: values.truth("enforce-security-profile"),
     referenceCheckMs: values.duration("reference-check-interval"),
     upgradeCrds: values.flag("upgrade-crds"),

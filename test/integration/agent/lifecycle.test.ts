@@ -213,12 +213,12 @@ describe("an agent that is killed", () => {
     const next = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${web.backend}` } }).start();
     await next.prepare(program({ resources: { a: stash("x") } }));
     const unconfirmed = { from: process.startedAt, to: new Date().toISOString() };
-    expect(await next.run("up-2", { kind: "up" }, [unconfirmed])).toMatchObject({ error: { class: "conflict" } });
+    expect(await next.run("up-2", { kind: "up" }, { lostRuns: [unconfirmed] })).toMatchObject({ error: { class: "conflict" } });
     expect(locks(web)).toHaveLength(1);
 
     const { hostname: host, pid, startedAt, lockedAt } = process;
     const lost = { from: startedAt, to: lockedAt, hostname: host, pid, startedAt };
-    expect(await next.run("up-3", { kind: "up" }, [lost])).toMatchObject({ outcome: "succeeded" });
+    expect(await next.run("up-3", { kind: "up" }, { lostRuns: [lost] })).toMatchObject({ outcome: "succeeded" });
     expect(locks(web)).toEqual([]);
   });
 });
@@ -277,6 +277,7 @@ describe("two clusters with equal names share a folder", () => {
     writeLock(first, { pid, hostname: hostname(), timestamp: new Date(Date.now() + 5_000).toISOString() });
     expect(await second.run("up-2", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
     await first.start();
+    expect(await first.result("up-1")).toMatchObject({ outcome: "interrupted" });
     expect(await first.run("up-2", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
     expect(locks(first)).toHaveLength(1);
   });

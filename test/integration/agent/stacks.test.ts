@@ -72,20 +72,20 @@ describe("a workspace that lists no stacks", () => {
     expect(web.cliCalls().filter((call) => call.includes("stack"))).toEqual([]);
     createStack(web, "byhand");
     createStack(web, "repo");
-    expect(await web.run("up-1", up, "byhand")).toMatchObject({ outcome: "succeeded", stack: "byhand" });
+    expect(await web.run("up-1", up, { stack: "byhand" })).toMatchObject({ outcome: "succeeded", stack: "byhand" });
     expect(await outputsOf(web, "up-1")).toEqual({ name: "nobody", token: "none", stack: "byhand" });
 
     await web.kill("SIGKILL");
     await web.start();
-    expect(await web.run("up-2", up, "repo")).toMatchObject({ outcome: "succeeded", stack: "repo" });
+    expect(await web.run("up-2", up, { stack: "repo" })).toMatchObject({ outcome: "succeeded", stack: "repo" });
     expect(await outputsOf(web, "up-2")).toMatchObject({ name: "of the repository", stack: "repo" });
-    expect(await web.run("up-3", { ...up, expectNoChanges: true }, "byhand")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-3", { ...up, expectNoChanges: true }, { stack: "byhand" })).toMatchObject({ outcome: "succeeded" });
   });
 
   test("never creates a stack, and says how to have it created", async () => {
     const web = await new TestWorkspace().start();
     await preparedFor(web, []);
-    const result = await web.run("up-1", up, "dve");
+    const result = await web.run("up-1", up, { stack: "dve" });
     expect(result).toMatchObject({ outcome: "failed", stack: "dve", error: { class: "stackNotFound" } });
     expect(result.error?.message).toBe(
       "the stack does not exist, and it is created only if the Workspace lists it with create; " +
@@ -94,7 +94,7 @@ describe("a workspace that lists no stacks", () => {
     expect(hasStack(web, "dve")).toBe(false);
     // It is still prepared.
     createStack(web, "dve");
-    expect(await web.run("up-2", up, "dve")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-2", up, { stack: "dve" })).toMatchObject({ outcome: "succeeded" });
   });
 
   test("refuses what is not the name of a stack, for good", async () => {
@@ -109,8 +109,8 @@ describe("a workspace that lists no stacks", () => {
     const web = await new TestWorkspace().start();
     await preparedFor(web, []);
     createStack(web, "repo");
-    await web.run("up-1", up, "repo");
-    expect(await web.run("destroy-1", { kind: "destroy", remove: true }, "repo")).toMatchObject({
+    await web.run("up-1", up, { stack: "repo" });
+    expect(await web.run("destroy-1", { kind: "destroy", remove: true }, { stack: "repo" })).toMatchObject({
       outcome: "succeeded",
     });
     expect(hasStack(web, "repo")).toBe(false);
@@ -119,7 +119,7 @@ describe("a workspace that lists no stacks", () => {
     await preparedFor(web, []);
     expect(hasStack(web, "repo")).toBe(false);
     createStack(web, "repo");
-    await web.run("up-3", up, "repo");
+    await web.run("up-3", up, { stack: "repo" });
     expect(await outputsOf(web, "up-3")).toMatchObject({ name: "of the repository" });
   });
 });
@@ -135,8 +135,8 @@ describe("a workspace that lists two stacks", () => {
     const web = await new TestWorkspace().start();
     await preparedFor(web, [dev, prod]);
     expect(hasStack(web, "dev") && hasStack(web, "prod")).toBe(true);
-    expect(await web.run("up-1", up, "prod")).toMatchObject({ outcome: "succeeded", stack: "prod" });
-    expect(await web.run("up-2", up, "dev")).toMatchObject({ outcome: "succeeded", stack: "dev" });
+    expect(await web.run("up-1", up, { stack: "prod" })).toMatchObject({ outcome: "succeeded", stack: "prod" });
+    expect(await web.run("up-2", up, { stack: "dev" })).toMatchObject({ outcome: "succeeded", stack: "dev" });
     expect(await outputsOf(web, "up-1")).toEqual({ name: "production", token: "none", stack: "prod" });
     expect(await outputsOf(web, "up-2")).toEqual({ name: "development", token: "canary-dev", stack: "dev" });
     expect((await web.outputs("up-2")).find(({ name }) => name === "token")).toMatchObject({ secret: true });
@@ -153,13 +153,13 @@ describe("a workspace that lists two stacks", () => {
     await preparedFor(web, [dev, prod]);
     await web.kill("SIGKILL");
     await web.start();
-    expect(await web.run("up-1", up, "prod")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-1", up, { stack: "prod" })).toMatchObject({ outcome: "succeeded" });
     const before = web.cliCalls().filter((call) => call.includes("stack select")).length;
     expect(before).toBe(2);
     const again = await web.tryPrepareStacks(echo, [dev, prod]);
     expect(again).toMatchObject({ changed: { source: false, stack: false } });
     expect(web.cliCalls().filter((call) => call.includes("stack select"))).toHaveLength(before);
-    expect(await web.run("up-2", up, "dev")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-2", up, { stack: "dev" })).toMatchObject({ outcome: "succeeded" });
     expect(await outputsOf(web, "up-2")).toMatchObject({ name: "development", token: "canary-dev" });
   });
 
@@ -190,25 +190,25 @@ describe("a workspace that lists two stacks", () => {
       "the stack prod cannot be configured: the configuration name: the environment variable NOPE is not set",
     );
     await preparedFor(web, [dev, prod]);
-    expect(await web.run("up-1", up, "prod")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-1", up, { stack: "prod" })).toMatchObject({ outcome: "succeeded" });
   });
 
   test("keeps the other when a run removes one; that one is created again by the next preparation", async () => {
     const web = await new TestWorkspace().start();
     await preparedFor(web, [dev, prod]);
-    await web.run("up-1", up, "dev");
-    await web.run("up-2", up, "prod");
-    expect(await web.run("destroy-1", { kind: "destroy", remove: true }, "dev")).toMatchObject({
+    await web.run("up-1", up, { stack: "dev" });
+    await web.run("up-2", up, { stack: "prod" });
+    expect(await web.run("destroy-1", { kind: "destroy", remove: true }, { stack: "dev" })).toMatchObject({
       outcome: "succeeded",
       stack: "dev",
     });
     expect(hasStack(web, "dev")).toBe(false);
-    expect(await web.run("up-3", { ...up, expectNoChanges: true }, "prod")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-3", { ...up, expectNoChanges: true }, { stack: "prod" })).toMatchObject({ outcome: "succeeded" });
     expect(hasStack(web, "dev")).toBe(false);
     const unprepared = await web.agent.start({ runId: "up-4", stack: "dev", operation: up });
     expect(unprepared).toMatchObject({ ok: false, error: { code: "unprepared" } });
     await preparedFor(web, [dev, prod]);
-    expect(await web.run("up-5", up, "dev")).toMatchObject({ outcome: "succeeded", changes: { create: 2 } });
+    expect(await web.run("up-5", up, { stack: "dev" })).toMatchObject({ outcome: "succeeded", changes: { create: 2 } });
   });
 
   test("gives each its own secrets provider and environments, and says which a warning is about", async () => {
@@ -230,12 +230,12 @@ describe("a workspace that lists two stacks", () => {
     const web = await new TestWorkspace().start();
     await web.tryPrepareStacks(gatedProgram, [{ name: "dev" }, { name: "prod" }]);
     const gate = new Gate(web);
-    await web.begin("up-1", up, "dev");
+    await web.begin("up-1", up, { stack: "dev" });
     const busy = await web.agent.start({ runId: "up-2", stack: "prod", operation: up });
     expect(busy).toMatchObject({ ok: false, error: { code: "busy", activeRun: "up-1" } });
     await gate.open("dev");
     expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded", stack: "dev" });
-    await web.begin("up-2", up, "prod");
+    await web.begin("up-2", up, { stack: "prod" });
     await gate.open("prod");
     expect(await web.result("up-2")).toMatchObject({ outcome: "succeeded", stack: "prod" });
     expect(await web.outputs("up-1")).toMatchObject([{ name: "word", value: "dev" }]);
@@ -246,18 +246,18 @@ describe("a workspace that lists two stacks", () => {
     const web = await new TestWorkspace().start();
     await web.tryPrepareStacks(gatedProgram, [{ name: "dev" }, { name: "prod" }]);
     const gate = new Gate(web);
-    await web.begin("up-1", up, "dev");
+    await web.begin("up-1", up, { stack: "dev" });
     await waitFor(() => locksOf(web, "dev").length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
     const record = readFileSync(join(web.share, "runs/up-1/run.json"), "utf8");
     await web.kill("SIGKILL");
     process.kill(-Number(/"pid":(\d+)/.exec(record)?.[1]), "SIGKILL");
     await web.start();
     expect(await web.result("up-1")).toMatchObject({ outcome: "interrupted", stack: "dev" });
-    await web.begin("up-2", up, "prod");
+    await web.begin("up-2", up, { stack: "prod" });
     await gate.open("prod");
     expect(await web.result("up-2")).toMatchObject({ outcome: "succeeded", stack: "prod" });
     expect(locksOf(web, "dev")).toHaveLength(1);
-    await web.begin("up-3", up, "dev");
+    await web.begin("up-3", up, { stack: "dev" });
     await gate.open("dev");
     expect(await web.result("up-3")).toMatchObject({ outcome: "succeeded", stack: "dev" });
     expect(locksOf(web, "dev")).toEqual([]);
@@ -274,10 +274,10 @@ describe("a workspace whose list changes", () => {
   test("from one stack to none keeps nothing of that stack's configuration", async () => {
     const web = await new TestWorkspace().start();
     await preparedFor(web, [{ name: "dev", config: [value("name", "development")] }]);
-    await web.run("up-1", up, "dev");
+    await web.run("up-1", up, { stack: "dev" });
     expect(await outputsOf(web, "up-1")).toMatchObject({ name: "development" });
     await preparedFor(web, []);
-    await web.run("up-2", up, "dev");
+    await web.run("up-2", up, { stack: "dev" });
     expect(await outputsOf(web, "up-2")).toMatchObject({ name: "nobody" });
   });
 
@@ -292,12 +292,12 @@ describe("a workspace whose list changes", () => {
     const { key } = selected[0] ?? {};
     writeFileSync(file, JSON.stringify({ ...rest, selected: { key }, ready: { ...common, stack, settings } }));
     await web.start();
-    expect(await web.run("up-1", up, "dev")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-1", up, { stack: "dev" })).toMatchObject({ outcome: "succeeded" });
     expect(await outputsOf(web, "up-1")).toMatchObject({ name: "development" });
     const selections = (): number => web.cliCalls().filter((call) => call.includes("stack select")).length;
     const before = selections();
     await preparedFor(web, [{ name: "dev", config: [value("name", "development")] }, { name: "prod" }]);
     expect(selections()).toBe(before + 1);
-    expect(await web.run("up-2", up, "prod")).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-2", up, { stack: "prod" })).toMatchObject({ outcome: "succeeded" });
   });
 });

@@ -93,9 +93,8 @@ export class FakeAgent {
     wake(run);
   }
 
-  /** The stack that a run works on. */
-  stackOf(runId: string): string | undefined {
-    return this.#run(runId).request.stack;
+  requestOf(runId: string): StartRequest {
+    return this.#run(runId).request;
   }
 
   isCancelled(runId: string): boolean {

@@ -38,6 +38,11 @@ import { FakeAgent } from "./fake-agent.ts";
 export const updates = resource<Update>(updateKind);
 export const workspaces = resource<Workspace>(workspaceKind);
 
+interface WorkspaceOptions {
+  readonly asleep?: boolean;
+  readonly nodeName?: string;
+}
+
 export class World implements AsyncDisposable {
   readonly namespace: TestNamespace;
   /** The operator's. */
@@ -46,6 +51,8 @@ export class World implements AsyncDisposable {
   readonly agents = new Set<FakeAgent>();
   /** For `runs`. */
   unprepared: (pod: AgentPod) => void = () => undefined;
+  /** For operators that are started from now on. */
+  lostNodeAfterMs = 300_000;
   readonly #operators = new Set<Operator>();
 
   private constructor(namespace: TestNamespace, rights: OperatorRights, vouching: Authority) {
@@ -68,12 +75,12 @@ export class World implements AsyncDisposable {
   }
 
   /** With a pod, prepared; its address is told unless it is asleep. */
-  async workspace(name: string, spec: WorkspaceSpec = {}, { asleep = false } = {}): Promise<FakeAgent> {
+  async workspace(name: string, spec: WorkspaceSpec = {}, how: WorkspaceOptions = {}): Promise<FakeAgent> {
     const namespace = this.namespace.name;
     const { apiVersion, kind } = workspaceKind;
     await this.client.create(workspaces, { apiVersion, kind, metadata: { name, namespace }, spec });
-    const agent = await this.pod(name);
-    await this.setReady(name, asleep ? {} : { address: `127.0.0.1:${agent.port}` });
+    const agent = await this.pod(name, how);
+    await this.setReady(name, how.asleep ? {} : { address: `127.0.0.1:${agent.port}` });
     return agent;
   }
 
@@ -91,8 +98,8 @@ export class World implements AsyncDisposable {
     await this.client.patch(workspaces, this.ref(name), { patch, subresource: "status" });
   }
 
-  /** A new pod of a workspace, with an agent that knows nothing yet. */
-  async pod(workspace: string): Promise<FakeAgent> {
+  /** A new pod of a workspace, with an agent that knows nothing yet. With a node, it ends only when that says so. */
+  async pod(workspace: string, { nodeName }: { readonly nodeName?: string } = {}): Promise<FakeAgent> {
     const namespace = this.namespace.name;
     const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.authority);
     this.agents.add(agent);
@@ -101,7 +108,7 @@ export class World implements AsyncDisposable {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name, namespace, labels: labelsOfWorkspace(workspace) },
-      spec: { containers: [{ name: "pulumi", image: "pulumi" }] },
+      spec: { containers: [{ name: "pulumi", image: "pulumi" }], ...(nodeName !== undefined && { nodeName }) },
     });
     const body = { status: { phase: "Running", podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] } };
     await this.client.patch(builtin.pods, this.ref(name), { patch: { type: "merge", body }, subresource: "status" });
@@ -153,7 +160,7 @@ export class World implements AsyncDisposable {
     log: Logger = silentLogger,
     reading: Client = this.rights.client,
   ): Operator {
-    const operator = new Operator(this, { client, log, reading });
+    const operator = new Operator(this, { client, log, reading, lostNodeAfterMs: this.lostNodeAfterMs });
     this.#operators.add(operator);
     return operator;
   }
@@ -171,6 +178,13 @@ export function conditionsOf(update: Update | undefined): Record<string, string>
   return Object.fromEntries(all.map(({ type, status, reason }) => [type, `${status}/${reason}`]));
 }
 
+interface OperatorOptions {
+  readonly client: Client;
+  readonly log: Logger;
+  readonly reading: Client;
+  readonly lostNodeAfterMs: number;
+}
+
 class Operator {
   readonly events: EventNote[] = [];
   readonly controller: UpdateController;
@@ -179,7 +193,7 @@ class Operator {
   readonly #kill = new AbortController();
   readonly #ended: Promise<unknown>;
 
-  constructor(world: World, { client, log, reading }: { client: Client; log: Logger; reading: Client }) {
+  constructor(world: World, { client, log, reading, lostNodeAfterMs }: OperatorOptions) {
     const scope = { namespaces: [world.namespace.name] };
     const stores = {
       updates: reflector(reading, updates, { ...scope, indexers: updateIndexers }),
@@ -199,7 +213,15 @@ class Operator {
       flush: () => Promise.resolve(),
     };
     const projects = { projectOf: () => ({ name: "shop", runtime: "yaml" }) };
-    this.controller = updateController({ ...stores, client, runs: this.runs, events, projects, log });
+    this.controller = updateController({
+      ...stores,
+      client,
+      runs: this.runs,
+      events,
+      projects,
+      log,
+      lostNodeAfterMs,
+    });
     this.#ended = Promise.all([
       ...Object.values(stores).map((each) => each.run(this.#stop.signal)),
       this.controller.run({ stop: this.#stop.signal, kill: this.#kill.signal }),

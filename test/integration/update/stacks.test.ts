@@ -33,7 +33,7 @@ describe("Updates in one Workspace", () => {
       await begun(agent, second);
       agent.finish(second);
       await world.until("b-second", succeeded);
-      expect([agent.stackOf(first), agent.stackOf(second)]).toEqual(["prod", "dev"]);
+      expect([agent.requestOf(first).stack, agent.requestOf(second).stack]).toEqual(["prod", "dev"]);
     });
   }
 

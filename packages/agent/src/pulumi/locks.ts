@@ -1,6 +1,6 @@
 /**
  * The lock of a DIY backend, as the CLI reports it when it is in the way. It is removed only if a confirmed run of this
- * workspace took it and is dead (docs/adr/0015-locks-of-confirmed-runs.md). The counterpart on Pulumi Cloud is in
+ * workspace took it and is dead (docs/adr/0015-locks-and-lost-nodes.md). The counterpart on Pulumi Cloud is in
  * cloud/own-update.ts.
  *
  * A lock names the host and the PID of its holder. Two clusters that share a bucket or a file system may have equal pod names,

@@ -67,6 +67,8 @@ function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
     case "PulumiVersionTooLow":
     case "WorkspaceFailed":
       return [note("StackInitializationFailure", outcome.message)];
+    case "NodeLost":
+      return [note("StackNodeLost", outcome.message)];
     // Told when the update ended, or by the namespace itself.
     case "UpdateConflict":
     case "UpdateFailed":

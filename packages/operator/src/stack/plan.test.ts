@@ -57,6 +57,28 @@ const program = (generation: number, aliases: readonly string[] = []): Extract<S
   spec: { program: { name: "program", generation } },
 });
 
+const stuck = anUpdate({ startedAt: now - 1000, stall: "Pod web-workspace-0 on node worker-2 has not responded." });
+
+cases("a pod whose node may be lost", [
+  ["an update that is stuck stalls its Stack", { updates: [stuck] }, "none: NodeLost"],
+  ["also while the Stack is being deleted", { deleting: true, updates: [stuck] }, "none: NodeLost"],
+  [
+    "also when the resources are to be destroyed then",
+    { deleting: true, spec: { destroyOnFinalize: true }, updates: [stuck] },
+    "none: NodeLost",
+  ],
+  [
+    "also while it is being cancelled",
+    { cancelled: "web-now", updates: [{ ...stuck, deleting: true }] },
+    "none: NodeLost",
+  ],
+  [
+    "a Workspace that cannot have another pod stalls its Stack",
+    { request: "now", workspace: { failed: "NodeLost" } },
+    "none: NodeLost",
+  ],
+]);
+
 cases("the first update", [
   [
     "a new Stack gets its finalizer before anything else",
@@ -1074,6 +1096,24 @@ describe("what people read", () => {
     ["how often it failed", { last: failed({ failures: 3 }) }, /for the 3rd time in a row/],
     ["what a Workspace waits for", { workspace: "preparing" }, /is being prepared for the first update: installing\./],
     ["why it failed", { workspace: { failed: "InstallationFailed" } }, /cannot be prepared: npm: 404/],
+    [
+      "what a stuck update waits for",
+      { updates: [anUpdate({ startedAt: now - 1000, stall: "Pod web-workspace-0 has not responded." })] },
+      /^The up web-now is stuck\. Pod web-workspace-0 has not responded\.$/,
+    ],
+    [
+      "what its deletion waits for",
+      {
+        deleting: true,
+        updates: [anUpdate({ startedAt: now - 1000, stall: "Pod web-workspace-0 has not responded." })],
+      },
+      /^The up web-now is stuck; the Stack goes when it has ended.* Pod web-workspace-0 has not responded\.$/,
+    ],
+    [
+      "that a Workspace's pod is on a lost node",
+      { workspace: { failed: "NodeLost" } },
+      /^Workspace web cannot be prepared: /,
+    ],
     [
       "since when an update runs",
       { updates: [anUpdate({ startedAt: now - 1000 })] },

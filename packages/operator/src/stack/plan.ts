@@ -16,6 +16,7 @@ import {
   type LastUpdate,
   type NormalStack,
   type Stack,
+  type StackReason,
   type Update,
   type Workspace,
 } from "@pko/api";
@@ -87,6 +88,7 @@ const checks: readonly Check[] = [
   updateCancelled,
   updateInVain,
   updateBlocked,
+  updateStalled,
   updateRunning,
   specInvalid,
   inCircle,
@@ -301,6 +303,14 @@ function updateBlocked(view: StackView): Decision | undefined {
   return { step: none, outcome: workspaceFailed(workspace.object.metadata.name ?? "", workspace.state) };
 }
 
+/** The only reason for which an Update stalls is a node that may be lost. */
+function updateStalled(view: StackView): Decision | undefined {
+  const update = runningOf(view);
+  if (update?.stall === undefined) return undefined;
+  const message = `The ${update.type} ${update.name} is stuck${afterwards(view, update)}. ${update.stall}`;
+  return { step: none, outcome: { kind: "stalled", reason: "NodeLost", message } };
+}
+
 function updateRunning(view: StackView): Decision | undefined {
   const update = runningOf(view);
   if (!update) return undefined;
@@ -477,9 +487,15 @@ function planWorkspace(view: StackView, wanted: Wanted): Decision {
   }
 }
 
+/** By the Workspace's own reason. */
+const stallReasons: Readonly<Record<string, StackReason<"Stalled">>> = {
+  IncompatibleConfiguration: "PulumiVersionTooLow",
+  NodeLost: "NodeLost",
+};
+
 function workspaceFailed(name: string, state: { readonly reason: string; readonly message: string }): Outcome {
-  const reason = state.reason === "IncompatibleConfiguration" ? "PulumiVersionTooLow" : "WorkspaceFailed";
-  return { kind: "stalled", reason, message: `Workspace ${name} cannot be prepared: ${state.message}` };
+  const message = `Workspace ${name} cannot be prepared: ${state.message}`;
+  return { kind: "stalled", reason: stallReasons[state.reason] ?? "WorkspaceFailed", message };
 }
 
 function createUpdate({ stack }: StackView, { spec, due }: Wanted, workspace: Workspace): Decision {

@@ -11,6 +11,7 @@ export function updateView(update: Update): UpdateView {
   const { finalizers = [], resourceVersion = "", name = "", uid = "" } = metadata;
   const state = stateOf(update);
   const trigger = parseTrigger(metadata.annotations?.[triggerAnnotation]);
+  const stall = isTrue(update, "Stalled") ? condition(update, "Stalled")?.message : undefined;
   return {
     name,
     uid,
@@ -22,6 +23,7 @@ export function updateView(update: Update): UpdateView {
     resourceVersion,
     ...timesOf(update, state),
     ...(trigger && { trigger }),
+    ...(stall !== undefined && { stall }),
     ...(state === "failed" && failureOf(update)),
     ...resultOf(update.status ?? {}),
   };

@@ -52,6 +52,8 @@ export interface UpdateView {
   readonly trigger?: Trigger;
   readonly failure?: string;
   readonly message?: string;
+  /** Why it does not get any further until somebody acts. */
+  readonly stall?: string;
   readonly permalink?: string;
   readonly projectInfo?: ProjectInfo;
   /** The Secret that holds the outputs. */

@@ -49,6 +49,7 @@ interface UpdateControllerOptions {
   readonly projects: Projects;
   /** Without it every Update may begin as soon as its Workspace is ready. */
   readonly clearances?: UpdateWorld["clearances"];
+  readonly lostNodeAfterMs?: UpdateWorld["lostNodeAfterMs"];
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -69,6 +70,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
     runs,
     projects,
     ...(clearances && { clearances }),
+    ...(options.lostNodeAfterMs !== undefined && { lostNodeAfterMs: options.lostNodeAfterMs }),
   };
   const reconciler = new Reconciler(world, options);
   const inWorkspace = (key: Key | undefined): Key[] =>
@@ -149,7 +151,7 @@ class Reconciler {
     const { step } = plan;
     if (step.kind !== "none") log.debug("step made", { step: step.kind });
     // After its status: whoever hears of the end finds it there.
-    if (step.kind === "end" || step.kind === "expire") events.record(view.update, step.event);
+    if ("event" in step && step.event) events.record(view.update, step.event);
     if (step.kind === "end")
       log.info("update ended", { reason: step.ending.reason, operation: view.update.spec?.type });
     const { lost = [] } = performed;

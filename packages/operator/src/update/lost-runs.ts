@@ -1,6 +1,6 @@
 /**
  * Runs whose pods no longer exist, and whose CLI process is confirmed to have held the stack's lock. The next run removes the
- * lock that such a process has left (docs/adr/0015-locks-of-confirmed-runs.md). Pure.
+ * lock that such a process has left (docs/adr/0015-locks-and-lost-nodes.md). Pure.
  */
 import type { Update } from "@pko/api";
 import type { LostRun } from "@pko/rpc";

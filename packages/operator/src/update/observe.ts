@@ -25,6 +25,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { agentPort, type Projects, type Runs } from "../agents/agents.ts";
 import { updates, workspaces } from "../kinds.ts";
+import { defaultLostNodeMs, overduePod } from "../lost-node.ts";
 import type { Clearances } from "../workspace/clearances.ts";
 import { isComplete } from "./conditions.ts";
 import { lostRunsOf } from "./lost-runs.ts";
@@ -39,6 +40,8 @@ export interface UpdateWorld {
   readonly runs: Pick<Runs, "look">;
   readonly projects: Projects;
   readonly clearances?: Pick<Clearances, "has">;
+  /** `defaultLostNodeMs` when absent. */
+  readonly lostNodeAfterMs?: number;
 }
 
 export const workspaceIndex = "update/workspace";
@@ -93,6 +96,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: Moment): Up
       logLevel: workspace?.spec?.pulumiLogLevel,
     }),
     workspace: facts,
+    lostNodeAfterMs: world.lostNodeAfterMs ?? defaultLostNodeMs,
     isCleared: world.clearances?.has(workspaceKeyOf(update), key) ?? true,
     lostRuns: lostRunsOf(update, world.updates.byIndex(workspaceIndex, workspaceKeyOf(update))),
   };
@@ -205,16 +209,19 @@ function addressOf(workspace: Workspace | undefined): Address | undefined {
 }
 
 function podFacts(
-  { metadata, status }: Known<Pod>,
+  pod: Known<Pod>,
   workspace: { readonly namespace: string; readonly name: string },
   address: Address | undefined,
 ): PodFacts | undefined {
+  const { metadata, status } = pod;
   // Evicted pods stay as objects; nothing runs in them any more.
   if (status?.phase === "Failed" || status?.phase === "Succeeded") return undefined;
   const ip = status?.podIP ?? "";
   const container = status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
+  const overdue = overduePod(pod);
   return {
     isDeleting: metadata.deletionTimestamp !== undefined,
+    ...(overdue && { overdue }),
     agent: {
       workspace,
       uid: metadata.uid ?? "",

@@ -1,5 +1,5 @@
 /** How an Update stands, as its plan sees it. Closed: status.ts has words for each. */
-import type { UpdateReason } from "@pko/api";
+import type { UpdateReason, UpdateStall } from "@pko/api";
 import type { Progress, RunResult } from "@pko/rpc";
 
 /** How it ended. `result` is there when the agent told it. */
@@ -24,6 +24,8 @@ export type Outcome =
       /** As it is to be told now; what was told before stays otherwise. */
       readonly progress?: Progress;
     }
+  /** It may run, or have run, and nobody can tell until somebody acts. */
+  | { readonly kind: "stalled"; readonly reason: UpdateStall; readonly message: string }
   | { readonly kind: "ended"; readonly ending: Ending; readonly kept: Kept };
 
 /** The Secrets of what a run left. */

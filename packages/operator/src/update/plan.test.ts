@@ -16,6 +16,7 @@ import {
   noPod,
   output,
   podIs,
+  podOverdue,
   refused,
   run,
   running,
@@ -380,6 +381,67 @@ table("while it runs", [
     { status: { progress: { created: 2 } } },
   ],
 ]);
+
+const unreachable = run({ state: "unreachable", message: "no route", sinceMs: noon - 10 * minute });
+const stalled = withStatus({ conditions: [condition("Stalled", "True", "NodeLost")] });
+const isStalled = {
+  leaves: {
+    Progressing: "True/TransientFailure",
+    Failed: "False/TransientFailure",
+    Complete: "False/TransientFailure",
+    Stalled: "True/NodeLost",
+  },
+};
+
+table("when its node may be lost", [
+  [
+    "it is stalled with the fix in its message, and an event, once the pod is overdue for long enough",
+    [...started, podOverdue(5 * minute), unreachable],
+    {
+      kind: "report",
+      ...isStalled,
+      event: { type: "Warning", reason: "NodeLost", message: containing("kubectl delete pod web-workspace-0") },
+      status: { conditions: [{}, {}, {}, { message: containing("out-of-service=nodeshutdown:NoExecute") }] },
+    },
+  ],
+  [
+    "until then it is unreachable, and reconciled when the time has come",
+    [...started, podOverdue(4 * minute), unreachable],
+    { ...progresses("TransientFailure"), lookAt: noon + minute },
+  ],
+  [
+    "not while the agent answers",
+    [...started, podOverdue(hour), run(running({ created: 1 }))],
+    progresses("Progressing"),
+  ],
+  ["not while the pod is as it should be", [...started, unreachable], progresses("TransientFailure")],
+  [
+    "an operator that has just started does not take it back before it has tried",
+    [...started, stalled, podOverdue(hour), run({ state: "starting" })],
+    { kind: "report", ...isStalled },
+  ],
+  [
+    "it is no longer stalled when the agent answers again",
+    [...started, stalled, podOverdue(hour), run(running({ created: 1 }))],
+    { ...progresses("Progressing"), status: { conditions: [{}, {}, {}] } },
+  ],
+  [
+    "one that is being deleted says so too, and is cancelled once the agent can be reached",
+    [...started, deletedAgo(minute), podOverdue(hour), unreachable],
+    { kind: "cancel", ...isStalled },
+  ],
+  [
+    "when its pod is gone it is interrupted, as the API server has to confirm",
+    [...started, stalled, noPod, unreachable],
+    { ...fails("Aborted"), proof: "podGone" },
+  ],
+]);
+
+test("the event of a lost node is sent once", () => {
+  const { step } = planUpdate(viewOf(...started, stalled, podOverdue(hour), unreachable));
+  expect(step).toMatchObject({ kind: "report" });
+  expect("event" in step).toBe(false);
+});
 
 table("when it ends", [
   ["success", [...started, run(finished())], succeeds],

@@ -21,7 +21,8 @@ import type { Secret } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
 import { cut } from "../cut.ts";
-import { conditionOf, endTimeOf, isComplete } from "./conditions.ts";
+import { lostNodeAt, lostNodeMessage } from "../lost-node.ts";
+import { conditionOf, endTimeOf, holds, isComplete } from "./conditions.ts";
 import { updateFinalizer } from "./finalizer.ts";
 import { operationOf } from "./operation.ts";
 import type { Ending, Outcome } from "./outcome.ts";
@@ -32,7 +33,7 @@ import type { UpdateView } from "./view.ts";
 
 export type Step =
   | { readonly kind: "none" }
-  | { readonly kind: "report"; readonly status: UpdateStatus }
+  | { readonly kind: "report"; readonly status: UpdateStatus; readonly event?: Note }
   | { readonly kind: "guard" }
   /** Put the pod on record, if the API server itself still says that all is ready. */
   | { readonly kind: "intend"; readonly status: UpdateStatus }
@@ -186,7 +187,7 @@ function deletedWhileRunning(view: UpdateView): Plan | undefined {
     });
   }
   const message = "The operation is being cancelled, because the Update was deleted.";
-  const status = statusOf(view, { kind: "progressing", reason: "Progressing", message });
+  const status = statusOf(view, nodeLost(view) ?? { kind: "progressing", reason: "Progressing", message });
   return { step: { kind: "cancel", pod: pod.agent, runId: uidOf(view), status }, lookAt: givenUpAt };
 }
 
@@ -211,11 +212,11 @@ function running(view: UpdateView): Plan | undefined {
 function planRunning(view: UpdateView, run: Run): Plan {
   switch (run.state) {
     case "starting":
-      return report(view, underWay);
+      return report(view, nodeLost(view) ?? underWay);
     case "running":
       return reportProgress(view, run);
     case "unreachable":
-      return report(view, unreachable(run.message, run.sinceMs));
+      return reportUnreachable(view, run);
     case "refused":
       return report(view, {
         kind: "progressing",
@@ -227,6 +228,24 @@ function planRunning(view: UpdateView, run: Run): Plan {
     default:
       return assertNever(run);
   }
+}
+
+function reportUnreachable(view: UpdateView, { message, sinceMs }: Extract<Run, { state: "unreachable" }>): Plan {
+  const lostAt = lostNodeAt(view.pod?.overdue, view.lostNodeAfterMs);
+  return report(
+    view,
+    nodeLost(view) ?? unreachable(message, sinceMs),
+    lostAt > view.now && Number.isFinite(lostAt) ? lostAt : undefined,
+  );
+}
+
+/** The agent does not answer, and for too long the kubelet has not done what a living one does. */
+function nodeLost({ pod, run, update, now, lostNodeAfterMs }: UpdateView): Outcome | undefined {
+  // An operator that has just started has not tried yet: what is known stays until it has.
+  const isUnreachable = run?.state === "unreachable" || (run?.state !== "running" && holds(update, "Stalled"));
+  if (!pod?.overdue || !isUnreachable || now < lostNodeAt(pod.overdue, lostNodeAfterMs)) return undefined;
+  const doubt = "nobody can tell whether the operation still runs there, so no other is started";
+  return { kind: "stalled", reason: "NodeLost", message: lostNodeMessage(pod.overdue, { doubt }) };
 }
 
 function unreachable(problem: string, sinceMs?: number): Outcome {
@@ -333,8 +352,17 @@ function wait(view: UpdateView, message: string, reason: Missing = "WorkspaceNot
 /** Written only where it says something new. */
 function report(view: UpdateView, outcome: Outcome, lookAt?: number): Plan {
   const status = statusOf(view, outcome);
-  const step: Step = isDeepStrictEqual(status, view.update.status) ? none : { kind: "report", status };
+  const event = stalledEvent(view, outcome);
+  const step: Step = isDeepStrictEqual(status, view.update.status)
+    ? none
+    : { kind: "report", status, ...(event && { event }) };
   return { step, ...(lookAt !== undefined && { lookAt }) };
+}
+
+/** Once, when it becomes so. */
+function stalledEvent({ update }: UpdateView, outcome: Outcome): Note | undefined {
+  if (outcome.kind !== "stalled" || holds(update, "Stalled")) return undefined;
+  return { type: "Warning", reason: outcome.reason, message: outcome.message };
 }
 
 interface Support {

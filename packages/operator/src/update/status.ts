@@ -1,5 +1,5 @@
 /** The one place that computes an Update's status. */
-import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStatus } from "@pko/api";
+import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStall, UpdateStatus } from "@pko/api";
 import { assertNever, type RunResult } from "@pko/rpc";
 
 import { cut } from "../cut.ts";
@@ -54,6 +54,8 @@ function fieldsOf(view: UpdateView, outcome: Outcome): Fields {
   switch (outcome.kind) {
     case "waiting":
       return begun;
+    case "stalled":
+      return { ...begun, ...(progress && { progress }) };
     case "intended":
       return { ...begun, ...known, startTime: timestamp(view.now), podUid: outcome.podUid };
     case "progressing": {
@@ -110,7 +112,7 @@ function endTimeOf({ now, update }: UpdateView, { result }: Ending): string {
 interface Statement {
   readonly type: UpdateConditionType;
   readonly status: "True" | "False";
-  readonly reason: UpdateReason;
+  readonly reason: UpdateReason | UpdateStall;
   readonly message: string;
 }
 
@@ -122,6 +124,11 @@ function conditionsFor(outcome: Outcome): Statement[] {
       return three("Progressing", underWayMessage, { progressing: true });
     case "progressing":
       return three(outcome.reason, outcome.message, { progressing: true });
+    case "stalled":
+      return [
+        ...three("TransientFailure", outcome.message, { progressing: true }),
+        { type: "Stalled", status: "True", reason: outcome.reason, message: headline(outcome.message) },
+      ];
     case "ended":
       return endConditions(outcome.ending);
     default:

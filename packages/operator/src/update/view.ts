@@ -3,6 +3,7 @@ import type { Normalised, NormalUpdate, Update } from "@pko/api";
 import type { LostRun, ProjectInfo } from "@pko/rpc";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
+import type { OverduePod } from "../lost-node.ts";
 
 export type WorkspaceFacts =
   | { readonly state: "missing" }
@@ -23,6 +24,8 @@ export interface Address {
 export interface PodFacts {
   readonly agent: AgentPod;
   readonly isDeleting: boolean;
+  /** Present if its kubelet does not do what a living one does. */
+  readonly overdue?: OverduePod;
 }
 
 export interface UpdateView {
@@ -36,6 +39,8 @@ export interface UpdateView {
   /** The Workspace has read, since this Update came, what its pod reads. */
   readonly isCleared: boolean;
   readonly pod?: PodFacts;
+  /** How long a pod may be overdue before its node counts as lost. */
+  readonly lostNodeAfterMs: number;
   /** The run in the pod that status records. */
   readonly run?: Run;
   /** Another Update of the workspace that runs, or is first in line. */

@@ -10,6 +10,7 @@ import { hasStackOf, unfinishedIn, workspaceIndex, type UpdateReader } from "../
 import { isUnschedulable } from "./explain-pod.ts";
 import { builtHashAnnotation, podNameOf, putAwayAnnotation } from "./names.ts";
 import { readInputs, type InputWorld } from "./observe-inputs.ts";
+import { defaultLostNodeMs } from "../lost-node.ts";
 import { podFacts } from "./pod-facts.ts";
 import { wantsRoom, yieldingTo, type Tenant } from "./room.ts";
 import { isAsleep, isPutAway, runOf, type StatefulSetFacts, type UpdateFacts, type WorkspaceView } from "./view.ts";
@@ -59,6 +60,7 @@ export async function observeWorkspace(
     ...(pod && { pod: podFacts(pod, { namespace, name }, world.preparations) }),
     updates: updatesOf(world, workspace, pod),
     idleTimeoutMs,
+    lostNodeAfterMs: world.settings.lostNodeAfterMs ?? defaultLostNodeMs,
     yielding: yielding(world, moment.now),
     ...(moment.retryAt !== undefined && { retryAt: moment.retryAt }),
     ...(moment.writtenGeneration !== undefined && { writtenGeneration: moment.writtenGeneration }),

@@ -25,6 +25,8 @@ export type Outcome =
       /** What its owner should know all the same. */
       readonly warning?: Warning;
     }
+  /** The pod's node may be lost, and somebody has to confirm that. */
+  | { readonly kind: "nodeLost"; readonly message: string }
   | { readonly kind: "asleep" }
   /** What status says already is still so. */
   | { readonly kind: "unchanged" };

@@ -55,6 +55,40 @@ const missingSecret = input({
 const atRisk = input({ losable: "/state" });
 const noSource = input({ requested: { ok: false, message: 'Program "web" does not exist', soon: true } });
 
+const overdue = (seconds: number) => ({
+  overdue: { namespace: "team", name: "web-workspace-0", node: "worker-2", since: ago(seconds) },
+});
+const ending = { isDeleting: true, endingSince: ago(900) };
+
+describe("a pod whose node may be lost", () => {
+  check({
+    "that does not end: it is reported with the fix, and nothing is done about it": {
+      when: [notReady(), pod({ ...ending, ...overdue(300) }), set(), update("waiting")],
+      is: "nodeLost",
+      says: "kubectl delete pod web-workspace-0 -n team --force --grace-period=0",
+    },
+    "that is silent: it is reported, though its last status says that it runs": {
+      when: [ready(), pod(overdue(300)), set()],
+      is: "nodeLost",
+      says: "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+    },
+    "for less than the time: it is looked at when that is over": {
+      when: [notReady(), pod({ ...ending, endingSince: ago(30), ...overdue(290) }), set(), update("waiting")],
+      is: "rolling",
+      looksAgainMs: 10_000,
+    },
+    "with a run in it: that is the Update's to report": {
+      when: [ready(), pod(overdue(3600)), set(), update("onPod")],
+      is: "unchanged",
+    },
+    "of a workspace that is asleep: nobody waits for it": {
+      when: [ready(), withoutAddress, pod({ ...ending, ...overdue(3600) }), set({ replicas: 0 })],
+      does: ["deletePod"],
+      is: "asleep",
+    },
+  });
+});
+
 describe("a workspace that is going or wrong", () => {
   check({
     "deleted: it is only forgotten": { when: [deleted, pod(), set()], does: ["forget"], is: "deleting" },

@@ -24,6 +24,7 @@ import type { Secret } from "kubernetes-types/core/v1";
 import type { AgentPod, Preparation } from "../agents/agents.ts";
 import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
 import type { Outcome, Warning } from "./outcome.ts";
+import { lostNodeAt, lostNodeMessage } from "../lost-node.ts";
 import { leastIdleMs } from "./room.ts";
 import {
   addressOf,
@@ -69,6 +70,7 @@ type Check = (view: WorkspaceView) => Decision | undefined;
 const checks: readonly Check[] = [
   deleting,
   specInvalid,
+  nodeLost,
   endingForTooLong,
   updateRunning,
   asleep,
@@ -96,10 +98,11 @@ export function planWorkspace(view: WorkspaceView): Plan {
   return planned(view, prepare(view));
 }
 
-const planned = ({ now }: WorkspaceView, { afterMs, ...plan }: Decision): Plan => ({
-  ...plan,
-  ...(afterMs !== undefined && { lookAt: now + afterMs }),
-});
+function planned(view: WorkspaceView, { afterMs, ...plan }: Decision): Plan {
+  const lostAt = lostNodeAt(view.pod?.overdue, view.lostNodeAfterMs);
+  const lookAt = Math.min(view.now + (afterMs ?? Infinity), lostAt > view.now ? lostAt : Infinity);
+  return { ...plan, ...(Number.isFinite(lookAt) && { lookAt }) };
+}
 
 /** How long things are left alone, in milliseconds. */
 const pauses = {
@@ -133,6 +136,15 @@ function deleting({ workspace }: WorkspaceView): Decision | undefined {
 
 function specInvalid({ spec }: WorkspaceView): Decision | undefined {
   return spec.ok ? undefined : report({ kind: "refused", message: describeProblems(spec.problems) });
+}
+
+/** Another pod can only follow when this one is gone. Of a run that may be in it, the Update tells. */
+function nodeLost(view: WorkspaceView): Decision | undefined {
+  const { pod, now, lostNodeAfterMs } = view;
+  if (!pod?.overdue || runOf(view) || isAsleep(view) || isPutAway(view)) return undefined;
+  if (now < lostNodeAt(pod.overdue, lostNodeAfterMs)) return undefined;
+  const doubt = "the workspace cannot have another pod until this one is removed";
+  return report({ kind: "nodeLost", message: lostNodeMessage(pod.overdue, { doubt }) }, pauses.safety);
 }
 
 /** The grace is for runs. An agent that does not heed its end would hold its node's resources for all of it. */

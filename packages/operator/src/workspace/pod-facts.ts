@@ -4,6 +4,7 @@ import type { Known } from "@pko/kube";
 import type { ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Preparations } from "../agents/agents.ts";
+import { overduePod } from "../lost-node.ts";
 import { explainPod, isUnschedulable } from "./explain-pod.ts";
 import type { PodFacts } from "./view.ts";
 
@@ -14,11 +15,13 @@ export function podFacts(
 ): PodFacts {
   const { metadata } = pod;
   const agent = agentOf(pod, workspace);
+  const overdue = overduePod(pod);
   return {
     agent,
     isUp: isRunning(pod) || (agent.isComing === true && hasAnswered(agent)),
     isDeleting: metadata.deletionTimestamp !== undefined,
     ...(metadata.deletionTimestamp !== undefined && { endingSince: endingSince(metadata) }),
+    ...(overdue && { overdue }),
     isUnschedulable: isUnschedulable(pod),
     revision: metadata.labels?.["controller-revision-hash"] ?? "",
     explanation: explainPod(pod),

@@ -9,6 +9,8 @@ export interface WorkspaceSettings {
   readonly agentFlags?: readonly string[];
   /** How long a pod is kept after its last Update, where the Workspace says nothing; 0 keeps it for ever. */
   readonly idleTimeoutMs: number;
+  /** How long a pod may be overdue before its node counts as lost; `defaultLostNodeMs` when absent. */
+  readonly lostNodeAfterMs?: number;
   /** Whether templates that break their security profile are refused; they are when absent. */
   readonly enforceSecurityProfile?: boolean;
   /** How workspaces sign in to Pulumi Cloud that have no token. */

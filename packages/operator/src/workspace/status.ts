@@ -73,6 +73,8 @@ function verdictOn(outcome: Said): Verdict {
       return failureVerdict(outcome.failure);
     case "unreachable":
       return notYet("ConnectionFailed", `the pod's agent does not answer: ${outcome.message}`);
+    case "nodeLost":
+      return stalled("NodeLost", outcome.message);
     case "ready":
       return good(
         outcome.warning ? `the workspace is prepared; but ${outcome.warning.message}` : "the workspace is prepared",
@@ -144,6 +146,8 @@ function noteOf(outcome: Outcome): WorkspaceEvent | undefined {
     }
     case "unreachable":
       return warn("ConnectionFailure", outcome.message);
+    case "nodeLost":
+      return warn("NodeLost", outcome.message);
     case "waiting":
       return outcome.isStuck ? warn("PodStuck", outcome.message) : undefined;
     case "ready":

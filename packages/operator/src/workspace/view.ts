@@ -5,6 +5,7 @@ import type { Certificate } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod } from "../agents/agents.ts";
+import type { OverduePod } from "../lost-node.ts";
 import type { WatchedObject } from "../inputs/reference-watch.ts";
 import type { BuiltObjects } from "./build-objects.ts";
 import type { Explanation } from "./explain-pod.ts";
@@ -17,6 +18,8 @@ export interface PodFacts {
   readonly isDeleting: boolean;
   /** When its deletion was asked for. */
   readonly endingSince?: number;
+  /** Present if its kubelet does not do what a living one does. */
+  readonly overdue?: OverduePod;
   readonly isUnschedulable: boolean;
   /** Of the StatefulSet's template that it was made from. */
   readonly revision: string;
@@ -70,6 +73,8 @@ export interface WorkspaceView {
   readonly updates: readonly UpdateFacts[];
   /** 0: never. */
   readonly idleTimeoutMs: number;
+  /** How long a pod may be overdue before its node counts as lost. */
+  readonly lostNodeAfterMs: number;
   /** The workspaces that could best make room, when pods find no node. */
   readonly yielding: readonly Key[];
   /** Absent where nothing is decided by it: asleep, or an Update runs. */

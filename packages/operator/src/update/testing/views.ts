@@ -34,6 +34,7 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     update: fresh,
     spec: normaliseUpdate(fresh),
     workspace: { state: "missing" },
+    lostNodeAfterMs: 300_000,
     isCleared: true,
     lostRuns: [],
   };
@@ -68,6 +69,20 @@ export const workspaceIs =
 export const podIs =
   (uid: string, { ip = "10.0.0.1", isDeleting = false } = {}): ViewTrait =>
   (view) => ({ ...view, pod: { agent: { workspace, uid, restarts: 0, ip, port: 50_051 }, isDeleting } });
+
+/** Its node has not responded for this long. */
+export const podOverdue =
+  (ms: number): ViewTrait =>
+  (view) =>
+    view.pod
+      ? {
+          ...view,
+          pod: {
+            ...view.pod,
+            overdue: { namespace: "default", name: "web-workspace-0", node: "worker-2", since: noon - ms },
+          },
+        }
+      : view;
 
 export const noPod: ViewTrait = (view) => {
   const { pod: _, ...rest } = view;

@@ -30,6 +30,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
     spec: normaliseWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
     updates: [],
     idleTimeoutMs: settings.idleTimeoutMs,
+    lostNodeAfterMs: 300_000,
     yielding: [],
   };
   return [specified(plainSpec), ...traits].reduce((each, trait) => trait(each), plain);

@@ -1,0 +1,85 @@
+/** Pods whose kubelet is gone for good: the API server keeps them as Terminating, because nobody confirms their end. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { builtin } from "@pko/kube";
+import { waitFor } from "@pko/testkit";
+
+import { conditionsOf, World } from "./harness.ts";
+import type { FakeAgent } from "./fake-agent.ts";
+
+setDefaultTimeout(60_000);
+
+const lost = { Progressing: "True/TransientFailure", Complete: "False/TransientFailure", Stalled: "True/NodeLost" };
+const lockHolder = {
+  hostname: "web-workspace-0",
+  pid: 40,
+  startedAt: "2030-01-01T00:00:00.100Z",
+  lockedAt: "2030-01-01T00:00:01.200Z",
+};
+
+async function running(world: World): Promise<{ readonly agent: FakeAgent; readonly uid: string }> {
+  world.lostNodeAfterMs = 500;
+  const agent = await world.workspace("web", {}, { nodeName: "worker-2" });
+  const uid = await world.update("first");
+  world.operator();
+  await waitFor(() => agent.begun.includes(uid), { what: "the run to begin" });
+  return { agent, uid };
+}
+
+const podRef = (world: World) => world.ref("web-workspace-0");
+
+async function stalledMessage(world: World): Promise<string> {
+  const update = await world.until("first", lost);
+  return update.status?.conditions?.find(({ type }) => type === "Stalled")?.message ?? "";
+}
+
+test("an Update whose pod stays Terminating is stalled with the fix, and interrupted once the pod is removed", async () => {
+  await using world = await World.make();
+  const { agent, uid } = await running(world);
+  agent.tell(uid, { kind: "notice", message: "the CLI has begun", process: lockHolder });
+  await waitFor(async () => (await world.find("first"))?.status?.process?.pid === lockHolder.pid, {
+    what: "the process to be recorded",
+  });
+  await agent.close();
+  await world.client.delete(builtin.pods, podRef(world), { gracePeriodSeconds: 1 });
+  expect((await world.client.get(builtin.pods, podRef(world))).metadata.deletionTimestamp).toBeDefined();
+
+  expect(await stalledMessage(world)).toContain(
+    `kubectl delete pod web-workspace-0 -n ${world.namespace.name} --force --grace-period=0`,
+  );
+  // At most once: nothing else begins while nobody knows.
+  const later = await world.update("second");
+  await world.until("second", { Progressing: "False/WorkspaceNotReady" });
+
+  await world.deletePod("web");
+  const ended = await world.until("first", { Failed: "True/Aborted", Complete: "True/Aborted" });
+  expect(conditionsOf(ended)["Stalled"]).toBeUndefined();
+  const next = await world.pod("web");
+  await world.setReady("web", { address: `127.0.0.1:${next.port}` });
+  await waitFor(() => next.begun.includes(later), { timeoutMs: 20_000, what: "the next run to begin" });
+  const { startedAt, lockedAt, hostname, pid } = lockHolder;
+  expect(next.requestOf(later).lostRuns).toEqual([{ from: startedAt, to: lockedAt, hostname, pid, startedAt }]);
+});
+
+test("an Update on a node that is silent is stalled, and continues when the node is back", async () => {
+  await using world = await World.make();
+  const { agent, uid } = await running(world);
+  await agent.close();
+  const lastTransitionTime = new Date().toISOString().replace(/\.\d+Z$/, "Z");
+  const conditions = [
+    { type: "Ready", status: "False", lastTransitionTime },
+    { type: "ContainersReady", status: "True", lastTransitionTime },
+  ];
+  const patch = { type: "merge", body: { status: { conditions } } } as const;
+  await world.client.patch(builtin.pods, podRef(world), { patch, subresource: "status" });
+  expect(await stalledMessage(world)).toContain("kubectl taint nodes worker-2 node.kubernetes.io/out-of-service=");
+
+  await agent.listen(world.authority);
+  agent.tell(uid, { kind: "step", name: "up" });
+  await waitFor(async () => conditionsOf(await world.find("first"))["Stalled"] === undefined, {
+    timeoutMs: 20_000,
+    what: "the Update to be no longer stalled",
+  });
+  agent.finish(uid);
+  await world.until("first", { Complete: "True/Updated" });
+  expect(agent.begun).toEqual([uid]);
+});
