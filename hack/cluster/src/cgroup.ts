@@ -4,16 +4,20 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { cgroup } from "./config-files.ts";
+import { allNodes } from "./nodes.ts";
 
 const mountPoint = "/sys/fs/cgroup";
 const unified = existsSync(join(mountPoint, "cgroup.controllers"));
 
 export async function createCgroup(): Promise<void> {
-  for (const hierarchy of hierarchies()) await mkdir(join(hierarchy, cgroup), { recursive: true });
+  const groups = allNodes.map((node) => join(cgroup, node.cgroup));
+  for (const hierarchy of hierarchies()) {
+    for (const group of groups) await mkdir(join(hierarchy, group), { recursive: true });
+  }
   if (!unified) return;
   const controllers = (await readFile(join(mountPoint, "cgroup.controllers"), "utf8")).trim().split(" ");
   const enable = controllers.map((name) => `+${name}`).join(" ");
-  for (const group of [mountPoint, join(mountPoint, cgroup)])
+  for (const group of [mountPoint, ...groups.map((name) => join(mountPoint, name))])
     await writeFile(join(group, "cgroup.subtree_control"), enable);
 }
 

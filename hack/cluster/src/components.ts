@@ -1,16 +1,16 @@
 /** The programs of the cluster and the arguments they are started with, in the order in which they are started. */
 import { join } from "node:path";
 
-import { nodeName } from "./credentials.ts";
 import { containerdSocket } from "./config-files.ts";
 import type { Layout } from "./layout.ts";
 import { inClusterNetwork, network } from "./network.ts";
+import { firstNode, kubeletFolder, secondNode, type ClusterNode } from "./nodes.ts";
 import { toolPath } from "./tools.ts";
 
 export interface Component {
   readonly name: string;
   readonly command: readonly string[];
-  /** A program that may be built later: it is started as soon as this file exists. */
+  /** It is started only while this file exists: a program that may be built later, or the sign that it is wanted. */
   readonly program?: string;
 }
 
@@ -24,10 +24,7 @@ export function components(layout: Layout): Component[] {
     { name: "slirp4netns", command: slirpCommand },
     kube("etcd", ...etcdFlags(layout)),
     kube("kube-apiserver", ...apiServerFlags(layout)),
-    {
-      name: "containerd",
-      command: inClusterNetwork(["containerd", "--config", join(layout.config, "containerd.toml")]),
-    },
+    containerd(layout, firstNode),
     {
       name: "coredns",
       command: inClusterNetwork([toolPath("coredns"), "-conf", join(layout.config, "Corefile")]),
@@ -35,10 +32,21 @@ export function components(layout: Layout): Component[] {
     },
     kube("kube-controller-manager", kubeconfig("kube-controller-manager"), ...controllerManagerFlags(layout)),
     kube("kube-scheduler", kubeconfig("kube-scheduler"), "--leader-elect=false"),
-    kube("kubelet", kubeconfig("kubelet"), ...kubeletFlags(layout)),
+    kube("kubelet", kubeconfig("kubelet"), ...kubeletFlags(layout, firstNode)),
     kube("kube-proxy", kubeconfig("kube-proxy"), ...proxyFlags),
     kube("host-path-provisioner", kubeconfig("admin"), `--root=${layout.volumes}`),
+    { ...containerd(layout, secondNode), program: layout.secondNode },
+    {
+      ...kube("kubelet", kubeconfig("kubelet-second"), ...kubeletFlags(layout, secondNode)),
+      name: "kubelet-second",
+      program: layout.secondNode,
+    },
   ];
+}
+
+function containerd(layout: Layout, { suffix }: ClusterNode): Component {
+  const name = `containerd${suffix}`;
+  return { name, command: inClusterNetwork(["containerd", "--config", join(layout.config, `${name}.toml`)]) };
 }
 
 /** A containerd that serves its image store but runs no pods. */
@@ -110,17 +118,18 @@ function controllerManagerFlags(layout: Layout): string[] {
   ];
 }
 
-function kubeletFlags(layout: Layout): string[] {
+function kubeletFlags(layout: Layout, node: ClusterNode): string[] {
   return [
-    `--config=${join(layout.config, "kubelet.yaml")}`,
-    `--hostname-override=${nodeName}`,
-    `--node-ip=${network.node}`,
+    `--config=${join(layout.config, `kubelet${node.suffix}.yaml`)}`,
+    `--hostname-override=${node.name}`,
+    `--node-ip=${node.address}`,
+    `--root-dir=${kubeletFolder(layout, node)}`,
   ];
 }
 
 const proxyFlags = [
   `--cluster-cidr=${network.pods}`,
-  `--hostname-override=${nodeName}`,
+  `--hostname-override=${firstNode.name}`,
   "--proxy-mode=iptables",
   "--conntrack-max-per-core=0",
   // Replies between pods of one bridge would skip the translation back where the kernel has no br_netfilter.

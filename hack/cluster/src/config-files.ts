@@ -4,22 +4,27 @@ import { join } from "node:path";
 
 import type { Layout } from "./layout.ts";
 import { network } from "./network.ts";
+import { containerdSocketOf, firstNode, secondNode, type ClusterNode } from "./nodes.ts";
 import { registryUrl } from "./registry.ts";
 
-export const containerdSocket = "/run/containerd/containerd.sock";
+export const containerdSocket = containerdSocketOf(firstNode);
 export const cgroup = "pko-cluster";
 export const pauseImage = "localhost/pause:1";
 
 export async function writeConfigFiles(layout: Layout): Promise<void> {
-  for (const folder of ["cni", "registries/_default"]) await mkdir(join(layout.config, folder), { recursive: true });
+  for (const folder of ["cni", "cni-second", "registries/_default"])
+    await mkdir(join(layout.config, folder), { recursive: true });
   const files = {
-    "containerd.toml": containerdConfig(layout),
+    "containerd.toml": containerdConfig(layout, firstNode),
+    "containerd-second.toml": containerdConfig(layout, secondNode),
     // The store alone: what clears a killed run's containers before the runtime would try to resume them.
-    "containerd-store.toml": `disabled_plugins = ["io.containerd.grpc.v1.cri"]\n${containerdConfig(layout)}`,
-    "cni/local.conflist": json(cniConfig),
+    "containerd-store.toml": `disabled_plugins = ["io.containerd.grpc.v1.cri"]\n${containerdConfig(layout, firstNode)}`,
+    "cni/local.conflist": json(cniConfig(firstNode)),
+    "cni-second/second.conflist": json(cniConfig(secondNode)),
     // Asked first, for every registry; what it does not hold comes from the registry itself, where that can be reached.
     "registries/_default/hosts.toml": `[host."${registryUrl}"]\n  capabilities = ["pull", "resolve"]\n`,
-    "kubelet.yaml": json(kubeletConfig(layout)),
+    "kubelet.yaml": json(kubeletConfig(layout, firstNode)),
+    "kubelet-second.yaml": json(kubeletConfig(layout, secondNode)),
     "resolv.conf": `nameserver ${network.resolver}\n`,
     Corefile: corefile(layout),
     "bootstrap.yaml": bootstrapObjects.map(json).join("---\n"),
@@ -31,12 +36,12 @@ export function registriesFolder(layout: Layout): string {
   return join(layout.config, "registries");
 }
 
-function containerdConfig(layout: Layout): string {
+function containerdConfig(layout: Layout, node: ClusterNode): string {
   return `version = 2
-root = "${layout.containerd}"
-state = "/run/containerd"
+root = "${node === firstNode ? layout.containerd : layout.secondContainerd}"
+state = "${node.containerdState}"
 [grpc]
-  address = "${containerdSocket}"
+  address = "${containerdSocketOf(node)}"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${pauseImage}"
   # A machine that is itself a container may not lower its own score.
@@ -45,7 +50,7 @@ state = "/run/containerd"
     config_path = "${registriesFolder(layout)}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
-    conf_dir = "${layout.config}/cni"
+    conf_dir = "${layout.config}/cni${node.suffix}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
     default_runtime_name = "runc"
@@ -54,9 +59,9 @@ state = "/run/containerd"
 `;
 }
 
-const cniConfig = {
+const cniConfig = (node: ClusterNode): object => ({
   cniVersion: "0.4.0",
-  name: "local",
+  name: node.name,
   plugins: [
     {
       type: "bridge",
@@ -66,29 +71,33 @@ const cniConfig = {
       hairpinMode: true,
       ipam: {
         type: "host-local",
-        ranges: [[{ subnet: network.pods, rangeStart: network.firstPod }]],
+        ranges: [[{ subnet: network.pods, rangeStart: node.firstPod }]],
         routes: [{ dst: "0.0.0.0/0" }],
       },
     },
     { type: "portmap", capabilities: { portMappings: true } },
   ],
-};
+});
 
-function kubeletConfig(layout: Layout): object {
+function kubeletConfig(layout: Layout, node: ClusterNode): object {
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
     failCgroupV1: false,
     cgroupDriver: "cgroupfs",
     // The cluster's cgroups stand apart, so that another kubelet's are never touched when they are cleared.
-    cgroupRoot: `/${cgroup}`,
+    cgroupRoot: join("/", cgroup, node.cgroup),
+    port: node.kubeletPort,
+    healthzPort: node.healthPort,
+    // Each kubelet removes the logs of pods that it does not know.
+    podLogsDir: node === firstNode ? "/var/log/pods" : join(layout.volatile, `pod-logs${node.suffix}`),
     authentication: {
       anonymous: { enabled: false },
       webhook: { enabled: true },
       x509: { clientCAFile: join(layout.pki, "ca.crt") },
     },
     authorization: { mode: "Webhook" },
-    containerRuntimeEndpoint: `unix://${containerdSocket}`,
+    containerRuntimeEndpoint: `unix://${containerdSocketOf(node)}`,
     failSwapOn: false,
     evictionHard: { "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
     imageGCHighThresholdPercent: 99,

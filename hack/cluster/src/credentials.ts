@@ -5,9 +5,8 @@ import { join } from "node:path";
 
 import type { Layout } from "./layout.ts";
 import { network } from "./network.ts";
+import { allNodes } from "./nodes.ts";
 import { createAuthority, type Authority, type KeyPair } from "./pki.ts";
-
-export const nodeName = "local";
 
 /** Programs by the name of their kubeconfig, with the identity that RBAC and the Node authorizer know. */
 const identities = {
@@ -15,8 +14,13 @@ const identities = {
   "kube-controller-manager": { commonName: "system:kube-controller-manager" },
   "kube-scheduler": { commonName: "system:kube-scheduler" },
   "kube-proxy": { commonName: "system:kube-proxy" },
-  kubelet: { commonName: `system:node:${nodeName}`, organization: "system:nodes" },
-} as const;
+  ...Object.fromEntries(
+    allNodes.map(({ name, suffix }) => [
+      `kubelet${suffix}`,
+      { commonName: `system:node:${name}`, organization: "system:nodes" },
+    ]),
+  ),
+};
 
 export async function writeCredentials(layout: Layout): Promise<void> {
   await mkdir(layout.pki, { recursive: true, mode: 0o700 });

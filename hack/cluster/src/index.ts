@@ -4,6 +4,8 @@ export { layout } from "./layout.ts";
 export { deployableImage, publishOperatorImage } from "./operator-image.ts";
 export { clusterNamespace, runningSupervisor } from "./lifecycle.ts";
 export { network } from "./network.ts";
+export { firstNode, secondNode } from "./nodes.ts";
+export { startSecondNode, stopSecondNode } from "./second-node.ts";
 export { cacheRoot, repositoryRoot, stateRoot } from "./paths.ts";
 export * from "./pki.ts";
 export { processesIn } from "./processes.ts";

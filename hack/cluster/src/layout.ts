@@ -15,6 +15,10 @@ export interface Layout {
   readonly volatile: string;
   /** Images stay between starts: unpacking them again would take most of a start. */
   readonly containerd: string;
+  /** The image store of the second node, made anew by each cluster. */
+  readonly secondContainerd: string;
+  /** While this file exists, the second node runs. */
+  readonly secondNode: string;
   /** OCI layouts published to the running cluster. */
   readonly images: string;
   readonly status: string;
@@ -37,6 +41,8 @@ export function layout(root: string): Layout {
     volumes: at("volumes"),
     volatile: at("volatile"),
     containerd: at("containerd"),
+    secondContainerd: at("containerd-second"),
+    secondNode: at("second-node"),
     images: at("images"),
     status: at("status.json"),
     supervisorPid: at("supervisor.pid"),

@@ -13,6 +13,8 @@ export const network = {
   pods: "10.244.0.0/16",
   firstPod: "10.244.1.1",
   node: "10.244.0.1",
+  secondNode: "10.244.0.2",
+  secondFirstPod: "10.244.128.1",
   /** Left to itself, the bridge would take the lowest of its pods' addresses, and pods would send to the one before. */
   nodeHardware: "02:00:0a:f4:00:01",
   services: "10.96.0.0/16",
@@ -39,6 +41,7 @@ export async function layNetwork(owner: string): Promise<void> {
   await inside(["ip", "link", "set", "uplink", "up"]);
   await inside(["ip", "link", "add", "cni0", "address", network.nodeHardware, "type", "bridge"]);
   await inside(["ip", "addr", "add", `${network.node}/16`, "dev", "cni0"]);
+  await inside(["ip", "addr", "add", `${network.secondNode}/32`, "dev", "cni0"]);
   await inside(["ip", "link", "set", "cni0", "up"]);
   await inside(["sysctl", "-qw", "net.ipv4.ip_forward=1"]);
   await run(["ip", "addr", "add", `${network.machine}/30`, "dev", network.cable]);

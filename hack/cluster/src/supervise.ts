@@ -15,9 +15,9 @@ export function keepRunning(component: Component, logs: string): void {
 }
 
 async function superviseForever(component: Component, log: string): Promise<never> {
-  while (!isBuilt(component)) await Bun.sleep(lookAgainMs);
   let delay = firstDelayMs;
   for (;;) {
+    while (!isWanted(component)) await Bun.sleep(lookAgainMs);
     const started = performance.now();
     const outcome = await runOnce(component, log);
     delay = performance.now() - started > healthyAfterMs ? firstDelayMs : Math.min(delay * 2, longestDelayMs);
@@ -26,7 +26,7 @@ async function superviseForever(component: Component, log: string): Promise<neve
   }
 }
 
-function isBuilt({ program }: Component): boolean {
+function isWanted({ program }: Component): boolean {
   return program === undefined || existsSync(program);
 }
 

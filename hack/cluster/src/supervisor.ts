@@ -9,9 +9,10 @@ import { basename, join } from "node:path";
 import { createCgroup } from "./cgroup.ts";
 import { components, ctr, storeCommand, type Component } from "./components.ts";
 import { registriesFolder, writeConfigFiles } from "./config-files.ts";
-import { nodeName, writeCredentials } from "./credentials.ts";
+import { writeCredentials } from "./credentials.ts";
 import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
 import { dnsAnswers, inClusterNetwork, layNetwork } from "./network.ts";
+import { firstNode } from "./nodes.ts";
 import { ownPidNamespace } from "./processes.ts";
 import { imageNames, layoutsIn, serveRegistry } from "./registry.ts";
 import { attempt, run } from "./shell.ts";
@@ -85,7 +86,7 @@ async function start(layout: Layout, images: readonly string[]): Promise<void> {
   });
   await say(layout, "waiting for the node");
   await until("the node to be Ready", async () => {
-    return (await kubectl(layout, "wait", "--for=condition=Ready", `node/${nodeName}`, "--timeout=5s")) === 0;
+    return (await kubectl(layout, "wait", "--for=condition=Ready", `node/${firstNode.name}`, "--timeout=5s")) === 0;
   });
   if (existsSync(toolPath("coredns"))) {
     await say(layout, "waiting for DNS");

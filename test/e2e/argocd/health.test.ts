@@ -286,6 +286,12 @@ cases(
       /no such bucket\nbucket web-1 is gone/,
     ],
     ...otherEnds,
+    [
+      "is Degraded while its node may be lost",
+      updateAfter({ kind: "stalled", reason: "NodeLost", message: "Pod web-workspace-0 has not responded." }),
+      "Degraded",
+      /has not responded/,
+    ],
     ["is Progressing while it is being deleted", deleting()(doneUpdate), "Progressing", /deletion/],
   ],
   updateConditions,

@@ -23,46 +23,10 @@ import {
   useScene,
 } from "../harness.ts";
 import { killAgent, killKubelet, kubelets } from "./machine.ts";
+import { slowProject } from "./programs.ts";
 
 const slow = 600_000;
 const scene = useScene("crashes");
-
-/**
- * One resource, which takes its time. It tells on the volume when it begins, and a moment before that whether another is
- * still at it: the one at work leaves a sign of life there all the time.
- */
-const slowProject = (seconds: number): Record<string, string> => ({
-  "Pulumi.yaml": "name: slow\nruntime: nodejs\n",
-  "package.json": '{ "name": "slow", "main": "index.ts" }',
-  // The SDK comes with the image; the language host wants to see a folder all the same.
-  "node_modules/.keep": "",
-  "index.ts": `
-import * as pulumi from "@pulumi/pulumi";
-
-const provider: pulumi.dynamic.ResourceProvider = {
-  async create(inputs) {
-    const fs = require("node:fs");
-    const [log, sign] = ["/state/log-" + inputs.name, "/state/alive-" + inputs.name];
-    const lastSign = fs.existsSync(sign) ? fs.statSync(sign).mtimeMs : 0;
-    fs.appendFileSync(log, Date.now() - lastSign < 1000 ? "overlap\\n" : "begun\\n");
-    if (inputs.hunger) Buffer.alloc(2 ** 31, 1);
-    for (const end = Date.now() + ${seconds} * 1000; Date.now() < end; ) {
-      fs.writeFileSync(sign, "");
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-    return { id: "done", outs: {} };
-  },
-};
-
-class Slow extends pulumi.dynamic.Resource {
-  constructor(name: string, hunger: boolean) {
-    super(provider, name, { name, hunger });
-  }
-}
-
-new Slow(pulumi.getStack(), new pulumi.Config().getBoolean("hunger") ?? false);
-`,
-});
 
 describe("a slow update", () => {
   beforeAll(() => void scene.git.create("slow").commit(slowProject(10)));

@@ -12,4 +12,8 @@ end
 if complete and complete.status == "True" then
   return { status = "Healthy", message = complete.message }
 end
+local stalled = conditions.Stalled
+if stalled and stalled.status == "True" then
+  return { status = "Degraded", message = stalled.message }
+end
 return { status = "Progressing", message = progressing and progressing.message or "The operator has not seen the Update yet." }

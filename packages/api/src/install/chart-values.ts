@@ -80,6 +80,10 @@ const controller = {
   }),
   workspace: group("Workspaces.", {
     idleTimeoutSeconds: count(600, "How long a workspace keeps its pod after its last work; 0 keeps it for ever."),
+    lostNodeAfter: duration(
+      "5m",
+      "How long a workspace's pod may not respond before its node counts as lost and its Stack is stalled.",
+    ),
     enforceSecurityProfile: flag(
       true,
       "Whether a pod template that breaks its Workspace's securityProfile is refused; else the template wins.",

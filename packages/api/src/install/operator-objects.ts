@@ -124,6 +124,7 @@ const container = {
     { name: "OPERATOR_KUBE_API_TIMEOUT", value: kubeAPI.timeout },
     { name: "OPERATOR_REFERENCE_CHECK_INTERVAL", value: controller.referenceCheckInterval },
     { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: String(workspace.idleTimeoutSeconds) },
+    { name: "OPERATOR_LOST_NODE_AFTER", value: workspace.lostNodeAfter },
     { name: "OPERATOR_ENFORCE_SECURITY_PROFILE", value: String(workspace.enforceSecurityProfile) },
     { name: "OPERATOR_OIDC_EXPIRATION_SECONDS", value: String(oidc.expirationSeconds) },
   ],

@@ -13,7 +13,7 @@ const processAt = (hour: number) => ({
   lockedAt: at(hour, 12),
 });
 
-function ended(reason: string, hour: number, change: UpdateStatus = {}, stackName = "dev"): Update {
+function ended(reason: string, hour: number, change: UpdateStatus = {}): Update {
   const failed = {
     type: "Failed" as const,
     status: reason === "UpdateSucceeded" ? ("False" as const) : ("True" as const),
@@ -25,7 +25,7 @@ function ended(reason: string, hour: number, change: UpdateStatus = {}, stackNam
     apiVersion: updates.apiVersion,
     kind: updates.kind,
     metadata: { name: `update-${hour}` },
-    spec: { stackName },
+    spec: { stackName: "dev" },
     status: {
       startTime: at(hour, 10),
       endTime: at(hour, 30),
@@ -54,7 +54,7 @@ test("only what may have left a lock of this stack, in another pod, is passed on
   const all: Update[] = [
     ended("UpdateFailed", 8),
     ended("UpdateSucceeded", 7),
-    ended("Aborted", 5, {}, "other"),
+    { ...ended("Aborted", 5), spec: { stackName: "other" } },
     ended("Aborted", 4, { podUid: "pod-10" }),
     { ...ended("Aborted", 3), status: unconfirmed },
   ];

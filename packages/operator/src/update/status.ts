@@ -1,6 +1,6 @@
 /** The one place that computes an Update's status. */
 import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStall, UpdateStatus } from "@pko/api";
-import { assertNever, type RunResult } from "@pko/rpc";
+import { assertNever, type Progress, type RunResult } from "@pko/rpc";
 
 import { cut } from "../cut.ts";
 import type { Ending, Kept, Outcome } from "./outcome.ts";
@@ -42,38 +42,46 @@ type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
 
 /** What was told before stays, unless the outcome knows better: an apply drops what is not repeated. */
 function fieldsOf(view: UpdateView, outcome: Outcome): Fields {
-  const { startTime, podUid, process, permalink, progress, projectInfo } = view.update.status ?? {};
-  const project = projectInfo ?? view.project;
-  const known: Fields = project ? { projectInfo: { name: project.name, runtime: project.runtime } } : {};
-  const begun: Fields = {
-    ...(startTime !== undefined && { startTime }),
-    ...(podUid !== undefined && { podUid, ...known }),
-    ...(process && { process }),
-    ...(permalink !== undefined && { permalink }),
-  };
+  const begun = begunFields(view);
+  const { progress } = view.update.status ?? {};
   switch (outcome.kind) {
     case "waiting":
       return begun;
+    case "intended":
+      return { ...begun, ...projectFields(view), startTime: timestamp(view.now), podUid: outcome.podUid };
     case "stalled":
       return { ...begun, ...(progress && { progress }) };
-    case "intended":
-      return { ...begun, ...known, startTime: timestamp(view.now), podUid: outcome.podUid };
-    case "progressing": {
-      const { progress: now } = outcome;
-      if (!now) return { ...begun, ...(progress && { progress }) };
-      const told = progressOf({ progress: now, nowMs: view.now, expected: view.expectedResources });
-      return {
-        ...begun,
-        ...(now.process && { process: now.process }),
-        progress: told,
-        ...(now.permalink !== undefined && { permalink: now.permalink }),
-      };
-    }
+    case "progressing":
+      return { ...begun, ...(outcome.progress ? progressFields(view, outcome.progress) : progress && { progress }) };
     case "ended":
       return { ...begun, ...endFields(view, outcome.ending, outcome.kept) };
     default:
       return assertNever(outcome);
   }
+}
+
+function begunFields(view: UpdateView): Fields {
+  const { startTime, podUid, process, permalink } = view.update.status ?? {};
+  return {
+    ...(startTime !== undefined && { startTime }),
+    ...(podUid !== undefined && { podUid, ...projectFields(view) }),
+    ...(process && { process }),
+    ...(permalink !== undefined && { permalink }),
+  };
+}
+
+function projectFields({ update, project: prepared }: UpdateView): Fields {
+  const project = update.status?.projectInfo ?? prepared;
+  return project ? { projectInfo: { name: project.name, runtime: project.runtime } } : {};
+}
+
+function progressFields(view: UpdateView, progress: Progress): Fields {
+  const { permalink, process } = progress;
+  return {
+    progress: progressOf({ progress, nowMs: view.now, expected: view.expectedResources }),
+    ...(process && { process }),
+    ...(permalink !== undefined && { permalink }),
+  };
 }
 
 function endFields(view: UpdateView, ending: Ending, kept: Kept): Fields {
