@@ -222,6 +222,12 @@ cases(
     ["is Degraded when its dependencies cannot be had", failedBy({}), "Degraded", /npm: 404\nleft-pad is gone/],
     ["is Degraded when its stack cannot be selected", failedBy({ phase: "stack" }), "Degraded", /404/],
     ["is Degraded when its Pulumi is too old", failedBy({ reason: "versionTooLow" }), "Degraded", /404/],
+    [
+      "is Degraded when its node may be lost",
+      workspaceAfter({ kind: "nodeLost", message: "Pod web-workspace-0 has not responded." }),
+      "Degraded",
+      /has not responded/,
+    ],
     ["is Healthy when it is prepared", prepared, "Healthy", /prepared/],
     ["is Healthy when it is asleep", workspaceAfter({ kind: "asleep" }), "Healthy", /asleep/],
     ["is Progressing when its spec has changed", atGeneration(3)(prepared), "Progressing", /not seen the present spec/],
