@@ -71,7 +71,7 @@ export const RunProcess = Type.Object({
   hostname,
   pid,
   startedAt: time,
-  /** When the agent first saw that the process held the lock: it took it before. */
+  /** When the process was first known to hold the lock: it took it before. */
   lockedAt: time,
 });
 export type RunProcess = Static<typeof RunProcess>;

@@ -5,6 +5,7 @@
  *                                     ├ locked by a dead process of this pod → lock released → launched again, once
  *                                     └ failed, cancelled, interrupted ─→ the result
  */
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   errorMessage,
@@ -200,12 +201,9 @@ export class ActiveRun {
     const launch = this.#record.launches[index];
     if (launch?.startedAt === undefined) return;
     const { pid, startedAt } = launch;
-    const holder: RunProcess = {
-      hostname: this.#context.hostname,
-      pid,
-      startedAt,
-      lockedAt: new Date().toISOString(),
-    };
+    // When it last printed something: an agent that takes over a run may see this long after the process has died.
+    const { mtime } = await stat(this.folder.stdout(index));
+    const holder: RunProcess = { hostname: this.#context.hostname, pid, startedAt, lockedAt: mtime.toISOString() };
     this.#record = { ...this.#record, launches: this.#record.launches.with(index, { ...launch, holder }) };
     await this.folder.writeRecord(this.#record);
     const message = `the CLI has begun to change the stack (pid ${pid} on ${holder.hostname})`;
