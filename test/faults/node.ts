@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { authoritySecretName, pulumiContainer } from "@pko/api";
+import { caSecretName, pulumiContainer } from "@pko/api";
 import { toolPath } from "@pko/cluster";
 import { builtin, isNotFound, keyOf, reflector, type Client, type Key, type Known } from "@pko/kube";
 import { issueOperatorCertificate, type Authorities, type Certificate } from "@pko/rpc/pki";
@@ -156,7 +156,7 @@ export class PlayedNode implements AsyncDisposable {
   }
 
   async #operatorCertificate(): Promise<Certificate> {
-    const secret = await this.#secret(authoritySecretName);
+    const secret = await this.#secret(caSecretName);
     return await issueOperatorCertificate(JSON.parse(textIn(secret, "authorities.json")) as Authorities, new Date());
   }
 

@@ -21,7 +21,8 @@ import { Redactor } from "./system/redact.ts";
 declare const AGENT_VERSION: string | undefined;
 const version = typeof AGENT_VERSION === "string" ? AGENT_VERSION : "dev";
 
-const certificateLookMs = 20_000;
+/** Three small files in memory: a new CA is known soon after the kubelet has brought it. */
+const certificateLookMs = 5000;
 /** How long watchers have to read the last words of a run after its end. */
 const lastWordsMs = 2_000;
 

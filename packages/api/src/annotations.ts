@@ -12,3 +12,6 @@ export const secretOutputsAnnotation = "pulumi.com/secrets";
 /** On the definitions of the kinds: the operator's version that wrote them, and a hash of what it wrote. */
 export const crdVersionAnnotation = "pulumi.com/operator-version";
 export const crdHashAnnotation = "pulumi.com/definition-hash";
+
+/** On the Secret of the CA: any value requests a rotation. The operator removes it when it has added the new CA. */
+export const caRotationRequestAnnotation = "pulumi.com/ca-rotation-request";

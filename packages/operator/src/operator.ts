@@ -43,7 +43,7 @@ import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { exposeLostNodes } from "./lost-node-metrics.ts";
 import { updateController } from "./update/controller.ts";
-import { updateIndexers } from "./update/observe.ts";
+import { updateIndexers, workspaceOfPod } from "./update/observe.ts";
 import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
@@ -68,19 +68,12 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   exposeLostNodes(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
   const authorities = authority({ client: reading, namespace: options.namespace, log });
   await authorities.load();
-  const agreements = new Agreements();
-  const preparing = preparations({
-    authority: authorities,
-    agreements,
-    wake: (workspace) => workspaceControl.enqueue(refKey(workspace)),
-    log,
-  });
+  const dialling = { authority: authorities, agreements: new Agreements(), log };
+  const preparing = preparations({ ...dialling, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
   const running = runs({
-    authority: authorities,
-    agreements,
+    ...dialling,
     wake: (runId) => updateControl.wakeRun(runId),
     unprepared: (pod) => preparing.renew(pod),
-    log,
   });
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
@@ -113,6 +106,11 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
+  const stopFollowingCa = authorities.follow(() => {
+    // Those without a pod are given a certificate when they wake.
+    const keys = reflectors.pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
+    for (const key of keys) workspaceControl.enqueue(key);
+  });
 
   return manager({
     reflectors,
@@ -124,6 +122,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     flush: async () => {
       // Now that no pass of either controller can follow anything any more.
       references.stop();
+      stopFollowingCa();
       await Promise.all([events.flush(), preparing.stop(), running.stop()]);
     },
     log,

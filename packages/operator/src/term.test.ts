@@ -28,7 +28,10 @@ test("no Update may begin in the next term for what was read in this one", async
     client,
     reflectors,
     events,
-    authority: { workspaceCertificate: () => Promise.reject(new Error("not asked")) },
+    authority: {
+      assess: () => Promise.reject(new Error("not asked")),
+      workspaceCertificate: () => Promise.reject(new Error("not asked")),
+    },
     preparations: {} as never,
     clearances: cleared,
     settings: { agentImage: "agent", idleTimeoutMs: 0 },

@@ -45,6 +45,8 @@ export interface ConnectOptions {
   readonly address: AgentAddress;
   /** Asked for each request, so that a renewed certificate is used at once. */
   readonly credentials: () => Credentials;
+  /** Called when the agent's certificate is refused: ours may be outdated. */
+  readonly onUntrusted?: () => void;
   readonly callTimeoutMs?: number;
   /** A stream that says nothing for this long is dead. */
   readonly silenceMs?: number;
@@ -182,7 +184,7 @@ async function exchange<A extends TSchema>(
     if (!answer.ok) return protocolError(`the answer to ${call.name} does not fit the contract: ${answer.problem}`);
     return succeed(answer.value);
   } catch (error) {
-    return { ok: false, error: transportError(error, { deadline, signal }) };
+    return { ok: false, error: failure(link, error, { deadline, signal }) };
   }
 }
 
@@ -235,7 +237,7 @@ async function* openStream<M extends TSchema>(
     }
     yield { type: "ended", error: { code: "unreachable", message: `the stream of ${name} was cut off` } };
   } catch (error) {
-    yield { type: "ended", error: transportError(error, { deadline: silence.signal, signal }) };
+    yield { type: "ended", error: failure(link, error, { deadline: silence.signal, signal }) };
   } finally {
     silence.end();
   }
@@ -346,6 +348,12 @@ function readError(method: string, status: number, text: string): CallError {
 interface Cause {
   readonly deadline: AbortSignal;
   readonly signal: AbortSignal | undefined;
+}
+
+function failure({ onUntrusted }: ConnectOptions, error: unknown, cause: Cause): CallError {
+  const explained = transportError(error, cause);
+  if (explained.code === "untrusted") onUntrusted?.();
+  return explained;
 }
 
 function transportError(error: unknown, cause: Cause): CallError {

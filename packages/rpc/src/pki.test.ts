@@ -2,10 +2,13 @@ import { describe, expect, test } from "bun:test";
 import * as x509 from "@peculiar/x509";
 import { operatorName, workspaceServerName } from "./identity.ts";
 import {
+  addAuthority,
+  certificateState,
   createAuthorities,
+  isRotationDue,
   issueOperatorCertificate,
   issueWorkspaceCertificate,
-  needsReissue,
+  joinAuthorities,
   rotateAuthorities,
   trustBundle,
 } from "./pki.ts";
@@ -72,13 +75,13 @@ describe("rotation", () => {
 
     const after = await issueWorkspaceCertificate(overlapping, web, later(250, 3));
     expect(issuerOf(after.cert)).toBe(subjectOf(overlapping[1]?.cert));
-    expect(needsReissue(before, overlapping, later(250, 3))).toBe(true);
-    expect(needsReissue(after, overlapping, later(250, 4))).toBe(false);
+    expect(certificateState(before, overlapping, later(250, 3))).toBe("issuerReplaced");
+    expect(certificateState(after, overlapping, later(250, 4))).toBe("current");
 
     expect(await rotateAuthorities(overlapping, later(270))).toBe(overlapping);
     const single = await rotateAuthorities(overlapping, later(290));
     expect(single).toEqual(overlapping.slice(1));
-    expect(needsReissue(after, single, later(290))).toBe(true);
+    expect(certificateState({ ...after, ca: trustBundle(overlapping) }, single, later(260))).toBe("trustOutdated");
   });
 
   test("an expired authority is replaced at once", async () => {
@@ -88,12 +91,58 @@ describe("rotation", () => {
     expect(trustBundle(next)).not.toBe(trustBundle(first));
   });
 
-  test("a certificate is replaced when a third of its life is left, and when it cannot be read", async () => {
+  test("a requested rotation takes the same steps, though none is due", async () => {
+    const first = await createAuthorities(start);
+    expect(isRotationDue(first, later(10))).toBe(false);
+    const both = await addAuthority(first, later(10));
+    expect(both[0]).toBe(first[0]);
+    const certificate = await issueWorkspaceCertificate(both, web, later(10, 1));
+    expect(issuerOf(certificate.cert)).toBe(subjectOf(first[0]?.cert));
+    expect(certificateState(certificate, both, later(10, 3))).toBe("issuerReplaced");
+  });
+
+  test("an authority that a clock ahead of time has made is replaced once the clock is right again", async () => {
+    const ahead = await createAuthorities(later(365));
+    expect(isRotationDue(ahead, start)).toBe(true);
+    const right = await rotateAuthorities(ahead, start);
+    expect(right).toHaveLength(1);
+    expect(isRotationDue(right, start)).toBe(false);
+  });
+
+  test("a clock that is a little behind replaces nothing", async () => {
+    const authorities = await createAuthorities(start);
+    expect(isRotationDue(authorities, later(0, -0.9))).toBe(false);
+  });
+
+  test("two unrelated authorities are joined oldest first, and the older one signs until the other is known", async () => {
+    const older = await createAuthorities(start);
+    const newer = await createAuthorities(later(1));
+    expect(joinAuthorities(newer, older)).toEqual([...older, ...newer]);
+    const joined = joinAuthorities(newer, older);
+    const certificate = await issueWorkspaceCertificate(joined, web, later(1, 1));
+    expect(issuerOf(certificate.cert)).toBe(subjectOf(older[0]?.cert));
+  });
+});
+
+describe("a stored certificate", () => {
+  test("is replaced for its age, for a wrong date, and where it is missing or unreadable", async () => {
     const authorities = await createAuthorities(start);
     const certificate = await issueWorkspaceCertificate(authorities, web, later(10));
-    expect(needsReissue(certificate, authorities, later(29))).toBe(false);
-    expect(needsReissue(certificate, authorities, later(31))).toBe(true);
-    expect(needsReissue({ ...certificate, cert: "not a certificate" }, authorities, later(10))).toBe(true);
+    const table = [
+      [certificate, later(29), "current"],
+      [certificate, later(31), "expiring"],
+      [certificate, later(9), "notYetValid"],
+      [undefined, later(10), "missing"],
+      [{ ...certificate, cert: "not a certificate" }, later(10), "unreadable"],
+      [{ ...certificate, ca: "" }, later(10), "trustOutdated"],
+    ] as const;
+    for (const [stored, now, state] of table) expect(certificateState(stored, authorities, now)).toBe(state);
+  });
+
+  test("of another authority is replaced", async () => {
+    const authorities = await createAuthorities(start);
+    const foreign = await issueWorkspaceCertificate(await createAuthorities(start), web, start);
+    expect(certificateState(foreign, authorities, start)).toBe("issuerReplaced");
   });
 });
 

@@ -44,12 +44,37 @@ export async function createAuthorities(now: Date): Promise<Authorities> {
   return [await createAuthority(now)];
 }
 
+/** Whether `rotateAuthorities` would change anything. */
+export function isRotationDue(authorities: Authorities, now: Date): boolean {
+  const usable = usableAuthorities(authorities, now);
+  return usable.length < authorities.length || needsSuccessor(usable, now);
+}
+
 /** The authorities as they should be now; the same array when nothing is due. */
 export async function rotateAuthorities(authorities: Authorities, now: Date): Promise<Authorities> {
-  const kept = authorities.filter((authority, index) => !isRetired(authority, authorities.slice(index + 1), now));
-  const newest = kept.at(-1);
-  if (!newest || remaining(newest, now) < authorityLifetimeMs / 3) return [...kept, await createAuthority(now)];
-  return kept.length === authorities.length ? authorities : kept;
+  if (!isRotationDue(authorities, now)) return authorities;
+  const usable = usableAuthorities(authorities, now);
+  return needsSuccessor(usable, now) ? [...usable, await createAuthority(now)] : usable;
+}
+
+/** Starts a rotation before it is due: the new authority takes over as in any other rotation. */
+export async function addAuthority(authorities: Authorities, now: Date): Promise<Authorities> {
+  return [...usableAuthorities(authorities, now), await createAuthority(now)];
+}
+
+/** Both, oldest first, and of the same second `some` first: for two Secrets' contents that have nothing in common, of which agents may trust either. */
+export function joinAuthorities(some: Authorities, others: Authorities): Authorities {
+  const start = ({ cert }: KeyPair): number => parse(cert)?.notBefore.getTime() ?? 0;
+  return [...some, ...others].toSorted((a, b) => start(a) - start(b));
+}
+
+function usableAuthorities(authorities: Authorities, now: Date): Authorities {
+  return authorities.filter((authority, index) => !isRetired(authority, authorities.slice(index + 1), now));
+}
+
+function needsSuccessor(authorities: Authorities, now: Date): boolean {
+  const newest = authorities.at(-1);
+  return !newest || remaining(newest, now) < authorityLifetimeMs / 3;
 }
 
 export function trustBundle(authorities: Authorities): string {
@@ -68,12 +93,22 @@ export async function issueOperatorCertificate(authorities: Authorities, now: Da
   return await issue(authorities, { name: operatorName, usage: "clientAuth" }, now);
 }
 
-/** Whether a stored certificate is to be replaced: it is old, another authority signs now, or trust has changed. */
-export function needsReissue(certificate: Certificate, authorities: Authorities, now: Date): boolean {
+/** Why a stored certificate is to be replaced; "current" where it is not. */
+export type CertificateState =
+  "current" | "missing" | "unreadable" | "expiring" | "notYetValid" | "issuerReplaced" | "trustOutdated";
+
+export function certificateState(
+  certificate: Certificate | undefined,
+  authorities: Authorities,
+  now: Date,
+): CertificateState {
+  if (!certificate) return "missing";
   const leaf = parse(certificate.cert);
-  if (!leaf) return true;
-  if (leaf.notAfter.getTime() - now.getTime() < leafLifetimeMs / 3) return true;
-  return leaf.issuer !== parse(signer(authorities, now).cert)?.subject || certificate.ca !== trustBundle(authorities);
+  if (!leaf) return "unreadable";
+  if (leaf.notAfter.getTime() - now.getTime() < leafLifetimeMs / 3) return "expiring";
+  if (leaf.notBefore.getTime() > now.getTime()) return "notYetValid";
+  if (leaf.issuer !== parse(signer(authorities, now).cert)?.subject) return "issuerReplaced";
+  return certificate.ca === trustBundle(authorities) ? "current" : "trustOutdated";
 }
 
 /** The newest authority that everyone has heard of; a first one has nobody to wait for. */
@@ -83,9 +118,12 @@ function signer(authorities: Authorities, now: Date): KeyPair {
   return known;
 }
 
-/** Nothing it signed can still be in use: a newer one has been signing for longer than a certificate lives. */
+/**
+ * Nothing it signed can still be in use: it has expired, or a newer one has been signing for longer than a certificate lives.
+ * One that is not valid yet was made by a clock that was ahead, and nobody accepts what it signs.
+ */
 function isRetired(authority: KeyPair, newer: readonly KeyPair[], now: Date): boolean {
-  if (remaining(authority, now) <= 0) return true;
+  if (remaining(authority, now) <= 0 || age(authority, now) < -skewMs) return true;
   return newer.some((other) => age(other, now) > propagationMs + leafLifetimeMs + dayMs);
 }
 

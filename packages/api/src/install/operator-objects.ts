@@ -7,7 +7,6 @@ import { labelsOfWorkspace } from "../labels.ts";
 import { imageTag, operatorImage } from "../version.ts";
 import { chartDefaults } from "./chart-defaults.ts";
 import {
-  authoritySecretName,
   crdRules,
   editRules,
   metricsAuthRules,
@@ -77,14 +76,6 @@ const ownRoleBinding = {
   metadata: inNamespace("leader-election-rolebinding"),
   roleRef: { apiGroup: rbac, kind: "Role", name: "leader-election-role" },
   subjects,
-};
-
-/** Empty until the operator fills it; in here, so that it goes when the rest goes. */
-const authoritySecret = {
-  apiVersion: "v1",
-  kind: "Secret",
-  metadata: inNamespace(authoritySecretName),
-  type: "Opaque",
 };
 
 const service = {
@@ -197,7 +188,6 @@ export const operatorObjects: readonly object[] = [
   clusterRoleBinding(`${operatorNamespace}-metrics-auth`, "metrics-auth"),
   ownRole,
   ownRoleBinding,
-  authoritySecret,
   service,
   agentsNetworkPolicy,
   deployment,

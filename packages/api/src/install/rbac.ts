@@ -20,8 +20,10 @@ export interface PathRule {
 
 /** The Go operator's own: while one of both leads, the other waits. */
 export const leaseName = "operator.pulumi.com";
-/** Where the operator keeps the authority that signs the agents' certificates. */
-export const authoritySecretName = "pulumi-kubernetes-operator-authority";
+/** Where the operator keeps the CA that signs the agents' certificates. It creates this Secret itself. */
+export const caSecretName = "pulumi-kubernetes-operator-ca";
+/** Where earlier versions kept it: an object of the chart, which is read once and left to its release. */
+export const formerCaSecretName = "pulumi-kubernetes-operator-authority";
 
 const watch = ["list", "watch"] as const;
 const apply = ["create", "patch"] as const;
@@ -55,7 +57,7 @@ export const servedRules: readonly Rule[] = [
   },
 ];
 
-/** In its own namespace: who leads, and the authority that signs the agents' certificates. */
+/** In its own namespace: who leads, and the CA that signs the agents' certificates. */
 export const ownRules: readonly Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
   {
@@ -65,7 +67,8 @@ export const ownRules: readonly Rule[] = [
     verbs: ["get", ...watch, "patch"],
   },
   { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
-  { apiGroups: [""], resources: ["secrets"], resourceNames: [authoritySecretName], verbs: ["get", "patch"] },
+  { apiGroups: [""], resources: ["secrets"], resourceNames: [caSecretName], verbs: ["get", "patch"] },
+  { apiGroups: [""], resources: ["secrets"], resourceNames: [formerCaSecretName], verbs: ["get"] },
 ];
 
 /** The definitions of its kinds, which a new version brings up to date. */

@@ -113,4 +113,6 @@ export interface Client {
   podLogs(pod: ObjectRef, options?: LogOptions): Promise<ReadableStream<Uint8Array>>;
   /** Each version that serves the kind, the server's preferred one first; none when there is no such kind. */
   discover(kind: GroupKind, options?: CallOptions): Promise<ResourceNames[]>;
+  /** The API server's clock, to the second; undefined where it does not tell. */
+  serverTime(options?: CallOptions): Promise<Date | undefined>;
 }

@@ -412,3 +412,18 @@ test("a token of a service account", async () => {
   expect(sent.map(what)).toEqual(["POST /api/v1/namespaces/a/serviceaccounts/x/token"]);
   expect(bodyOf(sent[0])).toMatchObject({ spec: { audiences: ["agent"], expirationSeconds: 600 } });
 });
+
+describe("the API server's clock", () => {
+  const dated: Answer = () => new Response("{}", { headers: { date: "Tue, 01 Jan 2030 00:00:01 GMT" } });
+
+  test.each([
+    ["is read from the answer's date", dated, new Date("2030-01-01T00:00:01Z")],
+    ["is unknown where the answer has no date", json({}), undefined],
+    ["is unknown where the date is not one", () => new Response("{}", { headers: { date: "soon" } }), undefined],
+    ["is unknown where the client may not ask", failure(403, { reason: "Forbidden" }), undefined],
+  ] as const)("%s", async (_, answer, time) => {
+    const { client, sent } = rig([answer]);
+    expect(await client.serverTime()).toEqual(time);
+    expect(sent.map(({ method, url }) => `${method} ${url}`)).toEqual(["GET https://api:6443/version"]);
+  });
+});

@@ -10,6 +10,7 @@ import { listAll } from "./list.ts";
 import { acceptedType, collectionPath, objectPath } from "./paths.ts";
 import { describe, explain, open, send, type ApiResponse, type Call, type RequestSettings } from "./request.ts";
 import type { KubeObject, Resource } from "../resource.ts";
+import { serverTime } from "./server-time.ts";
 import { createToken, podLogs } from "./subresources.ts";
 import { parseWatchEvent, readLines } from "./watch.ts";
 import { applyCall, createCall, deleteCall, patchCall } from "./writes.ts";
@@ -114,13 +115,14 @@ function writers(settings: RequestSettings): Writers {
   };
 }
 
-type Others = Pick<Client, "createToken" | "podLogs" | "discover">;
+type Others = Pick<Client, "createToken" | "podLogs" | "discover" | "serverTime">;
 
 function others(settings: RequestSettings): Others {
   return {
     createToken: async (serviceAccount, request) => createToken(settings, serviceAccount, request),
     podLogs: async (pod, options) => podLogs(settings, pod, options),
     discover: async (kind, options) => discover(settings, kind, options),
+    serverTime: async (options) => serverTime(settings, options),
   };
 }
 

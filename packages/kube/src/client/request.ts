@@ -55,11 +55,22 @@ export interface OpenStream {
 
 /** The whole body of a successful answer. */
 export async function send(settings: RequestSettings, call: Call): Promise<string> {
+  return (await sendDated(settings, call)).text;
+}
+
+interface DatedAnswer {
+  readonly text: string;
+  /** When the server answered, by its own clock: the header as it came. */
+  readonly date?: string;
+}
+
+export async function sendDated(settings: RequestSettings, call: Call): Promise<DatedAnswer> {
   return await withRetries(settings, call, async (attempt) => {
     const limits = { clock: settings.clock, ms: attempt.timeoutMs, signal: call.options?.signal };
     return await withDeadline(limits, async (signal) => {
       const response = await exchange(settings, call, { ...attempt, signal });
-      return await response.text();
+      const date = response.headers.get("date");
+      return { text: await response.text(), ...(date !== null && { date }) };
     });
   });
 }

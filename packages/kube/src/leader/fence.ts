@@ -21,6 +21,7 @@ export function fence(client: Client, leadership: Leadership): Client {
     watch: (resource, options) => client.watch(resource, options),
     podLogs: (pod, options) => client.podLogs(pod, options),
     discover: (kind, options) => client.discover(kind, options),
+    serverTime: (options) => client.serverTime(options),
     create: (resource, object, options) =>
       guarded(operation("create", resource, object.metadata), options?.signal, (signal) =>
         client.create(resource, object, { ...options, signal }),

@@ -16,7 +16,7 @@ import type {
   StartRequest,
   WorkspaceRef,
 } from "@pko/rpc";
-import type { Certificate } from "@pko/rpc/pki";
+import type { Certificate, CertificateState } from "@pko/rpc/pki";
 
 /** Where an agent listens, unless the workspace's address says otherwise. */
 export { agentPort } from "@pko/api";
@@ -34,17 +34,23 @@ export interface AgentPod {
   readonly isComing?: boolean;
 }
 
-/** Who vouches for whom: the operator's own certificate, and those of the workspaces. */
+/** The CA: the operator's own certificate, and those of the workspaces. */
 export interface Authority {
-  /** Reads or makes the certificate authority. To be awaited once, before anything else is asked. */
+  /** Reads the CA, or makes one. To be awaited once, before anything else is called; afterwards it reads again. */
   load(): Promise<void>;
+  /**
+   * Reads the CA now and then. `onChange` is called when certificates of workspaces may have become outdated. Ended by the
+   * function that it returns.
+   */
+  follow(onChange: () => void): () => void;
+  /** An agent's certificate was not trusted: the CA may have changed, and is read soon. */
+  distrusted(): void;
   /** What the operator shows to agents, as of now. */
   operatorCredentials(): Credentials;
-  /**
-   * What belongs into the workspace's Secret (keys `ca.crt`, `tls.crt`, `tls.key`): the very object `existing` where
-   * that still serves, otherwise a new one.
-   */
-  workspaceCertificate(workspace: WorkspaceRef, existing?: Certificate): Promise<Certificate>;
+  /** Whether the certificate in a workspace's Secret still serves, and why not. */
+  assess(certificate: Certificate | undefined): Promise<CertificateState>;
+  /** A new certificate for the workspace's Secret (keys `ca.crt`, `tls.crt`, `tls.key`). */
+  workspaceCertificate(workspace: WorkspaceRef): Promise<Certificate>;
 }
 
 export type Preparation =

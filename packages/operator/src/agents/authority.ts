@@ -1,10 +1,18 @@
 /**
- * The certificate authority, kept in one Secret of the operator's namespace.
+ * The CA of the operator and its agents, kept in one Secret of the operator's namespace.
  *
- * Whichever replica comes first creates it, the others read it; a rotation names the version it was decided on, so that of
- * two replicas one wins and the other reads again. The operator's own certificate is only ever in memory.
+ * Whichever replica starts first creates it, the others read it. A rotation names the version that it was decided on, so of two
+ * replicas one wins and the other reads again. The operator's own certificate is only ever in memory.
+ *
+ *   the Secret                         what becomes of the CA
+ *   is deleted, or emptied             written again from memory; a process that has none in memory makes a new CA
+ *   holds a CA unknown to us           joined with ours: agents may trust either
+ *   bears a request for a rotation     rotated, whatever its age
+ *
+ * A new CA needs no restart of a pod: Workspaces are requeued, their certificates reissued, and agents reload them from disk
+ * (docs/adr/0012-ca-lifecycle.md).
  */
-import { authoritySecretName } from "@pko/api";
+import { caSecretName, formerCaSecretName } from "@pko/api";
 import {
   builtin,
   isAlreadyExists,
@@ -18,26 +26,31 @@ import {
   type Known,
   type Logger,
 } from "@pko/kube";
-import type { Credentials } from "@pko/rpc";
+import type { Credentials, WorkspaceRef } from "@pko/rpc";
 import {
+  addAuthority,
+  certificateState,
   createAuthorities,
+  isRotationDue,
   issueOperatorCertificate,
   issueWorkspaceCertificate,
-  needsReissue,
+  joinAuthorities,
   rotateAuthorities,
   trustBundle,
   type Authorities,
   type Certificate,
+  type CertificateState,
 } from "@pko/rpc/pki";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import type { Authority } from "./agents.ts";
+import { authoritiesIn, buildCaSecret, caSecretPatch, isRotationRequested } from "./ca-secret.ts";
+import { ServerClock } from "./server-clock.ts";
 
 interface AuthorityOptions {
   readonly client: Client;
   /** The operator's own. */
   readonly namespace: string;
-  readonly secretName?: string;
   readonly clock?: Clock;
   readonly log?: Logger;
 }
@@ -46,104 +59,128 @@ export function authority(options: AuthorityOptions): Authority {
   return new SecretAuthority(options);
 }
 
-/** How long what was read is believed: rotation takes days, so this is often enough. */
-const freshMs = 10 * 60_000;
-const authoritiesKey = "authorities.json";
-/** For people: what agents and the operator trust. */
-const bundleKey = "ca.crt";
+/** A Secret that is lost is back before the operator is likely to restart, and a request is heard soon. */
+const refreshMs = 60_000;
+/** Many agents may be distrusted at once. */
+const distrustPauseMs = 5000;
 /** Each lost race means that another replica has written, each unknown answer that the API server is in trouble. */
 const maxRounds = 7;
 /** Doubled from one unknown answer to the next: twelve seconds in all. */
 const firstPauseMs = 100;
 
-/** Whether an answer that was lost, or that tells of the server's own trouble, said yes, the next look tells. */
+/** The next round shows whether a write was done whose answer was lost or was an error of the server. */
 type Written =
   { readonly kind: "done" } | { readonly kind: "raced" } | { readonly kind: "unknown"; readonly error: Error };
 
 interface Loaded {
   readonly authorities: Authorities;
   readonly own: Certificate;
-  readonly atMs: number;
 }
 
 class SecretAuthority implements Authority {
   readonly #options: AuthorityOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #ref: { readonly namespace: string; readonly name: string };
+  readonly #time: ServerClock;
   #loaded: Loaded | undefined;
   #loading: Promise<Loaded> | undefined;
+  #onChange: () => void = () => undefined;
+  #isDistrustPaused = false;
 
   constructor(options: AuthorityOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLogger).child({ logger: "authority" });
-    this.#ref = { namespace: options.namespace, name: options.secretName ?? authoritySecretName };
+    this.#time = new ServerClock({ client: options.client, clock: this.#clock, log: this.#log });
   }
 
   async load(): Promise<void> {
-    await this.#fresh();
+    await this.#reload();
+  }
+
+  follow(onChange: () => void): () => void {
+    this.#onChange = onChange;
+    let cancel = (): void => undefined;
+    let isStopped = false;
+    const reloadLater = (): void => {
+      cancel = this.#clock.after(refreshMs, () => void this.#reloadQuietly().finally(() => isStopped || reloadLater()));
+    };
+    reloadLater();
+    return () => {
+      isStopped = true;
+      cancel();
+    };
+  }
+
+  distrusted(): void {
+    if (this.#isDistrustPaused) return;
+    this.#isDistrustPaused = true;
+    this.#clock.after(distrustPauseMs, () => (this.#isDistrustPaused = false));
+    void this.#reloadQuietly();
   }
 
   operatorCredentials(): Credentials {
-    if (!this.#loaded) throw new Error("the certificate authority is not loaded yet");
-    if (!this.#isFresh(this.#loaded)) this.#refreshSoon();
+    if (!this.#loaded) throw new Error("the CA is not loaded yet");
     return this.#loaded.own;
   }
 
-  async workspaceCertificate(
-    workspace: { readonly namespace: string; readonly name: string },
-    existing?: Certificate,
-  ): Promise<Certificate> {
-    const { authorities } = await this.#fresh();
-    const now = this.#now();
-    if (existing && !needsReissue(existing, authorities, now)) return existing;
-    return await issueWorkspaceCertificate(authorities, workspace, now);
+  async assess(certificate: Certificate | undefined): Promise<CertificateState> {
+    const { authorities } = this.#loaded ?? (await this.#reload());
+    const state = certificateState(certificate, authorities, this.#time.local());
+    return state === "current" ? state : certificateState(certificate, authorities, await this.#time.server());
   }
 
-  #now(): Date {
-    return new Date(this.#clock.now());
+  async workspaceCertificate(workspace: WorkspaceRef): Promise<Certificate> {
+    const { authorities } = this.#loaded ?? (await this.#reload());
+    return await issueWorkspaceCertificate(authorities, workspace, await this.#time.server());
   }
 
-  #isFresh({ atMs }: Loaded): boolean {
-    return this.#clock.now() - atMs < freshMs;
+  /** What is in memory serves on while the API server cannot be reached. */
+  async #reloadQuietly(): Promise<void> {
+    try {
+      await this.#reload();
+    } catch (error) {
+      const { namespace } = this.#options;
+      this.#log.warn("The CA could not be read or written; the operator goes on with the one it has and tries again.", {
+        secret: `${namespace}/${caSecretName}`,
+        error,
+      });
+    }
   }
 
-  /** The certificate in hand is good for days yet: nobody waits for the next. */
-  #refreshSoon(): void {
-    if (this.#loading) return;
-    this.#fresh().catch((error: unknown) => this.#log.warn("the authority could not be read", { error }));
-  }
-
-  async #fresh(): Promise<Loaded> {
-    if (this.#loaded && this.#isFresh(this.#loaded)) return this.#loaded;
+  async #reload(): Promise<Loaded> {
     this.#loading ??= this.#read().finally(() => (this.#loading = undefined));
     return await this.#loading;
   }
 
   async #read(): Promise<Loaded> {
+    this.#time.reset();
+    const before = this.#loaded;
     const authorities = await this.#settle();
-    const now = this.#now();
+    const own = await this.#ownCertificate(authorities);
+    const loaded = { authorities, own };
+    this.#loaded = loaded;
+    // Whatever makes this certificate outdated does so for those of the workspaces, too.
+    if (before && before.own !== own) this.#onChange();
+    return loaded;
+  }
+
+  async #ownCertificate(authorities: Authorities): Promise<Certificate> {
     const own = this.#loaded?.own;
-    this.#loaded = {
-      authorities,
-      own: own && !needsReissue(own, authorities, now) ? own : await issueOperatorCertificate(authorities, now),
-      atMs: now.getTime(),
-    };
-    return this.#loaded;
+    const isOutdated = (now: Date): boolean => certificateState(own, authorities, now) !== "current";
+    if (own && !(await this.#time.isDue(isOutdated))) return own;
+    return await issueOperatorCertificate(authorities, await this.#time.server());
   }
 
   /** What the Secret holds, after whatever is due has been written. */
   async #settle(): Promise<Authorities> {
     let trouble: Error | undefined;
     for (let round = 0, pauseMs = firstPauseMs; round < maxRounds; round++) {
-      const secret = await this.#options.client.find(builtin.secrets, this.#ref);
-      const stored = secret && parseAuthorities(secret);
-      if (secret?.data && !stored) this.#log.warn("the authority's Secret cannot be read and is written anew");
-      // What is in memory is what the agents trust: a Secret that someone removed comes back the same.
-      const known = stored ?? this.#loaded?.authorities ?? (await createAuthorities(this.#now()));
-      const due = await rotateAuthorities(known, this.#now());
-      if (due === stored) return due;
+      const secret = await this.#find(caSecretName);
+      const stored = secret && authoritiesIn(secret);
+      if (secret && !stored) this.#log.warn("The Secret of the CA is empty or unreadable, and is written again.");
+      const due = await this.#dueAuthorities(stored, secret);
+      if (stored && isSame(due, stored)) return due;
       const written = secret ? await this.#replace(secret, due) : await this.#create(due);
       if (written.kind === "done") return due;
       if (written.kind === "raced") continue;
@@ -151,21 +188,36 @@ class SecretAuthority implements Authority {
       await sleep(this.#clock, pauseMs);
       pauseMs *= 2;
     }
-    const name = `${this.#ref.namespace}/${this.#ref.name}`;
-    throw trouble ?? new Error(`the authority in Secret ${name} changes too often to be read`);
+    const name = `${this.#options.namespace}/${caSecretName}`;
+    throw trouble ?? new Error(`the CA in Secret ${name} changes too often to be read`);
+  }
+
+  async #find(name: string): Promise<Known<Secret> | undefined> {
+    const { client, namespace } = this.#options;
+    return await client.find(builtin.secrets, { namespace, name });
+  }
+
+  async #dueAuthorities(stored: Authorities | undefined, secret: Known<Secret> | undefined): Promise<Authorities> {
+    const known = withMemory(stored, this.#loaded?.authorities) ?? (await this.#formerAuthorities());
+    if (!known) return await createAuthorities(await this.#time.server());
+    if (secret && isRotationRequested(secret) && (await this.#time.isAgreed())) {
+      return await addAuthority(known, await this.#time.server());
+    }
+    const isDue = await this.#time.isDue((now) => isRotationDue(known, now));
+    return isDue ? await rotateAuthorities(known, await this.#time.server()) : known;
+  }
+
+  /** Earlier versions kept the CA in a Secret of the chart, which Helm and Argo CD may empty or delete. */
+  async #formerAuthorities(): Promise<Authorities | undefined> {
+    const former = await this.#find(formerCaSecretName);
+    return former && authoritiesIn(former);
   }
 
   async #create(authorities: Authorities): Promise<Written> {
-    const secret = {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: this.#ref,
-      type: "Opaque",
-      data: dataOf(authorities),
-    };
+    const { client, namespace } = this.#options;
     try {
-      await this.#options.client.create(builtin.secrets, secret);
-      this.#log.info("authority created");
+      await client.create(builtin.secrets, buildCaSecret({ namespace, name: caSecretName }, authorities));
+      this.#log.info("CA stored in a new Secret", { secret: `${namespace}/${caSecretName}` });
       return { kind: "done" };
     } catch (error) {
       return notWritten(error);
@@ -173,11 +225,11 @@ class SecretAuthority implements Authority {
   }
 
   async #replace(secret: Known<Secret>, authorities: Authorities): Promise<Written> {
-    const { resourceVersion, uid } = secret.metadata;
-    const body = { metadata: { resourceVersion, uid }, data: dataOf(authorities) };
+    const { client, namespace } = this.#options;
+    const patch = { type: "merge", body: caSecretPatch(secret, authorities) } as const;
     try {
-      await this.#options.client.patch(builtin.secrets, this.#ref, { patch: { type: "merge", body } });
-      this.#log.info("authority rotated", { authorities: authorities.length });
+      await client.patch(builtin.secrets, { namespace, name: caSecretName }, { patch });
+      this.#log.info("CA changed", { trusted: authorities.length });
       return { kind: "done" };
     } catch (error) {
       return notWritten(error);
@@ -185,27 +237,20 @@ class SecretAuthority implements Authority {
   }
 }
 
+/**
+ * A Secret that was lost comes back as it was, since agents trust what is in memory. Where another replica has made a new CA
+ * meanwhile, both are kept. One that shares an authority with ours is a later version of it.
+ */
+function withMemory(stored: Authorities | undefined, memory: Authorities | undefined): Authorities | undefined {
+  if (!stored || !memory) return stored ?? memory;
+  const certs = new Set(memory.map(({ cert }) => cert));
+  return stored.some(({ cert }) => certs.has(cert)) ? stored : joinAuthorities(memory, stored);
+}
+
+const isSame = (some: Authorities, others: Authorities): boolean => trustBundle(some) === trustBundle(others);
+
 function notWritten(error: unknown): Written {
   if (isAlreadyExists(error) || isConflict(error)) return { kind: "raced" };
   if (isTransient(error)) return { kind: "unknown", error };
   throw error;
-}
-
-function dataOf(authorities: Authorities): Record<string, string> {
-  const encode = (text: string): string => Buffer.from(text).toString("base64");
-  return { [authoritiesKey]: encode(JSON.stringify(authorities)), [bundleKey]: encode(trustBundle(authorities)) };
-}
-
-function parseAuthorities(secret: Known<Secret>): Authorities | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(secret.data?.[authoritiesKey] ?? "", "base64").toString());
-    return Array.isArray(value) && value.length > 0 && value.every(isKeyPair) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isKeyPair(value: unknown): value is Authorities[number] {
-  if (typeof value !== "object" || value === null) return false;
-  return "cert" in value && typeof value.cert === "string" && "key" in value && typeof value.key === "string";
 }

@@ -7,7 +7,7 @@ import { agentPort, type AgentPod, type Authority } from "./agents.ts";
 import type { Agreements } from "./agreements.ts";
 
 export interface DialOptions {
-  readonly authority: Pick<Authority, "operatorCredentials">;
+  readonly authority: Pick<Authority, "operatorCredentials" | "distrusted">;
   /** Shared by all that dial the same agents. */
   readonly agreements?: Agreements;
   readonly clock?: Clock;
@@ -26,6 +26,7 @@ export function dial({ authority, agreements }: DialOptions, pod: AgentPod): Age
   return connectAgent({
     address: { host: pod.ip, port: pod.port ?? agentPort, serverName: workspaceServerName(pod.workspace) },
     credentials: () => authority.operatorCredentials(),
+    onUntrusted: () => authority.distrusted(),
     ...(agreements && { agreement: agreements.of(pod) }),
   });
 }

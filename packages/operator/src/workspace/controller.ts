@@ -58,7 +58,7 @@ interface WorkspaceControllerOptions {
     readonly pods: Reflector<Known<Pod>>;
     readonly programs: Reflector<Program>;
   };
-  readonly authority: Pick<Authority, "workspaceCertificate">;
+  readonly authority: Pick<Authority, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
   /** Told which Updates may begin. */
@@ -179,8 +179,8 @@ class Reconciler {
     if (view.inputs?.losable) this.#sleepless.add(key);
     else if (view.inputs) this.#sleepless.delete(key);
     const plan = planWorkspace(view);
-    const { client, preparations } = this.#options;
-    const performer = { client, updates: this.#world.updates, preparations, wake: this.#wake, signal };
+    const { client, authority, preparations } = this.#options;
+    const performer = { client, authority, updates: this.#world.updates, preparations, wake: this.#wake, signal };
     const performed = await performWorkspace(performer, view, plan);
     if (performed.isStale) return again(staleMs);
     if (performed.written) this.#written.set(key, performed.written);

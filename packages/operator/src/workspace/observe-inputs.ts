@@ -1,15 +1,14 @@
-/** What a Workspace that is awake, or is to be, needs to have read: Secrets, ConfigMaps, its certificate, its pod's admission. */
+/** What a Workspace that is awake, or is to be, needs to have read: Secrets, ConfigMaps, its pod's admission. */
 import { secretOutputsAnnotation, type NormalWorkspace, type Program } from "@pko/api";
 import { ApiError, builtin, denialOf, refKey, type Client, type Known, type Store } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
-import type { Authority } from "../agents/agents.ts";
 import { versionOf, type WatchedObject } from "../inputs/reference-watch.ts";
-import { buildObjects, certificateIn } from "./build-objects.ts";
+import { buildObjects } from "./build-objects.ts";
 import { buildPodTemplate } from "./build-pod.ts";
 import { losableBackend } from "./file-backend.ts";
-import { certificateNameOf, podNameOf } from "./names.ts";
+import { podNameOf } from "./names.ts";
 import { exchangeOf, plainOidc } from "./oidc.ts";
 import {
   buildPrepareRequest,
@@ -34,7 +33,6 @@ import { sinceTransitionMs, type Inputs, type WorkspaceView } from "./view.ts";
 export interface InputWorld {
   readonly client: Client;
   readonly programs: Store<Program>;
-  readonly authority: Pick<Authority, "workspaceCertificate">;
   /** Without it a Workspace that signs in as a GitHub App is told so. */
   readonly githubApps?: GitHubAppTokens;
   readonly settings: WorkspaceSettings;
@@ -57,14 +55,12 @@ export async function readInputs(world: InputWorld, reader: Reader): Promise<Inp
   const read = watched(normal, [...secrets, ...readings]);
   if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested, read };
   const losable = template.spec && losableBackend(template.spec, readings);
-  const certificate = await dueCertificate(world, reader);
   const notAdmitted = await admission(world, reader, template);
   return {
     pod: { ok: true, template, objects },
     missing: missingReferences(references, readings),
     requested,
     read,
-    ...(certificate && { certificate }),
     ...(losable !== undefined && { losable }),
     ...(notAdmitted !== undefined && { notAdmitted }),
   };
@@ -187,14 +183,6 @@ function secretKeysOf({ metadata }: Known<Secret>): string[] | undefined {
 
 function dataOfConfigMap(configMap: Known<ConfigMap>): Found {
   return { uid: configMap.metadata.uid ?? "", data: { ...configMap.binaryData, ...configMap.data } };
-}
-
-async function dueCertificate({ client, authority }: InputWorld, { normal, signal }: Reader) {
-  const { name, namespace } = normal;
-  const secret = await client.find(builtin.secrets, { namespace, name: certificateNameOf(name) }, { signal });
-  const existing = secret && certificateIn(secret);
-  const certificate = await authority.workspaceCertificate({ namespace, name }, existing);
-  return certificate === existing ? undefined : certificate;
 }
 
 /** How long a StatefulSet may take to make a pod before the API server is asked what is in its way. */

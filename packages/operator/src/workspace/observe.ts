@@ -1,14 +1,16 @@
 /** All reads of the Workspace controller. What can be missing is data; Secrets are read by name, and only when needed. */
 import { normaliseWorkspace, statefulSetNameOf, type Update, type Workspace } from "@pko/api";
 import { builtin, keyOf, refKey, type Key, type Known, type Store } from "@pko/kube";
+import type { CertificateState } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Preparations } from "../agents/agents.ts";
+import type { Authority, Preparations } from "../agents/agents.ts";
 import { isComplete } from "../update/conditions.ts";
 import { hasStackOf, unfinishedIn, workspaceIndex, type UpdateReader } from "../update/observe.ts";
 import { isUnschedulable } from "./explain-pod.ts";
-import { builtHashAnnotation, podNameOf, putAwayAnnotation } from "./names.ts";
+import { certificateIn } from "./build-objects.ts";
+import { builtHashAnnotation, certificateNameOf, podNameOf, putAwayAnnotation } from "./names.ts";
 import { readInputs, type InputWorld } from "./observe-inputs.ts";
 import { defaultLostNodeMs } from "../lost-node.ts";
 import { podFacts } from "./pod-facts.ts";
@@ -22,6 +24,7 @@ export interface WorkspaceWorld extends InputWorld {
   readonly statefulSets: Store<Known<StatefulSet>>;
   /** With `podIndexers`. */
   readonly pods: Store<Known<Pod>>;
+  readonly authority: Pick<Authority, "assess">;
   readonly preparations: Pick<Preparations, "hasAnswered">;
   /** Workspaces that are not to be put to sleep, whoever may need their place. */
   readonly sleepless: ReadonlySet<Key>;
@@ -65,8 +68,27 @@ export async function observeWorkspace(
     ...(moment.retryAt !== undefined && { retryAt: moment.retryAt }),
     ...(moment.writtenGeneration !== undefined && { writtenGeneration: moment.writtenGeneration }),
   };
-  if (!spec.ok || !needsInputs(view)) return view;
-  return { ...view, inputs: await readInputs(world, { view, normal: spec.value, signal: moment.signal }) };
+  const { signal } = moment;
+  const certificate = needsCertificate(view) && (await readCertificate(world, view, signal));
+  const seen = certificate ? { ...view, certificate } : view;
+  if (!spec.ok || !needsInputs(view)) return seen;
+  return { ...seen, inputs: await readInputs(world, { view: seen, normal: spec.value, signal }) };
+}
+
+/** A pod that lives needs one that is trusted, above all while an Update runs in it: its result is fetched by it. */
+function needsCertificate(view: WorkspaceView): boolean {
+  if (view.workspace.metadata.deletionTimestamp) return false;
+  return view.pod !== undefined || (view.spec.ok && needsInputs(view));
+}
+
+async function readCertificate(
+  { client, authority }: WorkspaceWorld,
+  { workspace }: WorkspaceView,
+  signal: AbortSignal,
+): Promise<CertificateState> {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const secret = await client.find(builtin.secrets, { namespace, name: certificateNameOf(name) }, { signal });
+  return await authority.assess(secret && certificateIn(secret));
 }
 
 /** Asleep nothing is decided by them; and while an Update runs, whatever they say has to wait. */

@@ -17,9 +17,9 @@ import { assertNever } from "@pko/rpc";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Service } from "kubernetes-types/core/v1";
 
-import type { Preparation, Preparations } from "../agents/agents.ts";
+import type { Authority, Preparation, Preparations } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
-import type { BuiltObjects } from "./build-objects.ts";
+import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
 import { podNameOf, putAwayAnnotation } from "./names.ts";
 import { isOurOwnLack, podFor } from "./observe-inputs.ts";
 import { unfinishedNow } from "./observe.ts";
@@ -30,6 +30,7 @@ export interface Performer {
   /** A fenced one. */
   readonly client: Client;
   readonly updates: Store<Update>;
+  readonly authority: Pick<Authority, "workspaceCertificate">;
   readonly preparations: Preparations;
   /** Has another workspace looked at. */
   readonly wake: (key: Key) => void;
@@ -50,7 +51,7 @@ export async function performWorkspace(performer: Performer, view: WorkspaceView
   return performed;
 }
 
-const making: ReadonlySet<Step["kind"]> = new Set(["writeCertificate", "applyObjects"]);
+const making: ReadonlySet<Step["kind"]> = new Set(["issueCertificate", "applyObjects"]);
 
 /**
  * The garbage collector takes what a Workspace owns once it is gone, which the store may not know yet: what is missed then
@@ -84,9 +85,8 @@ async function performStep(performer: Performer, view: WorkspaceView, step: Step
   const { client, preparations, signal } = performer;
   const { name = "", namespace = "" } = view.workspace.metadata;
   switch (step.kind) {
-    case "writeCertificate":
-      await client.apply(builtin.secrets, step.secret, { fieldManager, signal });
-      return {};
+    case "issueCertificate":
+      return await issueCertificate(performer, view);
     case "applyObjects":
       return await applyObjects(performer, view, step);
     case "mendStatefulSet": {
@@ -118,6 +118,16 @@ async function performStep(performer: Performer, view: WorkspaceView, step: Step
     default:
       return assertNever(step);
   }
+}
+
+async function issueCertificate(
+  { client, authority, signal }: Performer,
+  { workspace }: WorkspaceView,
+): Promise<Performed> {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const certificate = await authority.workspaceCertificate({ namespace, name });
+  await client.apply(builtin.secrets, buildCertificateSecret(workspace, certificate), { fieldManager, signal });
+  return {};
 }
 
 function ensure(preparations: Preparations, { pod, request, again }: Extract<Step, { kind: "prepare" }>): Preparation {

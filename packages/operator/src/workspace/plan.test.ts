@@ -48,7 +48,7 @@ function check(cases: Readonly<Record<string, Case>>): void {
   }
 }
 
-const certificate = { ca: "ca", cert: "cert", key: "key" };
+const certificate = given({ certificate: "expiring" });
 const missingSecret = input({
   missing: ['Secret "a" does not exist; the variable A of the container pulumi needs it'],
 });
@@ -176,8 +176,8 @@ describe("the objects", () => {
   check({
     "nothing there: all are written": { when: [], does: ["applyObjects"], is: "waiting", says: "being made" },
     "no certificate: that comes first": {
-      when: [input({ certificate })],
-      does: ["writeCertificate", "applyObjects"],
+      when: [certificate],
+      does: ["issueCertificate", "applyObjects"],
       is: "waiting",
     },
     "another template: they are written": {
@@ -279,13 +279,13 @@ describe("the objects", () => {
       says: "does not exist",
     },
     "a certificate is old, and all is well besides": {
-      when: [input({ certificate }), ready(), pod(), set()],
-      does: ["writeCertificate", "prepare"],
+      when: [certificate, ready(), pod(), set()],
+      does: ["issueCertificate", "prepare"],
       is: "preparing",
     },
     "a certificate is old, and the pod is not up": {
-      when: [input({ certificate }), notReady(), podDown(), set()],
-      does: ["writeCertificate"],
+      when: [certificate, notReady(), podDown(), set()],
+      does: ["issueCertificate"],
       is: "waiting",
     },
   });
@@ -375,6 +375,25 @@ describe("the pod", () => {
 describe("an Update that runs", () => {
   check({
     "is left alone": { when: [ready(), set(), pod(), update("onPod")], is: "unchanged" },
+    "is left alone, but for a certificate of a CA that has been replaced": {
+      when: [given({ certificate: "issuerReplaced" }), ready(), set(), pod(), update("onPod")],
+      does: ["issueCertificate"],
+      is: "unchanged",
+    },
+    "has its certificate renewed while a new spec waits for its end": {
+      when: [certificate, ready(), changed, set(), pod(), update("onPod")],
+      does: ["issueCertificate"],
+      is: "held",
+    },
+    "has its certificate renewed though the new spec is invalid": {
+      when: [specified({ git: {} }), given({ certificate: "trustOutdated" }), set(), pod(), update("onPod")],
+      does: ["issueCertificate"],
+      is: "refused",
+    },
+    "keeps a certificate that serves": {
+      when: [given({ certificate: "current" }), ready(), set(), pod(), update("onPod")],
+      is: "unchanged",
+    },
     "is left alone though the template has changed": {
       when: [ready(), set({ builtHash: "old" }), pod(), update("onPod")],
       is: "unchanged",

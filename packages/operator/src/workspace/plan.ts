@@ -16,13 +16,13 @@
  * What has failed for as long as others sleep is put away: without a pod between one try and the next.
  */
 import { describeProblems } from "@pko/api";
-import type { ApplyBody, Key, Known } from "@pko/kube";
+import type { Key } from "@pko/kube";
 import { refKey } from "@pko/kube";
 import { assertNever, type Prepared, type PrepareRequest } from "@pko/rpc";
-import type { Secret } from "kubernetes-types/core/v1";
+import type { CertificateState } from "@pko/rpc/pki";
 
 import type { AgentPod, Preparation } from "../agents/agents.ts";
-import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
+import type { BuiltObjects } from "./build-objects.ts";
 import type { Outcome, Warning } from "./outcome.ts";
 import { lostNodeAt, lostNodeMessage } from "../lost-node.ts";
 import { leastIdleMs } from "./room.ts";
@@ -43,7 +43,8 @@ import {
 } from "./view.ts";
 
 export type Step =
-  | { readonly kind: "writeCertificate"; readonly secret: ApplyBody<Known<Secret>> }
+  /** Written to its Secret; the kubelet brings it to the pod, and the agent loads it. */
+  | { readonly kind: "issueCertificate"; readonly because: Exclude<CertificateState, "current"> }
   /** Judged by a dry run first: what the API server refuses becomes the outcome. */
   | { readonly kind: "applyObjects"; readonly objects: BuiltObjects }
   /** The StatefulSet alone, as it should be; not if it is gone. */
@@ -91,11 +92,21 @@ const checks: readonly Check[] = [
 ];
 
 export function planWorkspace(view: WorkspaceView): Plan {
+  const decision = decide(view);
+  return planned(view, { ...decision, steps: [...certificateStep(view), ...decision.steps] });
+}
+
+function decide(view: WorkspaceView): Decision {
   for (const check of checks) {
     const decision = check(view);
-    if (decision) return planned(view, decision);
+    if (decision) return decision;
   }
-  return planned(view, prepare(view));
+  return prepare(view);
+}
+
+/** Whatever else is decided: a running Update must not wait for its own end to be reached again. */
+function certificateStep({ certificate = "current" }: WorkspaceView): Step[] {
+  return certificate === "current" ? [] : [{ kind: "issueCertificate", because: certificate }];
 }
 
 function planned(view: WorkspaceView, { afterMs, ...plan }: Decision): Plan {
@@ -259,7 +270,7 @@ function objectsDiffer(view: WorkspaceView): Decision | undefined {
     view.pod && !view.pod.isDeleting
       ? { kind: "rolling", message: "the pod is being replaced: its template, or what it reads, has changed" }
       : { kind: "waiting", message: "the pod is being made", isStuck: false };
-  return report(outcome, pauses.safety, [...certificateStep(view), { kind: "applyObjects", objects }]);
+  return report(outcome, pauses.safety, [{ kind: "applyObjects", objects }]);
 }
 
 /** Somebody else has changed the StatefulSet, or may have while nobody looked: what is ours is written once more. */
@@ -273,12 +284,7 @@ function objectsTouched(view: WorkspaceView): Decision | undefined {
     ? { kind: "unchanged" }
     : { kind: "waiting", message: "the pod is being made", isStuck: false };
   const mend: Step = { kind: "mendStatefulSet", uid: statefulSet.uid, objects: inputs.pod.objects };
-  return report(outcome, 0, [...certificateStep(view), mend]);
-}
-
-function certificateStep({ workspace, inputs }: WorkspaceView): Step[] {
-  if (!inputs?.certificate) return [];
-  return [{ kind: "writeCertificate", secret: buildCertificateSecret(workspace, inputs.certificate) }];
+  return report(outcome, 0, [mend]);
 }
 
 /** Until its controller has looked at the StatefulSet, nobody can tell whether the pod stays. */
@@ -304,7 +310,7 @@ function podNotThere(view: WorkspaceView): Decision | undefined {
   if (view.pod) return undefined;
   const refusal = view.inputs?.notAdmitted;
   const message = refusal === undefined ? "the pod is being made" : `the pod is not let in: ${refusal}`;
-  return report({ kind: "waiting", message, isStuck: refusal !== undefined }, pauses.missing, certificateStep(view));
+  return report({ kind: "waiting", message, isStuck: refusal !== undefined }, pauses.missing);
 }
 
 function podOutdated(view: WorkspaceView): Decision | undefined {
@@ -318,19 +324,22 @@ function podComing(view: WorkspaceView): Decision | undefined {
   if (!pod?.agent.isComing || pod.isUp || !inputs?.requested.ok) return undefined;
   const { request } = inputs.requested;
   const prepare = { kind: "prepare", pod: pod.agent, request, again: false } as const;
-  return report(explained(pod), pauses.safety, [...certificateStep(view), prepare]);
+  return report(explained(pod), pauses.safety, [prepare]);
 }
 
 function podNotUp(view: WorkspaceView): Decision | undefined {
   const { pod, yielding } = view;
   if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
-  const steps = certificateStep(view);
-  if (!pod.isUnschedulable) return report(explained(pod), pauses.safety, steps);
+  if (!pod.isUnschedulable) return report(explained(pod), pauses.safety);
   // Others may become idle at any time.
-  if (yielding.length === 0) return report(explained(pod), pauses.missing, steps);
+  if (yielding.length === 0) return report(explained(pod), pauses.missing);
   const { message } = pod.explanation;
   const outcome: Outcome = { kind: "waiting", message: `${message}; idle workspaces make room`, isStuck: true };
-  return report(outcome, pauses.missing, [...steps, ...yielding.map((key) => ({ kind: "look", key }) as const)]);
+  return report(
+    outcome,
+    pauses.missing,
+    yielding.map((key) => ({ kind: "look", key }) as const),
+  );
 }
 
 function explained({ explanation, isDeleting }: PodFacts): Outcome {
@@ -340,11 +349,10 @@ function explained({ explanation, isDeleting }: PodFacts): Outcome {
 
 function prepare(view: WorkspaceView): Decision {
   const { pod, inputs, now, retryAt } = view;
-  const steps = certificateStep(view);
-  if (!pod || !inputs?.requested.ok) return report({ kind: "unchanged" }, pauses.recheck, steps);
+  if (!pod || !inputs?.requested.ok) return report({ kind: "unchanged" }, pauses.recheck);
   const { request } = inputs.requested;
   const again = retryAt !== undefined && now >= retryAt;
-  return report({ kind: "preparing" }, pauses.safety, [...steps, { kind: "prepare", pod: pod.agent, request, again }]);
+  return report({ kind: "preparing" }, pauses.safety, [{ kind: "prepare", pod: pod.agent, request, again }]);
 }
 
 /** What the steps have brought to light. */

@@ -1,7 +1,7 @@
 /** All that the plan of a Workspace may know, and what follows from it without further reading. Pure. */
 import type { Condition, NormalWorkspace, Normalised, Workspace, WorkspaceReason } from "@pko/api";
 import type { Key } from "@pko/kube";
-import type { Certificate } from "@pko/rpc/pki";
+import type { CertificateState } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod } from "../agents/agents.ts";
@@ -55,8 +55,6 @@ export interface Inputs {
   readonly missing: readonly string[];
   /** All Secrets and ConfigMaps that were read, to notice when they change. */
   readonly read: readonly WatchedObject[];
-  /** A certificate to write: there is none, or it is old. */
-  readonly certificate?: Certificate;
   readonly requested: Requested;
   /** The folder of a file backend that no volume keeps. */
   readonly losable?: string;
@@ -79,6 +77,8 @@ export interface WorkspaceView {
   readonly yielding: readonly Key[];
   /** Absent where nothing is decided by it: asleep, or an Update runs. */
   readonly inputs?: Inputs;
+  /** Of the certificate in its Secret. Absent where there is no pod, nor is one about to be made. */
+  readonly certificate?: CertificateState;
   /** When a preparation that has failed is to be tried again; Infinity while it is being tried. */
   readonly retryAt?: number;
   /** The generation of the StatefulSet as we wrote or found it; unknown after a start. */

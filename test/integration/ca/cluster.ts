@@ -1,0 +1,348 @@
+/**
+ * One Workspace on a real API server: the controllers of the operator, and the real agent with the real CLI in a process of its
+ * own. The kubelet is played: it copies the Workspace's certificate from its Secret to the agent's folder.
+ */
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+import { caSecretName, pulumiContainer, type Update } from "@pko/api";
+import { toolPath } from "@pko/cluster";
+import {
+  builtin,
+  manager,
+  reflector,
+  refKey,
+  systemClock,
+  type Client,
+  type Clock,
+  type EventRecorder,
+  type Known,
+  type ObjectRef,
+} from "@pko/kube";
+import {
+  authority,
+  podIndexers,
+  preparations,
+  programs,
+  runs,
+  updateController,
+  updateIndexers,
+  updates,
+  workspaceController,
+  workspaces,
+} from "@pko/operator";
+import { trustBundle, type Authorities, type Certificate } from "@pko/rpc/pki";
+import { spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespace } from "@pko/testkit";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import { apiServerWithApi } from "../api/install.ts";
+
+const repository = join(import.meta.dir, "../../..");
+const certificateFiles = ["ca.crt", "tls.crt", "tls.key"] as const;
+const soonMs = 60_000;
+
+/** On this machine alone, and of no other test. */
+const podIP = "127.79.0.1";
+const project = {
+  name: "shop",
+  runtime: "yaml",
+  resources: { kept: { type: "pulumi:index:Stash", properties: { input: "hello" } } },
+  outputs: { greeting: "${kept.output}" },
+};
+
+export class CaCluster implements AsyncDisposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), "pko-ca-"));
+  readonly #place: TestNamespace;
+  readonly #stopKubelet = new AbortController();
+  #operator: Operator | undefined;
+  #agent: ChildProcess | undefined;
+  #kubelet: Promise<void> = Promise.resolve();
+  #copies = 0;
+  #copied = "";
+
+  private constructor(place: TestNamespace) {
+    this.#place = place;
+  }
+
+  /** With a Workspace that is ready for Updates. */
+  static async open(authorities: Authorities): Promise<CaCluster> {
+    const server = await apiServerWithApi();
+    const cluster = new CaCluster(await testNamespace({ server }));
+    await cluster.#prepare(authorities);
+    return cluster;
+  }
+
+  get client(): Client {
+    return this.#place.client;
+  }
+
+  get operator(): Operator {
+    if (!this.#operator) throw new Error("no operator runs");
+    return this.#operator;
+  }
+
+  ref(name: string): ObjectRef {
+    return { namespace: this.#place.name, name };
+  }
+
+  async #prepare(authorities: Authorities): Promise<void> {
+    const metadata = this.ref("default");
+    await this.client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
+    await this.storeCa(authorities);
+    const dir = join(this.#folder, "program");
+    for (const folder of [dir, join(this.#folder, "home"), join(this.#folder, "backend")]) mkdirSync(folder);
+    writeFileSync(join(dir, "Pulumi.yaml"), JSON.stringify(project));
+    this.#writeCli();
+    this.startOperator();
+    const { apiVersion, kind } = workspaces;
+    const spec = { local: { dir }, stacks: [{ name: "dev", create: true }] };
+    await this.client.create(workspaces, { apiVersion, kind, metadata: this.ref("web"), spec });
+    await this.#startPod();
+    await this.#until("the Workspace to be ready", async () => {
+      const { status } = await this.client.get(workspaces, this.ref("web"));
+      return status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
+    });
+  }
+
+  /** Records each start of an `up`, and has it wait until the gate is opened. */
+  #writeCli(): void {
+    const log = join(this.#folder, "starts.log");
+    const gate = join(this.#folder, "gate");
+    execFileSync("mkfifo", [gate]);
+    const hold = `case " $* " in *" up "*) echo up >> '${log}'; cat '${gate}' > /dev/null;; esac`;
+    const path = join(this.#folder, "pulumi");
+    writeFileSync(path, `#!/bin/sh\n${hold}\nexec '${toolPath("pulumi")}' "$@"\n`);
+    chmodSync(path, 0o755);
+  }
+
+  /** How often an `up` has begun. */
+  starts(): number {
+    const log = join(this.#folder, "starts.log");
+    return existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n").length : 0;
+  }
+
+  async openGate(): Promise<void> {
+    await this.#until("the CLI to wait at the gate", () => {
+      try {
+        closeSync(openSync(join(this.#folder, "gate"), constants.O_WRONLY | constants.O_NONBLOCK));
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  /** What the StatefulSet's controller and the kubelet do. */
+  async #startPod(): Promise<void> {
+    const name = "web-workspace";
+    const set = await this.#until("the StatefulSet", () => this.client.find(builtin.statefulSets, this.ref(name)));
+    const status = { observedGeneration: set.metadata.generation, replicas: 1, updateRevision: "one" };
+    const patch = { type: "merge", body: { status } } as const;
+    await this.client.patch(builtin.statefulSets, this.ref(name), { patch, subresource: "status" });
+    const { template } = set.spec ?? {};
+    const labels = { ...template?.metadata?.labels, "controller-revision-hash": "one" };
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...this.ref(`${name}-0`), labels } };
+    await this.client.create(builtin.pods, { ...pod, ...(template?.spec && { spec: template.spec }) });
+    await this.#until("the certificate", () => this.#copyCertificate());
+    this.#kubelet = this.#copyCertificates();
+    await this.#startAgent();
+    const running = { phase: "Running", podIP, podIPs: [{ ip: podIP }], containerStatuses: [runningContainer()] };
+    const body = { status: running };
+    const change = { patch: { type: "merge", body }, subresource: "status" } as const;
+    await this.client.patch(builtin.pods, this.ref(`${name}-0`), change);
+  }
+
+  async #startAgent(): Promise<void> {
+    const tools = (["pulumi", "pulumi-language-yaml"] as const).map((tool) => dirname(toolPath(tool)));
+    const env = {
+      PATH: [...tools, process.env["PATH"] ?? ""].join(":"),
+      HOME: join(this.#folder, "home"),
+      PULUMI_HOME: join(this.#folder, "home", ".pulumi"),
+      PULUMI_BACKEND_URL: `file://${join(this.#folder, "backend")}`,
+      PULUMI_CONFIG_PASSPHRASE: "passphrase",
+    };
+    const folders = ["--share", join(this.#folder, "share"), "--tls", join(this.#folder, "tls")];
+    const flags = ["--host", podIP, "--pulumi", join(this.#folder, "pulumi"), ...folders];
+    const command = [process.execPath, join(repository, "packages/agent/src/main.ts"), ...flags];
+    const agent = spawnChild({ command, env, logFile: join(this.#folder, "agent.log") });
+    this.#agent = agent;
+    await this.#until("the agent", async () => (await agent.log()).includes("agent ready"));
+  }
+
+  async #copyCertificates(): Promise<void> {
+    const { signal } = this.#stopKubelet;
+    while (!signal.aborted) {
+      await this.#copyCertificate();
+      await Bun.sleep(100);
+    }
+  }
+
+  /** All files at once, as the kubelet does, by a link to another folder. */
+  async #copyCertificate(): Promise<boolean> {
+    const secret = await this.client.find(builtin.secrets, this.ref("web-workspace-tls"));
+    const data = JSON.stringify(secret?.data);
+    if (!secret?.data || data === this.#copied) return secret !== undefined;
+    this.#copied = data;
+    this.#copies += 1;
+    const folder = join(this.#folder, `tls-${this.#copies}`);
+    mkdirSync(folder);
+    for (const name of certificateFiles) writeFileSync(join(folder, name), textIn(secret, name));
+    symlinkSync(folder, `${folder}-link`);
+    renameSync(`${folder}-link`, join(this.#folder, "tls"));
+    return true;
+  }
+
+  startOperator(clock: Clock = systemClock): void {
+    this.#operator = new Operator(this.client, this.#place.name, clock);
+  }
+
+  /** As a process that ends: its memory is gone. */
+  async stopOperator(): Promise<void> {
+    await this.#operator?.stop();
+    this.#operator = undefined;
+  }
+
+  async storedCa(): Promise<string> {
+    return textIn(await this.client.get(builtin.secrets, this.ref(caSecretName)), "authorities.json");
+  }
+
+  async storeCa(authorities: Authorities): Promise<void> {
+    const data = {
+      "authorities.json": encode(JSON.stringify(authorities)),
+      "ca.crt": encode(trustBundle(authorities)),
+    };
+    const metadata = { ...this.ref(caSecretName), name: caSecretName };
+    const body = { apiVersion: "v1", kind: "Secret", metadata, type: "Opaque", data };
+    await this.client.apply(builtin.secrets, body, { fieldManager: "test" });
+  }
+
+  async deleteCa(): Promise<void> {
+    await this.client.delete(builtin.secrets, this.ref(caSecretName));
+  }
+
+  async patchCa(body: object): Promise<void> {
+    await this.client.patch(builtin.secrets, this.ref(caSecretName), { patch: { type: "merge", body } });
+  }
+
+  async storeCertificate({ ca, cert, key }: Certificate): Promise<void> {
+    const data = { "ca.crt": encode(ca), "tls.crt": encode(cert), "tls.key": encode(key) };
+    const patch = { type: "merge", body: { data } } as const;
+    await this.client.patch(builtin.secrets, this.ref("web-workspace-tls"), { patch });
+  }
+
+  /** Returns once its CLI waits at the gate. */
+  async startUpdate(name: string): Promise<void> {
+    const before = this.starts();
+    const { apiVersion, kind } = updates;
+    const spec = { workspaceName: "web", stackName: "dev", type: "up" };
+    await this.client.create(updates, { apiVersion, kind, metadata: this.ref(name), spec });
+    await this.#until("the CLI to start", () => this.starts() > before);
+  }
+
+  /** Returns once the Update has a result. */
+  async result(name: string): Promise<Update> {
+    return await this.#until(`the result of ${name}`, async () => {
+      const update = await this.client.get(updates, this.ref(name));
+      return update.status?.conditions?.some(({ type, status }) => type === "Complete" && status === "True") && update;
+    });
+  }
+
+  async podUid(): Promise<string | undefined> {
+    return (await this.client.get(builtin.pods, this.ref("web-workspace-0"))).metadata.uid;
+  }
+
+  /** What the agent is given, once it differs from what it had. */
+  async renewedCertificate(before: string): Promise<void> {
+    await this.#until("another certificate", () => this.certificate() !== before);
+  }
+
+  certificate(): string {
+    return readFileSync(join(this.#folder, "tls", "tls.crt"), "utf8");
+  }
+
+  async #until<T>(what: string, condition: Parameters<typeof waitFor<T>>[0]): Promise<T> {
+    try {
+      return await waitFor<T>(condition, { timeoutMs: soonMs, what });
+    } catch (error) {
+      throw new Error(`${what} did not come; the agent says ${await this.#agent?.log()}`, { cause: error });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopOperator();
+    this.#stopKubelet.abort();
+    await this.#kubelet;
+    await this.#agent?.stop("SIGKILL");
+    await this.#place.remove();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** What `operator.ts` wires, but for Stacks and Programs. */
+class Operator {
+  readonly authority: ReturnType<typeof authority>;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<unknown>;
+
+  constructor(client: Client, namespace: string, clock: Clock) {
+    const scope = { namespaces: [namespace] };
+    const reflectors = {
+      workspaces: reflector(client, workspaces, scope),
+      updates: reflector(client, updates, { ...scope, indexers: updateIndexers }),
+      statefulSets: reflector(client, builtin.statefulSets, scope),
+      pods: reflector(client, builtin.pods, { ...scope, indexers: podIndexers }),
+      programs: reflector(client, programs, scope),
+    };
+    this.authority = authority({ client, namespace, clock });
+    const backoff = { baseMs: 50, factor: 1.5, capMs: 500, jitter: 0 };
+    const dialling = { authority: this.authority, backoff, patience: backoff };
+    const preparing = preparations({ ...dialling, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
+    const running = runs({ ...dialling, wake: (runId) => updateControl.wakeRun(runId) });
+    const events: EventRecorder = { record: () => undefined, flush: () => Promise.resolve() };
+    const shared = { client, events };
+    const workspaceControl = workspaceController({
+      ...shared,
+      reflectors,
+      authority: this.authority,
+      preparations: preparing,
+      settings: { agentImage: "agent:1", idleTimeoutMs: 0 },
+    });
+    const updateControl = updateController({ ...shared, ...reflectors, runs: running, projects: preparing });
+    const stopFollowing = this.authority.follow(() => workspaceControl.enqueue(`${namespace}/web`));
+    const flush = async (): Promise<void> => {
+      stopFollowing();
+      await Promise.all([preparing.stop(), running.stop()]);
+    };
+    const all = manager({ reflectors, controllers: [workspaceControl, updateControl], flush });
+    this.#ended = this.authority.load().then(() => all.run(this.#stop.signal));
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+  }
+}
+
+const encode = (text: string): string => Buffer.from(text).toString("base64");
+const textIn = ({ data }: Known<Secret>, key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
+
+function runningContainer() {
+  const startedAt = new Date().toISOString().replace(/\.\d+/, "");
+  const state = { running: { startedAt } };
+  return { name: pulumiContainer, image: "i", imageID: "i", ready: true, restartCount: 0, state };
+}
