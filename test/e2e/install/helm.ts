@@ -13,6 +13,11 @@ export const chart = join(root, "charts/pulumi-kubernetes-operator");
 
 /** Returns standard output; throws with standard error when Helm fails. */
 export async function helm(...args: readonly string[]): Promise<string> {
+  return await helmOn(clusterKubeconfig(), ...args);
+}
+
+/** On another API server than the cluster's. */
+export async function helmOn(kubeconfig: string, ...args: readonly string[]): Promise<string> {
   const child = Bun.spawn([toolPath("helm"), ...args], {
     cwd: root,
     stdin: "ignore",
@@ -21,7 +26,7 @@ export async function helm(...args: readonly string[]): Promise<string> {
     env: {
       PATH: process.env["PATH"] ?? "",
       HOME: home,
-      KUBECONFIG: clusterKubeconfig(),
+      KUBECONFIG: kubeconfig,
       HELM_CACHE_HOME: join(home, "cache"),
       HELM_CONFIG_HOME: join(home, "config"),
       HELM_DATA_HOME: join(home, "data"),

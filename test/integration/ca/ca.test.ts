@@ -11,6 +11,8 @@ import {
   type Certificate,
 } from "@pko/rpc/pki";
 
+import { waitFor } from "@pko/testkit";
+
 import { CaCluster } from "./cluster.ts";
 
 const hour = 3_600_000;
@@ -51,6 +53,8 @@ async function survives(disturbance: () => Promise<void>, { opensGate = false }:
   const secret = await cluster.client.get(builtin.secrets, cluster.ref(`${name}-stack-outputs`));
   expect(readOutputs(secret)).toEqual([{ name: "greeting", secret: false, json: '"hello"' }]);
   expect(cluster.starts()).toBe(starts + 1);
+  await waitFor(() => cluster.timesRecorded(name) > 0, { what: "the event of the result" });
+  expect(cluster.timesRecorded(name)).toBe(1);
   expect(await cluster.podUid()).toBe(podUid);
 }
 

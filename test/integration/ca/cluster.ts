@@ -74,6 +74,7 @@ export class CaCluster implements AsyncDisposable {
   #kubelet: Promise<void> = Promise.resolve();
   #copies = 0;
   #copied = "";
+  readonly #recorded: string[] = [];
 
   private constructor(place: TestNamespace) {
     this.#place = place;
@@ -208,7 +209,8 @@ export class CaCluster implements AsyncDisposable {
   }
 
   startOperator(clock: Clock = systemClock): void {
-    this.#operator = new Operator(this.client, this.#place.name, clock);
+    const record = (name: string): unknown => this.#recorded.push(name);
+    this.#operator = new Operator(this.client, { namespace: this.#place.name, clock, record });
   }
 
   /** As a process that ends: its memory is gone. */
@@ -262,6 +264,11 @@ export class CaCluster implements AsyncDisposable {
     });
   }
 
+  /** How often the success of the Update was reported, by whichever operator. */
+  timesRecorded(name: string): number {
+    return this.#recorded.filter((each) => each === name).length;
+  }
+
   async podUid(): Promise<string | undefined> {
     return (await this.client.get(builtin.pods, this.ref("web-workspace-0"))).metadata.uid;
   }
@@ -293,13 +300,20 @@ export class CaCluster implements AsyncDisposable {
   }
 }
 
+interface OperatorOptions {
+  readonly namespace: string;
+  readonly clock: Clock;
+  /** Called with the name of each Update whose success is reported by an event. */
+  readonly record: (name: string) => void;
+}
+
 /** What `operator.ts` wires, but for Stacks and Programs. */
 class Operator {
   readonly authority: ReturnType<typeof authority>;
   readonly #stop = new AbortController();
   readonly #ended: Promise<unknown>;
 
-  constructor(client: Client, namespace: string, clock: Clock) {
+  constructor(client: Client, { namespace, clock, record }: OperatorOptions) {
     const scope = { namespaces: [namespace] };
     const reflectors = {
       workspaces: reflector(client, workspaces, scope),
@@ -313,7 +327,10 @@ class Operator {
     const dialling = { authority: this.authority, backoff, patience: backoff };
     const preparing = preparations({ ...dialling, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
     const running = runs({ ...dialling, wake: (runId) => updateControl.wakeRun(runId) });
-    const events: EventRecorder = { record: () => undefined, flush: () => Promise.resolve() };
+    const events: EventRecorder = {
+      record: ({ metadata }, { reason }) => void (reason === "UpdateSucceeded" && record(metadata?.name ?? "")),
+      flush: () => Promise.resolve(),
+    };
     const shared = { client, events };
     const workspaceControl = workspaceController({
       ...shared,

@@ -1,0 +1,107 @@
+/** No operation of the chart touches the CA: real Helm on a real API server, with what the operator does to its Secret. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { caSecretName, formerCaSecretName, leaseName } from "@pko/api";
+import { builtin, type Known } from "@pko/kube";
+import { authority } from "@pko/operator";
+import { testNamespace, type TestNamespace } from "@pko/testkit";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import { chart, helmOn } from "../../e2e/install/helm.ts";
+import { apiServerWithApi, patience } from "../api/install.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "pko-chart-ca-"));
+/** The chart as it was when it held the Secret of the CA. */
+const formerChart = join(folder, "chart");
+const release = "pulumi-kubernetes-operator";
+let place: TestNamespace;
+
+beforeAll(async () => {
+  place = await testNamespace({ server: await apiServerWithApi() });
+  cpSync(chart, formerChart, { recursive: true });
+  cpSync(join(import.meta.dir, "former-state.yaml.tpl"), join(formerChart, "templates/state.yaml"));
+}, patience);
+
+afterAll(async () => {
+  await helm("uninstall", release, "--ignore-not-found");
+  await place.remove();
+  rmSync(folder, { recursive: true, force: true });
+}, patience);
+
+async function helm(...args: readonly string[]): Promise<string> {
+  return await helmOn(place.server.kubeconfig, ...args, "--namespace", place.name);
+}
+
+/** Cluster-wide objects have names of their own; the kinds are those of all tests. */
+const values = (): string[] => [
+  "--skip-crds",
+  `--set=fullnameOverride=${place.name},watchNamespaces={${place.name}}`,
+  "--set=crds.upgrade=false,admissionPolicy.enabled=false",
+];
+
+async function secret(name: string): Promise<Known<Secret> | undefined> {
+  return await place.client.find(builtin.secrets, { namespace: place.name, name });
+}
+
+/** What an operator that starts now trusts. */
+async function trusted(): Promise<string> {
+  const starting = authority({ client: place.client, namespace: place.name });
+  await starting.load();
+  return starting.operatorCredentials().ca;
+}
+
+test(
+  "an upgrade from a chart that held the Secret of the CA keeps it, and the operator takes the CA over",
+  async () => {
+    await helm("install", release, formerChart, ...values());
+    // The operator of that chart filled the Secret.
+    const other = await testNamespace({ server: place.server });
+    const former = authority({ client: other.client, namespace: other.name });
+    await former.load();
+    const { data } = await other.client.get(builtin.secrets, { namespace: other.name, name: caSecretName });
+    await other.remove();
+    const patch = { type: "merge", body: { data } } as const;
+    await place.client.patch(builtin.secrets, { namespace: place.name, name: formerCaSecretName }, { patch });
+
+    await helm("upgrade", release, chart, ...values());
+    expect((await secret(formerCaSecretName))?.data).toEqual(data as never);
+    expect(await trusted()).toBe(former.operatorCredentials().ca);
+    expect((await secret(caSecretName))?.data).toEqual(data as never);
+  },
+  patience,
+);
+
+test.each([
+  ["helm upgrade", () => helm("upgrade", release, chart, ...values())],
+  ["helm upgrade --force", () => helm("upgrade", "--force", release, chart, ...values())],
+  ["helm rollback to the former chart", () => helm("rollback", release, "1")],
+  ["helm upgrade after that", () => helm("upgrade", release, chart, ...values())],
+  ["helm uninstall", () => helm("uninstall", release)],
+  ["helm install", () => helm("install", release, chart, ...values())],
+  ["helm upgrade --force of that", () => helm("upgrade", "--force", release, chart, ...values())],
+  ["helm uninstall of that", () => helm("uninstall", release)],
+])(
+  "%s leaves the CA alone",
+  async (_, operation) => {
+    const before = await secret(caSecretName);
+    const bundle = await trusted();
+    await operation();
+    expect(await secret(caSecretName)).toEqual(before as never);
+    expect(await trusted()).toBe(bundle);
+  },
+  patience,
+);
+
+test(
+  "a new release has neither a Secret nor a Lease of its own",
+  async () => {
+    await helm("install", release, chart, ...values());
+    const manifest = await helm("get", "manifest", release);
+    expect(manifest).not.toContain("kind: Secret");
+    expect(manifest).not.toContain(`name: ${leaseName}`);
+  },
+  patience,
+);
