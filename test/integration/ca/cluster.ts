@@ -282,6 +282,11 @@ export class CaCluster implements AsyncDisposable {
     return readFileSync(join(this.#folder, "tls", "tls.crt"), "utf8");
   }
 
+  /** The CAs that the agent is told to trust. */
+  trustedByAgent(): string {
+    return readFileSync(join(this.#folder, "tls", "ca.crt"), "utf8");
+  }
+
   async #until<T>(what: string, condition: Parameters<typeof waitFor<T>>[0]): Promise<T> {
     try {
       return await waitFor<T>(condition, { timeoutMs: soonMs, what });
