@@ -111,6 +111,22 @@ describe("the operator", () => {
     await rogue.stop(true);
   });
 
+  test("reports each certificate that it refuses, and no other failure, so that the CA can be read again", async () => {
+    const rogue = startAgent({ ...foreign.workspace, ca: ours.workspace.ca }, {});
+    let refusals = 0;
+    const onUntrusted = (): number => (refusals += 1);
+    await outcome(client(agent.port, ours.operator, { onUntrusted }));
+    await outcome(client(1, ours.operator, { onUntrusted }));
+    expect(refusals).toBe(0);
+    await outcome(client(rogue.port, ours.operator, { onUntrusted }));
+    for await (const _ of client(rogue.port, ours.operator, { onUntrusted }).watch(
+      { runId: "run", fromSeq: 1 },
+      { signal: AbortSignal.timeout(200), backoffMs: 1000 },
+    ));
+    expect(refusals).toBe(2);
+    await rogue.stop(true);
+  });
+
   test("says that nobody is there", async () => {
     expect(await outcome(client(1, ours.operator))).toBe("unreachable");
   });
