@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { authoritySecretName, metricsAuthRules, operatorNamespace, servedRules, type Rule } from "@pko/api";
+import { caSecretName, metricsAuthRules, operatorNamespace, servedRules, type Rule } from "@pko/api";
 import { builtin, fetchTransport, staticCredentials, type Credentials } from "@pko/kube";
 import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 
@@ -194,7 +194,7 @@ describe("an operator with watchNamespaces cannot", () => {
   test("read a Secret of its own namespace but the one with its CA", async () => {
     const secret = `GET ${at(home, core)}/secrets`;
     expect(await statusOf({ credentials: operator }, `${secret}/tenants`)).toBe(403);
-    expect(await statusOf({ credentials: operator }, `${secret}/${authoritySecretName}`)).toBe(404);
+    expect(await statusOf({ credentials: operator }, `${secret}/${caSecretName}`)).toBe(404);
   });
 
   test("take a lease of its own namespace but the one that it is elected by", async () => {
@@ -204,7 +204,7 @@ describe("an operator with watchNamespaces cannot", () => {
 });
 
 const deniedToWorkspace: Calls = {
-  "read the operator's CA": `GET /api/v1/namespaces/${operatorNamespace}/secrets/${authoritySecretName}`,
+  "read the operator's CA": `GET /api/v1/namespaces/${operatorNamespace}/secrets/${caSecretName}`,
   "list the Secrets of the operator": `GET /api/v1/namespaces/${operatorNamespace}/secrets`,
   "take the operator's lease": `PATCH /apis/coordination.k8s.io/v1/namespaces/${operatorNamespace}/leases/operator.pulumi.com`,
   "run a command in the operator's pod": `POST /api/v1/namespaces/${operatorNamespace}/pods/any/exec?command=id`,

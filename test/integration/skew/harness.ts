@@ -113,5 +113,5 @@ export function newOperator(web: TestWorkspace): OperatorSide<PrepareRequest, St
 
 function authorityOf(web: TestWorkspace) {
   const { credentials } = web.dialled;
-  return { operatorCredentials: () => credentials };
+  return { operatorCredentials: () => credentials, distrusted: () => undefined };
 }
