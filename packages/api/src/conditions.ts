@@ -24,6 +24,7 @@ export const stackConditions = {
     WorkspaceFailed: "The workspace could not be prepared.",
     UpdateFailed:
       "Several updates in a row failed, and they are still tried again, ever more rarely; or one was cancelled on request.",
+    OwnershipConflict: "An object of somebody else has a name that the stack needs; the message names it and the fix.",
     NamespaceTerminating: "The namespace is being deleted, so no workspace can run the destroy.",
     NodeLost: "The workspace's pod does not respond, and its node may be lost; somebody has to confirm that.",
   },
@@ -38,6 +39,8 @@ const workspaceReasons = {
   Installing: "The program's dependencies are being installed.",
   InstallationFailed: "The program's dependencies could not be installed.",
   Initializing: "The Pulumi stacks are being selected and configured.",
+  OwnershipConflict:
+    "An object of somebody else has a name that the workspace needs; the message names it and the fix.",
   InitializationFailed: "A Pulumi stack could not be selected or configured.",
   Succeeded: "The workspace is prepared.",
   NodeLost: "The pod does not respond, and its node may be lost; somebody has to confirm that.",

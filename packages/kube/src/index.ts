@@ -16,6 +16,8 @@ export * from "./leader/kernel-alarm.ts";
 export * from "./client/kubeconfig.ts";
 export * from "./leader/leader.ts";
 export * from "./leader/leadership.ts";
+export * from "./client/owned-writes.ts";
+export * from "./client/ownership.ts";
 export * from "./telemetry/log.ts";
 export * from "./controller/manager.ts";
 export * from "./manual-clock.ts";

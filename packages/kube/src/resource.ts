@@ -61,3 +61,8 @@ export function parseKey(key: Key): ObjectRef {
   const slash = key.indexOf("/");
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
+
+/** The API group of a version, empty for the core group. Of one kind in two versions, the objects are the same. */
+export function groupOf(apiVersion: string): string {
+  return apiVersion.slice(0, Math.max(0, apiVersion.indexOf("/")));
+}

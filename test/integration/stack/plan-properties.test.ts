@@ -70,6 +70,7 @@ function randomSetting(chance: Chance): Setting {
   const last = chance.of([
     undefined,
     succeeded(),
+    succeeded({ outputsPending: true }),
     failed(),
     failed({ failures: 7 }),
     succeeded({ type: "destroy" }),
@@ -247,6 +248,7 @@ class World {
         break;
       case "none":
       case "note":
+      case "writeOutputs":
       case "askPrerequisites":
         break;
     }

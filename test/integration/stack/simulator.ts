@@ -165,6 +165,10 @@ export class Simulator implements AsyncDisposable {
       metadata: {
         name,
         namespace: this.#options.namespace,
+        // As the Go operator marks it, which is less than ours.
+        ownerReferences: [
+          { apiVersion: updates.apiVersion, kind: updates.kind, name: metadata.name ?? "", uid: metadata.uid ?? "" },
+        ],
         annotations: { [secretOutputsAnnotation]: JSON.stringify(secrets) },
       },
       stringData,

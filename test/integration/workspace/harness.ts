@@ -8,8 +8,10 @@ import {
   reflector,
   type Client,
   type Known,
+  type KubeObject,
   type ObjectRef,
   type Reflector,
+  type Resource,
 } from "@pko/kube";
 import {
   authority,
@@ -248,7 +250,7 @@ export class Stage implements AsyncDisposable {
     await this.client.create(builtin.pods, {
       apiVersion: "v1",
       kind: "Pod",
-      metadata: { ...ref, labels },
+      metadata: { ...ref, labels, ownerReferences: [controllerOf(builtin.statefulSets, set)] },
       ...(template?.spec && { spec: template.spec }),
     });
     return await this.setPod(name, status);
@@ -314,6 +316,14 @@ export class Stage implements AsyncDisposable {
     await this.rights[Symbol.asyncDispose]();
   }
 }
+
+const controllerOf = (resource: Resource, { metadata }: KubeObject) => ({
+  apiVersion: resource.apiVersion,
+  kind: resource.kind,
+  name: metadata.name ?? "",
+  uid: metadata.uid ?? "",
+  controller: true,
+});
 
 export function running(number: number): NonNullable<Pod["status"]> {
   const startedAt = new Date().toISOString().replace(/\.\d+/, "");

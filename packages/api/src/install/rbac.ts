@@ -35,8 +35,8 @@ export const servedRules: readonly Rule[] = [
   // Pods are created in dry runs only, which show whether admission accepts a template.
   { apiGroups: [""], resources: ["pods"], verbs: ["get", ...watch, "create", "delete"] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply, "delete"] },
-  { apiGroups: [""], resources: ["services"], verbs: apply },
-  { apiGroups: ["apps"], resources: ["statefulsets"], verbs: [...watch, ...apply, "delete"] },
+  { apiGroups: [""], resources: ["services"], verbs: ["get", ...apply] },
+  { apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["get", ...watch, ...apply, "delete"] },
   { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch, ...apply, "delete"] },
   // The admission plugin OwnerReferencesPermissionEnforcement requires the right on finalizers of whoever creates an
   // object that blocks the deletion of its owner. OpenShift enables it.

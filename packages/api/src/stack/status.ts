@@ -28,6 +28,9 @@ const LastUpdate = Type.Object(
     lastResyncTime: optional(time("When it ended.")),
     failures: optional(int64("How many updates in a row have failed.")),
     failure: optional(text("What kind of failure it was, such as conflict, programError or interrupted.")),
+    outputsPending: optional(
+      flag("Whether its outputs could not be written to the Secret <stack>-outputs, because that is not the Stack's."),
+    ),
     inputs: optional(
       text(
         "What it was given by other Stacks, Secrets and ConfigMaps: each with a version that tells it from another.",

@@ -1,5 +1,5 @@
 /** From an object to those that own it. */
-import { refKey, type Key, type KubeObject, type Resource } from "../resource.ts";
+import { groupOf, refKey, type Key, type KubeObject, type Resource } from "../resource.ts";
 import type { Change } from "../store/store.ts";
 
 export type OwnerKind = Pick<Resource, "apiVersion" | "kind" | "namespaced">;
@@ -18,9 +18,4 @@ function ownersOf(object: KubeObject, owner: OwnerKind): Key[] {
   return (object.metadata.ownerReferences ?? [])
     .filter(({ kind, apiVersion }) => kind === owner.kind && groupOf(apiVersion) === groupOf(owner.apiVersion))
     .map(({ name }) => refKey({ name, ...(owner.namespaced && namespace !== undefined && { namespace }) }));
-}
-
-/** Of one kind in two versions, the objects are the same. */
-function groupOf(apiVersion: string): string {
-  return apiVersion.slice(0, Math.max(0, apiVersion.indexOf("/")));
 }

@@ -34,17 +34,19 @@ import {
   type Registry,
   type Result,
 } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
 
 import { stacks } from "../kinds.ts";
 import { referenceWatch, type ReferenceWatch } from "../inputs/reference-watch.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
+import { concludeBlocked } from "./blocked.ts";
 import { eventsOf } from "./events.ts";
 import { dependsOnIndex, programIndex, stackKeysOf, updateStackIndex } from "./indexes.ts";
 import { stackMetrics, type StackMetrics } from "./metrics.ts";
 import { observeStack, type StackWorld } from "./observe.ts";
-import { performStack, release, writeStatus } from "./perform.ts";
+import { performStack, release, writeStatus, type Performed } from "./perform.ts";
 import { planStack, type Plan } from "./plan.ts";
 import { statusOf } from "./status.ts";
 import { updateView } from "./update-view.ts";
@@ -99,6 +101,11 @@ export function stackController(options: StackControllerOptions): Controller {
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
     watches: [
+      // A Workspace has its Stack's name. One of somebody else names no Stack as its owner, and may be in a Stack's way.
+      watching({
+        reflector: reflectors.workspaces,
+        map: ({ key }) => (world.stacks.get(key) ? [key] : []),
+      }),
       watching({
         reflector: reflectors.updates,
         map: ({ before, after }) => new Set([before, after].flatMap((update) => (update ? stackKeysOf(update) : []))),
@@ -139,6 +146,24 @@ export function stackController(options: StackControllerOptions): Controller {
 const keyOfStack = ({ metadata }: Stack): Key =>
   refKey({ namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
 
+type Shown = Pick<Plan, "step" | "outcome" | "lookAt">;
+
+/** The plan as it is after its step. */
+function concluded(view: StackView, plan: Plan, performed: Exclude<Performed, { kind: "stale" }>): Shown {
+  switch (performed.kind) {
+    case "done":
+      return plan;
+    case "occupied":
+      return concludeBlocked(view, plan.step, performed.occupied);
+    case "later":
+      return { step: { kind: "none" }, outcome: plan.outcome };
+    case "refused":
+      return { step: { kind: "none" }, outcome: performed.outcome };
+    default:
+      return assertNever(performed);
+  }
+}
+
 /** The API server's mind may change: a webhook, a quota, a namespace. */
 const refusedMs = 60_000;
 
@@ -165,10 +190,7 @@ class Reconciler {
     const performed = await performStack(performer, view, plan);
     if (performed.kind === "stale") return againSoon;
     const isRefused = performed.kind === "refused";
-    const shown: Pick<Plan, "step" | "outcome"> =
-      performed.kind === "done"
-        ? plan
-        : { step: { kind: "none" }, outcome: isRefused ? performed.outcome : plan.outcome };
+    const shown = concluded(view, plan, performed);
     const status = statusOf(view, shown);
     if (!isDeepStrictEqual(status, view.stack.status ?? {})) {
       const written = await writeStatus(performer, view, status);
@@ -179,7 +201,7 @@ class Reconciler {
     this.#tell(view, shown);
     if (performed.kind === "done" && performed.lost !== undefined) this.#tellLost(view, performed.lost);
     if (isRefused) return again(refusedMs);
-    return againAt(plan.lookAt, now);
+    return againAt(shown.lookAt, now);
   }
 
   #tell(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): void {

@@ -27,6 +27,7 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "none":
     case "addFinalizer":
     case "removeFinalizer":
+    case "writeOutputs":
     case "askPrerequisites":
     case "applyWorkspace":
     case "withdrawUpdate":
@@ -69,6 +70,8 @@ function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
       return [note("StackInitializationFailure", outcome.message)];
     case "NodeLost":
       return [note("StackNodeLost", outcome.message)];
+    case "OwnershipConflict":
+      return [note("OwnershipConflict", outcome.message)];
     // Told when the update ended, or by the namespace itself.
     case "UpdateConflict":
     case "UpdateFailed":

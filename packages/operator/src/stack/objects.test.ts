@@ -80,13 +80,6 @@ describe("the Workspace", () => {
     expect(isAsWanted(stored, generated({}).workspace)).toBe(false);
   });
 
-  test("one that was orphaned is not as the Stack wants it: it is taken over", () => {
-    const { workspace } = generated({});
-    const orphan = { ...workspace, metadata: { ...workspace.metadata, ownerReferences: [] } };
-    expect(isAsWanted(workspace, workspace)).toBe(true);
-    expect(isAsWanted(orphan, workspace)).toBe(false);
-  });
-
   test("names of volumes are valid whatever the Secret is called", () => {
     const name = `a.${"b".repeat(80)}`;
     const { workspace } = generated({ secretsRef: { k: { type: "Secret", secret: { name, key: "x" } } } });

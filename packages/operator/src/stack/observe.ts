@@ -1,28 +1,26 @@
 /** All reads of a Stack's reconcile. What can be expected to be missing becomes data. */
+import { normaliseStack, workspaceNameOf, type NormalStack, type Stack, type Update, type Workspace } from "@pko/api";
 import {
-  normaliseStack,
-  stackKind,
-  workspaceNameOf,
-  type NormalStack,
-  type Stack,
-  type Update,
-  type Workspace,
-} from "@pko/api";
-import {
+  asOwner,
   builtin,
   isForbidden,
   isNotFound,
+  judgeOwnership,
   parseKey,
   refKey,
   type Client,
   type Key,
   type Known,
   type KubeObject,
+  type Occupant,
   type Store,
 } from "@pko/kube";
+import { assertNever } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
+import { stacks as stackResource, updates as updateResource, workspaces as workspaceResource } from "../kinds.ts";
 import { versionOf, type ReferenceWatch } from "../inputs/reference-watch.ts";
+import { foreignText } from "../ownership.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import { updateOwnerIndex } from "./indexes.ts";
 import { missingInputs, readConfigInputs, type Read, type Readers } from "./observe-inputs.ts";
@@ -141,19 +139,24 @@ function updatesOf({ updates }: StackWorld, stack: Stack): UpdateView[] {
 }
 
 function workspaceView({ workspaces }: StackWorld, stack: Stack): WorkspaceView {
-  const { name = "", namespace = "", uid } = stack.metadata;
+  const { name = "", namespace = "" } = stack.metadata;
   const object = workspaces.get(refKey({ namespace, name: workspaceNameOf(name) }));
   if (!object) return { kind: "absent" };
-  const owner = object.metadata.ownerReferences?.find(({ controller }) => controller);
-  if (object.metadata.deletionTimestamp || (owner?.uid !== uid && isOfFormer(owner, stack)))
-    return { kind: "deleting" };
-  if (owner && owner.uid !== uid) return { kind: "foreign", owner: `${owner.kind} ${owner.name}` };
-  return { kind: "present", object, state: workspaceState(object) };
-}
-
-/** Of a Stack of this very name that is gone: the garbage collector is about to take it. */
-function isOfFormer(owner: { readonly kind: string; readonly name: string } | undefined, { metadata }: Stack): boolean {
-  return owner?.kind === stackKind.kind && owner.name === metadata.name;
+  const ownership = judgeOwnership({ ...object, kind: workspaceResource.kind }, asOwner(stackResource, stack));
+  switch (ownership.kind) {
+    case "absent":
+      return ownership;
+    case "former":
+      return { kind: "deleting" };
+    case "dependent":
+    case "foreign":
+      return { kind: "foreign", occupant: ownership.occupant };
+    case "ours":
+      if (object.metadata.deletionTimestamp) return { kind: "deleting" };
+      return { kind: "present", object, state: workspaceState(object) };
+    default:
+      return assertNever(ownership);
+  }
 }
 
 type WorkspaceState = Extract<WorkspaceView, { kind: "present" }>["state"];
@@ -206,23 +209,52 @@ async function stackOutputOf(
   { ref, spec }: { readonly ref: OutputRef; readonly spec: NormalStack },
   reads: Reads,
 ): Promise<StackOutputView> {
-  const from = prerequisiteView(ref.stack, stacks.get(refKey({ namespace: spec.namespace, name: ref.stack })));
-  const secret = from.state === "present" ? await reads.secretObject(stackOutputsSecretOf(ref.stack)) : undefined;
+  const other = stacks.get(refKey({ namespace: spec.namespace, name: ref.stack }));
+  const from = prerequisiteView(ref.stack, other);
+  const found = from.state === "present" ? await reads.secretObject(stackOutputsSecretOf(ref.stack)) : undefined;
+  const secret = other && found && isOutputsSecretOf(other, found) ? found : undefined;
   const key = outputKeyOf(ref.output);
   const version = secret?.data?.[key] === undefined ? undefined : (versionsOf(secret)[key] ?? "unknown");
   const others = secret && Object.keys(secret.data ?? {});
-  return { ...ref, from, ...(version !== undefined && { version }), ...(others && { others }) };
+  return {
+    ...ref,
+    from,
+    ...(version !== undefined && { version }),
+    ...(others && { others }),
+    ...(found && !secret && { isForeign: true }),
+  };
 }
 
-/** Read only when an end is to be noted. */
+const isOutputsSecretOf = (stack: Stack, secret: Known<Secret>): boolean =>
+  judgeOwnership(secret, asOwner(stackResource, stack)).kind === "ours";
+
+/** Read only when an end is to be noted, or outputs are pending. */
 async function outputsOf(known: Pick<StackView, "stack" | "updates">, reads: Reads): Promise<OutputsView> {
-  const update = unnotedOf(known);
+  const update = unnotedOf(known) ?? pendingOf(known);
   if (update?.state !== "succeeded" || update.type === "destroy") return { kind: "none" };
   const own = await reads.secretObject(stackOutputsSecretOf(known.stack.metadata.name ?? ""));
-  const former = { data: own?.data ?? {}, versions: versionsOf(own) };
+  const ours = own && isOutputsSecretOf(known.stack, own) ? own : undefined;
+  const former = { data: ours?.data ?? {}, versions: versionsOf(ours) };
   if (update.outputs === undefined) return { kind: "read", values: [], former };
   const secret = await reads.secretObject(update.outputs);
   if (!secret)
     return { kind: "lost", message: `the Secret ${update.outputs} with the outputs of ${update.name} is gone` };
-  return { kind: "read", values: outputValues(secret), former };
+  const occupant = occupantOf(update, secret);
+  return occupant
+    ? { kind: "lost", message: foreignText([occupant], { kind: updateResource.kind, name: update.name }), occupant }
+    : { kind: "read", values: outputValues(secret), former };
+}
+
+/** The Update whose outputs could not be written when its end was noted. */
+function pendingOf({ stack, updates }: Pick<StackView, "stack" | "updates">): UpdateView | undefined {
+  const { name, outputsPending } = stack.status?.lastUpdate ?? {};
+  return outputsPending ? updates.find((update) => update.name === name) : undefined;
+}
+
+/** Anybody may create a Secret of that name: only the Update's own tells what its outputs are. */
+function occupantOf({ name, uid }: UpdateView, secret: Known<Secret>): Occupant | undefined {
+  const owner = asOwner(updateResource, { metadata: { name, uid } });
+  const ownership = judgeOwnership({ ...secret, kind: builtin.secrets.kind }, owner);
+  // The Go operator's Secret has the Update as its owner, but not as its controller.
+  return ownership.kind === "former" || ownership.kind === "foreign" ? ownership.occupant : undefined;
 }

@@ -3,15 +3,24 @@ import { fieldManagers, labelsOfStack, reconcileRequestAnnotation, stackFinalize
 import type { StackStatus, Update } from "@pko/api";
 import {
   ApiError,
+  applyOwned,
+  asOwner,
   builtin,
+  deleteOwned,
   isAlreadyExists,
   isConflict,
   isForbidden,
   isInvalid,
   isNamespaceTerminating,
   isNotFound,
+  isOwnedBy,
+  judgeOwnership,
+  metadataOf,
   type Client,
   type ObjectRef,
+  type Occupied,
+  type OwnedTarget,
+  type OwnedWrite,
   type Store,
 } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
@@ -30,13 +39,15 @@ interface Performer {
   readonly signal: AbortSignal;
 }
 
-type Performed =
+export type Performed =
   /** `lost` tells of outputs that could not be kept. */
   | { readonly kind: "done"; readonly lost?: string }
   /** The world is not as it was seen: look again. */
   | { readonly kind: "stale" }
   /** The step is not made yet, and all else is as planned. */
   | { readonly kind: "later"; readonly afterMs: number }
+  /** Somebody else's object has the name of what was to be written. */
+  | { readonly kind: "occupied"; readonly occupied: Occupied }
   /** The API server said no, and will again. */
   | { readonly kind: "refused"; readonly outcome: Outcome };
 
@@ -64,11 +75,13 @@ async function performStep(performer: Performer, view: StackView, step: Step): P
     case "removeFinalizer":
       return await removeFinalizer(performer, view, step);
     case "note":
-      return await keepOutputs(performer, view, step.noted.update);
+      return step.noted.update.type === "up" ? await keepOutputs(performer, view, step.noted.update.name) : done;
+    case "writeOutputs":
+      return await keepOutputs(performer, view, step.updateName);
     case "askPrerequisites":
       return await askPrerequisites(performer, view, step);
     case "applyWorkspace":
-      return await applyWorkspace(performer, step);
+      return await applyWorkspace(performer, view, step);
     case "createUpdate":
       return await createUpdate(performer, view, step);
     case "withdrawUpdate":
@@ -145,18 +158,39 @@ export async function release(
 }
 
 /** Before the status, which says that there are new ones. That an update has ended is noted without them, too. */
-async function keepOutputs({ client, signal }: Performer, view: StackView, update: UpdateView): Promise<Performed> {
-  if (view.outputs.kind !== "read" || update.type !== "up") return done;
-  const secret = outputsSecret(view.stack, update.name, view.outputs);
+async function keepOutputs(performer: Performer, view: StackView, updateName: string): Promise<Performed> {
+  if (view.outputs.kind !== "read") return done;
+  const secret = outputsSecret(view.stack, updateName, view.outputs);
   const { metadata, ...rest } = secret;
   const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
+  const write = { resource: builtin.secrets, body };
   try {
-    await client.apply(builtin.secrets, body, { fieldManager: fieldManagers.operator, signal });
+    return performedBy(await applyOwned(targetOf(performer, view), write, { fieldManager: fieldManagers.operator }));
   } catch (error) {
     if (!isInvalid(error) && !isForbidden(error)) throw error;
     return { kind: "done", lost: `The outputs could not be written to ${body.metadata.name}: ${error.explanation}` };
   }
-  return done;
+}
+
+const targetOf = ({ client, signal }: Performer, { stack }: StackView): OwnedTarget => ({
+  client,
+  signal,
+  owner: asOwner(stacks, stack),
+});
+
+function performedBy(write: OwnedWrite<unknown>): Performed {
+  switch (write.kind) {
+    case "written":
+    case "absent":
+      return done;
+    case "changed":
+      return stale;
+    case "former":
+    case "foreign":
+      return { kind: "occupied", occupied: write };
+    default:
+      return assertNever(write);
+  }
 }
 
 async function askPrerequisites(
@@ -179,21 +213,23 @@ async function askPrerequisites(
 }
 
 async function applyWorkspace(
-  { client, signal }: Performer,
+  performer: Performer,
+  view: StackView,
   { workspace }: Extract<Step, { kind: "applyWorkspace" }>,
 ): Promise<Performed> {
   const { metadata, ...rest } = workspace;
   const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
-  await client.apply(workspaces, body, { fieldManager: fieldManagers.operator, signal });
-  return done;
+  const write = { resource: workspaces, body };
+  return performedBy(await applyOwned(targetOf(performer, view), write, { fieldManager: fieldManagers.operator }));
 }
 
 /** The one write that cannot be taken back: what it follows from is read once more, not from a store but for sure. */
 async function createUpdate(
-  { client, signal }: Performer,
+  performer: Performer,
   view: StackView,
   { update, workspace }: Extract<Step, { kind: "createUpdate" }>,
 ): Promise<Performed> {
+  const { client, signal } = performer;
   const ref = refOf(view);
   const stack = await client.find(stacks, ref, { signal });
   if (!stack || !isSameStack(stack, view)) return stale;
@@ -205,10 +241,27 @@ async function createUpdate(
   try {
     await client.create(updates, update, { fieldManager: fieldManagers.operator, signal });
   } catch (error) {
-    // By its name it is this very update, made before a crash or an answer that was lost.
     if (!isAlreadyExists(error)) throw error;
+    return await settleExistingUpdate(performer, view, update);
   }
   return done;
+}
+
+/**
+ * By its name it is this very update, created before a crash or an answer that was lost; unless somebody else has created
+ * one of that name. Its controller may be an earlier Workspace of the Stack, so the Stack must be among its owners.
+ */
+async function settleExistingUpdate(
+  { client, signal }: Performer,
+  { stack }: StackView,
+  { metadata: { name = "", namespace = "" } }: Update,
+): Promise<Performed> {
+  const existing = await client.find(updates, { name, namespace }, { signal });
+  const owner = asOwner(stacks, stack);
+  const ownership = judgeOwnership(existing, owner);
+  if (ownership.kind === "absent") return stale;
+  if (ownership.kind === "ours" || (existing && isOwnedBy(existing, owner))) return done;
+  return { kind: "occupied", occupied: { kind: "foreign", occupant: ownership.occupant } };
 }
 
 function isSameStack(stack: StackView["stack"], view: StackView): boolean {
@@ -226,10 +279,13 @@ function isSameStack(stack: StackView["stack"], view: StackView): boolean {
 async function withdrawUpdate(
   { client, signal }: Performer,
   view: StackView,
-  { name, uid, resourceVersion }: Extract<Step, { kind: "withdrawUpdate" }>,
+  { name, uid, resourceVersion: seen }: Extract<Step, { kind: "withdrawUpdate" }>,
 ): Promise<Performed> {
-  const options = { uid, ...(resourceVersion !== undefined && { resourceVersion }), signal };
-  await orGone(client.delete(updates, { namespace: refOf(view).namespace, name }, options));
+  const ref = { namespace: refOf(view).namespace, name };
+  const found = await client.find(metadataOf(updates), ref, { signal });
+  if (!found || found.metadata.uid !== uid || !isOwnedBy(found, asOwner(stacks, view.stack))) return stale;
+  const resourceVersion = seen ?? found.metadata.resourceVersion;
+  await orGone(client.delete(updates, ref, { uid, ...(resourceVersion && { resourceVersion }), signal }));
   return done;
 }
 
@@ -237,15 +293,18 @@ async function withdrawUpdate(
 const busyMs = 10_000;
 
 async function deleteWorkspace(
-  { client, updates: known, signal }: Performer,
+  performer: Performer,
   view: StackView,
   { uid }: Extract<Step, { kind: "deleteWorkspace" }>,
 ): Promise<Performed> {
+  const { client, updates: known, signal } = performer;
   // A run would end with it: whether there is one is asked for, not taken from a store.
   const unfinished = await unfinishedIn({ client, updates: known, signal }, refOf(view));
   if (unfinished.some(({ status }) => status?.podUid !== undefined)) return { kind: "later", afterMs: busyMs };
-  await orGone(client.delete(workspaces, refOf(view), { uid, propagationPolicy: "Background", signal }));
-  return done;
+  const place = { resource: workspaces, ref: refOf(view) };
+  return performedBy(
+    await deleteOwned({ ...targetOf(performer, view), uid }, place, { propagationPolicy: "Background" }),
+  );
 }
 
 /** The whole status, as long as the Stack is as it was seen. */

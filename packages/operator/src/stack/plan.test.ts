@@ -91,7 +91,7 @@ cases("the first update", [
   ["a Workspace that is being prepared is waited for", { workspace: "preparing" }, "none: StackProcessing"],
   ["a Workspace that nobody has seen is waited for", { workspace: "unseen" }, "none: StackProcessing"],
   ["a Workspace that is going is waited for", { workspace: "deleting" }, "none: StackProcessing"],
-  ["a Workspace of somebody else is left alone", { workspace: "foreign" }, "none: WorkspaceFailed"],
+  ["a Workspace of somebody else is left alone", { workspace: "foreign" }, "none: OwnershipConflict"],
   ["when it is ready the Update is created", {}, creating("up for first")],
   ["previews run where previews are asked for", { spec: { preview: true } }, creating("preview for first")],
   ["a status without an update is as good as none", { status: { observedGeneration: 1 } }, creating("up for first")],

@@ -12,6 +12,7 @@
  */
 import {
   describeProblems,
+  reconcileRequestAnnotation,
   stackFinalizer,
   type LastUpdate,
   type NormalStack,
@@ -33,6 +34,8 @@ import {
   type Due,
   type Why,
 } from "./due.ts";
+import { ownershipConflict } from "../ownership.ts";
+import { blocked } from "./blocked.ts";
 import type { Outcome } from "./outcome.ts";
 import { unmetOf, type Ask } from "./prerequisites.ts";
 import { noted, type Noted } from "./result.ts";
@@ -64,7 +67,9 @@ export type Step =
       readonly uid: string;
       readonly resourceVersion?: string;
     }
-  | { readonly kind: "deleteWorkspace"; readonly uid: string };
+  | { readonly kind: "deleteWorkspace"; readonly uid: string }
+  /** Those of the last update, which could not be written when its end was noted. */
+  | { readonly kind: "writeOutputs"; readonly updateName: string };
 
 export interface Plan {
   /** Updates whose end is noted, and which may go now. */
@@ -142,8 +147,11 @@ function endUnnoted(view: StackView): Decision | undefined {
   const update = unnotedOf(view);
   if (!update) return undefined;
   const result = noted(view, update);
-  const spec = specOf(view);
-  return { step: { kind: "note", noted: result }, outcome: outcomeAfter(view, result.lastUpdate, spec) };
+  const { lastUpdate } = result;
+  const outcome = lastUpdate.outputsPending
+    ? outputsLost(view, lastUpdate)
+    : outcomeAfter(view, lastUpdate, specOf(view));
+  return { step: { kind: "note", noted: result }, outcome };
 }
 
 /** What the Stack is like once an update has ended. */
@@ -415,11 +423,27 @@ function planLater(view: StackView, spec: NormalStack, due: Exclude<Due, { kind:
   const last = lastUpdateOf(view) ?? {};
   if (due.kind === "retryAt") return { step: none, outcome: failedOutcome(last, due.at), lookAt: due.at };
   const resyncAt = due.kind === "resyncAt" ? due.at : undefined;
-  return {
+  const decision: Decision = {
     step: reclaim(view, spec),
     outcome: last.state === "failed" ? cancelledOutcome(last) : upToDate(view, last, resyncAt),
     ...(resyncAt !== undefined && { lookAt: resyncAt }),
   };
+  return last.outputsPending ? writeOutputs(view, last, decision) : decision;
+}
+
+/** Nothing else is to be done, and the outputs of the last update are not where others look for them. */
+function writeOutputs(view: StackView, last: LastUpdate, decision: Decision): Decision {
+  if (decision.step.kind !== "none") return { ...decision, outcome: { kind: "keep" } };
+  if (view.outputs.kind !== "read") return { ...decision, outcome: outputsLost(view, last) };
+  return { ...decision, step: { kind: "writeOutputs", updateName: last.name ?? "" } };
+}
+
+/** Only another run can tell the outputs again. */
+function outputsLost({ outputs }: StackView, last: LastUpdate): Outcome {
+  const why = outputs.kind === "lost" ? outputs.message : `Update ${last.name} has expired.`;
+  const remedy = `Delete or rename Secrets that are in the way, then request an update by another value of the annotation ${reconcileRequestAnnotation}.`;
+  const message = `The outputs of ${last.name} were not kept, though it succeeded. ${why} ${remedy}`;
+  return { kind: "stalled", reason: "OwnershipConflict", message };
 }
 
 function reclaim({ workspace }: StackView, spec: NormalStack): Step {
@@ -462,10 +486,7 @@ function planWorkspace(view: StackView, wanted: Wanted): Decision {
   const { spec, due } = wanted;
   const name = `Workspace ${spec.name}`;
   const object = workspaceObject(stack, spec, wanted.origin);
-  if (workspace.kind === "foreign") {
-    const message = `${name} belongs to ${workspace.owner}; delete it, or give the Stack another name`;
-    return { step: none, outcome: { kind: "stalled", reason: "WorkspaceFailed", message } };
-  }
+  if (workspace.kind === "foreign") return { step: none, ...blocked(view, workspace) };
   if (workspace.kind === "deleting") {
     return { step: none, outcome: processing(`${name} is being deleted; another one follows.`, `the end of ${name}`) };
   }
@@ -491,6 +512,7 @@ function planWorkspace(view: StackView, wanted: Wanted): Decision {
 const stallReasons: Readonly<Record<string, StackReason<"Stalled">>> = {
   IncompatibleConfiguration: "PulumiVersionTooLow",
   NodeLost: "NodeLost",
+  OwnershipConflict: ownershipConflict,
 };
 
 function workspaceFailed(name: string, state: { readonly reason: string; readonly message: string }): Outcome {

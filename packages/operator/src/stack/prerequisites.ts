@@ -2,6 +2,7 @@
 import type { LastUpdate, Stack, ValueSource } from "@pko/api";
 import { normaliseStack, reconcileRequestAnnotation, type NormalStack } from "@pko/api";
 
+import { stackOutputsSecretOf } from "./output-names.ts";
 import { requestOf, timeOf, timeText, typeOf } from "./trigger.ts";
 import type { PrerequisiteView, StackOutputView, StackView } from "./view.ts";
 
@@ -53,11 +54,16 @@ export function unmetOf(view: StackView): Unmet[] {
   return [...named, ...outputs];
 }
 
-function unmetOutput({ output, from, version, others }: StackOutputView, view: StackView): Unmet | undefined {
+function unmetOutput(wanted: StackOutputView, view: StackView): Unmet | undefined {
+  const { output, from, version, others } = wanted;
   const unmet = unmetPrerequisite(from, view);
   if (unmet) return { ...unmet, message: `${unmet.message}, and its output ${output} is needed` };
   if (version !== undefined) return undefined;
   const { name } = from;
+  if (wanted.isForeign) {
+    const secret = stackOutputsSecretOf(name);
+    return { name, message: `Secret ${secret} is not that of Stack ${name}, whose output ${output} is needed` };
+  }
   if (others) {
     const known = others.length > 0 ? `it has ${others.slice(0, 20).join(", ")}` : "it has none at all";
     return { name, message: `Stack ${name} has no output ${output}: ${known}` };

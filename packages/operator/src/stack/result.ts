@@ -44,12 +44,16 @@ function lastUpdate(view: StackView, update: UpdateView): LastUpdate {
     ...(successful !== undefined && { lastSuccessfulCommit: successful }),
     lastResyncTime: timeText(endOf(view, update)),
     failures: isSuccess ? 0 : failuresOf(before, trigger) + 1,
+    ...(isSuccess && update.type === "up" && isOccupied(view.outputs) && { outputsPending: true }),
     ...(update.failure && { failure: update.failure }),
     ...(update.message && { message: update.message }),
     ...(update.permalink && { permalink: update.permalink }),
     ...update.report,
   };
 }
+
+/** Where somebody else's Secret has the name of the Update's, its outputs are not known. */
+const isOccupied = (outputs: OutputsView): boolean => outputs.kind === "lost" && outputs.occupant !== undefined;
 
 /** A Stack that has only ever previewed has made nothing, though the Pulumi stack may be full: another's, perhaps. */
 function deployedAfter(view: StackView, update: UpdateView): boolean | undefined {

@@ -20,8 +20,15 @@ export function statusOf(view: StackView, { step, outcome }: Pick<Plan, "step" |
     ...(current && { currentUpdate: current }),
     ...waitingOf(view, outcome),
     ...nextOf(outcome),
-    ...rememberedOf(before, step.kind === "note" ? step.noted : {}),
+    ...rememberedOf(before, newsOf(before, step)),
   };
+}
+
+function newsOf({ lastUpdate }: StackStatus, step: Plan["step"]): Partial<Noted> {
+  if (step.kind === "note") return step.noted;
+  if (step.kind !== "writeOutputs" || !lastUpdate) return {};
+  const { outputsPending: _, ...written } = lastUpdate;
+  return { lastUpdate: written };
 }
 
 /** What updates have left. */

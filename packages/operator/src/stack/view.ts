@@ -10,6 +10,7 @@ import type {
   UpdateStatus,
   Workspace,
 } from "@pko/api";
+import type { Occupant } from "@pko/kube";
 
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./trigger.ts";
@@ -31,7 +32,7 @@ export interface StackView {
   readonly configInputs: readonly ConfigInput[];
   /** Secrets and ConfigMaps that are missed; only looked for when an update is due. */
   readonly missing: readonly string[];
-  /** Those of the Update whose end is to be noted. */
+  /** Those of the Update whose end is to be noted, or whose outputs are pending. */
   readonly outputs: OutputsView;
 }
 
@@ -64,7 +65,7 @@ export interface UpdateView {
 export type WorkspaceView =
   | { readonly kind: "absent" }
   /** Of this name, and not this Stack's. */
-  | { readonly kind: "foreign"; readonly owner: string }
+  | { readonly kind: "foreign"; readonly occupant: Occupant }
   | { readonly kind: "deleting" }
   | {
       readonly kind: "present";
@@ -104,17 +105,20 @@ export interface StackOutputView {
   readonly version?: string;
   /** The names of those that it has; undefined where there is no Secret for them. */
   readonly others?: readonly string[];
+  /** Whether the Secret for its outputs is somebody else's. */
+  readonly isForeign?: boolean;
   /** As of a prerequisite. */
   readonly from: PrerequisiteView;
 }
 
 export type OutputsView =
   | { readonly kind: "none" }
-  | { readonly kind: "lost"; readonly message: string }
+  /** `occupant`: somebody else's Secret that has the name of the Update's. */
+  | { readonly kind: "lost"; readonly message: string; readonly occupant?: Occupant }
   | {
       readonly kind: "read";
       readonly values: readonly OutputValue[];
-      /** The Stack's own Secret as it is now: data by output, and which Update gave each its value. */
+      /** The Stack's own Secret as it is now, if there is one: data by output, and which Update gave each its value. */
       readonly former: { readonly data: Readonly<Record<string, string>>; readonly versions: OutputVersions };
     };
 

@@ -61,13 +61,7 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
 export function isAsWanted(actual: Workspace, wanted: Workspace): boolean {
   const part = ({ metadata, spec }: Workspace): JsonObject =>
     plain({ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, spec: spec ?? {} });
-  return covers(part(actual), part(wanted)) && isOwned(actual, wanted);
-}
-
-/** One that was orphaned is taken over: without its owner it would be told of to nobody, and outlive the Stack. */
-function isOwned(actual: Workspace, wanted: Workspace): boolean {
-  const owners = new Set((actual.metadata.ownerReferences ?? []).map(({ uid }) => uid));
-  return (wanted.metadata.ownerReferences ?? []).every(({ uid }) => owners.has(uid));
+  return covers(part(actual), part(wanted));
 }
 
 const digestOf = (wanted: JsonObject): string =>

@@ -153,21 +153,23 @@ async function keepAll(
   view: UpdateView,
   keep: Keepsakes,
 ): Promise<{ readonly kept: Kept; readonly lost: readonly string[] }> {
-  const keeper = { client, signal, uid: uidOf(view) };
+  const keeper = { client, signal, update: view.update };
   const outputs = keep.outputs && (await keepSecret(keeper, keep.outputs));
   const stdout = keep.stdout && (await keepSecret(keeper, keep.stdout));
   const lost = [outputs, stdout].flatMap((keeping) => (keeping?.problem === undefined ? [] : [keeping.problem]));
-  const outputsName = outputs && outputs.kind !== "taken" ? outputs.name : keep.unreadOutputs;
+  const outputsName = outputs?.name ?? keep.unreadOutputs;
   const kept: Kept = {
-    // Named also where it could not be made: without a name, there were no outputs.
+    // Named also where it could not be created: without a name, there were no outputs. Whoever reads it checks its owner.
     ...(outputsName !== undefined && { outputs: outputsName }),
-    ...(stdout?.kind === "kept" && { stdout: stdout.name }),
+    ...(stdout && stdout.problem === undefined && { stdout: stdout.name }),
     notes: [...keep.notes, ...lost],
   };
   return { kept, lost };
 }
 
 async function expire({ client, signal }: Performer, view: UpdateView): Promise<Performed> {
-  await client.delete(updates, refOf(view), { uid: uidOf(view), propagationPolicy: "Background", signal });
+  const { resourceVersion } = view.update.metadata;
+  const version = { uid: uidOf(view), ...(resourceVersion !== undefined && { resourceVersion }) };
+  await client.delete(updates, refOf(view), { ...version, propagationPolicy: "Background", signal });
   return done;
 }

@@ -284,4 +284,10 @@ const isTrying = ({ steps }: Plan, { retryAt, now }: WorkspaceView): boolean =>
   steps.some((step) => step.kind === "applyObjects" || (step.kind === "prepare" && step.again));
 
 /** There is nothing that would have to be tried again. */
-const settled: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>(["ready", "asleep", "refused", "deleting"]);
+const settled: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>([
+  "ready",
+  "asleep",
+  "refused",
+  "blocked",
+  "deleting",
+]);

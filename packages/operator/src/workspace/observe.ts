@@ -1,6 +1,6 @@
 /** All reads of the Workspace controller. What can be missing is data; Secrets are read by name, and only when needed. */
-import { normaliseWorkspace, statefulSetNameOf, type Update, type Workspace } from "@pko/api";
-import { builtin, keyOf, refKey, type Key, type Known, type Store } from "@pko/kube";
+import { normaliseWorkspace, statefulSetNameOf, workspaceKind, type Update, type Workspace } from "@pko/api";
+import { asOwner, builtin, judgeOwnership, keyOf, refKey, type Key, type Known, type Store } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -52,7 +52,7 @@ export async function observeWorkspace(
   if (!workspace) return undefined;
   const { name = "", namespace = "" } = workspace.metadata;
   const spec = normaliseWorkspace(workspace);
-  const statefulSet = world.statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  const statefulSet = statefulSetOf(world, workspace);
   const pod = podOf(world, workspace);
   const idleTimeoutMs = (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs;
   const view: WorkspaceView = {
@@ -95,6 +95,13 @@ async function readCertificate(
 function needsInputs(view: WorkspaceView): boolean {
   const isResting = isAsleep(view) || isPutAway(view);
   return !view.workspace.metadata.deletionTimestamp && !isResting && !(runOf(view) && view.pod?.isUp);
+}
+
+/** One of the name that belongs to somebody else is none. */
+function statefulSetOf({ statefulSets }: WorkspaceWorld, workspace: Workspace): Known<StatefulSet> | undefined {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const found = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  return judgeOwnership(found, asOwner(workspaceKind, workspace)).kind === "ours" ? found : undefined;
 }
 
 function podOf({ pods }: WorkspaceWorld, { metadata }: Workspace): Known<Pod> | undefined {

@@ -11,6 +11,8 @@ export type Outcome =
   | { readonly kind: "deleting" }
   /** The spec, or what it names, has to change first. */
   | { readonly kind: "refused"; readonly message: string }
+  /** Somebody else's object has a name that the workspace needs. */
+  | { readonly kind: "blocked"; readonly message: string }
   | { readonly kind: "waiting"; readonly message: string; readonly isStuck: boolean }
   | { readonly kind: "rolling"; readonly message: string }
   /** A change waits for the run that is going on in the pod. */

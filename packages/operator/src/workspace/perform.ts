@@ -2,15 +2,22 @@
 import { fieldManagers, statefulSetNameOf, type Update, type WorkspaceStatus } from "@pko/api";
 import {
   ApiError,
+  applyOwned,
+  asOwner,
   builtin,
+  deleteOwned,
+  findOwnership,
   isAlreadyExists,
   isConflict,
   isNotFound,
   keyOf,
+  patchOwned,
   type Client,
   type Key,
   type Known,
-  type ObjectRef,
+  type Occupied,
+  type OwnedTarget,
+  type OwnedWrite,
   type Store,
 } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
@@ -20,7 +27,7 @@ import type { Service } from "kubernetes-types/core/v1";
 import type { Authority, Preparation, Preparations } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
 import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
-import { podNameOf, putAwayAnnotation } from "./names.ts";
+import { certificateNameOf, podNameOf, putAwayAnnotation } from "./names.ts";
 import { isOurOwnLack, podFor } from "./observe-inputs.ts";
 import { unfinishedNow } from "./observe.ts";
 import type { Performed, Plan, Step } from "./plan.ts";
@@ -43,10 +50,12 @@ export async function performWorkspace(performer: Performer, view: WorkspaceView
   const performed: Performed = {};
   if (plan.steps.some(({ kind }) => making.has(kind)) && !(await isStillThere(performer, view))) return performed;
   if (!(await isPodFree(performer, view, plan))) return { isStale: true };
+  const occupied = await occupiedNames(performer, view, plan);
+  if (occupied.length > 0) return { occupied };
   for (const step of plan.steps) {
     Object.assign(performed, await performStep(performer, view, step));
-    // What the API server refuses ends the pass; a preparation is always the last step.
-    if (performed.refusal !== undefined) break;
+    // What the API server refuses, or somebody else has, ends the pass; a preparation is always the last step.
+    if (performed.refusal !== undefined || performed.occupied !== undefined || performed.isStale) break;
   }
   return performed;
 }
@@ -62,6 +71,32 @@ async function isStillThere({ client, signal }: Writer, view: WorkspaceView): Pr
   const present = await client.find(workspaces, { namespace, name }, { signal });
   return present?.metadata.uid === uid && present?.metadata.deletionTimestamp === undefined;
 }
+
+/**
+ * Before the first of several objects is created, all their names are read: nothing is left half done where one of them
+ * belongs to somebody else, and all of them are reported at once. Each write checks again.
+ */
+async function occupiedNames(writer: Writer, view: WorkspaceView, { steps }: Plan): Promise<Occupied[]> {
+  if (!steps.some(({ kind }) => kind === "applyObjects")) return [];
+  const { name = "", namespace = "" } = view.workspace.metadata;
+  const common = { namespace, name: statefulSetNameOf(name) };
+  const names = [
+    { resource: builtin.statefulSets, ref: common },
+    { resource: builtin.services, ref: common },
+    { resource: builtin.secrets, ref: { namespace, name: certificateNameOf(name) } },
+  ];
+  const found = await Promise.all(names.map((each) => findOwnership(targetOf(writer, view), each)));
+  return found.flatMap((ownership): Occupied[] => {
+    if (ownership.kind === "dependent") return [{ kind: "foreign", occupant: ownership.occupant }];
+    return ownership.kind === "former" || ownership.kind === "foreign" ? [ownership] : [];
+  });
+}
+
+const targetOf = ({ client, signal }: Writer, { workspace }: WorkspaceView): OwnedTarget => ({
+  client,
+  signal,
+  owner: asOwner(workspaces, workspace),
+});
 
 /** What may take the pod away, or replace it. */
 const removing: ReadonlySet<Step["kind"]> = new Set(["sleep", "deletePod", "applyObjects", "mendStatefulSet"]);
@@ -82,31 +117,27 @@ async function isPodFree(performer: Performer, view: WorkspaceView, { steps }: P
 const fieldManager = fieldManagers.operator;
 
 async function performStep(performer: Performer, view: WorkspaceView, step: Step): Promise<Performed> {
-  const { client, preparations, signal } = performer;
+  const { preparations } = performer;
   const { name = "", namespace = "" } = view.workspace.metadata;
+  const target = targetOf(performer, view);
   switch (step.kind) {
     case "issueCertificate":
       return await issueCertificate(performer, view);
     case "applyObjects":
       return await applyObjects(performer, view, step);
     case "mendStatefulSet": {
-      const { metadata, ...rest } = step.objects.statefulSet;
-      const body = { ...rest, metadata: { ...metadata, uid: step.uid } };
-      return writtenAs(await unlessGone(client.apply(builtin.statefulSets, body, { fieldManager, signal })));
+      const write = { resource: builtin.statefulSets, body: step.objects.statefulSet };
+      const { uid } = step;
+      return writtenAs(await applyOwned({ ...target, uid }, write, { fieldManager, create: false }));
     }
     case "sleep": {
       const annotations = step.putAwayFor !== undefined && { [putAwayAnnotation]: String(step.putAwayFor) };
-      const body = { metadata: { uid: step.uid, ...(annotations && { annotations }) }, spec: { replicas: 0 } };
-      const ref = { namespace, name: statefulSetNameOf(name) };
-      const patch = { patch: { type: "merge", body }, fieldManager, signal } as const;
-      return writtenAs(await unlessGone(client.patch(builtin.statefulSets, ref, patch)));
+      const body = { metadata: { ...(annotations && { annotations }) }, spec: { replicas: 0 } };
+      const place = { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
+      return writtenAs(await patchOwned({ ...target, uid: step.uid }, place, { body, fieldManager }));
     }
-    case "deletePod": {
-      const { uid, graceSeconds } = step;
-      const options = { uid, signal, ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }) };
-      await unlessGone(client.delete(builtin.pods, { namespace, name: podNameOf(name) }, options));
-      return {};
-    }
+    case "deletePod":
+      return await deletePod(performer, view, step);
     case "prepare":
       return { preparation: ensure(preparations, step) };
     case "forget":
@@ -120,14 +151,12 @@ async function performStep(performer: Performer, view: WorkspaceView, step: Step
   }
 }
 
-async function issueCertificate(
-  { client, authority, signal }: Performer,
-  { workspace }: WorkspaceView,
-): Promise<Performed> {
+async function issueCertificate(performer: Performer, view: WorkspaceView): Promise<Performed> {
+  const { workspace } = view;
   const { name = "", namespace = "" } = workspace.metadata;
-  const certificate = await authority.workspaceCertificate({ namespace, name });
-  await client.apply(builtin.secrets, buildCertificateSecret(workspace, certificate), { fieldManager, signal });
-  return {};
+  const certificate = await performer.authority.workspaceCertificate({ namespace, name });
+  const write = { resource: builtin.secrets, body: buildCertificateSecret(workspace, certificate) };
+  return occupiedBy(await applyOwned(targetOf(performer, view), write, { fieldManager }));
 }
 
 function ensure(preparations: Preparations, { pod, request, again }: Extract<Step, { kind: "prepare" }>): Preparation {
@@ -142,21 +171,21 @@ async function applyObjects(
   view: WorkspaceView,
   { objects }: Extract<Step, { kind: "applyObjects" }>,
 ): Promise<Performed> {
-  const { client, signal } = writer;
-  const options = { fieldManager, signal, fieldValidation: "Strict" } as const;
+  const target = targetOf(writer, view);
+  const options = { fieldManager, fieldValidation: "Strict" } as const;
   try {
     if (view.statefulSet?.builtHash !== objects.hash) await judge(writer, view, objects);
-    await client.apply(builtin.services, objects.service, options);
-    const { metadata, ...rest } = objects.statefulSet;
-    // With its uid, one that is gone meanwhile is not made anew.
+    const service = await applyOwned(target, { resource: builtin.services, body: objects.service }, options);
+    if (service.kind !== "written") return occupiedBy(service);
+    // One that was deleted since the plan saw it is created by a later pass.
     const uid = view.statefulSet?.uid;
-    const body = { ...rest, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
-    return writtenAs(await unlessGone(client.apply(builtin.statefulSets, body, options)));
+    const seen = uid === undefined ? target : { ...target, uid };
+    const write = { resource: builtin.statefulSets, body: objects.statefulSet };
+    return writtenAs(await applyOwned(seen, write, { ...options, create: uid === undefined }));
   } catch (error) {
     if (!(error instanceof ApiError) || !isRefusal(error)) throw error;
     if (!isImmutable(error)) return { refusal: error.explanation };
-    await replaceStatefulSet(writer, view);
-    return {};
+    return await replaceStatefulSet(writer, view);
   }
 }
 
@@ -201,18 +230,42 @@ function isRefusal(error: ApiError): boolean {
 const isImmutable = ({ explanation }: ApiError): boolean =>
   explanation.includes("updates to statefulset spec for fields other than");
 
-async function replaceStatefulSet({ client, signal }: Writer, view: WorkspaceView): Promise<void> {
+async function replaceStatefulSet(writer: Writer, view: WorkspaceView): Promise<Performed> {
   const { name = "", namespace = "" } = view.workspace.metadata;
-  const uid = view.statefulSet?.uid;
-  const ref: ObjectRef = { namespace, name: statefulSetNameOf(name) };
-  const options = { propagationPolicy: "Foreground", signal, ...(uid !== undefined && { uid }) } as const;
-  await unlessGone(client.delete(builtin.statefulSets, ref, options));
+  const place = { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
+  return occupiedBy(await deleteOwned(targetOf(writer, view), place, { propagationPolicy: "Foreground" }));
 }
 
-const writtenAs = (set: Known<StatefulSet> | undefined): Performed =>
-  set ? { written: { uid: set.metadata.uid ?? "", generation: set.metadata.generation ?? 0 } } : {};
+/** Only a pod whose controller is the StatefulSet whose controller is the Workspace. */
+async function deletePod(
+  writer: Writer,
+  view: WorkspaceView,
+  { uid, graceSeconds }: Extract<Step, { kind: "deletePod" }>,
+): Promise<Performed> {
+  const { client, signal } = writer;
+  const { name = "", namespace = "" } = view.workspace.metadata;
+  const set = { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
+  const found = await findOwnership(targetOf(writer, view), set);
+  if (found.kind !== "ours") return {};
+  const owner = asOwner(builtin.statefulSets, { metadata: { name: set.ref.name, uid: found.version.uid } });
+  const pod = { resource: builtin.pods, ref: { namespace, name: podNameOf(name) } };
+  const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
+  return occupiedBy(await deleteOwned({ client, signal, owner, uid }, pod, options));
+}
 
-/** What is gone, or another object by now, is seen by the next look. */
+/** What was deleted meanwhile is seen by the next pass. */
+function occupiedBy(write: OwnedWrite<unknown>): Performed {
+  if (write.kind === "changed") return { isStale: true };
+  return write.kind === "former" || write.kind === "foreign" ? { occupied: [write] } : {};
+}
+
+function writtenAs(write: OwnedWrite<Known<StatefulSet>>): Performed {
+  if (write.kind !== "written") return occupiedBy(write);
+  const { uid = "", generation = 0 } = write.object.metadata;
+  return { written: { uid, generation } };
+}
+
+/** What is deleted, or another object by now, is seen by the next pass. */
 async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;

@@ -15,13 +15,13 @@
  * Asleep is ready: an Update is all it takes to wake it. Only with an address can an Update start.
  * What has failed for as long as others sleep is put away: without a pod between one try and the next.
  */
-import { describeProblems } from "@pko/api";
-import type { Key } from "@pko/kube";
-import { refKey } from "@pko/kube";
+import { describeProblems, stackKind, workspaceKind } from "@pko/api";
+import { refKey, type Key, type Occupied } from "@pko/kube";
 import { assertNever, type Prepared, type PrepareRequest } from "@pko/rpc";
 import type { CertificateState } from "@pko/rpc/pki";
 
 import type { AgentPod, Preparation } from "../agents/agents.ts";
+import { conflictMessage, conflictPauseMs, conflictSinceMs, isForeign } from "../ownership.ts";
 import type { BuiltObjects } from "./build-objects.ts";
 import type { Outcome, Warning } from "./outcome.ts";
 import { lostNodeAt, lostNodeMessage } from "../lost-node.ts";
@@ -357,23 +357,42 @@ function prepare(view: WorkspaceView): Decision {
 
 /** What the steps have brought to light. */
 export interface Performed {
-  /** No step was taken: a store does not show what the API server tells. */
+  /** A store does not show what the API server has: the steps that are left were not taken. */
   readonly isStale?: boolean;
   /** The API server's own words on what it would not take. */
   readonly refusal?: string;
+  /** Objects that have the names that were to be written, and are not this Workspace's. */
+  readonly occupied?: readonly Occupied[];
   readonly preparation?: Preparation;
   /** The StatefulSet as the API server has it now. */
   readonly written?: { readonly uid: string; readonly generation: number };
 }
 
 /** The plan as it is after its steps. */
-export function conclude(view: WorkspaceView, plan: Plan, { refusal, preparation }: Performed): Plan {
+export function conclude(view: WorkspaceView, plan: Plan, { refusal, occupied, preparation }: Performed): Plan {
+  if (occupied !== undefined) return planned(view, { ...plan, ...blocked(view, occupied) });
   if (refusal !== undefined) {
     return planned(view, { ...plan, outcome: { kind: "refused", message: refusal }, afterMs: pauses.safety });
   }
   if (!preparation || (isComing(view) && isUnanswered(preparation))) return plan;
   const outcome = outcomeOf(view, preparation);
   return planned(view, { ...plan, outcome, afterMs: pauseAfter(view, outcome) });
+}
+
+function blocked(view: WorkspaceView, occupied: readonly Occupied[]): Pick<Decision, "outcome" | "afterMs"> {
+  const message = conflictMessage(occupied, claimantOf(view));
+  const afterMs = conflictPauseMs(occupied, conflictSinceMs(view.workspace.status?.conditions, view.now));
+  const outcome: Outcome = isForeign(occupied)
+    ? { kind: "blocked", message }
+    : { kind: "waiting", message, isStuck: false };
+  return { outcome, afterMs };
+}
+
+/** The Workspace of a Stack has its name from the Stack. */
+function claimantOf({ workspace }: WorkspaceView): { readonly kind: string; readonly name: string } {
+  const { name = "", ownerReferences = [] } = workspace.metadata;
+  const stack = ownerReferences.find(({ kind, controller }) => controller && kind === stackKind.kind);
+  return stack ?? { kind: workspaceKind.kind, name };
 }
 
 const isComing = ({ pod }: WorkspaceView): boolean => pod !== undefined && !pod.isUp;

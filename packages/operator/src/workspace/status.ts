@@ -3,6 +3,7 @@ import type { Condition, EventType, AutoEvent, Workspace, WorkspaceReason, Works
 import { assertNever } from "@pko/rpc";
 
 import { cut } from "../cut.ts";
+import { ownershipConflict } from "../ownership.ts";
 import type { Outcome, Warning } from "./outcome.ts";
 import { isTransient } from "./plan.ts";
 import { readyOf, type WorkspaceView } from "./view.ts";
@@ -60,6 +61,8 @@ function verdictOn(outcome: Said): Verdict {
       return notYet("Deleting", "the workspace is being deleted");
     case "refused":
       return stalled("InitializationFailed", outcome.message);
+    case "blocked":
+      return stalled(ownershipConflict, outcome.message);
     case "waiting":
       return notYet("WaitingForReplicas", outcome.message);
     case "rolling":
@@ -140,6 +143,8 @@ function noteOf(outcome: Outcome): WorkspaceEvent | undefined {
   switch (outcome.kind) {
     case "refused":
       return warn("StackInitializationFailure", outcome.message);
+    case "blocked":
+      return warn("OwnershipConflict", outcome.message);
     case "failed": {
       const reason = outcome.failure.phase === "install" ? "InstallationFailure" : "StackInitializationFailure";
       return warn(reason, outcome.failure.message);

@@ -27,6 +27,7 @@ export interface PodFacts {
   readonly explanation: Explanation;
 }
 
+/** Of a StatefulSet whose controller is the Workspace. */
 export interface StatefulSetFacts {
   readonly uid: string;
   readonly generation: number;

@@ -180,9 +180,14 @@ export function viewOf(setting: Setting): StackView {
   };
 }
 
+const foreignWorkspace: WorkspaceView = {
+  kind: "foreign",
+  occupant: { kind: "Workspace", namespace: "default", name: "web", owner: { kind: "Stack", name: "other" } },
+};
+
 function workspaceOf({ workspace, origin, source = readySource }: Setting, stack: Stack): WorkspaceView {
   if (workspace === "absent" || workspace === "deleting") return { kind: workspace };
-  if (workspace === "foreign") return { kind: "foreign", owner: "Stack other" };
+  if (workspace === "foreign") return foreignWorkspace;
   const normal = normaliseStack(stack);
   if (!normal.ok) return { kind: "absent" };
   const from = origin ?? (source.kind === "ready" ? source.spec : {});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+
+import { asOwner, isOwnedBy, judgeOwnership } from "./ownership.ts";
+import type { KubeObject, ObjectMeta } from "../resource.ts";
+
+type OwnerReference = NonNullable<ObjectMeta["ownerReferences"]>[number];
+
+const workspace = { apiVersion: "auto.pulumi.com/v1alpha1", kind: "Workspace" };
+const owner = asOwner(workspace, { metadata: { name: "web", uid: "uid-now" } });
+
+const reference = (change: Partial<OwnerReference> = {}): OwnerReference => ({
+  ...workspace,
+  name: "web",
+  uid: "uid-now",
+  controller: true,
+  ...change,
+});
+
+const objectWith = (...ownerReferences: OwnerReference[]): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "web-workspace", namespace: "shop", uid: "uid-of-service", resourceVersion: "7", ownerReferences },
+});
+
+const beside = { controller: false };
+const earlier = { uid: "uid-before" };
+const deployment = reference({ apiVersion: "apps/v1", kind: "Deployment", name: "shop", uid: "uid-of-shop" });
+
+const cases: readonly (readonly [string, KubeObject | undefined, string])[] = [
+  ["no object is absent", undefined, "absent"],
+  ["an object whose controller has the owner's UID is ours", objectWith(reference()), "ours"],
+  ["also with another owner beside it", objectWith({ ...deployment, ...beside }, reference()), "ours"],
+  ["also in another version of the API", objectWith(reference({ apiVersion: "auto.pulumi.com/v1" })), "ours"],
+  ["without a controller, the owner among the owners makes a dependent", objectWith(reference(beside)), "dependent"],
+  ["with another controller it is foreign", objectWith(reference(beside), deployment), "foreign"],
+  ["an object without owners is foreign", objectWith(), "foreign"],
+  ["an object of another controller is foreign", objectWith(deployment), "foreign"],
+  [
+    "an owner of the same name and another kind is foreign",
+    objectWith(reference({ ...earlier, kind: "Stack" })),
+    "foreign",
+  ],
+  [
+    "an owner of the same kind and another name is foreign",
+    objectWith(reference({ ...earlier, name: "api" })),
+    "foreign",
+  ],
+  [
+    "an owner of the same kind and name in another API group is foreign",
+    objectWith(reference({ ...earlier, apiVersion: "example.com/v1" })),
+    "foreign",
+  ],
+  [
+    "an object of an earlier owner of the same name waits for the garbage collector",
+    objectWith(reference(earlier)),
+    "former",
+  ],
+  ["also where that was not its controller", objectWith(reference({ ...earlier, ...beside })), "former"],
+];
+
+describe("ownership", () => {
+  test.each(cases)("%s", (_, existing, expected) => {
+    expect(judgeOwnership(existing, owner).kind).toBe(expected as never);
+  });
+
+  test("names the object and its owner", () => {
+    expect(judgeOwnership(objectWith(deployment), owner)).toEqual({
+      kind: "foreign",
+      occupant: {
+        kind: "Service",
+        namespace: "shop",
+        name: "web-workspace",
+        owner: { kind: "Deployment", name: "shop" },
+      },
+    });
+    expect(judgeOwnership(objectWith(), owner)).toEqual({
+      kind: "foreign",
+      occupant: { kind: "Service", namespace: "shop", name: "web-workspace" },
+    });
+  });
+
+  test("gives the version that a write is conditional on", () => {
+    expect(judgeOwnership(objectWith(reference()), owner)).toEqual({
+      kind: "ours",
+      version: { uid: "uid-of-service", resourceVersion: "7" },
+    });
+  });
+
+  test("nothing belongs to an owner whose UID is not known", () => {
+    const unknown = asOwner(workspace, { metadata: { name: "web" } });
+    expect(judgeOwnership(objectWith(reference({ uid: "" })), unknown).kind).not.toBe("ours");
+    expect(isOwnedBy(objectWith(reference({ uid: "" })), unknown)).toBe(false);
+  });
+});
