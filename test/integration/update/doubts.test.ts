@@ -108,7 +108,7 @@ describe("a run that has ended is reported", () => {
     await leaveNoRoomForSecrets(world);
     agent.finish(uid);
     const done = await world.until("crowded", succeeded);
-    expect(done.status?.message).toMatch(/The Secret crowded-stack-outputs could not be made: .*quota/);
+    expect(done.status?.message).toMatch(/The Secret crowded-stack-outputs could not be created: .*quota/);
     expect(await world.secret("crowded-stack-outputs")).toBeUndefined();
     // Whoever reads them finds that they are gone, and not that there are none.
     expect(done.status?.outputs).toBe("crowded-stack-outputs");

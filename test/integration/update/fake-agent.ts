@@ -7,6 +7,7 @@ import {
   succeed,
   type InfoResult,
   type Output,
+  type PrepareResult,
   type Progress,
   type RunEvent,
   type RunResult,
@@ -40,21 +41,28 @@ export class FakeAgent {
   refusal: "busy" | "unprepared" | "invalidRequest" | undefined;
   /** Ends each run as soon as it is cancelled. */
   heedsCancel = true;
+  /** What `prepare` answers. */
+  preparation: PrepareResult | undefined;
+  /** Called for each run as it begins. */
+  onBegin: (runId: string) => void = () => undefined;
+  readonly #hostname: string;
   #server: AgentServer | undefined;
-  #port = 0;
+  #port: number;
 
-  constructor(workspace: WorkspaceRef) {
+  constructor(workspace: WorkspaceRef, { hostname = "127.0.0.1", port = 0 } = {}) {
     this.workspace = workspace;
+    this.#hostname = hostname;
+    this.#port = port;
   }
 
   get port(): number {
     return this.#port;
   }
 
-  async listen(authority: Authority): Promise<this> {
+  async listen(authority: Pick<Authority, "workspaceCertificate">): Promise<this> {
     this.#server = serveAgent({
       service: this.#service(),
-      hostname: "127.0.0.1",
+      hostname: this.#hostname,
       port: this.#port,
       credentials: await authority.workspaceCertificate(this.workspace),
       onFault: (_, error) => void this.faults.push(error),
@@ -119,7 +127,15 @@ export class FakeAgent {
         if (known) this.#count("start");
         return known && stateOf(known);
       },
-      prepare: async () => fail("internal", "not in this test"),
+      prepare: async () => {
+        const { preparation: result } = this;
+        if (!result) return fail("internal", "not in this test");
+        return succeed(
+          (async function* () {
+            yield { type: "done", result } as const;
+          })(),
+        );
+      },
       start: async (request) => {
         this.#count("start");
         return this.#start(request);
@@ -157,6 +173,7 @@ export class FakeAgent {
     this.begun.push(request.runId);
     const changed = Promise.withResolvers<void>();
     this.#runs.set(request.runId, { request, events: [], progress: noProgress, cancelled: false, changed });
+    this.onBegin(request.runId);
     return succeed({ state: "started", lastSeq: 0, progress: noProgress });
   }
 }

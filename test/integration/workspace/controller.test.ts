@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 
-import { builtin, isNotFound } from "@pko/kube";
+import { builtin, isNotFound, type Known } from "@pko/kube";
 import { plainOidc, programs, workspaces, type Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
 import { waitFor, type FaultProxy } from "@pko/testkit";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
 
-import { complete, patience, prepared, running, Stage } from "./harness.ts";
+import { complete, controllerOf, patience, prepared, running, Stage } from "./harness.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
 
@@ -255,14 +256,7 @@ test(
 
     await stage.change("web", { image: "somewhere:1" });
     await stage.becomes("web", "RollingUpdate");
-    const set = await stage.statefulSet("web");
-    await stage.client.patch(builtin.statefulSets, stage.at("web-workspace"), {
-      patch: {
-        type: "merge",
-        body: { status: { observedGeneration: set.metadata.generation, replicas: 1, updateRevision: "better" } },
-      },
-      subresource: "status",
-    });
+    await stage.playRevision("web", "better");
     await waitFor(async () => {
       const pod = await stage.client.find(builtin.pods, stage.at("web-workspace-0"));
       return pod?.metadata.uid !== stuck.metadata.uid || pod?.metadata.deletionTimestamp !== undefined;
@@ -531,21 +525,17 @@ test(
 );
 
 test(
-  "a StatefulSet of another make is replaced where it cannot be changed",
+  "a StatefulSet of the Workspace is replaced where it cannot be changed",
   async () => {
     await using stage = await Stage.open();
-    const labels = { app: "old" };
+    // Nothing is created for it as long as its template is invalid.
+    await stage.create("web", { ...spec, serviceTemplate: { spec: { clusterIP: 1 } } } as never);
+    const { metadata } = await stage.becomes("web", "InitializationFailed");
     await stage.client.create(builtin.statefulSets, {
-      apiVersion: "apps/v1",
-      kind: "StatefulSet",
-      metadata: stage.at("web-workspace"),
-      spec: {
-        serviceName: "old",
-        selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: { containers: [{ name: "a", image: "b" }] } },
-      },
+      ...oldStatefulSet(stage),
+      metadata: { ...stage.at("web-workspace"), ownerReferences: [controllerOf(workspaces, { metadata })] },
     });
-    await stage.create("web", spec);
+    await stage.change("web", { serviceTemplate: null });
     // No controller empties it here: what the garbage collector does is done for it.
     await waitFor(async () => {
       const { metadata } = await stage.statefulSet("web");
@@ -555,6 +545,67 @@ test(
       return true;
     });
     await waitFor(async () => (await stage.statefulSet("web")).spec?.serviceName === "web-workspace");
+  },
+  patience,
+);
+
+/** One that differs where nothing can be changed. */
+function oldStatefulSet(stage: Stage): Known<StatefulSet> {
+  const labels = { app: "old" };
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: stage.at("web-workspace"),
+    spec: {
+      serviceName: "old",
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: "a", image: "b" }] } },
+    },
+  };
+}
+
+test(
+  "what belonged to an earlier Workspace of the name is left to the garbage collector, and then created anew",
+  async () => {
+    await using stage = await Stage.open();
+    const controller = controllerOf(workspaces, { metadata: { name: "web", uid: "an-earlier-uid" } });
+    const set = oldStatefulSet(stage);
+    const former = await stage.client.create(builtin.statefulSets, {
+      ...set,
+      metadata: { ...set.metadata, ownerReferences: [controller] },
+    });
+    await stage.create("web", spec);
+    await stage.becomes("web", "WaitingForReplicas", "belonged to an earlier Workspace web");
+    await stage.looked("web");
+    expect(await stage.statefulSet("web")).toEqual(former);
+    await stage.client.delete(builtin.statefulSets, stage.at("web-workspace"));
+    stage.look("web");
+    await waitFor(async () => (await stage.statefulSet("web")).spec?.serviceName === "web-workspace");
+  },
+  patience,
+);
+
+test(
+  "a pod that is not the StatefulSet's is not deleted",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    const ref = stage.at("web-workspace-0");
+    const theirs = [{ ...controllerOf(builtin.statefulSets, { metadata: { name: "other", uid: "another-uid" } }) }];
+    await stage.client.patch(builtin.pods, ref, {
+      patch: { type: "merge", body: { metadata: { ownerReferences: theirs } } },
+    });
+    // A changed template with a pod that never gets up: ours would be deleted to make room for the new one.
+    await stage.setPod("web", { phase: "Pending" });
+    await stage.change("web", { image: "another:1" });
+    await stage.becomes("web", "RollingUpdate");
+    await stage.playRevision("web", "better");
+    await stage.becomes(
+      "web",
+      "OwnershipConflict",
+      `Pod ${stage.place.name}/web-workspace-0 (owned by StatefulSet other)`,
+    );
+    expect((await stage.client.get(builtin.pods, ref)).metadata.deletionTimestamp).toBeUndefined();
   },
   patience,
 );

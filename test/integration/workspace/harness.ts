@@ -245,7 +245,7 @@ export class Stage implements AsyncDisposable {
     const set = await waitFor(async () => await this.statefulSet(name));
     const { template } = set.spec ?? {};
     const revision = `revision-${set.metadata.generation}`;
-    await this.#playRevision(set, revision);
+    await this.playRevision(name, revision);
     const labels = { ...template?.metadata?.labels, "controller-revision-hash": revision };
     await this.client.create(builtin.pods, {
       apiVersion: "v1",
@@ -256,10 +256,11 @@ export class Stage implements AsyncDisposable {
     return await this.setPod(name, status);
   }
 
-  async #playRevision(set: Known<StatefulSet>, updateRevision: string): Promise<void> {
-    const status = { observedGeneration: set.metadata.generation, replicas: 1, updateRevision };
-    const ref = this.at(set.metadata.name ?? "");
-    await this.client.patch(builtin.statefulSets, ref, {
+  /** What the StatefulSet's controller does once it has seen the present template. */
+  async playRevision(name: string, updateRevision: string): Promise<void> {
+    const { metadata } = await this.statefulSet(name);
+    const status = { observedGeneration: metadata.generation, replicas: 1, updateRevision };
+    await this.client.patch(builtin.statefulSets, this.at(statefulSetNameOf(name)), {
       patch: { type: "merge", body: { status } },
       subresource: "status",
     });
@@ -317,7 +318,8 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-const controllerOf = (resource: Resource, { metadata }: KubeObject) => ({
+/** A reference to the object that controls another. */
+export const controllerOf = (resource: Resource, { metadata }: Pick<KubeObject, "metadata">) => ({
   apiVersion: resource.apiVersion,
   kind: resource.kind,
   name: metadata.name ?? "",

@@ -38,8 +38,10 @@ export async function applyOwned<T extends KubeObject>(
   const ref = { name, ...(namespace !== undefined && { namespace }) };
   return await attempt(target, { resource, ref, create }, async (version) => {
     const metadata = { ...body.metadata, ...(version ?? { resourceVersion: neverUsed }) };
-    const conditional = { ...(body as ApplyBody<KubeObject>), metadata } as ApplyBody<T>;
-    return await client.apply(resource, conditional, { ...options, ...(signal && { signal }) });
+    return await client.apply(resource, Object.assign({}, body, { metadata }), {
+      ...options,
+      ...(signal && { signal }),
+    });
   });
 }
 
@@ -49,11 +51,16 @@ export async function applyOwned<T extends KubeObject>(
  */
 const neverUsed = "1";
 
+interface MergeBody {
+  readonly metadata?: object;
+  readonly [field: string]: unknown;
+}
+
 /** A merge patch; never creates. */
 export async function patchOwned<T extends KubeObject>(
   target: OwnedTarget,
   { resource, ref }: { readonly resource: Resource<T>; readonly ref: ObjectRef },
-  { body, fieldManager }: { readonly body: { readonly metadata?: object } } & Pick<PatchOptions, "fieldManager">,
+  { body, fieldManager }: { readonly body: MergeBody } & Pick<PatchOptions, "fieldManager">,
 ): Promise<OwnedWrite<T>> {
   const { client, signal } = target;
   return await attempt(target, { resource, ref, create: false }, async (version) => {

@@ -1,0 +1,163 @@
+/** Writes by name on a real API server: what is not the owner's is never touched, also if it appears in between. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  applyOwned,
+  asOwner,
+  builtin,
+  deleteOwned,
+  patchOwned,
+  type Client,
+  type Known,
+  type OwnedTarget,
+  type Owner,
+} from "@pko/kube";
+import { testNamespace, type TestNamespace } from "@pko/testkit";
+import type { Secret } from "kubernetes-types/core/v1";
+
+setDefaultTimeout(60_000);
+
+let space: TestNamespace;
+let client: Client;
+let owner: Owner;
+
+beforeAll(async () => {
+  space = await testNamespace();
+  ({ client } = space);
+  const metadata = { name: "owner", namespace: space.name };
+  owner = asOwner(
+    builtin.configMaps,
+    await client.create(builtin.configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata }),
+  );
+});
+afterAll(() => space.remove());
+
+const ref = (name: string) => ({ name, namespace: space.name });
+const target = (change: Partial<OwnedTarget> = {}): OwnedTarget => ({ client, owner, ...change });
+const secrets = builtin.secrets;
+
+const ours = (name: string, data: Record<string, string>) => ({
+  resource: secrets,
+  body: {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { ...ref(name), ownerReferences: [{ ...owner, controller: true }] },
+    data,
+  },
+});
+
+const theirs = (name: string): Promise<Known<Secret>> =>
+  client.create(secrets, { apiVersion: "v1", kind: "Secret", metadata: ref(name), data: { theirs: "eA==" } });
+
+const options = { fieldManager: "test" };
+const data = async (name: string): Promise<unknown> => (await client.get(secrets, ref(name))).data;
+
+/** A client to which something happens after the given number of reads, before what follows. */
+function disturbed(happen: () => Promise<unknown>): Client {
+  let isDone = false;
+  return {
+    ...client,
+    async find(resource, place, options) {
+      const found = await client.find(resource, place, options);
+      if (!isDone) {
+        isDone = true;
+        await happen();
+      }
+      return found;
+    },
+  };
+}
+
+describe("an owned apply", () => {
+  test("creates, changes, and removes what it no longer has", async () => {
+    expect((await applyOwned(target(), ours("plain", { a: "eA==", b: "eA==" }), options)).kind).toBe("written");
+    expect((await applyOwned(target(), ours("plain", { a: "eQ==" }), options)).kind).toBe("written");
+    expect(await data("plain")).toEqual({ a: "eQ==" });
+  });
+
+  test("leaves an object of somebody else as it is", async () => {
+    const before = await theirs("foreign");
+    expect(await applyOwned(target(), ours("foreign", { a: "eA==" }), options)).toEqual({
+      kind: "foreign",
+      occupant: { kind: "Secret", ...ref("foreign") },
+    });
+    expect(await client.get(secrets, ref("foreign"))).toEqual(before);
+  });
+
+  test("leaves an object alone that names the owner without being controlled by it", async () => {
+    const metadata = { ...ref("dependent"), ownerReferences: [owner] };
+    const before = await client.create(secrets, { apiVersion: "v1", kind: "Secret", metadata });
+    expect((await applyOwned(target(), ours("dependent", { a: "eA==" }), options)).kind).toBe("foreign");
+    expect(await client.get(secrets, ref("dependent"))).toEqual(before);
+  });
+
+  test("does not take over what somebody creates between its read and its write", async () => {
+    let before: unknown;
+    const racing = disturbed(async () => (before = await theirs("raced")));
+    expect((await applyOwned(target({ client: racing }), ours("raced", { a: "eA==" }), options)).kind).toBe("foreign");
+    expect(await client.get(secrets, ref("raced"))).toEqual(before as never);
+  });
+
+  test("does not write what replaces the object between its read and its write", async () => {
+    await applyOwned(target(), ours("swapped", { a: "eA==" }), options);
+    let before: unknown;
+    const racing = disturbed(async () => {
+      await client.delete(secrets, ref("swapped"));
+      before = await theirs("swapped");
+    });
+    const written = await applyOwned(target({ client: racing }), ours("swapped", { a: "eQ==" }), options);
+    expect(written.kind).toBe("foreign");
+    expect(await client.get(secrets, ref("swapped"))).toEqual(before as never);
+  });
+
+  test("is repeated where the object has merely changed", async () => {
+    await applyOwned(target(), ours("busy", { a: "eA==" }), options);
+    const body = { metadata: { labels: { touched: "yes" } } };
+    const racing = disturbed(() => client.patch(secrets, ref("busy"), { patch: { type: "merge", body } }));
+    expect((await applyOwned(target({ client: racing }), ours("busy", { a: "eQ==" }), options)).kind).toBe("written");
+    expect(await data("busy")).toEqual({ a: "eQ==" });
+  });
+
+  test("creates nothing where only a change is wanted, and changes no other object than the one that was meant", async () => {
+    expect(await applyOwned(target(), ours("none", {}), { ...options, create: false })).toEqual({ kind: "absent" });
+    await applyOwned(target(), ours("other", { a: "eA==" }), options);
+    const another = target({ uid: "another-uid" });
+    expect(await applyOwned(another, ours("other", { a: "eQ==" }), options)).toEqual({ kind: "changed" });
+    expect(await data("other")).toEqual({ a: "eA==" });
+  });
+});
+
+describe("an owned delete", () => {
+  const place = (name: string) => ({ resource: secrets, ref: ref(name) });
+
+  test("deletes what is the owner's, and nothing that is not", async () => {
+    await applyOwned(target(), ours("mine", {}), options);
+    expect((await deleteOwned(target(), place("mine"))).kind).toBe("written");
+    expect(await client.find(secrets, ref("mine"))).toBeUndefined();
+    expect(await deleteOwned(target(), place("mine"))).toEqual({ kind: "absent" });
+    const before = await theirs("kept");
+    expect((await deleteOwned(target(), place("kept"))).kind).toBe("foreign");
+    expect(await client.get(secrets, ref("kept"))).toEqual(before);
+  });
+
+  test("does not delete what replaces the object between its read and its write", async () => {
+    await applyOwned(target(), ours("exchanged", {}), options);
+    let before: unknown;
+    const racing = disturbed(async () => {
+      await client.delete(secrets, ref("exchanged"));
+      before = await theirs("exchanged");
+    });
+    expect((await deleteOwned(target({ client: racing }), place("exchanged"))).kind).toBe("foreign");
+    expect(await client.get(secrets, ref("exchanged"))).toEqual(before as never);
+  });
+
+  test("a patch obeys the same rules", async () => {
+    await applyOwned(target(), ours("patched", { a: "eA==" }), options);
+    const body = { data: { a: "eQ==" } };
+    expect((await patchOwned(target(), place("patched"), { body })).kind).toBe("written");
+    expect(await data("patched")).toEqual({ a: "eQ==" });
+    expect(await patchOwned(target(), place("nothing"), { body })).toEqual({ kind: "absent" });
+    const before = await theirs("unpatched");
+    expect((await patchOwned(target(), place("unpatched"), { body })).kind).toBe("foreign");
+    expect(await client.get(secrets, ref("unpatched"))).toEqual(before);
+  });
+});

@@ -1,0 +1,227 @@
+/**
+ * For each name that the operator writes, somebody else's object has it first; then a Stack that needs it is created, changed
+ * and deleted. The object stays as it is, byte by byte, the Stack tells what is in its way, and goes on once it is removed.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import { outputsSecretNameOf, reconcileRequestAnnotation, updateNameOf, type Stack } from "@pko/api";
+import { builtin, type KubeObject, type Resource } from "@pko/kube";
+import { stacks, updates, workspaces } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import { isReady, OwnershipStage, patience, stalledOf, type Place } from "./stage.ts";
+
+interface Case {
+  readonly title: string;
+  readonly resource: Resource;
+  readonly nameFor: (stack: Stack) => string;
+  /** The rest of somebody else's object. */
+  readonly body?: object;
+  /** Whether it is as it stays, once other controllers have seen it. */
+  readonly isSettled?: (object: KubeObject) => boolean;
+  /** Done while the object is in the way. A change of the spec gives the next Update another name. */
+  readonly change?: object;
+  /** Whether the outputs are told only by another run. */
+  readonly needsRun?: boolean;
+  /** How many updates it takes until the Stack is ready, its objects removed. */
+  readonly runs: number;
+}
+
+const changedSpec = { spec: { config: { "app:size": "2" } } };
+const changedLabels = { metadata: { labels: { changed: "yes" } } };
+
+const nameOf = ({ metadata }: Pick<KubeObject, "metadata">): string => metadata.name ?? "";
+const workspaceName = (stack: Stack): string => `${nameOf(stack)}-workspace`;
+
+/** As the operator names the first one. */
+const updateName = (stack: Stack): string =>
+  updateNameOf({
+    stackName: nameOf(stack),
+    stackUid: stack.metadata.uid ?? "",
+    type: "up",
+    generation: 1,
+    revision: "1",
+    reconcileRequest: "",
+    resyncSlot: 0,
+    attempt: 0,
+  });
+
+const labels = { app: "theirs" };
+const theirPods = { metadata: { labels }, spec: { containers: [{ name: "app", image: "app:1" }] } };
+const theirData = { type: "Opaque", data: { password: "aHVzaA==" } };
+const statusOf = (object: KubeObject) => (object as { status?: Record<string, unknown> }).status;
+
+const cases: readonly Case[] = [
+  {
+    title: "StatefulSet <stack>-workspace",
+    resource: builtin.statefulSets,
+    nameFor: workspaceName,
+    body: { spec: { serviceName: "theirs", selector: { matchLabels: labels }, template: theirPods } },
+    isSettled: (set) =>
+      statusOf(set)?.["observedGeneration"] === set.metadata.generation && statusOf(set)?.["replicas"] === 1,
+    runs: 1,
+  },
+  {
+    title: "Service <stack>-workspace",
+    resource: builtin.services,
+    nameFor: workspaceName,
+    body: { spec: { selector: labels, ports: [{ port: 80 }] } },
+    runs: 1,
+  },
+  {
+    title: "Secret <stack>-workspace-tls",
+    resource: builtin.secrets,
+    nameFor: (stack) => `${workspaceName(stack)}-tls`,
+    body: theirData,
+    runs: 1,
+  },
+  {
+    title: "Secret <stack>-outputs",
+    resource: builtin.secrets,
+    nameFor: (stack) => `${nameOf(stack)}-outputs`,
+    body: theirData,
+    runs: 2,
+  },
+  {
+    title: "Secret <update>-stack-outputs",
+    resource: builtin.secrets,
+    nameFor: (stack) => outputsSecretNameOf(updateName(stack)),
+    body: theirData,
+    change: changedLabels,
+    needsRun: true,
+    runs: 2,
+  },
+  {
+    title: "Workspace <stack>",
+    resource: workspaces,
+    nameFor: nameOf,
+    body: { spec: { local: { dir: "/app" }, stacks: [{ name: "theirs", create: true }] } },
+    isSettled: (workspace) => JSON.stringify(statusOf(workspace)).includes('"Succeeded"'),
+    runs: 1,
+  },
+  {
+    title: "Update <stack>-<hash>",
+    resource: updates,
+    nameFor: updateName,
+    body: { spec: { workspaceName: "theirs", stackName: "theirs", type: "preview" } },
+    isSettled: (update) => JSON.stringify(statusOf(update) ?? {}).includes("WorkspaceNotFound"),
+    change: changedLabels,
+    runs: 1,
+  },
+];
+
+let stage: OwnershipStage;
+beforeAll(async () => {
+  stage = await OwnershipStage.open(cases.length);
+}, patience);
+afterAll(() => stage[Symbol.asyncDispose]());
+
+test.concurrent.each(cases.map((each, index) => [each.title, each, index] as const))(
+  "somebody else's %s survives a Stack that needs its name",
+  async (_, each, index) => {
+    const place = stage.place(index);
+    const dev = await occupied(place, each, "dev");
+    await expectEventsOnce(place, dev);
+    await place.change("dev", each.change ?? changedSpec);
+    await blocked(place, dev);
+    await dev.expectUnchanged();
+
+    const gone = await occupied(place, each, "gone");
+    await place.client.delete(stacks, place.at("gone"));
+    await place.isGone("gone");
+    await nothingOwnedIsLeft(place, gone.stack);
+    await gone.expectUnchanged();
+
+    await dev.expectUnchanged();
+    await remove(place, dev);
+    await place.until("dev", "recover", isReady);
+    const { data } = await place.client.get(builtin.secrets, place.at("dev-outputs"));
+    expect(data).toEqual({ greeting: Buffer.from("hello").toString("base64") });
+    expect(await updatesOf(place, dev.stack)).toHaveLength(each.runs);
+  },
+  patience,
+);
+
+interface Occupied {
+  readonly case: Case;
+  readonly stack: Stack;
+  readonly name: string;
+  expectUnchanged(): Promise<void>;
+}
+
+/** A Stack whose name is taken, once it tells so. */
+async function occupied(place: Place, each: Case, stackName: string): Promise<Occupied> {
+  const { client } = place;
+  const stack = await place.stack(stackName);
+  const { resource } = each;
+  const { apiVersion, kind } = resource;
+  const name = each.nameFor(stack);
+  const metadata = { ...place.at(name), labels, annotations: { note: "mine" } };
+  await client.create(resource, { apiVersion, kind, metadata, ...each.body });
+  const before = await waitFor(
+    async () => {
+      const object = await client.get(resource, place.at(name));
+      return (each.isSettled?.(object) ?? true) && object;
+    },
+    { timeoutMs: patience / 3, what: `${kind} ${name} to settle`, pollMs: 200 },
+  );
+  await place.program(stackName);
+  const expectUnchanged = async (): Promise<void> =>
+    expect(await client.get(resource, place.at(name))).toEqual(before as never);
+  const result = { case: each, stack, name, expectUnchanged };
+  await blocked(place, result);
+  await expectUnchanged();
+  return result;
+}
+
+async function blocked(place: Place, { case: each, stack, name }: Occupied): Promise<void> {
+  const text = `${each.resource.kind} ${place.namespace}/${name} (without an owner) already exists`;
+  await place.until(nameOf(stack), `tell of ${each.title}`, (now) => {
+    const stalled = stalledOf(now);
+    const isSeen = now.status?.observedGeneration === now.metadata.generation;
+    return isSeen && stalled?.reason === "OwnershipConflict" && stalled.message.includes(text);
+  });
+}
+
+/** The garbage collector has deleted what was created for the Stack, and so is done with its work. */
+async function nothingOwnedIsLeft(place: Place, { metadata }: Stack): Promise<void> {
+  const { client, namespace } = place;
+  await waitFor(
+    async () => {
+      const all = await Promise.all(
+        [workspaces, updates, builtin.secrets].map((kind) => client.list(kind as Resource, { namespace })),
+      );
+      const owned = all
+        .flatMap(({ items }) => items)
+        .filter((object) => object.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
+      return owned.length === 0;
+    },
+    { timeoutMs: patience / 3, what: "the garbage collector", pollMs: 200 },
+  );
+}
+
+async function expectEventsOnce({ client, namespace }: Place, { stack }: Occupied): Promise<void> {
+  const events = await waitFor(
+    async () => {
+      const { items } = await client.list(builtin.events, { namespace });
+      const about = items.filter(
+        ({ reason, regarding }) => reason === "OwnershipConflict" && regarding?.name === nameOf(stack),
+      );
+      return about.length > 0 && about;
+    },
+    { what: "an event" },
+  );
+  const counts = events.map(({ deprecatedCount }) => deprecatedCount);
+  expect(counts).toEqual(counts.map(() => 1));
+}
+
+async function remove(place: Place, { case: each, name }: Occupied): Promise<void> {
+  await place.client.delete(each.resource, place.at(name), { propagationPolicy: "Background" });
+  if (each.needsRun)
+    await place.change("dev", { metadata: { annotations: { [reconcileRequestAnnotation]: "again" } } });
+}
+
+async function updatesOf({ client, namespace }: Place, { metadata }: Stack): Promise<KubeObject[]> {
+  const { items } = await client.list(updates, { namespace });
+  return items.filter((update) => update.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
+}

@@ -1,0 +1,195 @@
+/**
+ * The operator as a process of its own, for several namespaces of a real API server. The controllers of Kubernetes create
+ * the pods of StatefulSets and collect garbage; each pod of a workspace is answered for by a fake agent.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { programKind, pulumiContainer, stackKind, type Stack } from "@pko/api";
+import { builtin, reflector, type Client, type Key, type Known, type ObjectRef } from "@pko/kube";
+import { programs, stacks } from "@pko/operator";
+import { checkStatus, spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespace } from "@pko/testkit";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { setStage, type Stage as Programs } from "../../faults/stage.ts";
+import { FakeAgent } from "../update/fake-agent.ts";
+import { prepared, running } from "../workspace/harness.ts";
+
+export const patience = 180_000;
+const agentPort = 50_051;
+
+export class OwnershipStage implements AsyncDisposable {
+  readonly #programs: Programs;
+  readonly #operator: ChildProcess;
+  readonly #node: FakeNode;
+  readonly #spaces: readonly TestNamespace[];
+
+  private constructor(parts: Programs, spaces: readonly TestNamespace[]) {
+    this.#programs = parts;
+    this.#spaces = spaces;
+    const namespaces = spaces.map(({ name }) => name);
+    this.#operator = startOperator(parts, namespaces);
+    this.#node = new FakeNode(parts.server.client, namespaces);
+  }
+
+  /** With a namespace for each test. */
+  static async open(count: number): Promise<OwnershipStage> {
+    const parts = await setStage();
+    const { server } = parts;
+    const spaces = await Promise.all(Array.from({ length: count }, () => testNamespace({ server })));
+    for (const { client, name: namespace } of spaces) {
+      const metadata = { name: "default", namespace };
+      await client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
+    }
+    return new OwnershipStage(parts, spaces);
+  }
+
+  place(index: number): Place {
+    const space = this.#spaces[index];
+    if (!space) throw new RangeError(`there are ${this.#spaces.length} namespaces`);
+    return new Place(space.client, space.name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#operator.stop();
+    await this.#node[Symbol.asyncDispose]();
+    await Promise.all(this.#spaces.map((space) => space.remove()));
+    await this.#programs[Symbol.asyncDispose]();
+  }
+}
+
+function startOperator({ server, folder, operator }: Programs, namespaces: readonly string[]): ChildProcess {
+  const flags = {
+    kubeconfig: server.kubeconfig,
+    namespace: namespaces[0] ?? "",
+    "watch-namespaces": namespaces.join(","),
+    "agent-image": "agent:1",
+    "pod-name": "operator",
+    "probe-address": "127.0.0.1:0",
+    "metrics-address": "127.0.0.1:0",
+  };
+  mkdirSync(folder, { recursive: true });
+  const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  return spawnChild({ command: [process.execPath, operator, ...given], logFile: join(folder, "operator.log") });
+}
+
+/** One namespace, and what a test does and sees in it. */
+export class Place {
+  readonly client: Client;
+  readonly namespace: string;
+
+  constructor(client: Client, namespace: string) {
+    this.client = client;
+    this.namespace = namespace;
+  }
+
+  at(name: string): ObjectRef & { readonly namespace: string } {
+    return { namespace: this.namespace, name };
+  }
+
+  /** A Stack that waits for its Program. Its UID is known before anything is created for it. */
+  async stack(name: string): Promise<Stack> {
+    const { apiVersion, kind } = stackKind;
+    const spec = { stack: "dev", programRef: { name }, destroyOnFinalize: true };
+    const created = await this.client.create(stacks, { apiVersion, kind, metadata: this.at(name), spec });
+    await this.until(name, "wait for its Program", (stack) => reasonOf(stack) === "SourceUnavailable");
+    return created;
+  }
+
+  async program(name: string): Promise<void> {
+    const { apiVersion, kind } = programKind;
+    const program = { variables: { text: "one" } };
+    await this.client.create(programs, { apiVersion, kind, metadata: this.at(name), program });
+  }
+
+  async change(name: string, body: object): Promise<void> {
+    await this.client.patch(stacks, this.at(name), { patch: { type: "merge", body } });
+  }
+
+  async until(name: string, what: string, is: (stack: Stack) => boolean): Promise<Stack> {
+    let last: Stack | undefined;
+    try {
+      return await waitFor(
+        async () => {
+          last = await this.client.get(stacks, this.at(name));
+          checkStatus(last);
+          return is(last) && last;
+        },
+        { timeoutMs: patience / 3, what: `${name} to ${what}`, pollMs: 100 },
+      );
+    } catch (error) {
+      throw new Error(`${name} does not ${what}: ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
+    }
+  }
+
+  async isGone(name: string): Promise<void> {
+    const isGone = async (): Promise<boolean> => (await this.client.find(stacks, this.at(name))) === undefined;
+    await waitFor(isGone, { timeoutMs: patience / 3, what: `${name} to be deleted`, pollMs: 100 });
+  }
+}
+
+export const stalledOf = ({ status }: Stack) => status?.conditions?.find(({ type }) => type === "Stalled");
+
+const reasonOf = (stack: Stack): string => stalledOf(stack)?.reason ?? "";
+
+export const isReady = ({ metadata, status }: Stack): boolean =>
+  status?.observedGeneration === metadata.generation &&
+  status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+
+/** Every pod has an address of its own, on this machine alone. */
+let addresses = 0;
+
+class FakeNode implements AsyncDisposable {
+  readonly #client: Client;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  readonly #agents = new Map<Key, { readonly uid: string; readonly agent: Promise<FakeAgent | undefined> }>();
+
+  constructor(client: Client, namespaces: readonly string[]) {
+    this.#client = client;
+    const pods = reflector(client, builtin.pods, { namespaces });
+    pods.store.subscribe(({ key, after }) => this.#settle(key, after));
+    this.#running = pods.run(this.#stop.signal);
+  }
+
+  #settle(key: Key, pod: Known<Pod> | undefined): void {
+    const known = this.#agents.get(key);
+    const uid = pod?.metadata.uid ?? "";
+    if (known && known.uid !== uid) {
+      this.#agents.delete(key);
+      void known.agent.then((agent) => agent?.close());
+    }
+    const isWorkspace = pod?.spec?.containers.some(({ name }) => name === pulumiContainer);
+    if (!pod || !isWorkspace || this.#agents.has(key)) return;
+    this.#agents.set(key, { uid, agent: this.#begin(pod).catch(() => undefined) });
+  }
+
+  async #begin({ metadata: { name = "", namespace = "" } }: Known<Pod>): Promise<FakeAgent> {
+    addresses += 1;
+    const number = addresses;
+    const status = running(number);
+    const ip = `127.78.${Math.floor(number / 250)}.${1 + (number % 250)}`;
+    const secret = await waitFor(
+      () => this.#client.find(builtin.secrets, { namespace, name: name.replace(/-0$/, "-tls") }),
+      { timeoutMs: patience / 3, what: "the certificate" },
+    );
+    const text = (key: string): string => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
+    const certificate = { ca: text("ca.crt"), cert: text("tls.crt"), key: text("tls.key") };
+    const workspace = { namespace, name: name.replace(/-workspace-0$/, "") };
+    const agent = new FakeAgent(workspace, { hostname: ip, port: agentPort });
+    agent.preparation = prepared;
+    agent.outputs.push({ name: "greeting", secret: false, known: true, value: "hello" });
+    agent.onBegin = (runId) => setTimeout(() => agent.finish(runId), 0);
+    await agent.listen({ workspaceCertificate: async () => certificate });
+    const body = { status: { ...status, podIP: ip, podIPs: [{ ip }] } };
+    const patch = { type: "merge", body } as const;
+    await this.#client.patch(builtin.pods, { namespace, name }, { patch, subresource: "status" });
+    return agent;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await Promise.all([...this.#agents.values()].map(async ({ agent }) => (await agent)?.close()));
+  }
+}
