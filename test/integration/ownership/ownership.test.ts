@@ -158,13 +158,7 @@ async function occupied(place: Place, each: Case, stackName: string): Promise<Oc
   const name = each.nameFor(stack);
   const metadata = { ...place.at(name), labels, annotations: { note: "mine" } };
   await client.create(resource, { apiVersion, kind, metadata, ...each.body });
-  const before = await waitFor(
-    async () => {
-      const object = await client.get(resource, place.at(name));
-      return (each.isSettled?.(object) ?? true) && object;
-    },
-    { timeoutMs: patience / 3, what: `${kind} ${name} to settle`, pollMs: 200 },
-  );
+  const before = await settled(place, each, name);
   await place.program(stackName);
   const expectUnchanged = async (): Promise<void> =>
     expect(await client.get(resource, place.at(name))).toEqual(before as never);
@@ -172,6 +166,21 @@ async function occupied(place: Place, each: Case, stackName: string): Promise<Oc
   await blocked(place, result);
   await expectUnchanged();
   return result;
+}
+
+/** Other controllers, and ours of its kind, write its status: it is read once they have written nothing for two seconds. */
+async function settled({ client, namespace }: Place, { resource, isSettled }: Case, name: string): Promise<KubeObject> {
+  const ref = { namespace, name };
+  let last = await client.get(resource, ref);
+  if (!isSettled) return last;
+  return await waitFor(
+    async () => {
+      const before = last.metadata.resourceVersion;
+      last = await client.get(resource, ref);
+      return isSettled(last) && last.metadata.resourceVersion === before && last;
+    },
+    { timeoutMs: patience / 3, what: `${resource.kind} ${name} to settle`, pollMs: 2000 },
+  );
 }
 
 async function blocked(place: Place, { case: each, stack, name }: Occupied): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { LastUpdate } from "@pko/api";
 
 import { unavailable, type SourceView } from "../sources/source-view.ts";
+import { concludeBlocked } from "./blocked.ts";
 import { planStack } from "./plan.ts";
 import { statusOf } from "./status.ts";
 import {
@@ -695,6 +696,70 @@ cases("when an update has ended", [
     "note: Ready",
   ],
 ]);
+
+const pending = succeeded({ outputsPending: true });
+const readOutputs = { kind: "read", values: [], former: { data: {}, versions: {} } } as const;
+const theirSecret = { kind: "Secret", namespace: "default", name: "web-1-stack-outputs" };
+
+cases("outputs that are not where others look for them", [
+  ["are written when nothing else is to be done", { last: pending, outputs: readOutputs }, "writeOutputs: Ready"],
+  [
+    "after the Workspace is deleted",
+    { spec: { workspaceReclaimPolicy: "Delete" }, last: pending, outputs: readOutputs },
+    "deleteWorkspace: keep",
+  ],
+  [
+    "not before an update that is due",
+    { last: pending, outputs: readOutputs, generation: 2 },
+    creating("up for generation"),
+  ],
+  ["are told by another run where the Update has expired", { last: pending }, "none: OwnershipConflict"],
+  [
+    "so they are where somebody else has the Update's Secret",
+    { last: pending, outputs: { kind: "lost", message: "taken", occupant: theirSecret } },
+    "none: OwnershipConflict",
+  ],
+  [
+    "the end of an update is recorded also then",
+    {
+      updates: [anUpdate({ name: "web-1", state: "succeeded", held: true })],
+      outputs: { kind: "lost", message: "taken", occupant: theirSecret },
+    },
+    "note: OwnershipConflict",
+  ],
+  [
+    "and without a word where its Secret is merely deleted",
+    {
+      updates: [anUpdate({ name: "web-1", state: "succeeded", held: true })],
+      outputs: { kind: "lost", message: "deleted" },
+    },
+    "note: Ready",
+  ],
+]);
+
+test("outputs that were written are no longer pending", () => {
+  const view = viewOf({ last: pending, outputs: readOutputs });
+  expect(statusOf(view, planStack(view)).lastUpdate).toEqual(succeeded());
+});
+
+test("the end of an update is recorded, and its outputs are pending, where somebody else has the Secret for them", () => {
+  const view = viewOf({
+    updates: [anUpdate({ name: "web-1", state: "succeeded", held: true })],
+    outputs: readOutputs,
+  });
+  const occupant = { kind: "Secret", namespace: "default", name: "web-outputs" };
+  const shown = concludeBlocked(view, planStack(view).step, { kind: "foreign", occupant });
+  const status = statusOf(view, shown);
+  expect(status.lastUpdate).toMatchObject({ name: "web-1", state: "succeeded", outputsPending: true });
+  expect(status.conditions?.[0]?.message).toBe(
+    "The update web-1 succeeded, but its outputs were not written. Secret default/web-outputs (without an owner) already " +
+      "exists and was not created for Stack web, so nothing was changed. Delete or rename it, or use another name for the " +
+      "Stack; this is checked again automatically.",
+  );
+  expect(shown.lookAt).toBe(view.now + 15_000);
+  const former = concludeBlocked(view, planStack(view).step, { kind: "former", occupant });
+  expect(statusOf(view, former).conditions?.[1]?.reason).toBe("StackProcessing");
+});
 
 cases("what can be wrong with the spec", [
   ["no stack's name", { spec: { stack: "" } }, "none: SpecInvalid"],

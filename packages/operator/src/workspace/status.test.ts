@@ -18,6 +18,12 @@ const cases: Readonly<
     reason: "InitializationFailed",
     stalled: true,
   },
+  "blocked by somebody else's object": {
+    outcome: { kind: "blocked", message: "m" },
+    ready: "False",
+    reason: "OwnershipConflict",
+    stalled: true,
+  },
   waiting: { outcome: { kind: "waiting", message: "m", isStuck: true }, ready: "False", reason: "WaitingForReplicas" },
   rolling: { outcome: { kind: "rolling", message: "m" }, ready: "False", reason: "RollingUpdate" },
   "held: the run goes on at its address": {
@@ -112,6 +118,7 @@ describe("events", () => {
     "not installed": [{ kind: "failed", failure }, "Warning InstallationFailure"],
     "no stack": [{ kind: "failed", failure: { ...failure, phase: "stack" } }, "Warning StackInitializationFailure"],
     refused: [{ kind: "refused", message: "m" }, "Warning StackInitializationFailure"],
+    "blocked by somebody else's object": [{ kind: "blocked", message: "m" }, "Warning OwnershipConflict"],
     unreachable: [{ kind: "unreachable", message: "m" }, "Warning ConnectionFailure"],
     "a stuck pod": [{ kind: "waiting", message: "m", isStuck: true }, "Warning PodStuck"],
     "a pod that starts": [{ kind: "waiting", message: "m", isStuck: false }, undefined],
