@@ -142,6 +142,10 @@ test.concurrent.each(cases.map((each, index) => [each.title, each, index] as con
   patience,
 );
 
+test("all of it takes no right that the operator is not installed with", async () => {
+  expect((await stage.log()).split("\n").filter((line) => line.includes("Forbidden"))).toEqual([]);
+});
+
 interface Occupied {
   readonly case: Case;
   readonly stack: Stack;

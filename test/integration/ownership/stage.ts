@@ -1,8 +1,8 @@
 /**
- * The operator as a process of its own, for several namespaces of a real API server. The controllers of Kubernetes create
+ * The operator as a process of its own, with the rights that it is installed with, for several namespaces of a real API server. The controllers of Kubernetes create
  * the pods of StatefulSets and collect garbage; each pod of a workspace is answered for by a fake agent.
  */
-import { mkdirSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { programKind, pulumiContainer, stackKind, type Stack } from "@pko/api";
@@ -12,6 +12,7 @@ import { checkStatus, spawnChild, testNamespace, waitFor, type ChildProcess, typ
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { setStage, type Stage as Programs } from "../../faults/stage.ts";
+import { operatorAccount, type OperatorAccount } from "../../rights/account.ts";
 import { FakeAgent } from "../update/fake-agent.ts";
 import { prepared, running } from "../workspace/harness.ts";
 
@@ -23,11 +24,14 @@ export class OwnershipStage implements AsyncDisposable {
   readonly #operator: ChildProcess;
   readonly #node: FakeNode;
   readonly #spaces: readonly TestNamespace[];
+  readonly #account: OperatorAccount;
 
-  private constructor(parts: Programs, spaces: readonly TestNamespace[]) {
+  private constructor(parts: Programs, spaces: readonly TestNamespace[], account: OperatorAccount) {
     this.#programs = parts;
     this.#spaces = spaces;
+    this.#account = account;
     const namespaces = spaces.map(({ name }) => name);
+    writeFileSync(join(parts.folder, "kubeconfig"), account.kubeconfig);
     this.#operator = startOperator(parts, namespaces);
     this.#node = new FakeNode(parts.server.client, namespaces);
   }
@@ -41,7 +45,9 @@ export class OwnershipStage implements AsyncDisposable {
       const metadata = { name: "default", namespace };
       await client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
     }
-    return new OwnershipStage(parts, spaces);
+    const namespaces = spaces.map(({ name }) => name);
+    const account = await operatorAccount({ admin: server.credentials, home: namespaces[0] ?? "", namespaces });
+    return new OwnershipStage(parts, spaces, account);
   }
 
   place(index: number): Place {
@@ -50,17 +56,23 @@ export class OwnershipStage implements AsyncDisposable {
     return new Place(space.client, space.name);
   }
 
+  /** The operator's log. */
+  async log(): Promise<string> {
+    return await Bun.file(join(this.#programs.folder, "operator.log")).text();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#operator.stop();
     await this.#node[Symbol.asyncDispose]();
+    await this.#account.remove();
     await Promise.all(this.#spaces.map((space) => space.remove()));
     await this.#programs[Symbol.asyncDispose]();
   }
 }
 
-function startOperator({ server, folder, operator }: Programs, namespaces: readonly string[]): ChildProcess {
+function startOperator({ folder, operator }: Programs, namespaces: readonly string[]): ChildProcess {
   const flags = {
-    kubeconfig: server.kubeconfig,
+    kubeconfig: join(folder, "kubeconfig"),
     namespace: namespaces[0] ?? "",
     "watch-namespaces": namespaces.join(","),
     "agent-image": "agent:1",
@@ -68,7 +80,6 @@ function startOperator({ server, folder, operator }: Programs, namespaces: reado
     "probe-address": "127.0.0.1:0",
     "metrics-address": "127.0.0.1:0",
   };
-  mkdirSync(folder, { recursive: true });
   const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
   return spawnChild({ command: [process.execPath, operator, ...given], logFile: join(folder, "operator.log") });
 }
