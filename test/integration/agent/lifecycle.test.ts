@@ -213,7 +213,9 @@ describe("an agent that is killed", () => {
     const next = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${web.backend}` } }).start();
     await next.prepare(program({ resources: { a: stash("x") } }));
     const unconfirmed = { from: process.startedAt, to: new Date().toISOString() };
-    expect(await next.run("up-2", { kind: "up" }, { lostRuns: [unconfirmed] })).toMatchObject({ error: { class: "conflict" } });
+    expect(await next.run("up-2", { kind: "up" }, { lostRuns: [unconfirmed] })).toMatchObject({
+      error: { class: "conflict" },
+    });
     expect(locks(web)).toHaveLength(1);
 
     const { hostname: host, pid, startedAt, lockedAt } = process;

@@ -79,7 +79,9 @@ describe("a workspace that lists no stacks", () => {
     await web.start();
     expect(await web.run("up-2", up, { stack: "repo" })).toMatchObject({ outcome: "succeeded", stack: "repo" });
     expect(await outputsOf(web, "up-2")).toMatchObject({ name: "of the repository", stack: "repo" });
-    expect(await web.run("up-3", { ...up, expectNoChanges: true }, { stack: "byhand" })).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-3", { ...up, expectNoChanges: true }, { stack: "byhand" })).toMatchObject({
+      outcome: "succeeded",
+    });
   });
 
   test("never creates a stack, and says how to have it created", async () => {
@@ -203,7 +205,9 @@ describe("a workspace that lists two stacks", () => {
       stack: "dev",
     });
     expect(hasStack(web, "dev")).toBe(false);
-    expect(await web.run("up-3", { ...up, expectNoChanges: true }, { stack: "prod" })).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("up-3", { ...up, expectNoChanges: true }, { stack: "prod" })).toMatchObject({
+      outcome: "succeeded",
+    });
     expect(hasStack(web, "dev")).toBe(false);
     const unprepared = await web.agent.start({ runId: "up-4", stack: "dev", operation: up });
     expect(unprepared).toMatchObject({ ok: false, error: { code: "unprepared" } });
