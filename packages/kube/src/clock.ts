@@ -1,13 +1,22 @@
-/** Time as a dependency, so that backoff, leases and deadlines are tested without waiting. */
+/**
+ * Time as a dependency, so that backoff, leases and deadlines are tested without waiting.
+ *
+ * There are two times. The wall clock can be set forward or back at any moment: it is for what people and other machines
+ * read (timestamps, expiry dates). The monotonic clock only counts: it is for every duration, schedule and deadline that this
+ * process keeps in memory. A due time that comes from a timestamp becomes a delay before it enters a schedule.
+ */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Wall clock: milliseconds since the epoch. */
   now(): number;
+  /** Monotonic clock: milliseconds since an arbitrary start. Only differences of two readings mean anything. */
+  monotonic(): number;
   /** Runs `callback` once after `ms`; the returned function cancels it. */
   after(ms: number, callback: () => void): () => void;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   after(ms, callback) {
     let timer: ReturnType<typeof setTimeout>;
     const arm = (leftMs: number): void => {

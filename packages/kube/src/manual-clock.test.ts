@@ -42,3 +42,14 @@ test("code that sleeps in a loop wakes as often as time allows", async () => {
   stop.abort();
   await loop;
 });
+
+test("a step of the wall clock moves neither the monotonic clock nor a timer", async () => {
+  const clock = manualClock(0);
+  const start = clock.monotonic();
+  let ranAt: number | undefined;
+  clock.after(100, () => (ranAt = clock.monotonic() - start));
+  clock.stepWallClock(3_600_000);
+  expect([clock.now(), clock.monotonic()]).toEqual([3_600_000, start]);
+  await clock.advance(100);
+  expect([ranAt, clock.now()]).toEqual([100, 3_600_100]);
+});

@@ -4,6 +4,8 @@ import type { Clock } from "./clock.ts";
 export interface ManualClock extends Clock {
   /** Moves time forward and runs what falls due, in order; code that waits gets its turn before and after each. */
   advance(ms: number): Promise<void>;
+  /** Sets the wall clock forward or back, as an administrator or NTP does: no time passes, and no timer moves. */
+  stepWallClock(ms: number): void;
   /** How many timers wait. */
   readonly pending: number;
 }
@@ -15,9 +17,13 @@ interface Timer {
 
 export function manualClock(start = Date.UTC(2030, 0, 1)): ManualClock {
   const timers = new Set<Timer>();
-  let now = start;
+  // Unlike any wall clock: a reading of one that is compared with the other shows in a test.
+  let now = 1_000_000;
+  let wallOffset = start - now;
   return {
-    now: () => now,
+    now: () => now + wallOffset,
+    monotonic: () => now,
+    stepWallClock: (ms) => void (wallOffset += ms),
     after(ms, callback) {
       const timer = { at: now + Math.max(0, ms), callback };
       timers.add(timer);

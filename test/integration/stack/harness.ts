@@ -37,8 +37,12 @@ class JumpingClock implements Clock {
     return systemClock.now() + this.#ahead;
   }
 
+  monotonic(): number {
+    return systemClock.monotonic() + this.#ahead;
+  }
+
   after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.now() + ms, callback, cancel: (): void => undefined };
+    const timer = { at: this.monotonic() + ms, callback, cancel: (): void => undefined };
     this.#timers.add(timer);
     this.#arm(timer);
     return () => {
@@ -54,7 +58,7 @@ class JumpingClock implements Clock {
 
   #arm(timer: { readonly at: number; readonly callback: () => void; cancel: () => void }): void {
     timer.cancel();
-    timer.cancel = systemClock.after(Math.max(0, timer.at - this.now()), () => {
+    timer.cancel = systemClock.after(Math.max(0, timer.at - this.monotonic()), () => {
       this.#timers.delete(timer);
       timer.callback();
     });

@@ -195,7 +195,7 @@ export class RunManager {
     const reader = new EventReader(folder);
     let lastSeq = 0;
     let progressSeq = 0;
-    let progressTime = 0;
+    let progressTime = -Infinity;
     while (!signal.aborted) {
       const events = this.#current?.record.runId === folder.runId ? this.#current.run.events : undefined;
       const grown = events?.grown;
@@ -209,10 +209,10 @@ export class RunManager {
         return;
       }
       if (!events || !grown) throw new Error("the run has no result and is not running");
-      const isDue = Date.now() - progressTime >= progressMs;
+      const isDue = performance.now() - progressTime >= progressMs;
       if (isDue && progressSeq !== events.lastSeq) {
         progressSeq = events.lastSeq;
-        progressTime = Date.now();
+        progressTime = performance.now();
         yield { type: "progress", seq: progressSeq, progress: events.progress };
       }
       await Promise.race(progressSeq === events.lastSeq ? [grown] : [grown, sleep(progressMs)]);

@@ -225,6 +225,19 @@ describe("deadlines", () => {
     expect(took).toBeLessThanOrEqual(30_000);
   });
 
+  for (const step of [3_600_000, -3_600_000]) {
+    test(`a wall clock that is set by ${step} ms does not change the call's time`, async () => {
+      const { client, clock } = rig([silence]);
+      const start = clock.monotonic();
+      let took = Infinity;
+      const call = client.get(builtin.configMaps, ref).finally(() => (took = clock.monotonic() - start));
+      clock.after(5000, () => clock.stepWallClock(step));
+      expect(await outcome(clock, call)).toBeInstanceOf(ConnectionError);
+      expect(took).toBeGreaterThan(20_000);
+      expect(took).toBeLessThanOrEqual(30_000);
+    });
+  }
+
   test("a call may have less time", async () => {
     const { client, clock, sent } = rig([silence]);
     const call = client.get(builtin.configMaps, ref, { timeoutMs: 500 }).catch((error: unknown) => error);

@@ -38,9 +38,9 @@ const fileMaxAgeMs = 60_000;
 export function fileText(path: string, clock: Clock = systemClock): Source<string> {
   let cached: { readonly text: string; readonly readAt: number } | undefined;
   return async (refresh = false) => {
-    if (cached && !refresh && clock.now() - cached.readAt < fileMaxAgeMs) return cached.text;
+    if (cached && !refresh && clock.monotonic() - cached.readAt < fileMaxAgeMs) return cached.text;
     try {
-      cached = { text: await readFile(path, "utf8"), readAt: clock.now() };
+      cached = { text: await readFile(path, "utf8"), readAt: clock.monotonic() };
     } catch (error) {
       // Half-way through a rotation the file may be missing; the last text is the best there is.
       if (!cached || refresh) throw new Error(`cannot read ${path}`, { cause: error });

@@ -119,11 +119,11 @@ async function withRetries<T>(
 ): Promise<T> {
   const { clock } = settings;
   const { signal, timeoutMs: allowedMs = settings.timeoutMs, freshConnection: asked = false } = call.options ?? {};
-  const endsAt = clock.now() + allowedMs;
+  const endsAt = clock.monotonic() + allowedMs;
   let wasRefused = false;
   let refresh = false;
   for (let count = 1; ; count++) {
-    const timeoutMs = Math.min(settings.attemptTimeoutMs, endsAt - clock.now());
+    const timeoutMs = Math.min(settings.attemptTimeoutMs, endsAt - clock.monotonic());
     // The server may just be closing a pooled connection: what is sent once only does not take the risk.
     const freshConnection = count > 1 || !call.repeatable || asked;
     try {
@@ -133,7 +133,7 @@ async function withRetries<T>(
       refresh = isUnauthorized(error) && !wasRefused;
       wasRefused ||= refresh;
       const delay = refresh ? 0 : retryDelay({ error, attempt: count, repeatable: call.repeatable }, settings.retry);
-      if (delay === undefined || clock.now() + delay >= endsAt) throw error;
+      if (delay === undefined || clock.monotonic() + delay >= endsAt) throw error;
       await sleep(clock, delay, signal);
       signal?.throwIfAborted();
     }

@@ -25,6 +25,8 @@ export interface ReconcileContext {
   readonly log: Logger;
   /** Milliseconds since the epoch at the start: the one time a reconcile knows. */
   readonly now: number;
+  /** The same moment on the monotonic clock: for schedules that a controller keeps in memory. */
+  readonly monotonic: number;
   /** Reconciles of this key that failed in a row before this one. */
   readonly failures: number;
 }
@@ -195,15 +197,16 @@ class KeyController implements Controller {
   }
 
   async #reconcile(key: Key, run: { failures: number; kill: AbortSignal }): Promise<Result> {
-    const startedAt = this.#clock.now();
+    const now = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
     const log = this.#log.child({ ...parseKey(key) });
-    const elapsed = (): number => Math.max(0, this.#clock.now() - startedAt);
+    const elapsed = (): number => this.#clock.monotonic() - monotonic;
     try {
       const result = await this.#withDeadline(log, run.kill, (signal) =>
-        this.#settings.reconcile(key, { signal, log, now: startedAt, failures: run.failures }),
+        this.#settings.reconcile(key, { signal, log, now, monotonic, failures: run.failures }),
       );
       this.#metrics.ended(result.kind, elapsed());
-      log.debug("reconciled", { result: result.kind, ms: elapsed() });
+      log.debug("reconciled", { result: result.kind, ms: Math.round(elapsed()) });
       return result;
     } catch (error) {
       this.#metrics.ended("error", elapsed());

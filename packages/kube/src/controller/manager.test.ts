@@ -82,7 +82,6 @@ class Setting {
       reflectors: { stacks },
       controllers: [this.controller],
       clock,
-      steadyNow: () => clock.now(),
       metrics,
       log,
       flush: async () => void this.story.push("flush"),

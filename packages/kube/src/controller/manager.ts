@@ -41,7 +41,6 @@ export interface ManagerOptions {
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
-  readonly steadyNow?: () => number;
 }
 
 /** "forced": something did not end in time, and the lease was left to expire. */
@@ -195,8 +194,7 @@ class ProcessManager implements Manager {
   }
 
   #measure(): () => void {
-    const { steadyNow = () => performance.now() } = this.#options;
-    const beats = heartbeat(this.#clock, { stuckAfterMs: defaults.stuckAfterMs, steadyNow });
+    const beats = heartbeat(this.#clock, defaults.stuckAfterMs);
     this.#heartbeat = beats;
     const lag = this.#metrics.gauge({
       name: "event_loop_lag_seconds",

@@ -115,6 +115,41 @@ describe("delayed adding", () => {
     expect(started).toEqual(["a/1@0", "a/1@105"]);
   });
 
+  for (const [direction, step] of [
+    ["forward", 3_600_000],
+    ["back", -3_600_000],
+  ] as const) {
+    test(`setting the wall clock ${direction} neither delays nor hastens a key`, async () => {
+      const { clock, queue, work } = bench();
+      const runs: string[] = [];
+      const start = clock.monotonic();
+      work(async (key) => {
+        runs.push(`${key}@${clock.monotonic() - start}`);
+        return done;
+      });
+      queue.addAfter("a/added", 60_000);
+      queue.addAfter("a/waiting", 60_000);
+      await clock.advance(10);
+      clock.stepWallClock(step);
+      queue.add("a/added");
+      queue.addAfter("a/later", 100);
+      await clock.advance(100_000);
+      expect(runs).toEqual(["a/added@10", "a/later@110", "a/waiting@60000"]);
+    });
+  }
+
+  test("durations are not those of the wall clock", async () => {
+    const metrics = metricsRegistry();
+    const { clock, queue, work } = bench({ metrics });
+    work(lasting(clock, 2000));
+    queue.add("a/1");
+    await clock.advance(1000);
+    clock.stepWallClock(86_400_000);
+    expect(queue.longestRunningMs()).toBe(1000);
+    await clock.advance(2000);
+    expect(metrics.expose()).toContain('workqueue_work_duration_seconds_sum{name="q",controller="q"} 2\n');
+  });
+
   test("a time of more than a timer can hold does not come at once", async () => {
     const { clock, queue, started, work } = bench();
     work();

@@ -72,6 +72,7 @@ const mostWorkers = 4;
 /** The most a timer can wait. A key that asked for more is looked at earlier, which does no harm. */
 const longestTimerMs = 2 ** 31 - 1;
 
+/** All times of the queue are of the monotonic clock: setting the wall clock must not move a key. */
 interface Waiting {
   readonly dueAt: number;
   readonly cancel: () => void;
@@ -110,11 +111,11 @@ class KeyedQueue implements WorkQueue {
   }
 
   add(key: Key): void {
-    this.#addAt(key, this.#clock.now());
+    this.#addAt(key, this.#clock.monotonic());
   }
 
   addAfter(key: Key, ms: number): void {
-    this.#addAt(key, this.#clock.now() + Math.max(0, ms));
+    this.#addAt(key, this.#clock.monotonic() + Math.max(0, ms));
   }
 
   start(work: Work): void {
@@ -164,12 +165,12 @@ class KeyedQueue implements WorkQueue {
     if (waiting && waiting.dueAt <= at) return;
     waiting?.cancel();
     this.#waiting.delete(key);
-    if (at <= this.#clock.now()) this.#enqueue(key);
+    if (at <= this.#clock.monotonic()) this.#enqueue(key);
     else this.#wait(key, at);
   }
 
   #wait(key: Key, dueAt: number): void {
-    const cancel = this.#clock.after(Math.min(dueAt - this.#clock.now(), longestTimerMs), () => {
+    const cancel = this.#clock.after(Math.min(dueAt - this.#clock.monotonic(), longestTimerMs), () => {
       this.#waiting.delete(key);
       this.#enqueue(key);
     });
@@ -178,7 +179,7 @@ class KeyedQueue implements WorkQueue {
 
   #enqueue(key: Key): void {
     this.#line.push(key);
-    this.#readySince.set(key, this.#clock.now());
+    this.#readySince.set(key, this.#clock.monotonic());
     this.#metrics.added();
     this.#pumpSoon();
   }
@@ -215,7 +216,7 @@ class KeyedQueue implements WorkQueue {
   }
 
   async #run(key: Key): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     this.#metrics.started(this.#since(this.#readySince.get(key) ?? now));
     this.#readySince.delete(key);
     const run: Running = { startedAt: now };
@@ -265,8 +266,7 @@ class KeyedQueue implements WorkQueue {
     if (this.#state === "stopped" && this.#running.size === 0) this.#idle.resolve();
   }
 
-  /** Never negative, though the wall clock may be set back. */
   #since(at: number): number {
-    return Math.max(0, this.#clock.now() - at);
+    return this.#clock.monotonic() - at;
   }
 }

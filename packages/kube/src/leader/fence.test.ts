@@ -33,7 +33,7 @@ interface Setting {
 /** A leader who last renewed now, writes for 10 s and begins writes for 9 s. */
 function leading(): Setting {
   const clock = manualClock(0);
-  const watch = stopwatch(clock, () => clock.now());
+  const watch = stopwatch(clock);
   const term = new HeldTerm({ epoch: 1, writeMs: 10_000, inFlightMs: 1000, watch }, watch.mark());
   const leadership: Leadership = {
     term,

@@ -114,7 +114,6 @@ class Replica {
       lease: { namespace: "ns", name: "op" },
       identity: name,
       clock,
-      steadyNow: () => clock.now(),
       random: () => 0.5,
       ...options,
     });
@@ -149,7 +148,7 @@ function world(): World {
 
 /** A wall clock that was set. */
 function shifted(clock: Clock, by: () => number): Clock {
-  return { now: () => clock.now() + by(), after: (ms, callback) => clock.after(ms, callback) };
+  return { ...clock, now: () => clock.now() + by() };
 }
 
 const write = async (): Promise<string> => "written";
@@ -403,8 +402,8 @@ describe("losing it", () => {
     const { clock, server } = world();
     let wall = 0;
     let steady = 0;
-    const paused = shifted(clock, () => wall);
-    const a = new Replica({ clock, server }, "a", { clock: paused, steadyNow: () => clock.now() + steady });
+    const paused = { ...shifted(clock, () => wall), monotonic: () => clock.monotonic() + steady };
+    const a = new Replica({ clock, server }, "a", { clock: paused });
     await clock.advance(10);
     steady = 9500;
     expect(a.elector.isCertain()).toBe(false);

@@ -40,8 +40,6 @@ export interface LeaseElectorOptions {
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
-  /** Milliseconds of a clock that cannot be set. */
-  readonly steadyNow?: () => number;
   readonly random?: () => number;
 }
 
@@ -84,7 +82,7 @@ class LeaseElector implements Elector {
     this.#options = options;
     this.#timing = timingOf(options);
     this.#clock = options.clock ?? systemClock;
-    this.#watch = stopwatch(this.#clock, options.steadyNow ?? (() => performance.now()));
+    this.#watch = stopwatch(this.#clock);
     this.#lock = leaseLock(options.client, options.lease);
     this.#log = options.log ?? silentLogger;
     this.#random = options.random ?? Math.random;

@@ -66,11 +66,11 @@ export interface TimeMark {
   readonly steady: number;
 }
 
-export function stopwatch(clock: Clock, steadyNow: () => number): Stopwatch {
+export function stopwatch(clock: Clock): Stopwatch {
   return {
-    mark: () => ({ wall: clock.now(), steady: steadyNow() }),
-    atMostMs: (since) => Math.max(clock.now() - since.wall, steadyNow() - since.steady),
-    atLeastMs: (since) => steadyNow() - since.steady,
+    mark: () => ({ wall: clock.now(), steady: clock.monotonic() }),
+    atMostMs: (since) => Math.max(clock.now() - since.wall, clock.monotonic() - since.steady),
+    atLeastMs: (since) => clock.monotonic() - since.steady,
   };
 }
 

@@ -86,7 +86,7 @@ export class Feed<T extends KubeObject> {
 
   get healthy(): boolean {
     const { clock, timing } = this.#options;
-    return this.synced && clock.now() - this.#lastWord <= longestSilenceMs(timing);
+    return this.synced && clock.monotonic() - this.#lastWord <= longestSilenceMs(timing);
   }
 
   /** Until the signal aborts. Never throws. */
@@ -94,7 +94,7 @@ export class Feed<T extends KubeObject> {
     const { clock, timing, random } = this.#options;
     while (!signal.aborted) {
       try {
-        if (this.#position !== undefined && clock.now() >= this.#compareAt) await this.#compare(signal);
+        if (this.#position !== undefined && clock.monotonic() >= this.#compareAt) await this.#compare(signal);
         await this.#watch(this.#position ?? (await this.#list(signal)), signal);
       } catch (error) {
         if (signal.aborted) return;
@@ -118,7 +118,7 @@ export class Feed<T extends KubeObject> {
   /** The store is in use and the watch works: a comparison that fails now is only due again after the next watch. */
   async #compare(signal: AbortSignal): Promise<void> {
     const { client, resource, clock, timing, onError } = this.#options;
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     try {
       const list = await client.list(metadataOf(resource), { ...this.#call(signal), pageSize: 0 });
       this.counts.comparisons++;
@@ -128,8 +128,8 @@ export class Feed<T extends KubeObject> {
         this.counts.differences++;
         await this.#list(signal);
       }
-      this.#compareAt = clock.now() + (clock.now() - startedAt) / timing.comparingShare;
-      this.#lastWord = clock.now();
+      this.#compareAt = clock.monotonic() + (clock.monotonic() - startedAt) / timing.comparingShare;
+      this.#lastWord = clock.monotonic();
     } catch (error) {
       if (signal.aborted) throw error;
       onError(error, "the comparison failed");
@@ -147,14 +147,14 @@ export class Feed<T extends KubeObject> {
     const list = await client.list(resource, {
       ...this.#call(signal),
       transform: (object) => {
-        this.#lastWord = clock.now();
+        this.#lastWord = clock.monotonic();
         const stored = store.get(keyOf(object));
         return stored && isSame(stored, object) ? stored : trim(object);
       },
     });
     signal.throwIfAborted();
-    this.#lastWord = clock.now();
-    this.#compareAt = clock.now();
+    this.#lastWord = clock.monotonic();
+    this.#compareAt = clock.monotonic();
     this.#position = list.resourceVersion;
     this.counts.lists++;
     store.replace(list.items, (object) => this.#isInScope(object));
@@ -165,7 +165,7 @@ export class Feed<T extends KubeObject> {
   async #watch(from: string, parent: AbortSignal): Promise<void> {
     const { clock, timing, random } = this.#options;
     const lastingMs = timing.watchMinMs + random() * (timing.watchMaxMs - timing.watchMinMs);
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     this.counts.watches++;
     // One that surely began and lived for a while ends a row of failures, however it ends itself.
     const stopTimer = clock.after(timing.answerMs, () => (this.#failures = 0));
@@ -175,8 +175,8 @@ export class Feed<T extends KubeObject> {
     } finally {
       stopTimer();
     }
-    this.#lastWord = clock.now();
-    if (clock.now() - startedAt < timing.watchMinMs / 4) throw new Error("the watch ended too soon");
+    this.#lastWord = clock.monotonic();
+    if (clock.monotonic() - startedAt < timing.watchMinMs / 4) throw new Error("the watch ended too soon");
     this.#failures = 0;
   }
 
@@ -190,7 +190,7 @@ export class Feed<T extends KubeObject> {
     });
     for await (const event of events) {
       if (signal.aborted) return;
-      this.#lastWord = clock.now();
+      this.#lastWord = clock.monotonic();
       this.#take(event);
     }
   }

@@ -209,6 +209,18 @@ describe("in each of these, the store equals the server again within a minute", 
     expect(gone).toEqual(["a/x"]);
   });
 
+  test("a wall clock that is set does not make a store out of date, nor hide that it is", async () => {
+    const reflected = await start();
+    await clock.advance(60_000);
+    clock.stepWallClock(86_400_000);
+    expect(reflected.healthy).toBe(true);
+    server.faults.down = true;
+    server.cut();
+    clock.stepWallClock(-2 * 86_400_000);
+    await clock.advance(300_000);
+    expect(reflected.healthy).toBe(false);
+  });
+
   test("the server is away for five minutes, and forgets", async () => {
     server.put("a/x");
     const reflected = await start();

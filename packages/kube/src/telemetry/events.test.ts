@@ -111,6 +111,7 @@ describe("the same again", () => {
     expect(sent[2]).toMatchObject({ body: { count: 3, lastTimestamp: "2025-01-01T00:02:00Z" } });
     const name = /"name":"(web\.[0-9a-f]+)"/.exec(JSON.stringify(sent[0]))?.[1];
     expect(sent[2]?.path).toBe(`/api/v1/namespaces/dev/events/${name}`);
+    clock.stepWallClock(-3_600_000);
     await clock.advance(600_000);
     recorder.record(stack, failed);
     await recorder.flush();

@@ -64,6 +64,8 @@ interface Entry {
   readonly about: ObjectReference;
   readonly note: EventNote;
   readonly firstAt: number;
+  /** On the monotonic clock: what repeats itself before this is counted. */
+  readonly aggregatedUntil: number;
   /** Absent until it was created. */
   name?: string;
   lastAt: number;
@@ -121,11 +123,13 @@ class Recorder implements EventRecorder {
   /** The event as it was told before, counted once more, or a new one. */
   #entryFor(about: ObjectReference, note: EventNote): Entry {
     const now = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
     const id = JSON.stringify([identityOf(about), note.type, note.reason, note.message]);
     const known = this.#entries.get(id);
     this.#entries.delete(id);
-    const entry =
-      known && now - known.firstAt < this.#windowMs ? known : { about, note, firstAt: now, lastAt: now, count: 0 };
+    const aggregatedUntil = monotonic + this.#windowMs;
+    const isRepeated = known !== undefined && monotonic < known.aggregatedUntil;
+    const entry = isRepeated ? known : { about, note, firstAt: now, aggregatedUntil, lastAt: now, count: 0 };
     entry.count++;
     entry.lastAt = now;
     this.#entries.set(id, entry);

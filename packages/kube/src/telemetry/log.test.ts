@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Clock } from "../clock.ts";
 import { logger, parseLogFormat, parseLogLevel, type LoggerOptions, type Logger } from "./log.ts";
 
-const noon: Clock = { now: () => Date.UTC(2025, 0, 2, 12), after: () => () => undefined };
+const noon: Clock = { now: () => Date.UTC(2025, 0, 2, 12), monotonic: () => 0, after: () => () => undefined };
 
 function recording(options: LoggerOptions = {}): { log: Logger; lines: string[]; last: () => unknown } {
   const lines: string[] = [];

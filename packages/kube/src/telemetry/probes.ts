@@ -54,19 +54,18 @@ export interface Heartbeat {
 const beatMs = 1000;
 
 /** Timers that no longer fire. A loop that does not turn at all shows by itself: the probe gets no answer. */
-export function heartbeat(clock: Clock, options: { stuckAfterMs: number; steadyNow: () => number }): Heartbeat {
-  const { stuckAfterMs, steadyNow } = options;
-  let last = steadyNow();
+export function heartbeat(clock: Clock, stuckAfterMs: number): Heartbeat {
+  let last = clock.monotonic();
   let worst = 0;
   const beat = (): void => {
-    worst = Math.max(worst, steadyNow() - last - beatMs);
-    last = steadyNow();
+    worst = Math.max(worst, clock.monotonic() - last - beatMs);
+    last = clock.monotonic();
     cancel = clock.after(beatMs, beat);
   };
   let cancel = clock.after(beatMs, beat);
   return {
     check() {
-      const late = steadyNow() - last - beatMs;
+      const late = clock.monotonic() - last - beatMs;
       return late < stuckAfterMs ? undefined : `timers are ${Math.round(late / 1000)} s late`;
     },
     takeLagMs() {

@@ -65,10 +65,10 @@ export function tokenAccess({
       if (token === undefined) return unauthenticated;
       const key = createHash("sha256").update(token).digest("hex");
       const known = decided.get(key);
-      if (known && clock.now() < known.untilMs) return known.refusal;
+      if (known && clock.monotonic() < known.untilMs) return known.refusal;
       const refusal = await decide(client, token, path);
       if (decided.size >= mostRemembered) decided.clear();
-      decided.set(key, { refusal, untilMs: clock.now() + rememberedMs });
+      decided.set(key, { refusal, untilMs: clock.monotonic() + rememberedMs });
       return refusal;
     },
   };

@@ -15,10 +15,10 @@ interface TokenBucketOptions {
 
 export function tokenBucket({ burst, refillMs, clock }: TokenBucketOptions): TokenBucket {
   let tokens = burst;
-  let at = clock.now();
+  let at = clock.monotonic();
   return {
     take() {
-      const now = clock.now();
+      const now = clock.monotonic();
       tokens = Math.min(burst, tokens + Math.max(0, now - at) / refillMs);
       at = now;
       if (tokens < 1) return false;

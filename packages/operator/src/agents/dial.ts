@@ -37,22 +37,27 @@ export class Attempts {
   readonly #clock: Clock;
   #unreachable = 0;
   #refused = 0;
-  #unreachableSinceMs: number | undefined;
+  #unreachableSince: { wall: number; readonly monotonic: number } | undefined;
 
   constructor(options: DialOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Since when the agent has not been reached. */
+  /** Since when the agent has not been reached, by the present wall clock: one that is set takes this time along. */
   get sinceMs(): number {
-    return (this.#unreachableSinceMs ??= this.#clock.now());
+    const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
+    const since = (this.#unreachableSince ??= { wall: now, monotonic });
+    const wall = now - (monotonic - since.monotonic);
+    // Statuses show this time: they must not change because two clocks differ by a millisecond.
+    if (Math.abs(wall - since.wall) > 1000) since.wall = wall;
+    return since.wall;
   }
 
   /** An answer came, whatever it said. */
   reached(): void {
     this.#unreachable = 0;
-    this.#unreachableSinceMs = undefined;
+    this.#unreachableSince = undefined;
   }
 
   async afterUnreachable(signal: AbortSignal): Promise<void> {
@@ -84,13 +89,13 @@ export class Waker {
 
   now(): void {
     this.stop();
-    this.#lastMs = this.#clock.now();
+    this.#lastMs = this.#clock.monotonic();
     this.#wake();
   }
 
   soon(): void {
     if (this.#cancel) return;
-    const waitMs = this.#lastMs + this.#everyMs - this.#clock.now();
+    const waitMs = this.#lastMs + this.#everyMs - this.#clock.monotonic();
     if (waitMs <= 0) this.now();
     else this.#cancel = this.#clock.after(waitMs, () => this.now());
   }

@@ -43,6 +43,16 @@ describe("Secrets and ConfigMaps in use", () => {
     expect(woken).toEqual([]);
   });
 
+  test("are read as often as before when the wall clock is set back", async () => {
+    const { asked, clock, follow } = setting({ token: "1", other: "1" });
+    follow("a", object("token", "1"));
+    await clock.advance(61_000);
+    clock.stepWallClock(-3_600_000);
+    follow("b", object("other", "1"));
+    await clock.advance(61_000);
+    expect(asked.toSorted()).toEqual(["Secret/other", "Secret/token", "Secret/token"]);
+  });
+
   test("wake each user once when they change, come or go", async () => {
     const { versions, woken, clock, follow } = setting({ token: "1" });
     follow("a", object("token", "1"), object("settings", "", "ConfigMap"));

@@ -81,7 +81,7 @@ class Watch implements ReferenceWatch {
   #timer: { readonly at: number; readonly cancel: () => void } | undefined;
   #lifetime = new AbortController();
   #isAsking = false;
-  #lastAt = 0;
+  #lastAt = -Infinity;
 
   constructor(options: ReferenceWatchOptions) {
     this.#options = options;
@@ -121,7 +121,7 @@ class Watch implements ReferenceWatch {
     const entry = this.#entries.get(id) ?? {
       object: { kind, namespace, name },
       followers: new Map(),
-      dueAt: this.#clock.now() + this.#pause(),
+      dueAt: this.#clock.monotonic() + this.#pause(),
     };
     this.#entries.set(id, entry);
     return entry;
@@ -145,7 +145,7 @@ class Watch implements ReferenceWatch {
     const at = Math.max(next.dueAt, this.#lastAt + (this.#options.gapMs ?? defaultGapMs));
     if (this.#timer && this.#timer.at <= at) return;
     this.#timer?.cancel();
-    this.#timer = { at, cancel: this.#clock.after(at - this.#clock.now(), () => void this.#ask()) };
+    this.#timer = { at, cancel: this.#clock.after(at - this.#clock.monotonic(), () => void this.#ask()) };
   }
 
   #next(): Entry | undefined {
@@ -156,7 +156,7 @@ class Watch implements ReferenceWatch {
 
   async #ask(): Promise<void> {
     this.#timer = undefined;
-    this.#lastAt = this.#clock.now();
+    this.#lastAt = this.#clock.monotonic();
     const entry = this.#next();
     const { signal } = this.#lifetime;
     if (entry && entry.dueAt <= this.#lastAt) {

@@ -127,9 +127,9 @@ class Sources implements FluxSources {
     const generation = found?.metadata.generation;
     const change = kind.changed.get(object);
     if (change && change.generation === generation) {
-      return fluxView(found, { ref, dir, isOverdue: this.#clock.now() - change.since >= newSpecMs });
+      return fluxView(found, { ref, dir, isOverdue: this.#clock.monotonic() - change.since >= newSpecMs });
     }
-    kind.changed.set(object, { generation, since: this.#clock.now() });
+    kind.changed.set(object, { generation, since: this.#clock.monotonic() });
     const { signal } = kind.lifetime;
     this.#clock.after(newSpecMs, () => {
       if (!signal.aborted) this.#wake(kind, object);

@@ -100,7 +100,7 @@ class Poller implements GitPoller {
       refs: candidateRefs(follow.ref),
       everyMs: follow.everyMs,
       request: follow.request,
-      notBefore: isAnew ? this.#clock.now() : (known?.notBefore ?? this.#clock.now() - follow.everyMs),
+      notBefore: isAnew ? this.#clock.monotonic() : (known?.notBefore ?? this.#clock.monotonic() - follow.everyMs),
       told: { kind: "pending" },
     };
     group.followers.set(key, follower);
@@ -139,7 +139,7 @@ class Poller implements GitPoller {
   /** The next look is at the time that the most eager follower wants; at once when someone has no answer. */
   #schedule(group: Group): void {
     if (group.runningSince !== undefined || group.followers.size === 0) return;
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     const followers = [...group.followers.values()];
     const isWanted = followers.some(({ told }) => told.kind === "pending");
     const last = Math.max(group.listed?.at ?? -Infinity, group.failed?.at ?? -Infinity);
@@ -154,7 +154,7 @@ class Poller implements GitPoller {
 
   #enqueue(group: Group): void {
     delete group.timer;
-    group.runningSince = this.#clock.now();
+    group.runningSince = this.#clock.monotonic();
     this.#waiting.push(group);
     this.#pump();
   }
@@ -169,7 +169,7 @@ class Poller implements GitPoller {
   }
 
   async #poll(group: Group, signal: AbortSignal): Promise<void> {
-    const at = this.#clock.now();
+    const at = this.#clock.monotonic();
     group.runningSince = at;
     const refs = [...new Set([...group.followers.values()].flatMap((follower) => follower.refs))].toSorted();
     let answer: GitRefs;

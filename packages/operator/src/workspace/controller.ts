@@ -1,12 +1,5 @@
 /** The Workspace controller: what it watches, and the passes it makes. */
-import {
-  reconcileRequestAnnotation,
-  statefulSetNameOf,
-  workspaceKind,
-  type Program,
-  type Update,
-  type Workspace,
-} from "@pko/api";
+import { statefulSetNameOf, workspaceKind, type Program, type Update, type Workspace } from "@pko/api";
 import {
   again,
   againAt,
@@ -39,11 +32,12 @@ import { clearedBy, type Clearances } from "./clearances.ts";
 import { observeWorkspace, type WorkspaceWorld } from "./observe.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, writeStatus, type Performer } from "./perform.ts";
-import { conclude, longestRetryMs, planWorkspace, retryAfterMs, type Performed, type Plan } from "./plan.ts";
+import { conclude, planWorkspace, type Performed, type Plan } from "./plan.ts";
 import type { GitHubAppTokens } from "./prepare-request.ts";
+import { Retries } from "./retries.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { eventOf, isSameStatus, statusOf } from "./status.ts";
-import { isAsleep, isPutAway, type WorkspaceView } from "./view.ts";
+import { isAsleep, type WorkspaceView } from "./view.ts";
 
 interface WorkspaceControllerOptions {
   /** Writes through the leader's fence. */
@@ -131,23 +125,11 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
 /** A store is behind the API server: half a minute at most, where its watch has died. */
 const staleMs = 1000;
 
-interface Retry {
-  /** How often it has failed. */
-  readonly failures: number;
-  /** Infinity while it is being tried. */
-  readonly dueAt: number;
-  /** Of the spec that fails: another one begins anew. */
-  readonly generation: number;
-  /** The request for which it was last tried: another one is not kept waiting. */
-  readonly request: string;
-}
-
 class Reconciler {
   readonly #options: WorkspaceControllerOptions;
   readonly #world: WorkspaceWorld;
   readonly #wake: (key: Key) => void;
-  /** Forgotten with the process: the first try of the next one comes at once. */
-  readonly #retries = new Map<Key, Retry>();
+  readonly #retries = new Retries();
   /** StatefulSets as we left them. */
   readonly #written = new Map<Key, NonNullable<Performed["written"]>>();
   /** Those that would lose their backend with their pod. */
@@ -172,8 +154,8 @@ class Reconciler {
     };
   }
 
-  async reconcile(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
-    const view = await observeWorkspace(this.#world, key, { now, signal, ...this.#memoryOf(key) });
+  async reconcile(key: Key, { now, monotonic, signal, log }: ReconcileContext): Promise<Result> {
+    const view = await observeWorkspace(this.#world, key, { now, signal, ...this.#memoryOf(key, { now, monotonic }) });
     if (!view) return this.#gone(key);
     this.#followInputs(key, view);
     if (view.inputs?.losable) this.#sleepless.add(key);
@@ -186,7 +168,7 @@ class Reconciler {
     if (performed.written) this.#written.set(key, performed.written);
     const { outcome, lookAt = Infinity } = conclude(view, plan, performed);
     for (const { kind } of plan.steps) if (isWrite(kind)) log.info("step made", { step: kind });
-    const retryAt = this.#schedule(key, { view, plan, outcome }) ?? Infinity;
+    const retryAt = now + (this.#retries.schedule(key, { view, plan, outcome }, { monotonic }) ?? Infinity);
     await this.#report(performer, view, outcome);
     this.#options.clearances?.set(key, clearedBy(view, plan, outcome));
     const nextAt = Math.min(lookAt, retryAt);
@@ -203,8 +185,7 @@ class Reconciler {
 
   /** It may be what a preparation has failed for: that is tried again at once. */
   #inputsChanged(key: Key): void {
-    const retry = this.#retries.get(key);
-    if (retry) this.#retries.set(key, { ...retry, dueAt: 0 });
+    this.#retries.hasten(key);
     this.#wake(key);
   }
 
@@ -219,42 +200,19 @@ class Reconciler {
     return done;
   }
 
-  #memoryOf(key: Key): Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
+  #memoryOf(
+    key: Key,
+    times: Pick<ReconcileContext, "now" | "monotonic">,
+  ): Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
     const { namespace = "", name } = parseKey(key);
     const { workspaces, statefulSets } = this.#world;
-    const retry = this.#retries.get(key);
-    const { generation = 0, ...metadata } = workspaces.get(key)?.metadata ?? {};
-    const isAsked = retry !== undefined && Number.isFinite(retry.dueAt) && retry.request !== requestOf({ metadata });
+    const retryAt = this.#retries.retryAt(key, workspaces.get(key) ?? {}, times);
     const written = this.#written.get(key);
     const set = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
     return {
-      ...(retry?.generation === generation && { retryAt: isAsked ? 0 : retry.dueAt }),
+      ...(retryAt !== undefined && { retryAt }),
       ...(written && written.uid === set?.metadata.uid && { writtenGeneration: written.generation }),
     };
-  }
-
-  /** When a failed preparation is tried again. */
-  #schedule(key: Key, { view, plan, outcome }: Passed): number | undefined {
-    const { now, retryAt, workspace } = view;
-    const generation = workspace.metadata.generation ?? 0;
-    const known = retryAt === undefined ? undefined : this.#retries.get(key);
-    const isNew = !known || isTrying(plan, view);
-    const { failures } = known ?? { failures: 0 };
-    const request = isNew ? requestOf(workspace) : known.request;
-    if (outcome.kind === "failed") {
-      const isAwaited = retryAt !== undefined && retryAt > now && Number.isFinite(retryAt);
-      const dueAt = isAwaited ? retryAt : now + retryAfterMs(outcome.failure, failures);
-      this.#retries.set(key, { failures: failures + (isAwaited ? 0 : 1), dueAt, generation, request });
-      return dueAt;
-    }
-    if (isTrying(plan, view)) this.#retries.set(key, { failures, dueAt: Infinity, generation, request });
-    // One that an earlier process has put away is not tried at once: there may be many.
-    else if (isPutAway(view) && retryAt === undefined) {
-      const dueAt = now + longestRetryMs;
-      this.#retries.set(key, { failures: 1, dueAt, generation, request });
-      return dueAt;
-    } else if (settled.has(outcome.kind)) this.#retries.delete(key);
-    return undefined;
   }
 
   async #report(performer: Performer, view: WorkspaceView, outcome: Outcome): Promise<void> {
@@ -266,28 +224,4 @@ class Reconciler {
   }
 }
 
-const requestOf = ({ metadata }: Pick<Workspace, "metadata">): string =>
-  metadata.annotations?.[reconcileRequestAnnotation] ?? "";
-
 const isWrite = (kind: Plan["steps"][number]["kind"]): boolean => !["prepare", "forget", "look"].includes(kind);
-
-interface Passed {
-  readonly view: WorkspaceView;
-  readonly plan: Plan;
-  readonly outcome: Outcome;
-}
-
-/** What has failed is tried again now: in its pod, or in one that is made for it. */
-const isTrying = ({ steps }: Plan, { retryAt, now }: WorkspaceView): boolean =>
-  retryAt !== undefined &&
-  retryAt <= now &&
-  steps.some((step) => step.kind === "applyObjects" || (step.kind === "prepare" && step.again));
-
-/** There is nothing that would have to be tried again. */
-const settled: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>([
-  "ready",
-  "asleep",
-  "refused",
-  "blocked",
-  "deleting",
-]);

@@ -62,7 +62,7 @@ export class SignIn {
 
   /** Whether the last token was of ours, and its time is over. */
   get hasEnded(): boolean {
-    return this.#token !== undefined && this.#token.endsAt <= Date.now();
+    return this.#token !== undefined && this.#token.endsAt <= performance.now();
   }
 
   /** One that is refused before its time is not tried again. */
@@ -91,7 +91,7 @@ export class SignIn {
     if (!token.ok) return token;
     redactor.addPassing(token.value.value);
     this.#token = { ...token.value, url };
-    const until = new Date(token.value.endsAt).toISOString();
+    const until = new Date(Date.now() + token.value.endsAt - performance.now()).toISOString();
     log.info("signed in to Pulumi Cloud", { url, organization, ...(scope !== "" && { scope }), until });
     return done(undefined);
   }
@@ -99,7 +99,7 @@ export class SignIn {
 
 function isGoodFor({ endsAt, lifetimeMs }: AccessToken, purpose: SignInRequest["purpose"]): boolean {
   const least = purpose === "run" ? lifetimeMs * runShare : Math.min(commandMs, lifetimeMs * commandShare);
-  return endsAt - Date.now() > least;
+  return endsAt - performance.now() > least;
 }
 
 /** Whether somebody has logged in already, in the image or in an init container. */

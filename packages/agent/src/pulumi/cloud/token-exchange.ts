@@ -26,6 +26,7 @@ interface Exchange {
 export interface AccessToken {
   readonly value: string;
   readonly lifetimeMs: number;
+  /** On the monotonic clock: the server says how long a token lasts, not until when. */
   readonly endsAt: number;
 }
 
@@ -36,7 +37,7 @@ const tokenTypes = "urn:pulumi:token-type:access_token:";
 const pausesMs = [1_000, 3_000];
 
 export async function exchangeToken(exchange: Exchange): Promise<Outcome<AccessToken>> {
-  const begun = Date.now();
+  const begun = performance.now();
   const answer = await askPersistently(exchange);
   if (answer.kind === "unreachable") return failed("backendUnavailable", answer.message);
   if (isTrouble(answer)) {
