@@ -156,7 +156,7 @@ function concluded(view: StackView, plan: Plan, performed: Exclude<Performed, { 
     case "occupied":
       return concludeBlocked(view, plan.step, performed.occupied);
     case "later":
-      return { step: { kind: "none" }, outcome: plan.outcome };
+      return { step: { kind: "none" }, outcome: performed.outcome ?? plan.outcome };
     case "refused":
       return { step: { kind: "none" }, outcome: performed.outcome };
     default:

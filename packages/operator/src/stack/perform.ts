@@ -44,8 +44,8 @@ export type Performed =
   | { readonly kind: "done"; readonly lost?: string }
   /** The world is not as it was seen: look again. */
   | { readonly kind: "stale" }
-  /** The step is not made yet, and all else is as planned. */
-  | { readonly kind: "later"; readonly afterMs: number }
+  /** The step is not made yet, and all else is as planned. `outcome` says why, where the plan could not know. */
+  | { readonly kind: "later"; readonly afterMs: number; readonly outcome?: Outcome }
   /** Somebody else's object has the name of what was to be written. */
   | { readonly kind: "occupied"; readonly occupied: Occupied }
   /** The API server said no, and will again. */
@@ -118,28 +118,48 @@ async function addFinalizer({ client, signal }: Performer, view: StackView): Pro
   return done;
 }
 
-/** Only as long as nothing has changed since it was seen. */
+/** After this the Stack is gone: what the stores say is confirmed by the API server first (docs/adr/0010). */
 async function removeFinalizer(
-  { client, signal }: Performer,
+  performer: Performer,
   view: StackView,
   { untouched }: Extract<Step, { kind: "removeFinalizer" }>,
 ): Promise<Performed> {
-  const { name, namespace } = refOf(view);
-  if (untouched) {
-    // The store may not have seen yet what was created a moment ago.
-    const labelSelector = `${stackNameLabel}=${labelsOfStack(name)[stackNameLabel]}`;
-    const { items } = await client.list(updates, { namespace, labelSelector, signal });
-    const uid = view.stack.metadata.uid ?? "";
-    const owned = items.filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid));
-    if (owned.some((update) => update.spec?.type !== "preview" || !isComplete(update))) return stale;
-  }
-  const { resourceVersion, finalizers = [] } = view.stack.metadata;
+  const { client, signal } = performer;
+  const stack = await client.find(stacks, refOf(view), { signal });
+  if (!stack) return done;
+  if (!isSameStack(stack, view)) return stale;
+  if (untouched && (await hasChangedAnything(performer, view))) return stale;
+  const unfinished = await unfinishedUpdate(performer, view);
+  if (unfinished) return unfinished;
+  const { resourceVersion, finalizers = [] } = stack.metadata;
   const left = finalizers.filter((finalizer) => finalizer !== stackFinalizer);
   const patch = { type: "merge", body: { metadata: { resourceVersion, finalizers: left } } } as const;
-  await orGone(
-    client.patch(stacks, { name, namespace }, { patch, fieldManager: fieldManagers.stackFinalizer, signal }),
-  );
+  await orGone(client.patch(stacks, refOf(view), { patch, fieldManager: fieldManagers.stackFinalizer, signal }));
   return done;
+}
+
+/** Whether an Update of the Stack exists that is more than a preview, or is not complete. */
+async function hasChangedAnything({ client, signal }: Performer, view: StackView): Promise<boolean> {
+  const { name, namespace } = refOf(view);
+  const labelSelector = `${stackNameLabel}=${labelsOfStack(name)[stackNameLabel]}`;
+  const { items } = await client.list(updates, { namespace, labelSelector, signal });
+  const owned = items.filter((update) => isOwnedBy(update, asOwner(stacks, view.stack)));
+  return owned.some((update) => update.spec?.type !== "preview" || !isComplete(update));
+}
+
+/** The Workspace is removed with the Stack, and would take a running Update with it. */
+async function unfinishedUpdate(performer: Performer, view: StackView): Promise<Performed | undefined> {
+  const unfinished = await unfinishedIn(performer, refOf(view));
+  if (unfinished.some((update) => isOwnedBy(update, asOwner(stacks, view.stack)))) return stale;
+  const running = view.workspace.kind === "foreign" ? undefined : unfinished.find(({ status }) => status?.podUid);
+  if (!running) return undefined;
+  const name = `Update ${running.metadata.name ?? ""}`;
+  const message = `The Stack is not removed yet, because ${name} runs in its Workspace; to cancel it, delete ${name}.`;
+  return {
+    kind: "later",
+    afterMs: busyMs,
+    outcome: { kind: "processing", message, waitingFor: `the end of ${name}` },
+  };
 }
 
 async function releaseUpdate(performer: Performer, view: StackView, update: UpdateView): Promise<void> {

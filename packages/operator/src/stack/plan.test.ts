@@ -967,7 +967,17 @@ const gone = unavailable("notFound", "there is no Program program");
 
 cases("deletion without a destroy", [
   ["the finalizer goes at once", { deleting: true, last: succeeded() }, "removeFinalizer: keep"],
-  ["also while an update waits to begin", { deleting: true, updates: [anUpdate()] }, "removeFinalizer: keep"],
+  [
+    "an update that waits to begin is withdrawn first",
+    { deleting: true, updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  ["and its end is waited for", { deleting: true, updates: [anUpdate({ deleting: true })] }, "none: StackProcessing"],
+  [
+    "a destroy that waits to begin is withdrawn when destroyOnFinalize is switched off",
+    { deleting: true, updates: [anUpdate({ type: "destroy" })] },
+    "withdrawUpdate: StackProcessing",
+  ],
   ["not while one runs", { deleting: true, updates: [anUpdate({ startedAt: now })] }, "none: StackProcessing"],
   [
     "unless somebody wants it cancelled",

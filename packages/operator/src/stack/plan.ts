@@ -228,7 +228,7 @@ const wantsDestroy = ({ stack }: StackView): boolean => {
 };
 
 function deletedWithoutDestroy(view: StackView): Decision | undefined {
-  if (!isDeleting(view) || wantsDestroy(view) || runningOf(view)?.startedAt !== undefined) return undefined;
+  if (!isDeleting(view) || wantsDestroy(view) || runningOf(view)) return undefined;
   return { step: { kind: "removeFinalizer", untouched: false }, outcome: { kind: "keep" } };
 }
 
@@ -285,6 +285,7 @@ function updateInVain(view: StackView): Decision | undefined {
 function vanityOf(view: StackView, update: UpdateView): string | undefined {
   const { workspace } = view;
   if (isDeleting(view) && update.type !== "destroy") return "the Stack is being deleted";
+  if (isDeleting(view) && !wantsDestroy(view)) return "the Stack no longer has destroyOnFinalize";
   if (workspace.kind !== "present") return "its Workspace is gone";
   if (workspace.state.kind === "ready" || !isOutdated(view, update)) return undefined;
   return "its Workspace is not ready, and there is something newer to run";

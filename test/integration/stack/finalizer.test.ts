@@ -1,0 +1,120 @@
+/** The finalizer is removed only after the API server has confirmed what the stores say (docs/adr/0010). */
+import { expect, test } from "bun:test";
+import { stackFinalizer } from "@pko/api";
+import { connect } from "@pko/kube";
+import { stacks, updates } from "@pko/operator";
+import { faultProxy, sharedApiServer, waitFor, type FaultProxy } from "@pko/testkit";
+
+import { Operator, patience, Stage } from "./harness.ts";
+
+/** Between `silence` and `speak` the proxy holds back the watch events of one resource: its store is stale. */
+async function proxyWithStaleStore(resource: "stacks" | "updates") {
+  const proxy = await faultProxy((await sharedApiServer()).credentials);
+  const spoken = Promise.withResolvers<void>();
+  let isSilent = false;
+  proxy.onEvent(async (_, request) => {
+    if (isSilent && request.resource === resource) await spoken.promise;
+    return "pass" as const;
+  });
+  return { proxy, silence: () => void (isSilent = true), speak: () => spoken.resolve() };
+}
+
+/** Whether the Updates were read from the API server, and not for the store. */
+const confirmed = (proxy: FaultProxy): boolean =>
+  proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "updates");
+
+test(
+  "a Stack that destroys nothing stays while an Update runs that the store does not show",
+  async () => {
+    await using stage = await Stage.set("empty");
+    const { proxy, silence } = await proxyWithStaleStore("updates");
+    await using _proxy = proxy;
+    stage.simulator.script.update = () => ({ end: "never" });
+    await using operator = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
+    await operator.synced;
+    silence();
+    await stage.program("program");
+    await stage.stack("web");
+    const [update] = await waitFor(async () => {
+      const { items } = await stage.client.list(updates, { namespace: stage.namespace });
+      return items.length === 1 ? items : undefined;
+    });
+    const name = update?.metadata.name ?? "";
+    const started = { status: { startTime: new Date().toISOString(), podUid: "a-pod" } };
+    const patch = { type: "merge", body: started } as const;
+    await stage.client.patch(updates, { namespace: stage.namespace, name }, { patch, subresource: "status" });
+
+    proxy.forget();
+    await stage.delete("web");
+    await waitFor(() => confirmed(proxy), { timeoutMs: 20_000, what: "the Updates to be read" });
+    expect((await stage.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
+    const removals = proxy.requests.filter(
+      ({ verb, resource, body }) => verb === "patch" && resource === "stacks" && body.includes('"finalizers"'),
+    );
+    expect(removals).toEqual([]);
+
+    stage.simulator.script.update = () => ({ end: "succeeded" });
+    await stage.isGone("web");
+  },
+  patience,
+);
+
+test(
+  "a Stack whose destroyOnFinalize was switched on is destroyed, though the store does not show it",
+  async () => {
+    await using stage = await Stage.set("empty");
+    const { proxy, silence, speak } = await proxyWithStaleStore("stacks");
+    await using _proxy = proxy;
+    await using _operator = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
+    await stage.program("program");
+    await stage.stack("web");
+    await stage.isReady("web");
+
+    // The store sees the deletion, and nothing that comes after it.
+    const reads: number[] = [];
+    proxy.on(async ({ verb, resource, body, sequence }) => {
+      const isRead = verb === "get" && resource === "stacks";
+      const isRemoval = verb === "patch" && resource === "stacks" && body.includes('"finalizers"');
+      if (!isRead && !isRemoval) return undefined;
+      silence();
+      const patch = { type: "merge", body: { spec: { destroyOnFinalize: true } } } as const;
+      await stage.client.patch(stacks, { namespace: stage.namespace, name: "web" }, { patch });
+      reads.push(sequence);
+      return undefined;
+    });
+    await stage.delete("web");
+    await waitFor(() => reads.length > 1, { timeoutMs: 20_000, what: "two attempts to remove the finalizer" });
+    expect((await stage.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
+    speak();
+    await stage.isGone("web");
+    expect(stage.runs.at(-1)).toStartWith("destroy");
+  },
+  patience,
+);
+
+test(
+  "a Stack stays while somebody else's Update runs in its Workspace, and says so",
+  async () => {
+    await using stage = await Stage.set();
+    await stage.program("program");
+    await stage.stack("web");
+    await stage.isReady("web");
+    const ref = { namespace: stage.namespace, name: "by-hand" };
+    const { apiVersion, kind } = updates;
+    stage.simulator.script.update = () => ({ end: "never" });
+    const spec = { workspaceName: "web", stackName: "dev", type: "refresh" };
+    await stage.client.create(updates, { apiVersion, kind, metadata: ref, spec });
+    const patch = { type: "merge", body: { status: { podUid: "a-pod" } } } as const;
+    await stage.client.patch(updates, ref, { patch, subresource: "status" });
+
+    await stage.delete("web");
+    await stage.becomes("web", "waiting for the Update", ({ status }) =>
+      JSON.stringify(status?.conditions).includes("delete Update by-hand"),
+    );
+    stage.simulator.script.update = () => ({ end: "succeeded" });
+    await waitFor(async () => (await stage.client.get(updates, ref)).status?.endTime !== undefined);
+    stage.jump(10_000);
+    await stage.isGone("web");
+  },
+  patience,
+);
