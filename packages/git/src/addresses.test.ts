@@ -19,13 +19,42 @@ describe("addresses that lead to the pod itself or to the cloud's metadata", () 
     "::ffff:127.0.0.1",
     "::ffff:a9fe:a9fe",
     "64:ff9b::169.254.169.254",
+    // Alibaba Cloud, Azure's wire server, Oracle Cloud Classic
+    "100.100.100.200",
+    "168.63.129.16",
+    "192.0.0.192",
+    // EKS Pod Identity, Google Cloud, Scaleway, Linode
+    "fd00:ec2::23",
+    "fd20:ce::254",
+    "fd00:42::42",
+    "fd00:a9fe:a9fe::1",
+    // IPv4 addresses in IPv6 ones: mapped, translated, compatible, NAT64 with a local prefix, 6to4
+    "::ffff:100.100.100.200",
+    "::ffff:0:169.254.169.254",
+    "::169.254.169.254",
+    "64:ff9b:1::169.254.169.254",
+    "2002:a9fe:a9fe::1",
   ]) {
     test(address, () => expect(isForbidden(address)).toBe(true));
   }
 });
 
 describe("addresses of clusters and of the world", () => {
-  for (const address of ["10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "8.8.8.8", "fd00::1", "2001:db8::1"]) {
+  for (const address of [
+    "10.0.0.1",
+    "192.168.1.1",
+    "172.16.0.1",
+    "100.64.0.1",
+    "8.8.8.8",
+    "fd00::1",
+    "2001:db8::1",
+    "100.100.100.201",
+    "192.0.2.1",
+    "::ffff:10.0.0.1",
+    "64:ff9b::8.8.8.8",
+    "64:ff9b:1::10.0.0.1",
+    "2002:808:808::1",
+  ]) {
     test(address, () => expect(isForbidden(address)).toBe(false));
   }
 });

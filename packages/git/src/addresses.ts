@@ -1,6 +1,8 @@
 /**
  * Which addresses a repository or an artifact may be fetched from. Loopback and link-local ones are the pod itself and
  * the cloud's metadata service: an address that leads there is refused, whatever name it hides behind.
+ *
+ * Some clouds serve metadata at other addresses; these are refused one by one, because clusters use their neighbors.
  */
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
@@ -22,6 +24,10 @@ for (const [network, prefix] of [
   ["0.0.0.0", 8],
   ["127.0.0.0", 8],
   ["169.254.0.0", 16],
+  // Metadata of Alibaba Cloud and of Oracle Cloud Classic (with the rest of a reserved block); Azure's wire server.
+  ["100.100.100.200", 32],
+  ["192.0.0.0", 24],
+  ["168.63.129.16", 32],
   ["224.0.0.0", 4],
   ["240.0.0.0", 4],
 ] as const) {
@@ -32,40 +38,68 @@ for (const [network, prefix] of [
   ["::1", 128],
   ["fe80::", 10],
   ["ff00::", 8],
-  // The metadata service of EC2 over IPv6.
-  ["fd00:ec2::254", 128],
+  // Metadata over IPv6: EC2 and EKS Pod Identity, Google Cloud, Scaleway, Linode.
+  ["fd00:ec2::", 32],
+  ["fd20:ce::254", 128],
+  ["fd00:42::42", 128],
+  ["fd00:a9fe:a9fe::1", 128],
 ] as const) {
   forbidden.addSubnet(network, prefix, "ipv6");
 }
 
 export function isForbidden(address: string): boolean {
-  const plain = embeddedIpv4(address) ?? address;
-  return forbidden.check(plain, isIP(plain) === 6 ? "ipv6" : "ipv4");
+  if (isIP(address) !== 6) return forbidden.check(address, "ipv4");
+  const groups = ipv6Groups(address);
+  return (
+    forbidden.check(spellIpv6(groups), "ipv6") || embeddedIpv4(groups).some((each) => forbidden.check(each, "ipv4"))
+  );
 }
 
-/** The IPv4 address inside an IPv4-mapped or NAT64 one, as URL parsing spells it: two groups of hex digits at the end. */
-function embeddedIpv4(address: string): string | undefined {
-  if (isIP(address) !== 6) return undefined;
+/** As numbers. URL parsing spells every form in the same way: hex digits, and `::` at most once. */
+function ipv6Groups(address: string): number[] {
   const spelled = new URL(`http://[${address.split("%")[0] ?? ""}]/`).hostname.slice(1, -1);
-  const match = /^(?:::ffff|64:ff9b:):([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(spelled);
-  if (!match) return undefined;
-  const [high, low] = [Number.parseInt(match[1] ?? "0", 16), Number.parseInt(match[2] ?? "0", 16)];
-  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
+  const [head = [], tail = []] = spelled.split("::").map((part) => part.split(":").filter(Boolean));
+  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => "0");
+  return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
 }
+
+const spellIpv6 = (groups: readonly number[]): string => groups.map((group) => group.toString(16)).join(":");
+
+const ipv4Of = (high = 0, low = 0): string => [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
+
+/** `::`, `::ffff:` and `::ffff:0:` before an IPv4 address, NAT64's well-known and local prefixes. */
+const prefixesOfIpv4 = [/^(0:){6}/, /^(0:){5}ffff:/, /^(0:){4}ffff:0:/, /^64:ff9b:(0:){4}/, /^64:ff9b:1:/];
+
+/** The IPv4 addresses to which an IPv6 one may be translated on its way. */
+function embeddedIpv4(groups: readonly number[]): string[] {
+  const spelled = spellIpv6(groups);
+  const found: string[] = [];
+  if (prefixesOfIpv4.some((prefix) => prefix.test(spelled))) found.push(ipv4Of(groups[6], groups[7]));
+  // 6to4
+  if (groups[0] === 0x2002) found.push(ipv4Of(groups[1], groups[2]));
+  return found;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
 
 /** Behind a proxy a name may be one that only the proxy can resolve. */
-export function hasProxy(env: Readonly<Record<string, string | undefined>>): boolean {
+export function hasProxy(env: Environment): boolean {
   return proxies.some((name) => env[name]);
 }
 
+/** All addresses of a host. Rejects for one that has none. */
+export type Lookup = (host: string) => Promise<readonly string[]>;
+
+const systemLookup: Lookup = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+
 /** Whoever connects uses these addresses: a second look-up could answer otherwise. */
-export async function resolveHost(host: string, policy: NetworkPolicy): Promise<Resolved> {
+export async function resolveHost(host: string, policy: NetworkPolicy, lookup = systemLookup): Promise<Resolved> {
   const bare = host.replaceAll(/[[\]]/g, "");
-  let addresses: string[];
+  let addresses: readonly string[];
   try {
-    addresses = isIP(bare) ? [bare] : (await lookup(bare, { all: true })).map(({ address }) => address);
+    addresses = isIP(bare) ? [bare] : await lookup(bare);
   } catch {
     return { kind: "unknown", message: `the host ${bare} cannot be resolved` };
   }

@@ -3,5 +3,7 @@ export * from "./access.ts";
 export * from "./addresses.ts";
 export * from "./environment.ts";
 export * from "./explain.ts";
+export * from "./http.ts";
+export * from "./moved.ts";
 export * from "./remote.ts";
 export * from "./trust.ts";

@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import type { FluxSource } from "@pko/rpc";
 import { trustedAuthorities, type NetworkPolicy } from "@pko/git";
-import { getFollowing, statusFailure } from "../net/http.ts";
+import { get, statusFailure } from "../net/http.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { defaultLimits, untar } from "./untar.ts";
 
@@ -53,12 +53,12 @@ async function download({ url, algorithm }: Download, context: FluxContext): Pro
   // Flux serves its artifacts inside the cluster, over http; the digest is what vouches for them.
   const policy = { ...context.policy, allowHttp: true };
   const ca = url.protocol === "https:" ? await trustedAuthorities(context.inherited) : undefined;
-  const got = await getFollowing(url, { policy, signal: context.signal, ...(ca && { ca }) });
+  const got = await get(url, { policy, signal: context.signal, ...(ca && { ca }) });
   if (!got.ok) return got;
   const { response } = got.value;
-  const status = response.statusCode ?? 0;
+  const { status } = response;
   if (status !== 200) {
-    response.destroy();
+    response.close();
     if (status !== 404 && status !== 410) return statusFailure("the artifact", status);
     // A controller that starts anew makes its artifacts anew, and one that has moved on announces another.
     return failed("sourceUnavailable", `the artifact: not found (${status}): its source has lost or replaced it`);
@@ -67,7 +67,7 @@ async function download({ url, algorithm }: Download, context: FluxContext): Pro
   const file = await open(context.archive, "w", 0o600);
   try {
     let bytes = 0;
-    for await (const chunk of response as AsyncIterable<Buffer>) {
+    for await (const chunk of response.body) {
       bytes += chunk.length;
       if (bytes > maxPackedBytes) return failed("sourceRefused", `the artifact is larger than ${maxPackedBytes} bytes`);
       hash.update(chunk);
@@ -77,7 +77,7 @@ async function download({ url, algorithm }: Download, context: FluxContext): Pro
     if (context.signal.aborted) throw error;
     return failed("sourceUnavailable", "the artifact's transfer broke off");
   } finally {
-    response.destroy();
+    response.close();
     await file.close();
   }
   return done(hash.digest("hex"));

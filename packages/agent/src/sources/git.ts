@@ -8,13 +8,14 @@ import { join } from "node:path";
 import { assertNever, type GitSource } from "@pko/rpc";
 import {
   explainGit,
+  findMoved,
   trustedAuthorities,
   type GitSurroundings,
   type GitTrouble,
   type NetworkPolicy,
   type OpenRepository,
 } from "@pko/git";
-import { getFollowing, statusFailure } from "../net/http.ts";
+import { requestFailure, statusFailure } from "../net/http.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import { lastLines } from "../system/clean-text.ts";
 import { excerptOfErrors, runCommand, type CommandEnd } from "../system/command.ts";
@@ -103,25 +104,27 @@ async function fetchRemote(source: GitSource, wanted: Wanted, repository: Reposi
   return await fetchRemote({ ...next, url: moved.value.href }, wanted, repository);
 }
 
-/** Git was told not to follow redirects: this finds where they lead, and every hop is an address that may be asked. */
 async function followMove(source: GitSource, from: OpenRepository, context: GitContext): Promise<Outcome<URL>> {
-  const suffix = "/info/refs?service=git-upload-pack";
-  const start = new URL(from.remote.replace(/\/$/, "") + suffix);
-  const ca = source.ca ?? (await trustedAuthorities(context.inherited));
-  const got = await getFollowing(start, {
-    policy: context.policy,
-    signal: context.signal,
-    ...(from.authorization && { authorization: from.authorization }),
-    ...(ca && { ca }),
+  const { policy, signal, inherited } = context;
+  const ca = source.ca ?? (await trustedAuthorities(inherited));
+  const moved = await findMoved(from.remote, {
+    policy,
+    signal,
+    environment: inherited,
+    ...(from.authorization !== undefined && { authorization: from.authorization }),
+    ...(ca !== undefined && { ca }),
   });
-  if (!got.ok) return got;
-  const { url, response } = got.value;
-  response.destroy();
-  if (response.statusCode !== 200) return statusFailure("the repository", response.statusCode ?? 0);
-  if (!url.href.endsWith(suffix) || url.href === start.href) {
-    return failed("sourceUnavailable", `${start.host} redirects to something that is not a repository`);
+  switch (moved.kind) {
+    case "moved":
+      return done(moved.url);
+    case "status":
+      return statusFailure("the repository", moved.status);
+    case "refused":
+    case "unreachable":
+      return requestFailure(moved);
+    default:
+      return assertNever(moved);
   }
-  return done(new URL(url.href.slice(0, -suffix.length)));
 }
 
 class Repository {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 
 import {
   explainGit,
+  findMoved,
   openRepository,
   parseRemote,
   trustedAuthorities,
@@ -17,7 +18,6 @@ import {
 import type { GitHubAppTokens } from "../workspace/prepare-request.ts";
 import { runGit } from "./git-command.ts";
 import type { GitCredentials } from "./git-credentials.ts";
-import { followMove } from "./git-move.ts";
 import type { SourceTrouble } from "./source-view.ts";
 
 export interface GitRemote {
@@ -87,30 +87,31 @@ async function signIn(remote: GitRemote, { githubApps }: GitSettings, signal: Ab
   return { kind: "signedIn", url, credentials: basic, ...trusting };
 }
 
+/** All redirects together. */
+const moveMs = 60_000;
+
 /** With the credentials only where the origin is the same. */
 async function movedTo(remote: SignedIn, { authorization }: Moved, question: Question): Promise<SignedIn | undefined> {
   const { policy, inherited = {} } = question.settings;
   const parsed = parseRemote(remote.url, policy);
   if (!parsed.ok || parsed.remote.kind !== "http") return undefined;
   const from = parsed.remote.url;
-  try {
-    const ca = remote.ca ?? (await trustedAuthorities(inherited));
-    const to = await followMove({
-      from,
-      policy,
-      signal: question.signal,
-      ...(authorization !== undefined && { authorization }),
-      ...(ca !== undefined && { ca }),
-    });
-    if (!to) return undefined;
-    if (to.origin !== from.origin) return { ...remote, url: to.href, credentials: { kind: "none" } };
-    const { username, password } = URL.parse(remote.url) ?? to;
-    to.username = username;
-    to.password = password;
-    return { ...remote, url: to.href };
-  } catch {
-    return undefined;
-  }
+  const ca = remote.ca ?? (await trustedAuthorities(inherited));
+  const signal = AbortSignal.any([question.signal, AbortSignal.timeout(moveMs)]);
+  const moved = await findMoved(from.href, {
+    policy,
+    environment: inherited,
+    signal,
+    ...(authorization !== undefined && { authorization }),
+    ...(ca !== undefined && { ca }),
+  }).catch(() => undefined);
+  if (moved?.kind !== "moved") return undefined;
+  const to = moved.url;
+  if (to.origin !== from.origin) return { ...remote, url: to.href, credentials: { kind: "none" } };
+  const { username, password } = URL.parse(remote.url) ?? to;
+  to.username = username;
+  to.password = password;
+  return { ...remote, url: to.href };
 }
 
 interface Question {

@@ -39,3 +39,41 @@ test("a server that answers a sign-in without end is hung up on", async () => {
     await server.stop(true);
   }
 }, 30_000);
+
+/** GitHub at 127.0.0.1, and at 127.0.0.2 a service that must not see the App's claim. */
+function servers() {
+  const stolen: (string | null)[] = [];
+  const github = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json({ token: "installation" }) });
+  const port = github.port ?? 0;
+  const other = Bun.serve({
+    hostname: "127.0.0.2",
+    port,
+    fetch: ({ headers }) => {
+      stolen.push(headers.get("authorization"));
+      return Response.json({ token: "forged" });
+    },
+  });
+  return {
+    port,
+    stolen,
+    [Symbol.dispose]() {
+      void github.stop(true);
+      void other.stop(true);
+    },
+  };
+}
+
+test.each([
+  ["the first answer is checked and used", ["127.0.0.1", "127.0.0.2"], { ok: true, token: "installation" }],
+  ["a forbidden address is refused", ["127.0.0.2"], { ok: false }],
+])("a name server that changes its answer: %s", async (_, answers, expected) => {
+  using there = servers();
+  let lookups = 0;
+  const tokens = githubAppTokens({
+    policy,
+    apiOf: () => `http://github.example:${there.port}/api/v3`,
+    lookup: async () => [answers[lookups++] ?? ""],
+  });
+  expect(await tokens.tokenFor(app)).toMatchObject(expected);
+  expect([lookups, there.stolen]).toEqual([1, []]);
+});

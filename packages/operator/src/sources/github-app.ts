@@ -4,7 +4,7 @@
  */
 import { createHash, createPrivateKey, sign } from "node:crypto";
 
-import { hasProxy, resolveHost, trustedAuthorities, type NetworkPolicy } from "@pko/git";
+import { request, trustedAuthorities, type HttpResponse, type Lookup, type NetworkPolicy } from "@pko/git";
 import { systemClock, type Clock } from "@pko/kube";
 import { readText } from "@pko/rpc";
 
@@ -15,8 +15,9 @@ interface GitHubAppOptions {
   readonly clock?: Clock;
   /** The API's address for a repository; that of github.com or of the Enterprise server when absent. */
   readonly apiOf?: (repository: URL) => string;
-  /** Of the operator's own environment, for certificate authorities. */
+  /** Of the operator's own environment, for certificate authorities and proxies. */
   readonly inherited?: Readonly<Record<string, string | undefined>>;
+  readonly lookup?: Lookup;
 }
 
 interface Kept {
@@ -60,52 +61,44 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
   const claim = claimOf(app, clock.now());
   if (claim === undefined) return refused("the App's private key is not a key in PEM");
   const url = new URL(`${apiOf(repository)}/app/installations/${app.installationId}/access_tokens`);
-  const { inherited = {} } = options;
-  const obstacle = await obstacleAt(url, { policy, inherited });
-  if (obstacle !== undefined) return refused(obstacle);
+  const { inherited = {}, lookup } = options;
   const ca = app.ca ?? (await trustedAuthorities(inherited));
   const limit = AbortSignal.timeout(answerMs);
   try {
-    const response = await fetch(url, {
+    const result = await request(url, {
+      policy,
       method: "POST",
-      headers: {
-        authorization: `Bearer ${claim}`,
-        accept: "application/vnd.github+json",
-        "user-agent": "pulumi-operator",
-      },
-      redirect: "error",
+      authorization: `Bearer ${claim}`,
+      headers: { accept: "application/vnd.github+json", "user-agent": "pulumi-operator" },
+      redirects: "return",
+      environment: inherited,
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
-      ...(ca !== undefined && { tls: { ca } }),
+      ...(ca !== undefined && { ca }),
+      ...(lookup && { lookup }),
     });
-    return await readAnswer(response, clock.now());
+    return result.kind === "answered" ? await readAnswer(result.response, clock.now()) : refused(result.message);
   } catch (error) {
     if (signal?.aborted) throw error;
     return refused(`${url.host} does not answer`);
   }
 }
 
-/** Why the address may not be asked. */
-async function obstacleAt(
-  { hostname }: URL,
-  { policy, inherited }: Required<Pick<GitHubAppOptions, "policy" | "inherited">>,
-): Promise<string | undefined> {
-  const resolved = await resolveHost(hostname, policy);
-  if (resolved.kind === "resolved" || (resolved.kind === "unknown" && hasProxy(inherited))) return undefined;
-  return resolved.message;
-}
-
 /** What the server says of a failure is left out: it could be anything. */
-async function readAnswer(response: Response, now: number): Promise<Exchanged> {
-  if (response.status === 401) return refused("GitHub does not accept the App's ID or key");
-  if (response.status === 404) return refused("GitHub knows no such installation of the App");
-  if (!response.ok) return refused(`GitHub answers with status ${response.status}`);
-  // The host is the repository's own: it may answer with anything, and without end.
-  const text = response.body ? await readText(response.body, maxAnswerBytes) : "";
-  if (text === undefined) return refused(`GitHub answers with more than ${maxAnswerBytes} bytes`);
-  const answer = JSON.parse(text) as { token?: unknown; expires_at?: unknown } | null;
-  if (typeof answer?.token !== "string") return refused("GitHub answers without a token");
-  const until = typeof answer.expires_at === "string" ? Date.parse(answer.expires_at) : Number.NaN;
-  return { ok: true, token: answer.token, until: Number.isNaN(until) ? now + 3_600_000 : until };
+async function readAnswer(response: HttpResponse, now: number): Promise<Exchanged> {
+  try {
+    if (response.status === 401) return refused("GitHub does not accept the App's ID or key");
+    if (response.status === 404) return refused("GitHub knows no such installation of the App");
+    if (response.status < 200 || response.status > 299) return refused(`GitHub answers with status ${response.status}`);
+    // The host is the repository's own: it may answer with anything, and without end.
+    const text = await readText(response.body, maxAnswerBytes);
+    if (text === undefined) return refused(`GitHub answers with more than ${maxAnswerBytes} bytes`);
+    const answer = JSON.parse(text) as { token?: unknown; expires_at?: unknown } | null;
+    if (typeof answer?.token !== "string") return refused("GitHub answers without a token");
+    const until = typeof answer.expires_at === "string" ? Date.parse(answer.expires_at) : Number.NaN;
+    return { ok: true, token: answer.token, until: Number.isNaN(until) ? now + 3_600_000 : until };
+  } finally {
+    response.close();
+  }
 }
 
 function defaultApi(repository: URL): string {

@@ -1,0 +1,218 @@
+import { describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { Lookup } from "./addresses.ts";
+import { request, type HttpOptions } from "./http.ts";
+import { findMoved } from "./moved.ts";
+
+/** 127.0.0.1 is a server that may be requested, 127.0.0.2 one that may not: a metadata service, say. */
+const policy = { allowHttp: true, allowedAddresses: ["127.0.0.1"] };
+
+interface Seen {
+  readonly url: string;
+  readonly host: string | null;
+  readonly authorization: string | null;
+}
+
+class Servers implements Disposable {
+  readonly seen: Seen[] = [];
+  readonly forbidden: string[] = [];
+  readonly #open = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (incoming) => this.#answer(incoming) });
+  readonly #closed = Bun.serve({
+    hostname: "127.0.0.2",
+    port: this.port,
+    fetch: ({ url }) => {
+      this.forbidden.push(url);
+      return new Response("credentials");
+    },
+  });
+  location = "";
+
+  get port(): number {
+    return this.#open.port ?? 0;
+  }
+
+  #answer(incoming: Request): Response {
+    const { headers, url } = incoming;
+    this.seen.push({ url, host: headers.get("host"), authorization: headers.get("authorization") });
+    return new URL(url).pathname === "/moved" || url.includes("/old")
+      ? new Response(null, { status: 302, headers: { location: this.location } })
+      : new Response("hello");
+  }
+
+  [Symbol.dispose](): void {
+    void this.#open.stop(true);
+    void this.#closed.stop(true);
+  }
+}
+
+/** Answers with one address after the other, as a name server that is out to deceive. */
+function answering(...addresses: readonly string[]): Lookup & { readonly asked: string[] } {
+  const asked: string[] = [];
+  const lookup = async (host: string): Promise<string[]> => {
+    asked.push(host);
+    return [addresses[asked.length - 1] ?? addresses.at(-1) ?? ""];
+  };
+  return Object.assign(lookup, { asked });
+}
+
+async function textOf(url: URL, options: Partial<HttpOptions>): Promise<string> {
+  const result = await request(url, { policy, ...options });
+  if (result.kind !== "answered") return `${result.kind}: ${result.message}`;
+  let text = "";
+  for await (const chunk of result.response.body) text += new TextDecoder().decode(chunk);
+  return text;
+}
+
+describe("DNS rebinding", () => {
+  test("connects to the address that was checked, whatever the name server says next", async () => {
+    using servers = new Servers();
+    const lookup = answering("127.0.0.1", "127.0.0.2");
+    const url = new URL(`http://git.example:${servers.port}/`);
+    expect(await textOf(url, { lookup })).toBe("hello");
+    expect(servers.seen).toMatchObject([{ host: `git.example:${servers.port}` }]);
+    expect([lookup.asked, servers.forbidden]).toEqual([["git.example"], []]);
+  });
+
+  test("checks the address again for every redirect", async () => {
+    using servers = new Servers();
+    servers.location = `http://git.example:${servers.port}/secret`;
+    const lookup = answering("127.0.0.1", "127.0.0.2");
+    const result = await textOf(new URL(`http://git.example:${servers.port}/moved`), { lookup });
+    expect(result).toStartWith("refused: the host git.example is a loopback");
+    expect(servers.forbidden).toEqual([]);
+  });
+
+  test("refuses a name with one forbidden address among others", async () => {
+    using servers = new Servers();
+    const lookup: Lookup = async () => ["127.0.0.1", "100.100.100.200"];
+    const result = await textOf(new URL(`http://git.example:${servers.port}/`), { lookup });
+    expect(result).toStartWith("refused");
+    expect(servers.seen).toEqual([]);
+  });
+
+  test("holds for a repository that has moved", async () => {
+    using servers = new Servers();
+    const lookup = answering("127.0.0.1", "127.0.0.1", "127.0.0.2");
+    servers.location = `http://git.example:${servers.port}/new/info/refs?service=git-upload-pack`;
+    const moved = await findMoved(`http://git.example:${servers.port}/old`, { policy, lookup });
+    expect(moved).toEqual({ kind: "moved", url: new URL(`http://git.example:${servers.port}/new`) });
+    servers.location = `http://elsewhere.example:${servers.port}/new/info/refs?service=git-upload-pack`;
+    const rebound = answering("127.0.0.1", "127.0.0.2");
+    const refused = await findMoved(`http://git.example:${servers.port}/old`, { policy, lookup: rebound });
+    expect([refused.kind, servers.forbidden]).toEqual(["refused", []]);
+  });
+});
+
+describe("TLS", () => {
+  const { cert, key } = certificateFor("git.example");
+  const strict = { ...policy, allowHttp: false };
+
+  test("is verified for the name, on the address that was checked", async () => {
+    using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: { cert, key },
+      fetch: () => new Response("hello"),
+    });
+    const lookup = answering("127.0.0.1", "127.0.0.2");
+    const url = new URL(`https://git.example:${server.port}/`);
+    expect(await textOf(url, { policy: strict, lookup, ca: cert })).toBe("hello");
+    expect(lookup.asked).toEqual(["git.example"]);
+    const other = answering("127.0.0.1");
+    const named = new URL(`https://other.example:${server.port}/`);
+    expect(await textOf(named, { policy: strict, lookup: other, ca: cert })).toStartWith("unreachable");
+    expect(await textOf(url, { policy: strict, lookup: other })).toStartWith("unreachable");
+  });
+});
+
+function certificateFor(name: string): { cert: string; key: string } {
+  const folder = mkdtempSync(join(tmpdir(), "http-"));
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`];
+  const form = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
+  try {
+    execFileSync("openssl", ["req", ...form, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
+    return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe("redirects", () => {
+  test("keep the authorization within its origin", async () => {
+    using servers = new Servers();
+    const lookup = answering("127.0.0.1");
+    const from = new URL(`http://git.example:${servers.port}/moved`);
+    servers.location = "/here";
+    await textOf(from, { lookup, authorization: "Basic abc" });
+    servers.location = `http://other.example:${servers.port}/there`;
+    await textOf(from, { lookup, authorization: "Basic abc" });
+    expect(servers.seen.map(({ authorization }) => authorization)).toEqual([
+      "Basic abc",
+      "Basic abc",
+      "Basic abc",
+      null,
+    ]);
+  });
+
+  test("end", async () => {
+    using servers = new Servers();
+    servers.location = "/moved";
+    const result = await textOf(new URL(`http://127.0.0.1:${servers.port}/moved`), {});
+    expect(result).toBe(`unreachable: 127.0.0.1:${servers.port} redirects more than 5 times`);
+  });
+
+  test("are returned to a caller who does not want to follow them", async () => {
+    using servers = new Servers();
+    servers.location = "/elsewhere";
+    const url = new URL(`http://127.0.0.1:${servers.port}/moved`);
+    const result = await request(url, { policy, method: "POST", redirects: "return" });
+    expect(result).toMatchObject({ kind: "answered", response: { status: 302, location: "/elsewhere" } });
+    expect(servers.seen.length).toBe(1);
+  });
+
+  test("do not lead from https to http, nor to another scheme", async () => {
+    const strict = { ...policy, allowHttp: false };
+    expect(await textOf(new URL("http://127.0.0.1/"), { policy: strict })).toBe("refused: http:// is not allowed here");
+    expect(await textOf(new URL("file:///etc/passwd"), {})).toBe("refused: file:// is not allowed here");
+  });
+});
+
+describe("a proxy", () => {
+  test("is sent the name, also one that only it can resolve", async () => {
+    using servers = new Servers();
+    const environment = { http_proxy: `http://127.0.0.1:${servers.port}` };
+    const lookup: Lookup = () => Promise.reject(new Error("ENOTFOUND"));
+    expect(await textOf(new URL("http://git.internal.example/x"), { lookup, environment })).toBe("hello");
+    expect(servers.seen).toMatchObject([{ url: "http://git.internal.example/x" }]);
+  });
+
+  test("is no way to a forbidden address", async () => {
+    using servers = new Servers();
+    const environment = { http_proxy: `http://127.0.0.1:${servers.port}` };
+    expect(await textOf(new URL("http://169.254.169.254/latest"), { environment })).toStartWith("refused");
+    expect(await textOf(new URL("http://a.example/"), { environment, lookup: answering("127.0.0.2") })).toStartWith(
+      "refused",
+    );
+    expect(servers.seen).toEqual([]);
+  });
+
+  test("is not used where NO_PROXY says so", async () => {
+    using servers = new Servers();
+    const environment = { http_proxy: "http://127.0.0.1:1", no_proxy: ".example" };
+    const url = new URL(`http://git.example:${servers.port}/`);
+    expect(await textOf(url, { environment, lookup: answering("127.0.0.1") })).toBe("hello");
+  });
+});
+
+test("a host that does not resolve, and a server that is down, may be there later", async () => {
+  const lookup: Lookup = () => Promise.reject(new Error("ENOTFOUND"));
+  expect(await textOf(new URL("http://git.example/"), { lookup })).toBe(
+    "unreachable: the host git.example cannot be resolved",
+  );
+  expect(await textOf(new URL("http://127.0.0.1:1/"), {})).toStartWith("unreachable: 127.0.0.1:1 cannot be reached");
+});
