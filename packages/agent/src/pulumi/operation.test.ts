@@ -61,6 +61,9 @@ describe("versions", () => {
     expect(isAtLeast(version("v3.99.9"), "3.202.0")).toBe(false);
     expect(isAtLeast(version("4.0.0"), "3.202.0")).toBe(true);
     expect(isAtLeast(version("v3.203.0-alpha.1+dirty"), "3.202.0")).toBe(true);
+    expect(isAtLeast(version("v3.202.0-dev.0"), "3.202.0")).toBe(true);
+    expect(isAtLeast(version("v3.201.9-rc.9"), "3.202.0")).toBe(false);
+    expect(version("warning: a new version is there\nv3.202.0\n").text).toBe("3.202.0");
     expect(parseVersion("warning: x\n")).toBeUndefined();
   });
 

@@ -1,25 +1,26 @@
 /** Versions of the CLI, and which of them each feature needs. */
 import type { Operation } from "@pko/rpc";
+import { parse, type SemVer } from "semver";
 import { done, failed, type Outcome } from "../outcome.ts";
 
 export interface Version {
   readonly text: string;
-  readonly parts: readonly [number, number, number];
+  readonly parsed: SemVer;
 }
 
-export function parseVersion(text: string): Version | undefined {
-  const match = /^v?((\d+)\.(\d+)\.(\d+)\S*)/m.exec(text.trim());
-  if (!match) return undefined;
-  return { text: match[1] ?? "", parts: [Number(match[2]), Number(match[3]), Number(match[4])] };
-}
-
-export function isAtLeast(version: Version, minimum: string): boolean {
-  const wanted = minimum.split(".").map(Number);
-  for (const [index, part] of version.parts.entries()) {
-    const other = wanted[index] ?? 0;
-    if (part !== other) return part > other;
+/** The first line that is a version: the CLI may print warnings before it. */
+export function parseVersion(output: string): Version | undefined {
+  for (const line of output.split("\n")) {
+    const [text = ""] = line.trim().replace(/^v/, "").split(/\s/);
+    const parsed = parse(text);
+    if (parsed) return { text, parsed };
   }
-  return true;
+  return undefined;
+}
+
+/** A build before a release counts as that release: it is what people who build the CLI themselves have. */
+export function isAtLeast({ parsed }: Version, minimum: string): boolean {
+  return parsed.compareMain(minimum) >= 0;
 }
 
 /** The oldest CLI that knows every flag a run is given; features may ask for more. */

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever, type GitSource } from "@pko/rpc";
+import { coerce, gte } from "semver";
 import {
   explainGit,
   findMoved,
@@ -173,8 +174,8 @@ class Repository {
   async #checkGit(): Promise<Outcome<undefined>> {
     const version = await this.#local(["version"]);
     if (!version.ok) return version;
-    const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(version.value) ?? [];
-    if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 31)) return done(undefined);
+    const found = coerce(version.value);
+    if (found && gte(found, "2.31.0")) return done(undefined);
     return failed("toolMissing", `the workspace's image has ${version.value.trim()}: 2.31 or later is needed`);
   }
 
