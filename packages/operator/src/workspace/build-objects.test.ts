@@ -108,12 +108,23 @@ describe("the objects of a workspace", () => {
   test("request storage, but not beyond a limit", () => {
     const resources = (given: object): unknown =>
       build({ resources: given }).statefulSet.spec?.template?.spec?.containers?.[0]?.resources;
-    expect(resources({})).toEqual({ requests: { "ephemeral-storage": "256Mi", memory: "64Mi", cpu: "100m" } });
+    expect(resources({})).toEqual({
+      requests: { "ephemeral-storage": "256Mi", memory: "64Mi", cpu: "100m" },
+      limits: { "ephemeral-storage": "10Gi" },
+    });
     expect(resources({ requests: { "ephemeral-storage": "1Gi" } })).toMatchObject({
       requests: { "ephemeral-storage": "1Gi" },
     });
     const limits = { "ephemeral-storage": "100Mi" };
     expect(resources({ limits })).toEqual({ requests: { memory: "64Mi", cpu: "100m" }, limits });
+  });
+
+  test("bound storage by what a template says, in the container and in the volume", () => {
+    const pulumi = { name: "pulumi", resources: { requests: { "ephemeral-storage": "40Gi" } } };
+    const { containers, volumes } =
+      build({ podTemplate: { spec: { containers: [pulumi] } } }).statefulSet.spec?.template?.spec ?? {};
+    expect(containers?.[0]?.resources?.limits).toEqual({ "ephemeral-storage": "40Gi" });
+    expect(volumes?.[0]).toEqual({ name: "share", emptyDir: { sizeLimit: "40Gi" } });
   });
 
   test("keep the labels that find the pod, whatever a template says", () => {

@@ -23,6 +23,7 @@ import { agentPortName, certificateNameOf } from "./names.ts";
 import { scopeOf, type TokenExchange } from "./oidc.ts";
 import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "./settings.ts";
+import { limitStorage } from "./storage-limits.ts";
 import { podTemplateFaults } from "./template-shape.ts";
 import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
 
@@ -44,8 +45,6 @@ const dynamicEnvFile = `${shareFolder}/.env`;
 
 /** For a run to be cut short in order: the agent's own grace is a little shorter. */
 const terminationGraceSeconds = 600;
-/** Without a request a pod is the first to be evicted when its node's disk fills. */
-const defaultStorageRequest = "256Mi";
 
 type BuiltPod =
   | { readonly ok: true; readonly template: PodTemplateSpec }
@@ -71,7 +70,7 @@ export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): B
     const problems = look(merged);
     if (problems.length > 0) return { ok: false, problems };
   }
-  const adapted = bootstrapFirst(withDynamicEnv(fetchingInAgent(merged)));
+  const adapted = limitStorage(bootstrapFirst(withDynamicEnv(fetchingInAgent(merged))));
   const secure = (parts.settings.enforceSecurityProfile ?? true) ? enforceProfile : fillProfile;
   const { template, violations } = secure(adapted, workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };
@@ -170,7 +169,7 @@ function pulumiContainerOf(workspace: NormalWorkspace, { settings, uid, exchange
     ...lastWords,
     // The agent speaks to who holds its certificate's counterpart alone: that it listens is all a probe can tell.
     readinessProbe: { tcpSocket: { port: agentPort }, periodSeconds: 5, failureThreshold: 3 },
-    resources: resourcesOf(workspace),
+    resources: workspace.resources as ResourceRequirements,
     volumeMounts: [
       { name: shareVolume, mountPath: shareFolder },
       { name: tlsVolume, mountPath: tlsFolder, readOnly: true },
@@ -192,14 +191,6 @@ function environmentOf({ env }: NormalWorkspace): EnvVar[] {
   ];
   const given = new Set(env.map(({ name }) => name));
   return [...fixed.filter(({ name }) => !given.has(name)), ...(env as EnvVar[])];
-}
-
-function resourcesOf({ resources }: NormalWorkspace): ResourceRequirements {
-  const storage = "ephemeral-storage";
-  const given = resources as ResourceRequirements;
-  // A limit alone is a request of the same amount.
-  if (given.limits?.[storage] !== undefined) return given;
-  return { ...given, requests: { [storage]: defaultStorageRequest, ...given.requests } };
 }
 
 function mergeTemplate(generated: PodTemplateSpec, { podTemplate }: NormalWorkspace): PodTemplateSpec | string {

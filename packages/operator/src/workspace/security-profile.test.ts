@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { SecurityProfile } from "@pko/api";
-import type { Container, PodSpec, SecurityContext, Volume } from "kubernetes-types/core/v1";
+import type { Container, PodSpec, PodTemplateSpec, SecurityContext, Volume } from "kubernetes-types/core/v1";
 
 import { enforceProfile, fillProfile } from "./security-profile.ts";
 
@@ -95,6 +95,38 @@ const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; re
     restricted: ["containers[pulumi].securityContext.allowPrivilegeEscalation is true"],
   },
 };
+
+const appArmor = (value: string): PodTemplateSpec => ({
+  metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/pulumi": value } },
+  spec: plain({}),
+});
+
+test.each([
+  ["runtime/default", true],
+  ["localhost/mine", true],
+  ["", true],
+  ["unconfined", false],
+  ["anything", false],
+])("AppArmor by annotation: %p is allowed: %p", (value, isAllowed) => {
+  const field = "spec.podTemplate.metadata.annotations[container.apparmor.security.beta.kubernetes.io/pulumi]";
+  for (const profile of ["baseline", "restricted"] as const) {
+    const refused = [`${field} is ${value}, which the security profile ${profile} forbids`];
+    expect(enforceProfile(appArmor(value), profile).violations).toEqual(isAllowed ? [] : refused);
+    expect(fillProfile(appArmor(value), profile).violations).toEqual([]);
+  }
+});
+
+test.each([
+  ["RuntimeDefault", true],
+  ["Localhost", true],
+  ["Unconfined", false],
+  ["Other", false],
+])("AppArmor by field: %p is allowed: %p", (type, isAllowed) => {
+  const profile = { appArmorProfile: { type } } as SecurityContext;
+  const refused = (at: string): string[] => (isAllowed ? [] : [`${at}securityContext.appArmorProfile is ${type}`]);
+  expect(violations(container(profile), "baseline")).toEqual(refused("containers[pulumi]."));
+  expect(violations(plain({ securityContext: profile }), "baseline")).toEqual(refused(""));
+});
 
 describe("what a template may not", () => {
   for (const [name, { spec, baseline, restricted = baseline }] of Object.entries(forbidden)) {

@@ -17,9 +17,10 @@ export function enforceProfile(template: PodTemplateSpec, profile: SecurityProfi
   if (!spec) return { template, violations: [] };
   const filled = profile === "restricted" ? restricted(spec) : spec;
   const found = [...baselineViolations(filled), ...(profile === "restricted" ? restrictedViolations(filled) : [])];
-  const violations = found.map(
-    (violation) => `spec.podTemplate.spec.${violation}, which the security profile ${profile} forbids`,
-  );
+  const violations = [
+    ...annotationViolations(template).map((violation) => `metadata.${violation}`),
+    ...found.map((violation) => `spec.${violation}`),
+  ].map((violation) => `spec.podTemplate.${violation}, which the security profile ${profile} forbids`);
   return { template: { ...template, spec: filled }, violations };
 }
 
@@ -157,6 +158,19 @@ function hostsCalled({ livenessProbe, readinessProbe, startupProbe, lifecycle }:
     .filter((host) => host !== "");
 }
 
+/** The API server still takes AppArmor profiles from annotations, where the field is not set. */
+const appArmorAnnotation = "container.apparmor.security.beta.kubernetes.io/";
+
+function annotationViolations({ metadata }: PodTemplateSpec): string[] {
+  const isAllowed = (profile: string): boolean =>
+    profile === "" || profile === "runtime/default" || profile.startsWith("localhost/");
+  return Object.entries(metadata?.annotations ?? {})
+    .filter(([name, profile]) => name.startsWith(appArmorAnnotation) && !isAllowed(profile))
+    .map(([name, profile]) => `annotations[${name}] is ${profile}`);
+}
+
+const appArmorTypes = new Set(["", "RuntimeDefault", "Localhost"]);
+
 interface Confinement extends Pick<SecurityContext, "seccompProfile" | "seLinuxOptions" | "windowsOptions"> {
   /** Younger than our types. */
   readonly appArmorProfile?: { readonly type?: string };
@@ -168,14 +182,19 @@ function confinementViolations(context: Confinement, at: string): string[] {
   const { seccompProfile, seLinuxOptions, windowsOptions, appArmorProfile } = context;
   return [
     ...(seccompProfile?.type === "Unconfined" ? [`${field}.seccompProfile is Unconfined`] : []),
-    ...(appArmorProfile?.type === "Unconfined" ? [`${field}.appArmorProfile is Unconfined`] : []),
+    ...unlessIn(appArmorTypes, appArmorProfile?.type, (type) => `${field}.appArmorProfile is ${type}`),
     ...(windowsOptions?.hostProcess ? [`${field}.windowsOptions.hostProcess is true`] : []),
     ...(seLinuxOptions?.user || seLinuxOptions?.role ? [`${field}.seLinuxOptions sets a user or a role`] : []),
-    ...(selinuxTypes.has(seLinuxOptions?.type ?? "")
-      ? []
-      : [`${field}.seLinuxOptions sets the type ${seLinuxOptions?.type}`]),
+    ...unlessIn(selinuxTypes, seLinuxOptions?.type, (type) => `${field}.seLinuxOptions sets the type ${type}`),
   ];
 }
+
+/** A value that is not set is allowed. */
+const unlessIn = (
+  allowed: ReadonlySet<string>,
+  value: string | undefined,
+  says: (value: string) => string,
+): string[] => (value === undefined || allowed.has(value) ? [] : [says(value)]);
 
 const restrictedVolumes = new Set([
   "configMap",

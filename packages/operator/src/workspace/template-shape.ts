@@ -34,6 +34,7 @@ const container = fieldsOf({
   envFrom: listOf(fieldsOf({ prefix: "text", secretRef: named, configMapRef: named })),
   ports: listOf(fieldsOf({ hostPort: "number" })),
   volumeMounts: listOf(fieldsOf({ name: "text", mountPath: "text" })),
+  resources: fieldsOf({ requests: fieldsOf(), limits: fieldsOf() }),
   livenessProbe: handler,
   readinessProbe: handler,
   startupProbe: handler,
@@ -49,6 +50,7 @@ const podTemplate = fieldsOf({
     volumes: listOf(
       fieldsOf({
         name: "text",
+        emptyDir: fieldsOf({ medium: "text" }),
         secret: fieldsOf({ secretName: "text", ...withItems }),
         configMap: fieldsOf({ name: "text", ...withItems }),
         projected: fieldsOf({

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import type { Container, EmptyDirVolumeSource, PodTemplateSpec, ResourceRequirements } from "kubernetes-types/core/v1";
+
+import { bytesOf, limitStorage } from "./storage-limits.ts";
+
+const storage = "ephemeral-storage";
+
+function limited(
+  resources: ResourceRequirements | undefined,
+  part: { readonly emptyDir?: EmptyDirVolumeSource; readonly more?: readonly Container[] } = {},
+): PodTemplateSpec {
+  const { emptyDir = {}, more = [] } = part;
+  const pulumi = { name: "pulumi", ...(resources && { resources }) };
+  return limitStorage({
+    spec: {
+      containers: [pulumi, ...more],
+      volumes: [{ name: "share", emptyDir }],
+      initContainers: [{ name: "bootstrap" }],
+    },
+  });
+}
+
+const storageOf = ({ resources }: Container): unknown[] => [
+  resources?.requests?.[storage],
+  resources?.limits?.[storage],
+];
+const firstOf = ({ spec }: PodTemplateSpec): unknown[] => storageOf(spec?.containers[0] ?? { name: "" });
+const sizeOf = ({ spec }: PodTemplateSpec): unknown => spec?.volumes?.[0]?.emptyDir?.sizeLimit;
+
+type Row = readonly [string, ResourceRequirements | undefined, { readonly storage: unknown[]; readonly size: unknown }];
+
+const rows: readonly Row[] = [
+  ["without a word, 10Gi, of which little is set aside", undefined, { storage: ["256Mi", "10Gi"], size: "10Gi" }],
+  ["a request stays", { requests: { [storage]: "1Gi" } }, { storage: ["1Gi", "10Gi"], size: "10Gi" }],
+  [
+    "a request above the default raises the limit",
+    { requests: { [storage]: "20Gi" } },
+    { storage: ["20Gi", "20Gi"], size: "20Gi" },
+  ],
+  [
+    "a number is an amount, too",
+    { requests: { [storage]: 30_000_000_000 as unknown as string } },
+    { storage: [3e10, 3e10], size: 3e10 },
+  ],
+  [
+    "a limit stays, and bounds the volume",
+    { limits: { [storage]: "50Gi" } },
+    { storage: [undefined, "50Gi"], size: "50Gi" },
+  ],
+  [
+    "both stay",
+    { requests: { [storage]: "1Gi" }, limits: { [storage]: "2Gi", memory: "1Gi" } },
+    { storage: ["1Gi", "2Gi"], size: "2Gi" },
+  ],
+  [
+    "what is no amount is left to the API server",
+    { requests: { [storage]: "much" } },
+    { storage: ["much", "10Gi"], size: "10Gi" },
+  ],
+];
+
+test.each(rows)("%s", (_, resources, expected) => {
+  const template = limited(resources);
+  expect({ storage: firstOf(template), size: sizeOf(template) }).toEqual(expected);
+});
+
+describe("the volume", () => {
+  test("keeps the limit that a template gives it", () => {
+    expect(sizeOf(limited(undefined, { emptyDir: { sizeLimit: "1Gi" } }))).toBe("1Gi");
+  });
+
+  test("in memory is not bounded by an amount of disk", () => {
+    expect(sizeOf(limited(undefined, { emptyDir: { medium: "Memory" } }))).toBeUndefined();
+  });
+
+  test("of another kind stays as it is", () => {
+    const claim = { name: "share", persistentVolumeClaim: { claimName: "c" } };
+    const { spec } = limitStorage({ spec: { containers: [{ name: "pulumi" }], volumes: [claim] } });
+    expect(spec?.volumes).toEqual([claim]);
+  });
+});
+
+test("other containers are bounded, and nothing is set aside for them: a limit alone would be a request", () => {
+  const more = [{ name: "docker" }, { name: "small", resources: { limits: { [storage]: "1Gi" } } }];
+  const { spec } = limited(undefined, { more });
+  expect(spec?.containers.slice(1).map(storageOf)).toEqual([
+    ["0", "10Gi"],
+    [undefined, "1Gi"],
+  ]);
+  expect(spec?.initContainers?.map(storageOf)).toEqual([["0", "10Gi"]]);
+});
+
+test.each([
+  ["1", 1],
+  ["1k", 1000],
+  ["1Ki", 1024],
+  ["1.5Gi", 1.5 * 2 ** 30],
+  ["2e3", 2000],
+  ["500m", 0.5],
+  [7, 7],
+  ["much", undefined],
+  ["", undefined],
+])("%p is %p bytes", (quantity, bytes) => expect(bytesOf(quantity)).toBe(bytes));
