@@ -81,7 +81,7 @@ export function chartReadme(): string {
     "# pulumi-kubernetes-operator",
     "Runs Pulumi stacks by GitOps: Stacks, Programs, Workspaces and Updates as Kubernetes objects.",
     "```sh\nhelm install --create-namespace -n pulumi-kubernetes-operator pulumi-kubernetes-operator \\\n  charts/pulumi-kubernetes-operator\n```",
-    "The four definitions are in `crds/`: Helm installs them first, and never changes or deletes them. The operator upgrades them when it starts (`crds.upgrade`). After `helm uninstall` the definitions and your objects are still there; everything else is gone.",
+    "The four definitions are in `crds/`: Helm installs them first, and never changes or deletes them. The operator upgrades them when it starts (`crds.upgrade`). Delete your Stacks before `helm uninstall`: only the operator can remove their finalizers. The definitions, your objects, and the Secret and Lease that the operator created stay; see [Uninstall](../../docs/operations.md#uninstall).",
     "| value | default | meaning |\n| --- | --- | --- |\n" + [...rows("", values)].join("\n"),
   ].join("\n\n");
 }
