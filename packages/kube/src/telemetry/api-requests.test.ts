@@ -46,6 +46,7 @@ test("warns of a denied request with the right that is missing, once in a while 
     { level: "warn", code: 403, verb: "get", resource: "secrets", apiGroup: "", namespace: "team-a" },
     { level: "warn", code: 403, verb: "delete" },
   ]);
+  clock.stepWallClock(-3_600_000);
   await clock.advance(11 * 60_000);
   onResponse(denied("a"));
   expect(lines.length).toBe(3);

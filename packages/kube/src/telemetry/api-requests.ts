@@ -34,7 +34,7 @@ export function requestTelemetry({
   });
   const loggedAt = new Map<string, number>();
   const isDue = (key: string): boolean => {
-    const now = clock.now();
+    const now = clock.monotonic();
     if (now - (loggedAt.get(key) ?? -Infinity) < repeatMs) return false;
     loggedAt.delete(key);
     const [oldest] = loggedAt.keys();
