@@ -70,6 +70,22 @@ for (const securityProfile of securityProfiles) {
     },
     patience,
   );
+
+  test(`an AppArmor annotation is judged as Pod Security judges it: ${securityProfile}`, async () => {
+    await using place = await confinedNamespace(securityProfile);
+    const refused: string[] = [];
+    for (const profile of ["runtime/default", "localhost/mine", "unconfined"]) {
+      const annotations = { "container.apparmor.security.beta.kubernetes.io/pulumi": profile };
+      const podTemplate = { metadata: { annotations } };
+      const built = buildPodTemplate(workspace(place.name, { securityProfile, podTemplate }), { settings });
+      const template = built.ok
+        ? built.template
+        : enforceProfile(unenforced(place.name, podTemplate), securityProfile).template;
+      expect([profile, (await admitted(place, template)) === undefined]).toEqual([profile, built.ok]);
+      if (!built.ok) refused.push(profile);
+    }
+    expect(refused).toEqual(["unconfined"]);
+  });
 }
 
 test(
@@ -90,7 +106,7 @@ test(
 );
 
 /** What a template alone would make. */
-function unenforced(namespace: string, podTemplate: { readonly spec: object }): PodTemplateSpec {
+function unenforced(namespace: string, podTemplate: object): PodTemplateSpec {
   const plain = buildPodTemplate(workspace(namespace, { securityProfile: "baseline" }), { settings });
   if (!plain.ok) throw new Error("the plain template is sound");
   return strategicMerge(plain.template as unknown as JsonMap, podTemplate as unknown as JsonMap, podTemplateSchema);
