@@ -40,6 +40,7 @@ const guards: Record<string, (credentials: string) => boolean> = {
   "/token.git": (credentials) => credentials === `git:${canaries.token}`,
   "/basic.git": (credentials) => credentials === `deployer:${canaries.password}`,
   "/app.git": (credentials) => github.opens(credentials),
+  "/public.git": () => true,
 };
 
 const [host, other] = [createKey(scene.folder, "host"), createKey(scene.folder, "other")];
@@ -88,7 +89,7 @@ test.concurrent(
   "https: a token, a user and password, and a GitHub App open a server of a private authority; each lack is told",
   async () => {
     const commits = Object.fromEntries(
-      ["token", "basic", "app"].map((name) => [name, scene.git.create(name).commit(yamlProject(name))]),
+      ["token", "basic", "app", "public"].map((name) => [name, scene.git.create(name).commit(yamlProject(name))]),
     );
     const guardedUrl = (name: string): string => `https://${network.machine}:${guarded.port}/${name}.git`;
     const withToken = {
@@ -117,6 +118,10 @@ test.concurrent(
     await secret("former", { accessToken: canaries.token, "ca.crt": authority });
     await deploy("private", { projectRepo: guardedUrl("token"), branch: "main", gitAuthSecret: "former" });
     await stackUntil(scene, "private", isAt(commits["token"]));
+
+    await secret("only-ca", { "ca.crt": authority });
+    await deploy("private", { projectRepo: guardedUrl("public"), branch: "main", gitAuthSecret: "only-ca" });
+    await stackUntil(scene, "private", isAt(commits["public"]));
 
     await secret("github", { app: github.appId, at: "1", pem: github.privateKey, "ca.crt": authority });
     const githubApp = {

@@ -22,6 +22,11 @@ const GitAuth = Type.Object(
     password: optional(secretKey("The password of the user, or of the private key.")),
     token: optional(secretKey("An access token for https.")),
     githubApp: optional(GitHubApp),
+    ca: optional(
+      secretKey(
+        "The certificates of the server's private CA, in PEM, for https. By default the key ca.crt of the Secret of the credentials.",
+      ),
+    ),
   },
   { description: "How to sign in to the repository." },
 );

@@ -55,7 +55,10 @@ export const lineOf = (value: string): string => value.replace(/[\r\n]+$/, "");
 
 const missing = (message: string): CredentialsView => ({ kind: "missing", message });
 
-type PlainAuth = Exclude<GitAuth, { kind: "secret" }>;
+type PlainAuth =
+  | Exclude<GitAuth, { kind: "secret" }>
+  /** No credentials, but the CA of the server: a public repository behind a private CA. */
+  | { readonly kind: "ca"; readonly ca: SecretKey };
 
 /** A Secret whose keys tell which way to sign in it holds. */
 async function authOfSecret(name: string, readSecret: ReadSecret): Promise<PlainAuth | { readonly message: string }> {
@@ -70,7 +73,12 @@ async function authOfSecret(name: string, readSecret: ReadSecret): Promise<Plain
   if (secret["username"] !== undefined && secret["password"] !== undefined) {
     return { kind: "basic", userName: key("username"), password: key("password") };
   }
-  return { message: `the Secret ${name} has none of sshPrivateKey, accessToken, and username with password` };
+  if (secret[authorityKey] !== undefined) return { kind: "ca", ca: key(authorityKey) };
+  return {
+    message:
+      `the Secret ${name} has none of sshPrivateKey, accessToken, username with password, and ca.crt; ` +
+      "add the key that opens the repository",
+  };
 }
 
 function keysOf(auth: PlainAuth): SecretKey[] {
@@ -85,6 +93,8 @@ function keysOf(auth: PlainAuth): SecretKey[] {
       return auth.password ? [auth.privateKey, auth.password] : [auth.privateKey];
     case "githubApp":
       return [auth.appId, auth.installationId, auth.privateKey];
+    case "ca":
+      return [auth.ca];
     default:
       return assertNever(auth);
   }
@@ -102,6 +112,8 @@ function placeOf(auth: PlainAuth): SecretKey | undefined {
     case "ssh":
     case "githubApp":
       return auth.privateKey;
+    case "ca":
+      return auth.ca;
     default:
       return assertNever(auth);
   }
@@ -114,6 +126,7 @@ function credentialsOf(
 ): GitCredentials {
   switch (auth.kind) {
     case "none":
+    case "ca":
       return { kind: "none" };
     case "token":
       // The forges take a token as the password of any user.
@@ -153,6 +166,8 @@ function workspaceAuth(auth: PlainAuth): WorkspaceAuth {
       return {
         githubApp: { appID: auth.appId, installationID: auth.installationId, privateKey: auth.privateKey },
       };
+    case "ca":
+      return { ca: auth.ca };
     default:
       return assertNever(auth);
   }

@@ -51,6 +51,18 @@ const sources: Readonly<Record<string, { spec: object; with?: Partial<Materials>
     with: { secrets: [secret({ t: "tok", "ca.crt": "PEM" })] },
     gives: { auth: { kind: "token", token: "tok" }, ca: "PEM" },
   },
+  "a public repository behind a private CA": {
+    spec: git({ ca: key("ca.crt") }),
+    with: { secrets: [secret({ "ca.crt": "PEM" })] },
+    gives: { kind: "git", url: "https://example.com/r", ca: "PEM" },
+  },
+  "a token from one Secret and the CA from another": {
+    spec: git({ token: key("t", "other"), ca: key("bundle") }),
+    with: {
+      secrets: [secret({ bundle: "PEM" }), { kind: "Secret", name: "other", found: { uid: "o", data: { t: "tok" } } }],
+    },
+    gives: { auth: { kind: "token", token: "tok" }, ca: "PEM" },
+  },
   "an ssh key with the hosts it knows": {
     spec: git({ sshPrivateKey: key("k"), password: key("p") }),
     with: { secrets: [secret({ k: "PEM", p: "pass", known_hosts: "h ssh-ed25519 A" })] },
@@ -171,6 +183,11 @@ const refusals: Readonly<Record<string, { spec: object; with?: Partial<Materials
     with: { secrets: [secret({ u: "me" })] },
     says: "has no key p",
   },
+  "a CA that is not there": {
+    spec: git({ ca: key("ca.crt") }),
+    with: { secrets: [secret({ other: "PEM" })] },
+    says: 'Secret "s", which signs in to the repository, has no key ca.crt',
+  },
   "a passphrase that is not there": {
     spec: git({ sshPrivateKey: key("k"), password: key("p") }),
     with: { secrets: [secret({ k: "PEM" })] },
@@ -212,6 +229,7 @@ test("only the Secrets that sign in are read for it", () => {
   expect(secretsOf(normal({ local: { dir: "/a" } }))).toEqual([]);
   expect(secretsOf(normal(git({ token: key("t"), password: key("p", "other") })))).toEqual(["s", "other"]);
   expect(secretsOf(normal(git({ githubApp: app })))).toEqual(["s"]);
+  expect(secretsOf(normal(git({ ca: key("ca.crt", "authority") })))).toEqual(["authority"]);
 });
 
 test("a GitHub App is resolved from its Secret, unless another way to sign in comes first", () => {

@@ -116,6 +116,8 @@ function gitOf(source: GitSource, materials: Materials): Attempt<Source> {
   const { repository, ref, dir, shallow } = source;
   const auth = authOf(source, materials);
   if (!auth.ok) return auth;
+  const authority = authorityOf(source, materials);
+  if (!authority.ok) return authority;
   return given({
     kind: "git",
     url: repository.url,
@@ -123,16 +125,18 @@ function gitOf(source: GitSource, materials: Materials): Attempt<Source> {
     shallow,
     ...(dir && { dir }),
     ...(auth.value && { auth: auth.value }),
-    ...authorityOf(source, materials),
+    ...authority.value,
   });
 }
 
-/** Beside the credentials that are used. */
-function authorityOf({ auth }: GitSource, materials: Materials): { readonly ca?: string } {
-  const { sshPrivateKey, token, githubApp, password } = auth;
-  const place = sshPrivateKey ? undefined : (token ?? githubApp?.privateKey ?? password);
-  const ca = place && secretNamed(place.name ?? "", materials)?.[authorityKey];
-  return ca ? { ca } : {};
+/** The server's CA: the one that `ca` names, otherwise the one in the Secret of the credentials. */
+function authorityOf({ auth }: GitSource, materials: Materials): Attempt<{ readonly ca?: string }> {
+  const { sshPrivateKey, token, githubApp, password, ca } = auth;
+  if (sshPrivateKey) return given({});
+  if (ca) return mapped(valueOf(ca, materials), (pem) => ({ ca: pem }));
+  const place = token ?? githubApp?.privateKey ?? password;
+  const beside = place && secretNamed(place.name ?? "", materials)?.[authorityKey];
+  return given(beside ? { ca: beside } : {});
 }
 
 /** In the reference's order: an ssh key, a token, a GitHub App, a user's name and password. */
@@ -200,6 +204,8 @@ export function githubAppOf({ source }: NormalWorkspace, secrets: Readings): Att
     return undefined;
   const { appID, installationID, privateKey } = source.auth.githubApp;
   const repository = source.repository.url;
+  const authority = authorityOf(source, { secrets });
+  if (!authority.ok) return authority;
   return mapped(valueOf(appID, { secrets }), (appId) =>
     mapped(valueOf(installationID, { secrets }), (installationId) =>
       mapped(valueOf(privateKey, { secrets }), (pem) => ({
@@ -207,7 +213,7 @@ export function githubAppOf({ source }: NormalWorkspace, secrets: Readings): Att
         installationId: installationId.trim(),
         privateKey: pem,
         repository,
-        ...authorityOf(source, { secrets }),
+        ...authority.value,
       })),
     ),
   );

@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+
+import { readCredentials } from "./git-credentials.ts";
+
+type Secrets = Readonly<Record<string, Readonly<Record<string, string>>>>;
+const reading = (secrets: Secrets) => async (name: string) => secrets[name];
+const named = { kind: "secret", name: "git" } as const;
+
+test("a Secret with only ca.crt gives the CA of a public repository, to polling and to the Workspace", async () => {
+  expect(await readCredentials(named, reading({ git: { "ca.crt": "PEM" } }))).toEqual({
+    kind: "found",
+    credentials: { kind: "none" },
+    ca: "PEM",
+    auth: { ca: { name: "git", key: "ca.crt" } },
+  });
+});
+
+test("credentials in a Secret win over its being just a CA", async () => {
+  expect(await readCredentials(named, reading({ git: { "ca.crt": "PEM", accessToken: "tok" } }))).toEqual({
+    kind: "found",
+    credentials: { kind: "basic", username: "git", password: "tok" },
+    ca: "PEM",
+    auth: { token: { name: "git", key: "accessToken" } },
+  });
+});
+
+test("a Secret with nothing that is known is reported with the keys that it may have", async () => {
+  const { kind, ...rest } = await readCredentials(named, reading({ git: { other: "x" } }));
+  expect(kind).toBe("missing");
+  expect(rest).toEqual({
+    message:
+      "the Secret git has none of sshPrivateKey, accessToken, username with password, and ca.crt; add the key that opens the repository",
+  });
+});
