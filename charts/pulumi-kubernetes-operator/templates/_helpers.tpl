@@ -27,7 +27,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- default $own .Values.serviceAccount.name }}
 {{- end }}
 
+{{/* Values that are reused from a release of the Go operator may pin its image, which cannot run with this chart's arguments. */}}
 {{- define "operator.image" -}}
+{{- $tag := .Values.image.tag | toString }}
+{{- if and (not .Values.image.digest) (hasSuffix "pulumi-kubernetes-operator" .Values.image.repository) (regexMatch "^v?[0-2]\\." $tag) }}
+{{- fail (printf "image.tag is %s, an image of the Go operator: this chart cannot run it. The value comes from the earlier release or from a values file. Remove it, or pass --set image.tag= to run %s." $tag .Chart.AppVersion) }}
+{{- end }}
 {{- $repository := printf "%s/%s" .Values.image.registry .Values.image.repository }}
 {{- with .Values.image.digest -}}
 {{ $repository }}@{{ . }}

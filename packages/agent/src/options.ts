@@ -31,8 +31,9 @@ export interface Options {
   readonly oidc: OidcOptions | undefined;
   /** Variables whose values are masked, whatever their names say. */
   readonly secretVariables: readonly string[];
-  /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
+  /** Plain http for repositories: the chart's value git.allowHttp. */
   readonly allowHttp: boolean;
+  /** For tests: addresses that are otherwise refused, such as 127.0.0.1. */
   readonly allowedAddresses: readonly string[];
 }
 

@@ -39,6 +39,14 @@ describe("hostile repository URLs", () => {
   }
 });
 
+test("plain http is refused with the setting that allows it, and allowed with that setting", () => {
+  const url = "http://gitea.internal:3000/team/app.git";
+  const refused = parseRemote(url, strict);
+  expect(refused).toMatchObject({ ok: false });
+  expect(JSON.stringify(refused)).toContain("set the chart's value git.allowHttp (the operator's flag --allow-http)");
+  expect(parseRemote(url, { ...strict, allowHttp: true })).toMatchObject({ ok: true, remote: { kind: "http" } });
+});
+
 describe("repository URLs", () => {
   const good: Record<string, "http" | "ssh"> = {
     "https://github.com/pulumi/examples": "http",

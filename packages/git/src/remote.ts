@@ -37,7 +37,13 @@ function parseUrl(spelled: string, policy: NetworkPolicy): ParsedRemote {
   if (!url || url.hostname === "") return refused("the repository's URL is not a URL");
   if (url.search || url.hash) return refused("the repository's URL has a query or a fragment");
   if (url.protocol === "ssh:") return sshRemote(url);
-  if (url.protocol !== "https:" && !(policy.allowHttp && url.protocol === "http:")) {
+  if (url.protocol === "http:" && !policy.allowHttp) {
+    return refused(
+      "the repository's URL begins with http://, and plain http is refused, because it protects neither the program nor the credentials; " +
+        "use https or ssh, or set the chart's value git.allowHttp (the operator's flag --allow-http) to true",
+    );
+  }
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
     return refused(`the repository's URL is neither https nor ssh: ${url.protocol}//`);
   }
   const { username, password } = url;

@@ -61,6 +61,11 @@ describe("settings", () => {
     }
   });
 
+  test("allow plain http for repositories only on request", () => {
+    expect(parseOptions(image, {}).allowHttp).toBe(false);
+    expect(parseOptions(image, { OPERATOR_ALLOW_HTTP: "true" }).allowHttp).toBe(true);
+  });
+
   test("of the command line win over the environment", () => {
     expect(parseOptions(["--agent-image=b"], { OPERATOR_AGENT_IMAGE: "a" }).agentImage).toBe("b");
   });

@@ -44,8 +44,9 @@ export interface Options {
   readonly oidc: OidcDefaults;
   /** The most bytes that a Flux artifact may unpack to. */
   readonly maxUnpackedBytes: number;
-  /** For tests: plain http for repositories, and addresses that are otherwise refused, such as 127.0.0.1. */
+  /** Plain http for repositories: the chart's value git.allowHttp. */
   readonly allowHttp: boolean;
+  /** For tests: addresses that are otherwise refused, such as 127.0.0.1. */
   readonly allowedAddresses: readonly string[];
 }
 

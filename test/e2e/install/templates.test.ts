@@ -74,6 +74,22 @@ describe("the chart renders", () => {
     expect(await served({ rbac: { createClusterRole: false, createRole: true } })).toEqual([name]);
   });
 
+  test("an image of one's own with any tag, and a later version", async () => {
+    const imageOf = async (image: object): Promise<string> =>
+      JSON.stringify(find(manifestsIn(await render({ image })), "Deployment"));
+    expect(await imageOf({ repository: "team/operator", tag: "v2.0.0" })).toContain("docker.io/team/operator:v2.0.0");
+    expect(await imageOf({ tag: "v3.1.0" })).toContain(`${name}:v3.1.0`);
+    expect(await imageOf({ tag: "" })).toContain(`${name}:v`);
+  });
+
+  test("plain http for repositories, only where the value allows it", async () => {
+    const variable = '{"name":"OPERATOR_ALLOW_HTTP","value":"true"}';
+    const deployed = async (values: object): Promise<string> =>
+      JSON.stringify(find(manifestsIn(await render(values)), "Deployment"));
+    expect(await deployed({})).not.toContain("OPERATOR_ALLOW_HTTP");
+    expect(await deployed({ git: { allowHttp: true } })).toContain(variable);
+  });
+
   test("a dashboard that is JSON", async () => {
     const objects = manifestsIn(await render({ grafanaDashboard: { enabled: true } }));
     const { data } = find(objects, "ConfigMap") as unknown as { data: Record<string, string> };
@@ -121,6 +137,13 @@ describe("values are refused that", () => {
     ["are of another type", { replicaCount: "two" }, "replicaCount"],
     ["are no duration", { leaderElection: { leaseDuration: "soon" } }, "leaseDuration"],
     ["are no digest", { image: { digest: "latest" } }, "digest"],
+    ["pin an image of the Go operator", { image: { tag: "v2.9.0" } }, "pass --set image.tag= to run v"],
+    ["pin it without the v", { image: { tag: "2.4.1" } }, "image.tag is 2.4.1, an image of the Go operator"],
+    [
+      "pin a mirror of it",
+      { image: { registry: "mirror.example.com", repository: "infra/pulumi-kubernetes-operator", tag: "v2.0.0-rc.1" } },
+      "image.tag is v2.0.0-rc.1",
+    ],
   ];
   for (const [what, values, told] of cases) {
     test(what, async () => {
@@ -149,7 +172,12 @@ test("the quickstart's operator is the chart's with its default values", async (
 });
 
 test("the operator reads every variable that chart and quickstart set", async () => {
-  const everything = { watchNamespaces: ["a"], flux: { maxUntarSizeBytes: 1 }, oidc: { enabled: false, admin: true } };
+  const everything = {
+    watchNamespaces: ["a"],
+    git: { allowHttp: true },
+    flux: { maxUntarSizeBytes: 1 },
+    oidc: { enabled: false, admin: true },
+  };
   const text = (await render(everything)) + (await render({ oidc: { organization: "a", team: "b", user: "c" } }));
   const set = new Set(`${text}${JSON.stringify(quickstartObjects())}`.match(/OPERATOR_[A-Z_]+/g));
   expect([...set].filter((name) => !optionVariables.includes(name))).toEqual([]);

@@ -72,6 +72,12 @@ const controller = {
   kubeAPI: group("The connection to the API server.", {
     timeout: duration("30s", "How long a question may take, with all its attempts."),
   }),
+  git: group("Git repositories.", {
+    allowHttp: flag(
+      false,
+      "Whether repositories may be read over plain http://, for the operator and for workspaces. Nothing protects what it carries: the program, and the credentials.",
+    ),
+  }),
   flux: group("Flux sources.", {
     maxUntarSizeBytes: numberOrText(
       "",
