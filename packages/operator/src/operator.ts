@@ -47,6 +47,8 @@ import { updateIndexers, workspaceOfPod } from "./update/observe.ts";
 import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
+/** The names under which the reference's controllers report. */
+const eventSource = ({ kind = "" }: { readonly kind?: string }): string => `${kind.toLowerCase()}-controller`;
 const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
 
 interface Surroundings {
@@ -62,7 +64,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   if (options.upgradeCrds) await upgradeDefinitions({ client: reading, log });
   const elector = electorOf(options, { credentials, connection, log, metrics });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
-  const events = eventRecorder({ client, component, instance: options.podName, log, metrics });
+  const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
   const reflectors = reflectorsOf(reading, options, log);
   exposeLostNodes(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });

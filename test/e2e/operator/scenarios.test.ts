@@ -167,9 +167,19 @@ test.concurrent(
     scene.git.create("witness").commit(yamlProject("w"));
     await deploy(scene, "witness", { branch: "main" });
     await stackUntil(scene, "witness", isReady);
-    expect(
-      await inPod(scene, "witness", "cd /state; ls first second third .pulumi/stacks/files 2>/dev/null || true"),
-    ).not.toMatch(/first|second|third|leaving\.json$/m);
+    const inState = (command: string): Promise<string> => inPod(scene, "witness", `cd /state; ${command} 2>&1 || true`);
+    const stateFile = ".pulumi/stacks/files/leaving.json";
+    expect(await inState("ls")).not.toMatch(/first|second|third/);
+    // The emptied Pulumi stack stays, and a Stack of the same name uses it again.
+    expect(await inState(`cat ${stateFile}`)).not.toContain('"urn"');
+    scene.git.create("leaving").commit(filesProject('new File("first", "x");'));
+    const spec = { branch: "main", destroyOnFinalize: true, updateTemplate: { spec: { remove: true } } };
+    await deploy(scene, "leaving", spec);
+    await stackUntil(scene, "leaving", isReady);
+    expect(await inState(`cat ${stateFile}`)).toContain('"urn"');
+    await deleteStack(scene, "leaving");
+    // Its template asks for the removal.
+    expect(await inState(`cat ${stateFile}`)).toContain("No such file");
   },
   slow,
 );

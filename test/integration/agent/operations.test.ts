@@ -148,6 +148,15 @@ describe("operations on a stack", () => {
     expect(await web.run("up-7", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
   });
 
+  test("a destroy keeps the emptied stack, which another workspace then uses again", async () => {
+    expect(await web.run("destroy-kept", { kind: "destroy" })).toMatchObject({ outcome: "succeeded" });
+    expect(existsSync(join(web.backend, ".pulumi/stacks/demo/dev.json"))).toBe(true);
+    const next = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${web.backend}` } }).start();
+    const config = [{ key: "token", value: { from: "value" as const, value: "canary-config" }, secret: true }];
+    await next.prepare(source("five"), { config });
+    expect(await next.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded", changes: { create: 2 } });
+  });
+
   test("a stack whose source is gone is destroyed by its project's name", async () => {
     await web.prepare({ kind: "project", name: "demo", runtime: "yaml" });
     const destroyed = await web.run("destroy-2", { kind: "destroy" });

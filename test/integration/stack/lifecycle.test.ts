@@ -36,7 +36,9 @@ test(
     await stage.delete("web");
     await stage.isGone("web");
     expect(stage.runs).toEqual(["up@1", "up@2", "up@2", "destroy@2"]);
-    expect(stage.simulator.runs.at(-1)?.spec).toMatchObject({ type: "destroy", remove: true });
+    const { spec: destroy } = stage.simulator.runs.at(-1) ?? {};
+    expect(destroy).toMatchObject({ type: "destroy" });
+    expect(destroy).not.toHaveProperty("remove");
     // No Update is left behind, held by a finalizer.
     await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
   },

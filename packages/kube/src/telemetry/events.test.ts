@@ -70,6 +70,14 @@ describe("an event", () => {
     ]);
   });
 
+  test("has a source that may depend on the kind of its object", async () => {
+    const { recorder, sent } = setting({ component: ({ kind = "" }) => `${kind.toLowerCase()}-controller` });
+    recorder.record(stack, failed);
+    await recorder.flush();
+    const names = { source: { component: "stack-controller" }, reportingComponent: "stack-controller" };
+    expect(sent).toMatchObject([{ body: names }]);
+  });
+
   test("about an object of the cluster is in the namespace default", async () => {
     const { recorder, sent } = setting();
     recorder.record({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }, failed);

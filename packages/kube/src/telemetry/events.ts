@@ -37,7 +37,7 @@ export interface EventRecorderOptions {
   /** A fenced one, where there is one. */
   readonly client: Client;
   /** Who reports: shown as the event's source. */
-  readonly component: string;
+  readonly component: string | ((about: ObjectReference) => string);
   readonly instance?: string;
   /** Masks known secrets. An event for which it throws is dropped. */
   readonly redact?: (text: string) => string;
@@ -169,10 +169,16 @@ class Recorder implements EventRecorder {
   }
 
   async #create(entry: Entry): Promise<void> {
-    const { component, instance } = this.#options;
+    const { instance } = this.#options;
+    const component = this.#componentFor(entry.about);
     const event = newEvent(happening(entry), { component, ...(instance !== undefined && { instance }) });
     await this.#options.client.create(eventResource, event, { timeoutMs: writeTimeoutMs });
     entry.name = event.metadata.name;
+  }
+
+  #componentFor(about: ObjectReference): string {
+    const { component } = this.#options;
+    return typeof component === "string" ? component : component(about);
   }
 
   /** False when it is gone: the API server forgets events after an hour. */

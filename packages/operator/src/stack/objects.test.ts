@@ -167,8 +167,6 @@ describe("the Update", () => {
       workspaceName: "web",
       stackName: "dev",
       type: "destroy",
-      remove: true,
-      refresh: true,
       runProgram: true,
       ttlAfterCompleted: "86400s",
     });
@@ -181,11 +179,16 @@ describe("the Update", () => {
     const target = ["urn:b"];
     const template = (spec: object): ReturnType<typeof generated> =>
       generated({ destroyOnFinalize: true, targets: ["urn:a"], updateTemplate: { spec } });
-    expect(destroyOf(template({ remove: false, message: "bye" }))).toMatchObject({ remove: false, message: "bye" });
-    const partial = destroyOf(template({ target }));
-    expect(partial).toMatchObject({ target });
-    expect(partial).not.toHaveProperty("remove");
+    expect(destroyOf(template({ remove: true, message: "bye" }))).toMatchObject({ remove: true, message: "bye" });
+    expect(destroyOf(template({ refresh: true }))).toMatchObject({ refresh: true });
+    expect(destroyOf(template({ target }))).toMatchObject({ target });
     expect(destroyOf(template({ parallel: 2 }))).not.toHaveProperty("target");
+  });
+
+  test("of a destroy keeps the emptied Pulumi stack and does not refresh, unless the template asks for it", () => {
+    const destroy = destroyOf(generated({ destroyOnFinalize: true, refresh: true }));
+    expect(destroy).not.toHaveProperty("remove");
+    expect(destroy).not.toHaveProperty("refresh");
   });
 
   test("is named after its trigger and the update before it", () => {

@@ -58,13 +58,10 @@ function upSpec(spec: NormalStack): UpdateSpec {
   };
 }
 
-/** All of it goes, whatever the targets of the Stack are; those of the template are meant for every Update. */
+/**
+ * As in the reference: all resources are destroyed, whatever the Stack's targets are, without a refresh, and the emptied
+ * Pulumi stack stays with its history. The template applies to every Update and may ask for more.
+ */
 function destroySpec(spec: NormalStack): UpdateSpec {
-  const isWhole = (spec.update.spec.target ?? []).length === 0;
-  return {
-    ...(spec.refresh && { refresh: true }),
-    ...(spec.runProgramOnDestroy && { runProgram: true }),
-    ...(isWhole && { remove: true }),
-    ...spec.update.spec,
-  };
+  return { ...(spec.runProgramOnDestroy && { runProgram: true }), ...spec.update.spec };
 }
