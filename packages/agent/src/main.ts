@@ -27,7 +27,11 @@ const certificateLookMs = 5000;
 const lastWordsMs = 2_000;
 
 const redactor = new Redactor();
-const log = createLog(redactor, (line) => process.stderr.write(line));
+const log = createLog(
+  redactor,
+  (line) => process.stderr.write(line),
+  (line) => process.stdout.write(line),
+);
 
 async function serve(args: readonly string[]): Promise<void> {
   // First of all: the kernel drops a signal that the first process of a container does not handle yet.

@@ -193,6 +193,37 @@ describe("operations on a stack", () => {
   });
 });
 
+describe("the pod's log", () => {
+  const source = program({ resources: { a: stash("x") }, outputs: { token: { "fn::secret": "canary-output" } } });
+  const config = [{ key: "token", value: { from: "value" as const, value: "canary-config" }, secret: true }];
+  /** A line of the CLI's own logger, with its level. */
+  const verbose = /^ ?\{"time":.*"level":"INFO",.*"v":\d+\}$/m;
+
+  test("has what the CLI prints as plain lines, with its verbose log up to level 8", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(source, { config });
+    await web.run("quiet", { kind: "up" });
+    expect(web.log).toMatch(/^Updating \(dev\):$/m);
+    expect(web.log).toMatch(/^ \+ {2}pulumi:index:Stash a created/m);
+    expect(web.log).toMatch(/^ {4}token: \[secret\]$/m);
+    expect(web.log).not.toMatch(verbose);
+    await web.run("talkative", { kind: "refresh", logLevel: 8 });
+    expect(web.log).toMatch(verbose);
+    expect(web.log).not.toContain("canary");
+  });
+
+  test("leaves a log of level 9 and above in a file of the pod, and names it", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(source, { config });
+    await web.run("loud", { kind: "up", logLevel: 9 });
+    expect(web.log).toMatch(/^Updating \(dev\):$/m);
+    expect(web.log).not.toMatch(verbose);
+    const file = join(web.share, "runs/loud/stderr-0.log");
+    expect(web.log).toContain(`"message":"verbose log kept in a file of the pod","run":"loud","file":"${file}"`);
+    expect(readFileSync(file, "utf8")).toMatch(verbose);
+  });
+});
+
 describe("stacks that must exist", () => {
   test("are not created", async () => {
     const web = await new TestWorkspace().start();

@@ -3,9 +3,10 @@ import { createHash } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
-import { lastLines } from "../system/clean-text.ts";
+import { lastLines, linesOf } from "../system/clean-text.ts";
 import { cleanOutput } from "../system/command.ts";
 import { cleanRelative, isDirectory, isInside, readIfThere } from "../system/files.ts";
+import type { Log } from "../system/log.ts";
 import type { PulumiCli } from "./cli.ts";
 import { quoteProgram } from "./program-lines.ts";
 import { entry, type Project } from "./project.ts";
@@ -79,11 +80,15 @@ function isManifest(name: string): boolean {
 interface Install {
   readonly project: Project;
   readonly cli: PulumiCli;
+  readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-export async function installDependencies({ project, cli, signal }: Install): Promise<Outcome<undefined>> {
+export async function installDependencies({ project, cli, log, signal }: Install): Promise<Outcome<undefined>> {
   const end = await cli.run({ args: ["install"], cwd: project.folder, timeoutMs: installTimeoutMs, signal });
+  if (end.kind === "exited" || end.kind === "timedOut") {
+    for (const line of linesOf(cleanOutput(end, cli.redactor))) log.printed(line);
+  }
   if (end.kind === "exited" && end.code === 0) return done(undefined);
   if (end.kind === "aborted") return failed("superseded", "a newer request took over");
   if (end.kind === "missing") return failed("toolMissing", "the workspace's image has no `pulumi`");

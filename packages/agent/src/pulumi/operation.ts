@@ -4,6 +4,13 @@ import { globalFlags } from "./cli.ts";
 
 /** Beyond it the CLI prints the headers of its requests, and with them its access token. */
 const maxVerbosity = 10;
+/** From here on the CLI and providers print credentials that nobody can know of beforehand. */
+const minUnsafeVerbosity = 9;
+
+/** Whether what the CLI logs may be shown to whoever may read the pod's log. */
+export function isLogShown({ logLevel = 0 }: Operation): boolean {
+  return logLevel < minUnsafeVerbosity;
+}
 
 interface RunTarget {
   readonly stack: string;

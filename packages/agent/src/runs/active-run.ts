@@ -19,7 +19,7 @@ import type { PulumiCli } from "../pulumi/cli.ts";
 import { cancelOwnUpdate, markOf } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
 import { confirmed, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
-import { stepsOf, type RunStep } from "../pulumi/operation.ts";
+import { isLogShown, stepsOf, type RunStep } from "../pulumi/operation.ts";
 import { quoteProgram } from "../pulumi/program-lines.ts";
 import { explainRun, type Explained } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
@@ -182,9 +182,15 @@ export class ActiveRun {
   async #follow(launched: Launched): Promise<Followed> {
     const index = this.#record.launches.length - 1;
     const isConfirmed = this.#record.launches[index]?.holder !== undefined;
+    const showsErrors = isLogShown(this.#record.operation);
+    if (!showsErrors) {
+      const file = this.folder.stderr(index);
+      this.#context.log.info("verbose log kept in a file of the pod", { run: this.folder.runId, file });
+    }
     const followed = await followLaunch(launched, {
       folder: this.folder,
       launch: index,
+      showsErrors,
       events: this.events,
       isPreview: this.#record.operation.kind === "preview",
       pollMs,

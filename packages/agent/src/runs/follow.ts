@@ -9,6 +9,7 @@ import { pause } from "../system/pause.ts";
 import type { EventLog } from "./event-log.ts";
 import { showsLock } from "../pulumi/locks.ts";
 import { findPermalink, readHead, type Launched, type LaunchEnd } from "./launcher.ts";
+import { relayOutput } from "./relay.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { tailLines } from "./tail.ts";
 
@@ -22,6 +23,8 @@ interface FollowOptions {
   readonly log: Log;
   /** Called once when the command is known to hold the stack's lock; absent if that is known already. */
   readonly onLock?: () => Promise<void>;
+  /** Whether standard error may be in the container's log. */
+  readonly showsErrors: boolean;
 }
 
 /** What a command left behind. */
@@ -47,6 +50,12 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   const origin = events.origin?.launch === options.launch ? events.origin.sequence : -1;
   const link = followPermalink(launched, options);
   const lock = followLock(launched, options);
+  const relayed = relayOutput(launched, {
+    files: [folder.stdout(options.launch), ...(options.showsErrors ? [folder.stderr(options.launch)] : [])],
+    pollMs,
+    clean: options.clean,
+    log: options.log,
+  });
   const findings = new Findings(options);
   const { over } = launched;
   for await (const line of tailLines({
@@ -71,7 +80,7 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   const end = await launched.ended;
   // Plugins that outlived the CLI.
   launched.kill();
-  await Promise.all([link, lock]);
+  await Promise.all([link, lock, relayed]);
   return findings.with(end);
 }
 

@@ -13,6 +13,8 @@ interface TailOptions {
   readonly pollMs: number;
   /** Aborted once the writer is gone: what is there then is all there will be. */
   readonly over: AbortSignal;
+  /** Whether a last line counts that has no line break. */
+  readonly keepsLast?: boolean;
 }
 
 const newline = 0x0a;
@@ -34,7 +36,10 @@ export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLin
         yield* splitter.split(buffer.subarray(0, bytesRead));
         pauseMs = options.pollMs;
       }
-      if (isOver) return;
+      if (isOver) {
+        if (options.keepsLast) yield* splitter.rest();
+        return;
+      }
       await pause(pauseMs, options.over);
       pauseMs = Math.min(pauseMs * 1.2, options.pollMs * 10);
     }
@@ -70,6 +75,11 @@ export class LineSplitter {
       start = end + 1;
     }
     this.#keep(chunk.subarray(start));
+  }
+
+  /** What follows the last line break. */
+  *rest(): Generator<TailedLine> {
+    if (this.#bytes > 0) yield this.#take();
   }
 
   #keep(part: Buffer): void {

@@ -96,7 +96,16 @@ describe("a disk in trouble", () => {
     };
     writeFileSync(folder.engineLog(0), `${JSON.stringify(summary)}\n`);
     const clean = (text: string) => redactor.clean(text);
-    const options = { folder, launch: 0, events: run.events, isPreview: false, pollMs: 5, clean, log };
+    const options = {
+      folder,
+      launch: 0,
+      events: run.events,
+      isPreview: false,
+      pollMs: 5,
+      clean,
+      log,
+      showsErrors: true,
+    };
     expect(await followLaunch(adopt(nobody, 5), options)).toMatchObject({ summary: "succeeded", changes: { same: 1 } });
     expect(logged.join("")).toContain("page not found");
     await run.events.close();

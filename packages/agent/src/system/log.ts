@@ -1,4 +1,8 @@
-/** Log lines: a constant message and keys, as JSON on standard error, with every known secret masked. */
+/**
+ * The container's log: the agent's own messages as JSON on standard error, what the CLI prints as plain text on standard
+ * output, with every known secret masked in both.
+ */
+import type { Clean } from "./clean-text.ts";
 import type { Redactor } from "./redact.ts";
 
 type Field = string | number | boolean | undefined;
@@ -8,9 +12,13 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
+  /** A line that the CLI has printed. */
+  printed(line: Clean): void;
 }
 
-export function createLog(redactor: Redactor, write: (line: string) => void): Log {
+type Sink = (line: string) => void;
+
+export function createLog(redactor: Redactor, write: Sink, print: Sink = write): Log {
   // Before they are written as JSON, which would spell a secret that is JSON itself in a way that nobody knows.
   const cleaned = ([name, value]: readonly [string, Field]): readonly [string, Field] => [
     name,
@@ -22,5 +30,7 @@ export function createLog(redactor: Redactor, write: (line: string) => void): Lo
       const told = Object.fromEntries(Object.entries(fields).map(cleaned));
       write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...told })}\n`);
     };
-  return { info: at("info"), warn: at("warn"), error: at("error") };
+  // Only the agent's messages begin with a brace: a program cannot print one that passes for them.
+  const printed = (line: Clean): void => print(`${line.startsWith("{") ? " " : ""}${line}\n`);
+  return { info: at("info"), warn: at("warn"), error: at("error"), printed };
 }

@@ -77,6 +77,7 @@ export class AgentWorkspace {
   #operator: Certificate | undefined;
   #port = 0;
   #stack = "dev";
+  /** What the container would have in its log: both outputs. */
   log = "";
 
   constructor(options: AgentOptions) {
@@ -117,7 +118,8 @@ export class AgentWorkspace {
     const cli = how.path === undefined ? this.#cli() : join(how.path, "pulumi");
     const args = [...first, ...flags, ...local, "--pulumi", cli, ...(this.#options.flags ?? [])];
     const env = this.#environment(how.path);
-    this.#agent = spawn(file, args, { env, stdio: ["ignore", "ignore", "pipe"] });
+    this.#agent = spawn(file, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+    this.#agent.stdout?.on("data", (data: Buffer) => (this.log += data.toString()));
     const port = await this.#listening();
     this.#port = port;
     const operator = this.#operator;

@@ -191,11 +191,11 @@ async function install(project: Project, placed: Placed, context: StepContext): 
     return done(false);
   }
   await state.write(rest);
-  let end = await installDependencies({ project, cli, signal });
+  let end = await installDependencies({ project, cli, log, signal });
   if (!end.ok && placed.carried.length > 0 && end.failure.reason === "installFailed") {
     log.warn("installation failed on top of the last one; again from nothing");
     for (const path of placed.carried) await rm(join(placed.root, path), { recursive: true, force: true });
-    end = await installDependencies({ project, cli, signal });
+    end = await installDependencies({ project, cli, log, signal });
   }
   if (!end.ok) return end;
   await state.write({ ...rest, installed: wanted });
