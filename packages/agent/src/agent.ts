@@ -16,6 +16,7 @@ import type { Log } from "./system/log.ts";
 import type { Redactor } from "./system/redact.ts";
 import { removeLeftovers } from "./workspace/checkout.ts";
 import { Preparer } from "./workspace/preparer.ts";
+import { linkPulumiHome } from "./workspace/shell.ts";
 import { StateFile, type Ready } from "./workspace/state.ts";
 import { findTarget } from "./workspace/target.ts";
 
@@ -98,7 +99,8 @@ export function createAgent(parts: AgentParts): Agent {
       outputs: ({ runId }, signal) => runs.outputs(runId, signal),
     },
     async recover() {
-      await removeLeftovers(options.paths.workspace);
+      await removeLeftovers(options.paths.source);
+      await linkPulumiHome(options, inherited, log);
       // Credentials that a killed agent could not remove.
       await removeFolder(join(options.paths.state, gitHome));
       await runs.recover();

@@ -2,16 +2,19 @@
  * The agent's executable. Wiring only.
  *
  *   agent [flags]           serves the workspace (options.ts lists the flags)
- *   agent install <path>    copies this executable: how the bootstrap container hands it to the workspace's own image
+ *   agent install <path> [<folder>]
+ *                           copies this executable: how the bootstrap container hands it to the workspace's own image;
+ *                           makes the folder in which that container starts, unless there is something of that name
  *   agent version
  */
-import { chmod, copyFile, rename } from "node:fs/promises";
+import { chmod, copyFile, mkdir, rename } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage } from "@pko/rpc";
 import { serveAgent } from "@pko/rpc/server";
 import { createAgent } from "./agent.ts";
 import { readCredentials, watchCredentials } from "./credentials.ts";
 import { parseOptions } from "./options.ts";
+import { hasCode } from "./system/files.ts";
 import { createLog } from "./system/log.ts";
 import { surviveFaults } from "./system/faults.ts";
 import { seeOffOrphans } from "./system/orphans.ts";
@@ -38,6 +41,8 @@ async function serve(args: readonly string[]): Promise<void> {
   const stopped = stopSignal();
   surviveFaults(log);
   if (process.pid === 1) seeOffOrphans();
+  // The container starts it in a folder that is replaced when the program is checked out.
+  process.chdir("/");
   const options = parseOptions(args, process.env);
   const agent = createAgent({ options, inherited: process.env, redactor, log, version });
   await agent.recover();
@@ -73,16 +78,21 @@ async function stopSignal(): Promise<string> {
   });
 }
 
-async function install(target: string): Promise<void> {
+async function install(target: string, folder: string | undefined): Promise<void> {
+  if (folder !== undefined) await mkdir(folder).catch(exceptExisting);
   const beside = `${target}.new`;
   await copyFile(process.execPath, beside);
   await chmod(beside, 0o755);
   await rename(beside, target);
 }
 
+function exceptExisting(error: unknown): void {
+  if (!hasCode(error, "EEXIST")) throw error;
+}
+
 const [command = "", ...rest] = process.argv.slice(2);
 try {
-  if (command === "install" && rest[0] !== undefined) await install(rest[0]);
+  if (command === "install" && rest[0] !== undefined) await install(rest[0], rest[1]);
   else if (command === "version") process.stdout.write(`${version}\n`);
   else await serve(process.argv.slice(2));
   process.exit(0);

@@ -3,7 +3,13 @@ import { parseOptions } from "./options.ts";
 
 test("the defaults suit a workspace pod", () => {
   expect(parseOptions([], {})).toMatchObject({
-    paths: { workspace: "/share/workspace", runs: "/share/runs", state: "/share/agent" },
+    paths: {
+      source: "/share/source",
+      workspace: "/share/workspace",
+      pulumiHome: "/share/.pulumi",
+      runs: "/share/runs",
+      state: "/share/agent",
+    },
     port: 50_051,
     secretVariables: [],
     allowHttp: false,

@@ -9,7 +9,11 @@ import type { OidcOptions } from "./pulumi/cloud/sign-in.ts";
 
 interface Paths {
   /** The checkout. Programs may rely on this path, so it never changes. */
+  readonly source: string;
+  /** The container's working directory: a link to the project's folder, or the folder itself where an init container made it. */
   readonly workspace: string;
+  /** A link to the CLI's own folder, wherever that can be written to. */
+  readonly pulumiHome: string;
   readonly runs: string;
   /** The agent's own: git objects, settings of stacks, what was done. */
   readonly state: string;
@@ -39,6 +43,7 @@ export interface Options {
 
 const flags = {
   share: { type: "string", default: "/share" },
+  source: { type: "string" },
   workspace: { type: "string" },
   runs: { type: "string" },
   state: { type: "string" },
@@ -67,7 +72,9 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   const share = text("share") ?? flags.share.default;
   return {
     paths: {
+      source: text("source") ?? join(share, "source"),
       workspace: text("workspace") ?? join(share, "workspace"),
+      pulumiHome: join(share, ".pulumi"),
       runs: text("runs") ?? join(share, "runs"),
       state: text("state") ?? join(share, "agent"),
     },

@@ -5,7 +5,7 @@ import { errorMessage, secretVariablesVariable } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { runCommand, type CommandEnd } from "../system/command.ts";
 import type { Redactor } from "../system/redact.ts";
-import type { SignIn, SignInRequest } from "./cloud/sign-in.ts";
+import { credentialsVariable, type SignIn, type SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
 
@@ -66,9 +66,14 @@ export class PulumiCli {
   }
 
   async #ownEnvironment(): Promise<Record<string, string>> {
-    const { inherited, state, redactor } = this.#options;
+    const { inherited, state, redactor, signIn } = this.#options;
+    // The folder of credentials is the container's for shells: a login of the image's own must be found without it.
+    const isForShells = (name: string, value: string): boolean =>
+      name === credentialsVariable && value === signIn.credentialsFolder;
     const own = Object.entries(inherited).flatMap(([name, value]) =>
-      value === undefined || name === secretVariablesVariable ? [] : [[name, value] as const],
+      value === undefined || name === secretVariablesVariable || isForShells(name, value)
+        ? []
+        : [[name, value] as const],
     );
     const added = await readEnvFile(inherited["PULUMI_ENV"]);
     const env: Record<string, string> = {

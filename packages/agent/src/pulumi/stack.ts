@@ -4,13 +4,14 @@
  * source says. The run is told where the settings are (`--config-file`).
  */
 import { createHash } from "node:crypto";
-import { mkdir } from "node:fs/promises";
-import { basename, extname, join } from "node:path";
+import { mkdir, rm } from "node:fs/promises";
+import { basename, dirname, extname, join } from "node:path";
 import type { StackSettings } from "@pko/rpc";
 import { stringify } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
-import { readIfThere, writeAtomically } from "../system/files.ts";
+import { hasCode, readIfThere, writeAtomically } from "../system/files.ts";
+import { linkTarget, placeLink } from "../system/links.ts";
 import type { PulumiCli } from "./cli.ts";
 import { resolveConfig, secretText, type ResolvedItem } from "./config.ts";
 import { explainEnd } from "./explain.ts";
@@ -29,6 +30,8 @@ export interface StackContext {
 
 interface StackPlace {
   readonly folder: string;
+  /** The project file beside which the CLI selects the stack. */
+  readonly projectFile: string;
   /** What a run gets as `--config-file`. */
   readonly settings: string;
   /** What was asked of the backend: the same again needs no asking. */
@@ -44,7 +47,8 @@ export function placeOf(project: Project, stack: StackSettings, context: StackCo
   }
   const folder = join(context.state, "stacks", digest([project.name, stack.name]).slice(0, 16));
   const key = digest([project.name, project.backendUrl, stack.name, stack.create, stack.secretsProvider]);
-  return done({ folder, settings: join(folder, "settings.yaml"), key });
+  const projectFile = join(folder, "project", "Pulumi.yaml");
+  return done({ folder, projectFile, settings: join(folder, "settings.yaml"), key });
 }
 
 interface Selected {
@@ -123,7 +127,7 @@ export async function configureStack(
   const keys = await knownKeys(project, stack, place.value);
   const encrypted = await encryptItems(items.value, keys, { project, stack, context, place: place.value });
   if (!encrypted.ok) return encrypted;
-  const base = await readIfThere(repositorySettings(project, stack));
+  const base = await readRepositorySettings(project, stack, place.value);
   const text = renderSettings(base, {
     project: project.name,
     keys: encrypted.value.keys,
@@ -164,7 +168,7 @@ function valueOf(item: ResolvedItem, ciphertexts: ReadonlyMap<string, string>) {
 }
 
 async function knownKeys(project: Project, stack: StackSettings, place: StackPlace): Promise<StackKeys> {
-  const repository = readStackKeys(await readIfThere(repositorySettings(project, stack)));
+  const repository = readStackKeys(await readRepositorySettings(project, stack, place));
   return chooseKeys(repository, readStackKeys(await readIfThere(place.settings)));
 }
 
@@ -173,13 +177,50 @@ function repositorySettings(project: Project, stack: StackSettings): string {
   return join(project.settingsFolder, `Pulumi.${shortName(stack.name)}${extname(project.file)}`);
 }
 
+/** What the repository's own file says, also once a link has taken its place. */
+async function readRepositorySettings(
+  project: Project,
+  stack: StackSettings,
+  place: StackPlace,
+): Promise<string | undefined> {
+  const path = repositorySettings(project, stack);
+  const isReplaced = (await linkTarget(path)) === place.settings;
+  return await readIfThere(isReplaced ? replacedSettings(place) : path);
+}
+
+const replacedSettings = ({ folder }: StackPlace): string => join(folder, "repository.yaml");
+
+/**
+ * Puts a link to the stack's settings where a person's `pulumi config` looks for them. `replaces`: also in place of the
+ * repository's own file, whose text is kept first; in a folder that is not the agent's, that file stays.
+ */
+export async function publishSettings(
+  project: Project,
+  stack: StackSettings,
+  place: StackPlace & { readonly replaces: boolean },
+): Promise<void> {
+  const path = repositorySettings(project, stack);
+  // The settings are YAML; the CLI would read them as JSON.
+  if (extname(path) === ".json" || (await linkTarget(path)) === place.settings) return;
+  const own = await readIfThere(path);
+  if (own !== undefined && !place.replaces) return;
+  try {
+    if (own === undefined) await rm(replacedSettings(place), { force: true });
+    else await writeAtomically(replacedSettings(place), own);
+    await placeLink(path, place.settings);
+  } catch (error) {
+    // Of an image, perhaps.
+    if (!hasCode(error, "EACCES", "EPERM", "EROFS", "ENOENT")) throw error;
+  }
+}
+
 /** Enough of the project for the CLI to know which stack is meant. */
 async function projectCopy(project: Project, place: StackPlace): Promise<string> {
-  const folder = join(place.folder, "project");
+  const folder = dirname(place.projectFile);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const backend = project.backendUrl === undefined ? {} : { backend: { url: project.backendUrl } };
   const content = stringify({ name: project.name, runtime: project.runtime, ...backend });
-  await writeAtomically(join(folder, "Pulumi.yaml"), content);
+  await writeAtomically(place.projectFile, content);
   return folder;
 }
 

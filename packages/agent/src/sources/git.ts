@@ -46,6 +46,8 @@ interface Fetched {
 /** Where credentials lie while git needs them, within the agent's folder. */
 export const gitHome = "git-home";
 
+const settingsFiles = ["Pulumi.*.yaml", "Pulumi.*.yml"];
+
 /** Each fetch leaves a pack of two or three files. Beyond this many it is quicker to begin anew. */
 const maxPackFiles = 200;
 
@@ -249,6 +251,20 @@ class Repository {
   async settle(commit: string): Promise<void> {
     await rename(join(this.#folder, "index.next"), join(this.#folder, "index"));
     await this.#repo(["update-ref", "--no-deref", "HEAD", commit]);
+    await this.#ignoreSettings();
+  }
+
+  /**
+   * The settings files of stacks are replaced by links (pulumi/stack.ts): that is not to show as a change of the checkout,
+   * which Pulumi records of each update. Nothing depends on it.
+   */
+  async #ignoreSettings(): Promise<void> {
+    await mkdir(join(this.#folder, "info"), { recursive: true });
+    await writeFile(join(this.#folder, "info", "exclude"), `${settingsFiles.join("\n")}\n`);
+    const globs = settingsFiles.map((pattern) => `:(glob)**/${pattern}`);
+    const listed = await this.#repo(["ls-files", "-z", "--", ...globs]);
+    const files = listed.ok ? listed.value.split("\0").filter((file) => file !== "") : [];
+    if (files.length > 0) await this.#repo(["update-index", "--skip-worktree", "--", ...files]);
   }
 
   async #repo(args: readonly string[]): Promise<Outcome<string>> {

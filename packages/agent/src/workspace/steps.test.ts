@@ -40,5 +40,5 @@ test("a preparation that breaks leaves nothing at work behind it", async () => {
   expect(end).toBe("Error: broken");
   // The source is in its place, and not on its way there.
   expect(logged.join("")).toContain("source checked out");
-  expect(existsSync(join(options.paths.workspace, "Pulumi.yaml"))).toBe(true);
+  expect(existsSync(join(options.paths.source, "Pulumi.yaml"))).toBe(true);
 });

@@ -15,12 +15,13 @@ import type { PulumiCli } from "../pulumi/cli.ts";
 import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
 import { loadProject, type Project } from "../pulumi/project.ts";
 import type { SecretStore } from "../pulumi/secrets.ts";
-import { configureStack, placeOf, selectStack, type StackContext } from "../pulumi/stack.ts";
+import { configureStack, placeOf, publishSettings, selectStack, type StackContext } from "../pulumi/stack.ts";
 import { checkVersion } from "../pulumi/version.ts";
 import { obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { checkOut, projectFolder } from "./checkout.ts";
+import { linkWorkspace, shareSelection } from "./shell.ts";
 import type { Ready, SelectedStack, StateFile, WorkspaceState } from "./state.ts";
 
 export interface StepContext {
@@ -68,6 +69,7 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   const folder = await projectFolder(placed.value.root, placed.value.inPlace ? "." : sourceDir(request.source));
   const project = folder.ok ? await loadProject(folder.value, await realpath(placed.value.root)) : folder;
   if (!project.ok) return { ok: false, phase: "source", failure: project.failure };
+  await linkWorkspace(context.options.paths.workspace, project.value, context.log);
 
   const backend = project.value.backendUrl;
   // Dependencies may come from the organization's own registry.
@@ -88,6 +90,7 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   clock.begin("config");
   const configured = await configureStacks(request.stacks, project.value, stackContext);
   if (!configured.ok) return { ok: false, phase: "config", failure: configured.failure };
+  await openToShells(request.stacks, project.value, { context, replaces: !placed.value.inPlace });
 
   const info = { name: project.value.name, runtime: project.value.runtime };
   const { revision } = placed.value;
@@ -159,7 +162,7 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   if (known?.key === `revision:${value.revision}` && (await isDirectory(known.folder))) {
     return done({ root: known.folder, revision: known.revision, ...unchanged });
   }
-  const { workspace } = options.paths;
+  const { source: workspace } = options.paths;
   const dir = sourceDir(request.source);
   const checkedOut = await checkOut(value, { workspace, dir, beforeSwap: () => setSource(state, undefined) });
   if (!checkedOut.ok) return checkedOut;
@@ -273,6 +276,31 @@ async function configureStacks(
 /** Among several stacks, a failure says which one it is about. */
 function ofStack({ name }: StackSettings, { reason, message, lines }: Failure): Outcome<never> {
   return failed(reason, `the stack ${name} cannot be configured: ${message}`, lines);
+}
+
+interface Opening {
+  readonly context: StepContext;
+  /** Whether the program's folder is the agent's own. */
+  readonly replaces: boolean;
+}
+
+/** Every stack has its settings beside the program; of several the first is the selected one. */
+async function openToShells(
+  stacks: readonly StackSettings[],
+  project: Project,
+  { context, replaces }: Opening,
+): Promise<void> {
+  const { options, cli, log } = context;
+  const stackContext = { ...context, state: options.paths.state };
+  for (const [index, stack] of stacks.entries()) {
+    const place = placeOf(project, stack, stackContext);
+    if (!place.ok) continue;
+    await publishSettings(project, stack, { ...place.value, replaces });
+    if (index > 0) continue;
+    const { projectFile: selectedBeside } = place.value;
+    const env = await cli.environment();
+    await shareSelection({ env, project, selectedBeside, workspace: options.paths.workspace, log });
+  }
 }
 
 class PhaseClock {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 
 import { normaliseWorkspace, workspaceKind, type Workspace } from "@pko/api";
+import type { PodSpec } from "kubernetes-types/core/v1";
 import { stringify } from "yaml";
 
 import { buildCertificateSecret, buildObjects, certificateIn, hashOf, type BuiltObjects } from "./build-objects.ts";
@@ -20,6 +21,12 @@ function build(spec: object, more: Partial<PodParts> = {}): BuiltObjects {
   const objects = buildObjects({ workspace, normal: normal.value, template: built.template, referencesHash: "abc" });
   if (typeof objects === "string") throw new Error(objects);
   return objects;
+}
+
+function containersOf(spec: object): PodSpec {
+  const pod = build(spec).statefulSet.spec?.template?.spec;
+  if (!pod) throw new Error("there is no pod");
+  return pod as PodSpec;
 }
 
 const golden: Readonly<Record<string, object>> = {
@@ -185,6 +192,24 @@ describe("the objects of a workspace", () => {
     const spec = build({ podTemplate }, { settings }).statefulSet.spec?.template?.spec;
     expect(spec?.volumes).toContainEqual({ name: "docker", hostPath: { path: "/var/run/docker.sock" } });
     expect(spec?.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
+  });
+
+  test("start in the folder of the program, which bootstrap makes unless an init container brings it", () => {
+    const bootstrapOf = (spec: object) => containersOf(spec).initContainers?.[0]?.command;
+    expect(bootstrapOf({ git: { url: "https://example.com/r", ref: "main" } })).toEqual([
+      "/agent",
+      "install",
+      "/share/agent-bin",
+      "/share/workspace",
+    ]);
+    expect(bootstrapOf({})).toEqual(["/agent", "install", "/share/agent-bin"]);
+    expect(containersOf({}).containers[0]?.workingDir).toBe("/share/workspace");
+  });
+
+  test("leave the CLI's folder to variables that a Secret or ConfigMap may have", () => {
+    const names = (spec: object) => containersOf(spec).containers[0]?.env?.map(({ name }) => name);
+    expect(names({})).toContain("PULUMI_HOME");
+    expect(names({ envFrom: [{ configMapRef: { name: "settings" } }] })).not.toContain("PULUMI_HOME");
   });
 
   test("a variable of the user's own wins over ours", () => {

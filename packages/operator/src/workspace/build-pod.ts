@@ -6,6 +6,7 @@ import {
   pulumiContainer,
   shareFolder,
   shareVolume,
+  workspaceFolder,
   type NormalWorkspace,
 } from "@pko/api";
 import type {
@@ -30,7 +31,6 @@ import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } fr
 /** Where the agent is in its own image, and where the bootstrap container puts it. */
 const agentInImage = "/agent";
 const agentInPod = `${shareFolder}/agent-bin`;
-const bootstrapCommand = [agentInImage, "install", agentInPod];
 
 const tlsVolume = "agent-tls";
 const tlsFolder = "/var/run/secrets/auto.pulumi.com/tls";
@@ -40,6 +40,8 @@ const oidcFolder = "/var/run/secrets/auto.pulumi.com/oidc";
 const oidcTokenSeconds = 3600;
 const credentialsVolume = "pulumi-credentials";
 const credentialsFolder = "/var/run/secrets/auto.pulumi.com/credentials";
+/** The agent makes it a link to the CLI's folder. */
+const pulumiHome = `${shareFolder}/.pulumi`;
 /** Init containers append to it; whoever writes first makes it. */
 const dynamicEnvFile = `${shareFolder}/.env`;
 
@@ -132,12 +134,17 @@ function bootstrapContainerOf(workspace: NormalWorkspace, settings: WorkspaceSet
     name: bootstrapContainer,
     image: agentImage,
     ...(agentImagePullPolicy && { imagePullPolicy: agentImagePullPolicy }),
-    command: bootstrapCommand,
+    command: bootstrapCommand(workspace),
     ...lastWords,
     env: [dynamicEnv],
     resources: bootstrapResources(workspace),
     volumeMounts: [{ name: shareVolume, mountPath: shareFolder }],
   };
+}
+
+/** The folder in which the Pulumi container starts must be there; without a source it is for an init container to make. */
+function bootstrapCommand({ source }: NormalWorkspace): string[] {
+  return [agentInImage, "install", agentInPod, ...(source.kind === "none" ? [] : [workspaceFolder])];
 }
 
 /** As much as the container that comes after it: less would be no saving, more would be what the pod has to find room for. */
@@ -163,7 +170,8 @@ function pulumiContainerOf(workspace: NormalWorkspace, { settings, uid, exchange
     image,
     ...(imagePullPolicy && { imagePullPolicy }),
     command: [agentInPod, `--share=${shareFolder}`, `--tls=${tlsFolder}`, `--port=${agentPort}`, ...flags],
-    env: environmentOf(workspace),
+    workingDir: workspaceFolder,
+    env: environmentOf(workspace, exchange),
     ...(envFrom.length > 0 && { envFrom: [...envFrom] }),
     ports: [{ name: agentPortName, containerPort: agentPort }],
     ...lastWords,
@@ -183,11 +191,17 @@ const exchangeMounts = [
   { name: credentialsVolume, mountPath: credentialsFolder },
 ];
 
-function environmentOf({ env }: NormalWorkspace): EnvVar[] {
+/** Besides what the agent needs: what a person's commands need in a shell of the container. */
+function environmentOf({ env, envFrom }: NormalWorkspace, exchange: TokenExchange | undefined): EnvVar[] {
   const fixed: EnvVar[] = [
     { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
     { name: "POD_SA_NAME", valueFrom: { fieldRef: { fieldPath: "spec.serviceAccountName" } } },
     dynamicEnv,
+    // A variable wins over the same one in envFrom, and what is in there is not known here.
+    ...(envFrom.length === 0 ? [{ name: "PULUMI_HOME", value: pulumiHome }] : []),
+    // A stack that exists keeps its secrets provider, though its settings file is not in the repository.
+    { name: "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER", value: "true" },
+    ...(exchange && envFrom.length === 0 ? [{ name: "PULUMI_CREDENTIALS_PATH", value: credentialsFolder }] : []),
   ];
   const given = new Set(env.map(({ name }) => name));
   return [...fixed.filter(({ name }) => !given.has(name)), ...(env as EnvVar[])];

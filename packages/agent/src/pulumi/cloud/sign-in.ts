@@ -40,6 +40,7 @@ export interface SignInRequest {
 }
 
 const tokenVariable = "PULUMI_ACCESS_TOKEN";
+export const credentialsVariable = "PULUMI_CREDENTIALS_PATH";
 /** How much of its time a token must have before it, for a run and at most for a command. */
 const runShare = 0.9;
 const commandShare = 0.5;
@@ -57,7 +58,12 @@ export class SignIn {
   variables(env: Environment): Record<string, string> {
     const { oidc } = this.#parts;
     if (!oidc || !this.#token || env[tokenVariable]) return {};
-    return { [tokenVariable]: this.#token.value, PULUMI_CREDENTIALS_PATH: oidc.credentials };
+    return { [tokenVariable]: this.#token.value, [credentialsVariable]: oidc.credentials };
+  }
+
+  /** Where the CLI keeps the token: shells in the container find it there. */
+  get credentialsFolder(): string | undefined {
+    return this.#parts.oidc?.credentials;
   }
 
   /** Whether the last token was of ours, and its time is over. */
@@ -104,7 +110,7 @@ function isGoodFor({ endsAt, lifetimeMs }: AccessToken, purpose: SignInRequest["
 
 /** Whether somebody has logged in already, in the image or in an init container. */
 async function hasCredentials(env: Environment, url: string): Promise<boolean> {
-  const folder = env["PULUMI_CREDENTIALS_PATH"] || env["PULUMI_HOME"] || join(env["HOME"] ?? "/", ".pulumi");
+  const folder = env[credentialsVariable] || env["PULUMI_HOME"] || join(env["HOME"] ?? "/", ".pulumi");
   try {
     const stored: unknown = JSON.parse((await readIfThere(join(folder, "credentials.json"))) ?? "{}");
     const account = entry(entry(stored, "accounts"), url);
