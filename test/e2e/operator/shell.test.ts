@@ -1,0 +1,95 @@
+/** Break glass: `kubectl exec` into a workspace, and the CLI as people type it there. */
+import { expect, test } from "bun:test";
+
+import { waitFor } from "@pko/testkit";
+
+import {
+  agentLog,
+  applyTo,
+  at,
+  fromSecret,
+  inPod,
+  isReady,
+  kubectl,
+  onFileBackend,
+  reconcile,
+  secretOf,
+  stackOf,
+  stackUntil,
+  updatesOf,
+  useScene,
+} from "../harness.ts";
+
+const slow = 420_000;
+const scene = useScene("shell");
+const canary = "canary-of-the-shell";
+
+/** Reads a file that a test replaces by a pipe: the next run waits there. */
+const project = {
+  name: "webapp",
+  runtime: "yaml",
+  config: { region: "string" },
+  variables: { word: { "fn::readFile": "./gate" } },
+  resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${word}" } } },
+  outputs: { region: "${region}" },
+};
+
+/** As typed after `kubectl exec … --`; also what it prints when it fails. */
+async function exec(stack: string, ...command: readonly string[]): Promise<string> {
+  const script = `"$@" 2>&1; echo "exit $?"`;
+  const place = ["exec", `${stack}-workspace-0`, ...at(scene), "-c", "pulumi", "--"];
+  return await kubectl([...place, "sh", "-c", script, "sh", ...command]);
+}
+
+test(
+  "kubectl exec starts in the program's folder, with the stack selected and its configuration, backend and passphrase",
+  async () => {
+    const files = { "infra/Pulumi.yaml": JSON.stringify(project), "infra/gate": "open" };
+    scene.git.create("shell").commit({ ...files, "README.md": "not here" });
+    await applyTo(scene, secretOf("secrets", { password: canary }));
+    await applyTo(
+      scene,
+      stackOf("shell", {
+        ...onFileBackend,
+        projectRepo: scene.git.url("shell"),
+        branch: "main",
+        repoDir: "infra",
+        config: { "webapp:region": "eu" },
+        secretsRef: { "webapp:password": fromSecret("secrets", "password") },
+      }),
+    );
+    await stackUntil(scene, "shell", isReady);
+
+    // Right after an update, with a shell and without one.
+    expect(await exec("shell", "pwd")).toBe("/share/workspace\nexit 0\n");
+    expect(await exec("shell", "pulumi", "stack")).toContain("Current stack is shell");
+    expect(await exec("shell", "bash", "-c", "pulumi stack --show-name")).toBe("shell\nexit 0\n");
+    expect(await exec("shell", "pulumi", "config")).toMatch(/password +\[secret\]\nregion +eu\nexit 0/);
+    expect(await exec("shell", "bash", "-c", "pulumi config get password")).toBe(`${canary}\nexit 0\n`);
+    expect(await exec("shell", "pulumi", "preview")).toMatch(/2 unchanged[^]*exit 0/);
+    expect(await exec("shell", "pulumi", "refresh", "--yes")).toMatch(/2 unchanged[^]*exit 0/);
+    expect(await exec("shell", "pulumi", "cancel", "--yes")).toMatch(/has been cancel+ed[^]*exit 0/);
+    expect(await exec("shell", "git", "status", "--porcelain")).toBe("exit 0\n");
+
+    // While a run is active.
+    await inPod(scene, "shell", "rm gate && mkfifo gate");
+    await reconcile(scene, "shell", "held");
+    await waitFor(async () => (await exec("shell", "pulumi", "preview")).includes("the stack is currently locked"), {
+      timeoutMs: slow / 4,
+      what: "a run that holds the lock",
+    });
+    expect(await exec("shell", "pulumi", "stack", "--show-name")).toBe("shell\nexit 0\n");
+    expect(await exec("shell", "pulumi", "config", "get", "region")).toBe("eu\nexit 0\n");
+    expect(await exec("shell", "pulumi", "cancel", "--yes")).toMatch(/has been cancel+ed[^]*exit 0/);
+    await inPod(scene, "shell", "printf open > gate");
+    await waitFor(async () => (await updatesOf(scene, "shell")).every(({ status }) => status?.endTime !== undefined), {
+      timeoutMs: slow / 4,
+      what: "the run to end",
+    });
+
+    const log = await agentLog(scene, "shell");
+    expect(log).toMatch(/^Updating \(shell\):$/m);
+    expect(log).not.toContain(canary);
+  },
+  slow,
+);
