@@ -1,0 +1,68 @@
+/** The quickstart manifest over the Go operator's, on an API server of its own, by the commands of docs/migration.md. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+import { startApiServer, type ApiServer } from "@pko/testkit";
+
+import { patience, pathTo, quickstart } from "../api/install.ts";
+
+const reference = fileURLToPath(new URL("testdata/reference-quickstart.yaml", import.meta.url));
+let server: ApiServer;
+
+beforeAll(async () => {
+  server = await startApiServer();
+}, patience);
+
+afterAll(() => server.stop());
+
+/** Without colons, which names of roles have as well. */
+const namesIn = (output: string): string[] => output.split("\n").filter((line) => line !== "");
+
+/** The words of the command in the page that begins so. */
+function documented(beginning: string): string[] {
+  const page = readFileSync(pathTo("../../../docs/migration.md"), "utf8").replaceAll("\\\n", " ");
+  const line = page.split("\n").find((each) => each.trim().startsWith(beginning));
+  return line?.trim().split(/\s+/).slice(1) ?? [];
+}
+
+test(
+  "every object of ours is as on a new cluster, and the objects that stay behind are deleted by the documented command",
+  async () => {
+    // As its own documents say: its definitions are too large for a plain apply.
+    await server.kubectl(["apply", "--server-side", "--filename", reference]);
+    const before = namesIn(await server.kubectl(["get", "--output=name", "--filename", reference]));
+    expect(before).toHaveLength(19);
+
+    const apply = documented("kubectl apply --server-side --force-conflicts");
+    await server.kubectl(apply.map((word) => (word.endsWith("install.yaml") ? quickstart : word)));
+    const read = async (kind: string, name: string, path: string): Promise<string> => {
+      const place = ["--namespace=pulumi-kubernetes-operator", `--output=jsonpath=${path}`];
+      return await server.kubectl(["get", kind, name, ...place]);
+    };
+    const container = "{.spec.template.spec.containers[0]";
+    const deployed = (path: string): Promise<string> => read("deployment", "controller-manager", path);
+    expect(await deployed(`${container}.image}`)).toBe("docker.io/pulumi/pulumi-kubernetes-operator:v3.0.0");
+    expect(await deployed(`${container}.args}`)).not.toContain("program-fs");
+    expect(await deployed(`${container}.env[*].name}`)).not.toContain("LEADER_ELECTION");
+    expect(await deployed(`${container}.ports[*].name}`)).toBe("http-metrics http-probes");
+    expect(await deployed(`${container}.resources.limits}`)).toBe('{"memory":"512Mi"}');
+    expect(await read("service", "pulumi-kubernetes-operator", "{.spec.ports[*].name}")).toBe("http-metrics");
+
+    const kept = new Set(namesIn(await server.kubectl(["get", "--output=name", "--filename", quickstart])));
+    const left = before.filter((name) => !kept.has(name));
+    const deletions = [documented("kubectl delete service,role"), documented("kubectl delete clusterrole,")];
+    for (const words of deletions) await server.kubectl(words);
+    const after = namesIn(
+      await server.kubectl(["get", "--ignore-not-found", "--output=name", "--filename", reference]),
+    );
+    expect(after.filter((name) => left.includes(name))).toEqual([]);
+    expect(left).toContain("service/controller-manager-metrics-service");
+    // Nothing of ours went with them, but for a binding that nothing needs.
+    const ours = namesIn(
+      await server.kubectl(["get", "--ignore-not-found", "--output=name", "--filename", quickstart]),
+    );
+    expect([...kept].filter((name) => !ours.includes(name) && !name.includes("auth-delegator"))).toEqual([]);
+  },
+  patience,
+);
