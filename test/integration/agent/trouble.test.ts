@@ -200,7 +200,7 @@ describe("state that a crash has torn", () => {
     writeFileSync(events, `${readFileSync(events, "utf8")}{"type":"event","se`);
     mkdirSync(join(web.share, "runs/half"));
     writeFileSync(join(web.share, "runs/half/run.json"), "{");
-    mkdirSync(join(web.share, "workspace.next"));
+    mkdirSync(join(web.share, "source.next"));
     await web.start();
     expect((await web.result("up-1")).outcome).toBe("succeeded");
     expect((await web.prepare(source)).changed).toMatchObject({ source: true, stack: true });
