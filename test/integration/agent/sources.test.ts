@@ -50,7 +50,7 @@ describe("a repository", () => {
     expect(second.changed).toEqual({ source: true, dependencies: false, stack: false, config: false });
     expect(web.cliCalls()).toHaveLength(calls);
     expect(await web.run("up-2", { kind: "up" })).toMatchObject({ revision: two, changes: { update: 1, same: 1 } });
-    expect(existsSync(join(web.share, "workspace/README.md"))).toBe(false);
+    expect(existsSync(join(web.share, "source/README.md"))).toBe(false);
   });
 
   test("that is there already is not asked for again; a branch is, and is not written again", async () => {
@@ -67,7 +67,7 @@ describe("a repository", () => {
   });
 
   test("that fails leaves the workspace as it was, and recovers without help", async () => {
-    const tree = () => readFileSync(join(web.share, "workspace/infra/Pulumi.yaml"), "utf8");
+    const tree = () => readFileSync(join(web.share, "source/infra/Pulumi.yaml"), "utf8");
     const before = tree();
     const good = git("app", { ref: "main", dir: "infra" });
     const links = createRepository(root, "links");
