@@ -28,7 +28,7 @@ const canary = "canary-of-the-shell";
 const project = {
   name: "webapp",
   runtime: "yaml",
-  config: { region: "string" },
+  config: { region: { type: "string" } },
   variables: { word: { "fn::readFile": "./gate" } },
   resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${word}" } } },
   outputs: { region: "${region}" },

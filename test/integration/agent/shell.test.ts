@@ -36,7 +36,7 @@ const config = [
   { key: "region", value: { from: "value" as const, value: "eu" } },
   { key: "token", value: { from: "value" as const, value: "canary-token" }, secret: true },
 ];
-const project = { name: "demo", runtime: "yaml", config: { region: "string" } };
+const project = { name: "demo", runtime: "yaml" };
 const yaml = (input: string) => JSON.stringify({ ...project, resources: { a: stash(input) } });
 
 describe("a program in a folder of a repository", () => {
@@ -65,7 +65,7 @@ describe("a program in a folder of a repository", () => {
     );
     expect(type(web, "pulumi preview --diff")).toContain("2 unchanged");
     expect(type(web, "pulumi refresh --yes --skip-preview")).toContain("2 unchanged");
-    expect(type(web, "pulumi cancel --yes 2>&1")).toContain("has been cancelled");
+    expect(type(web, "pulumi cancel --yes 2>&1")).toContain("has been canceled");
   });
 
   test("stays as it was for git, and its own settings stay the base of the stack's", async () => {

@@ -1,7 +1,16 @@
 /** Against real git servers on loopback: smart HTTP by `git http-backend`, ssh by a server of the tests. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { GitSource } from "@pko/rpc";
 import { Redactor } from "../system/redact.ts";
@@ -55,6 +64,23 @@ const open = serve();
 const url = `http://127.0.0.1:${open.port}/app.git`;
 
 describe("a repository", () => {
+  test("shows no change when the settings files of its stacks are replaced or added", async () => {
+    const settings = createRepository(root, "settings");
+    const commit = settings.commit({ "web/Pulumi.dev.yaml": "config: {}\n", "web/other.txt": "1" });
+    const context = contextOf();
+    const source = { url: `http://127.0.0.1:${open.port}/settings.git`, commit };
+    const { folder = "" } = await get(source, context);
+    const status = (): string => execFileSync("git", ["status", "--porcelain"], { cwd: folder, encoding: "utf8" });
+    rmSync(join(folder, "web/Pulumi.dev.yaml"));
+    for (const name of ["dev", "prod"]) symlinkSync("/settings.yaml", join(folder, `web/Pulumi.${name}.yaml`));
+    expect(status()).toBe("");
+    writeFileSync(join(folder, "web/other.txt"), "2");
+    expect(status()).toBe(" M web/other.txt\n");
+    // The next checkout is written as the commit says.
+    const again = await get(source, context);
+    expect(readFileSync(join(again.folder ?? "", "web/Pulumi.dev.yaml"), "utf8")).toBe("config: {}\n");
+  });
+
   test("is checked out at an exact commit, also one that no ref names any more", async () => {
     const got = await get({ url, commit: first });
     expect(got.commit).toBe(first);
