@@ -12,7 +12,10 @@ export const yamlProject = (text: string, ...resources: readonly string[]): Reco
   }),
 });
 
-/** TypeScript: files on the state volume, written, read, changed and removed as a cloud's resources would be. */
+/**
+ * TypeScript: files on the state volume, written, read, changed and removed as a cloud's resources would be. One with the
+ * content "broken" fails; one with the content "held" is written once there is a file `release`.
+ */
 export const filesProject = (body: string): Record<string, string> => ({
   "Pulumi.yaml": "name: files\nruntime: nodejs\n",
   "package.json": '{ "name": "files", "main": "index.ts" }',
@@ -24,6 +27,9 @@ import * as pulumi from "@pulumi/pulumi";
 const provider: pulumi.dynamic.ResourceProvider = {
   async create(inputs) {
     if (inputs.content === "broken") throw new Error("the disk is on fire");
+    while (inputs.content === "held" && !require("node:fs").existsSync("/state/release")) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
     require("node:fs").writeFileSync("/state/" + inputs.path, inputs.content);
     return { id: inputs.path, outs: { path: inputs.path, content: inputs.content } };
   },

@@ -11,7 +11,6 @@ import {
   inPod,
   isReady,
   kubectl,
-  onFileBackend,
   reconcile,
   secretOf,
   stackOf,
@@ -19,20 +18,11 @@ import {
   updatesOf,
   useScene,
 } from "../harness.ts";
+import { filesProject } from "./programs.ts";
 
 const slow = 420_000;
 const scene = useScene("shell");
 const canary = "canary-of-the-shell";
-
-/** Reads a file that a test replaces by a pipe: the next run waits there. */
-const project = {
-  name: "webapp",
-  runtime: "yaml",
-  config: { region: { type: "string" } },
-  variables: { word: { "fn::readFile": "./gate" } },
-  resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${word}" } } },
-  outputs: { region: "${region}" },
-};
 
 /** As typed after `kubectl exec … --`; also what it prints when it fails. */
 async function exec(stack: string, ...command: readonly string[]): Promise<string> {
@@ -44,18 +34,22 @@ async function exec(stack: string, ...command: readonly string[]): Promise<strin
 test(
   "kubectl exec starts in the program's folder, with the stack selected and its configuration, backend and passphrase",
   async () => {
-    const files = { "infra/Pulumi.yaml": JSON.stringify(project), "infra/gate": "open" };
-    scene.git.create("shell").commit({ ...files, "README.md": "not here" });
+    const repository = scene.git.create("shell");
+    const commit = (...files: readonly (readonly [name: string, content: string])[]): void => {
+      const body = files.map(([name, content]) => `new File("${name}", "${content}");`).join("\n");
+      const project = Object.entries(filesProject(body)).map(([path, text]) => [`infra/${path}`, text]);
+      repository.commit({ ...Object.fromEntries(project), "README.md": "not here" });
+    };
+    commit(["first", "x"]);
     await applyTo(scene, secretOf("secrets", { password: canary }));
     await applyTo(
       scene,
       stackOf("shell", {
-        ...onFileBackend,
         projectRepo: scene.git.url("shell"),
         branch: "main",
         repoDir: "infra",
-        config: { "webapp:region": "eu" },
-        secretsRef: { "webapp:password": fromSecret("secrets", "password") },
+        config: { "files:region": "eu" },
+        secretsRef: { "files:password": fromSecret("secrets", "password") },
       }),
     );
     await stackUntil(scene, "shell", isReady);
@@ -72,16 +66,21 @@ test(
     expect(await exec("shell", "git", "status", "--porcelain")).toBe("exit 0\n");
 
     // While a run is active.
-    await inPod(scene, "shell", "rm gate && mkfifo gate");
+    commit(["first", "x"], ["second", "held"]);
     await reconcile(scene, "shell", "held");
-    await waitFor(async () => (await exec("shell", "pulumi", "preview")).includes("the stack is currently locked"), {
-      timeoutMs: slow / 4,
-      what: "a run that holds the lock",
-    });
+    await waitFor(
+      async () => (await agentLog(scene, "shell")).includes("pulumi-nodejs:dynamic:Resource second creating"),
+      {
+        timeoutMs: slow / 4,
+        what: "a run that waits for its resource",
+      },
+    );
     expect(await exec("shell", "pulumi", "stack", "--show-name")).toBe("shell\nexit 0\n");
+    expect(await exec("shell", "pulumi", "preview")).toMatch(/1 to create[^]*exit 0/);
+    expect(await exec("shell", "pulumi", "refresh", "--yes")).toContain("the stack is currently locked");
     expect(await exec("shell", "pulumi", "config", "get", "region")).toBe("eu\nexit 0\n");
     expect(await exec("shell", "pulumi", "cancel", "--yes")).toMatch(/has been cancel+ed[^]*exit 0/);
-    await inPod(scene, "shell", "printf open > gate");
+    await inPod(scene, "shell", "touch /state/release");
     await waitFor(async () => (await updatesOf(scene, "shell")).every(({ status }) => status?.endTime !== undefined), {
       timeoutMs: slow / 4,
       what: "the run to end",
