@@ -73,6 +73,10 @@ export class OperatorSide<P, S extends { readonly runId: string }> {
     await this.#until(() => this.#books.runs.ensure(this.#pod, request), "running");
   }
 
+  async refused(request: S): Promise<State> {
+    return await this.#until(() => this.#books.runs.ensure(this.#pod, request), "refused");
+  }
+
   async finished(runId: string): Promise<Finished> {
     return (await this.#until(() => this.#books.runs.attach(this.#pod, runId), "finished")) as Finished;
   }

@@ -47,6 +47,20 @@ describe("upgrade: an old agent and a new operator", () => {
     expect(runFolders(web)).toEqual(["up-1"]);
   });
 
+  test("a run is followed though the old agent could not start it: it has options of a later version", async () => {
+    const web = await onOldAgent();
+    const gate = await startedByOldOperator(web);
+    const operator = newOperator(web);
+    const operation = { kind: "up", estimate: true } as Operation;
+    await operator.following({ runId: "up-1", operation });
+    await gate.open("through");
+    expect((await operator.finished("up-1")).result).toMatchObject({ outcome: "succeeded" });
+    const refused = await operator.refused({ runId: "up-2", operation });
+    expect(refused).toMatchObject({ code: "other" });
+    expect(JSON.stringify(refused)).toContain("does not support operation.estimate");
+    expect(operations(web)).toEqual(["up"]);
+  });
+
   test("a run that the old operator started is cancelled", async () => {
     const web = await onOldAgent();
     await startedByOldOperator(web);

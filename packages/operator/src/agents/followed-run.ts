@@ -31,6 +31,12 @@ interface Position {
   countedSeq: number;
 }
 
+/** What a watch begins with. */
+interface Begun extends Pick<StartResult, "lastSeq" | "progress" | "result"> {
+  /** Why the agent does not start the run. It may have the run all the same: from an operator of another version. */
+  readonly refusal?: string;
+}
+
 type Fate = "transient" | "busy" | "unprepared" | "notFound" | "mismatch" | "hopeless";
 
 const wakeEveryMs = 1_000;
@@ -117,7 +123,7 @@ export class FollowedRun {
   }
 
   /** Undefined when there is nothing to follow. */
-  async #start(): Promise<Pick<StartResult, "lastSeq" | "progress" | "result"> | undefined> {
+  async #start(): Promise<Begun | undefined> {
     const { operation, ...rest } = this.#request;
     if (!operation) return { lastSeq: 0, progress: noProgress };
     const request = { ...rest, operation };
@@ -128,10 +134,7 @@ export class FollowedRun {
       const fate = fateOf(reply.error);
       // Begun by an operator that put the operation in other words. Agents of version 1 refuse to attach to it this way.
       if (fate === "mismatch") break;
-      if (fate === "hopeless") {
-        this.#set({ state: "refused", code: "other", message: reply.error.message });
-        return undefined;
-      }
+      if (fate === "hopeless") return { lastSeq: 0, progress: noProgress, refusal: reply.error.message };
       await this.#tryLater(fate, reply.error);
     }
     return this.#signal.aborted ? undefined : { lastSeq: 0, progress: noProgress };
@@ -143,14 +146,16 @@ export class FollowedRun {
     return started;
   }
 
-  async #watch(from: Pick<StartResult, "lastSeq" | "progress">): Promise<RunResult | undefined> {
+  async #watch(from: Begun): Promise<RunResult | undefined> {
     const position = { nextSeq: from.lastSeq + 1, progress: from.progress, countedSeq: from.lastSeq };
     while (!this.#signal.aborted) {
       const end = await this.#watchOnce(position);
       if (!end || this.#signal.aborted) return undefined;
       if (end.type === "result") return end.result;
       if (fateOf(end.error) === "notFound") {
-        this.#set({ state: "refused", code: "notFound", message: end.error.message });
+        const { refusal } = from;
+        const code = refusal === undefined ? "notFound" : "other";
+        this.#set({ state: "refused", code, message: refusal ?? end.error.message });
         return undefined;
       }
       await this.#unreachable(end.error.message);
