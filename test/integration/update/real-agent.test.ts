@@ -98,3 +98,40 @@ test("a program that fails is reported in its own words", async () => {
   expect(done.status?.message).toContain("Nonsense");
   await asked.stop();
 }, 120_000);
+
+test("Updates in a Workspace that lists no stacks run on stacks that exist, and create none", async () => {
+  await using world = await World.make();
+  await using agent = new AgentProcess();
+  const workspace = { namespace: world.namespace.name, name: "web" };
+  const port = await agent.start(world.authority, workspace);
+  await world.workspace("web");
+  await world.setReady("web", { address: `127.0.0.1:${port}` });
+  const asked = preparations({ authority: world.authority, wake: () => undefined });
+  const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
+  const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
+  world.unprepared = (unprepared) => asked.renew(unprepared);
+  const { config: _, ...plain } = program;
+  const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(plain) } } as const;
+  const isPrepared = (stacks: PrepareRequest["stacks"]) => () => {
+    const preparation = asked.ensure(pod, { source, stacks });
+    return preparation.state === "done" && preparation.result.ok;
+  };
+  // Somebody has created the stack before.
+  await waitFor(isPrepared([{ name: "dev", create: true, config: [], environments: [] }]), { timeoutMs: 60_000 });
+  await waitFor(isPrepared([]), { timeoutMs: 60_000 });
+  world.operator();
+
+  await world.update("make");
+  expect((await world.until("make", succeeded)).status?.changes?.["create"]).toBeGreaterThan(0);
+  await world.update("typo", { stackName: "dve" });
+  const remedy = "add it to spec.stacks of the Workspace with create: true";
+  const typo = await world.until("typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
+  expect(typo.status).toMatchObject({ errorClass: "stackNotFound" });
+  expect(typo.status?.message).toContain(remedy);
+  await world.update("end", { type: "destroy", remove: true });
+  await world.until("end", succeeded);
+  // The workspace is prepared again for it, and the stack stays removed.
+  await world.update("anew");
+  expect((await world.until("anew", { Failed: "True/UpdateFailed" })).status?.message).toContain(remedy);
+  await asked.stop();
+}, 180_000);
