@@ -37,7 +37,7 @@ test(
     const repository = scene.git.create("shell");
     const commit = (...files: readonly (readonly [name: string, content: string])[]): void => {
       const body = files.map(([name, content]) => `new File("${name}", "${content}");`).join("\n");
-      const project = Object.entries(filesProject(body)).map(([path, text]) => [`infra/${path}`, text]);
+      const project = Object.entries(filesProject(body)).map(([path, text]) => [`infra/${path}`, text] as const);
       repository.commit({ ...Object.fromEntries(project), "README.md": "not here" });
     };
     commit(["first", "x"]);

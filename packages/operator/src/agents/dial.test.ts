@@ -17,7 +17,10 @@ test.each([3_600_000, -3_600_000])("wakes at its usual pace when the wall clock 
 
 test("an agent has been unreachable for as long as it has been, when the wall clock is set", async () => {
   const clock = manualClock(0);
-  const attempts = new Attempts({ clock, authority: { operatorCredentials: () => ({ ca: "", cert: "", key: "" }) } });
+  const attempts = new Attempts({
+    clock,
+    authority: { distrusted: () => undefined, operatorCredentials: () => ({ ca: "", cert: "", key: "" }) },
+  });
   expect(attempts.sinceMs).toBe(0);
   await clock.advance(5000);
   expect(attempts.sinceMs).toBe(0);

@@ -1,5 +1,5 @@
 /** What people are told of a Stack, under the reference's names. Pure: told once, when it becomes so. */
-import { stackEvents, type StackEvent } from "@pko/api";
+import { stackEvents, type StackEvent, type StackReason } from "@pko/api";
 import type { EventNote } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 
@@ -55,29 +55,20 @@ function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
   if (outcome.kind !== "stalled") return [];
   const before = stack.status?.conditions?.find(({ type }) => type === "Stalled");
   if (before?.reason === outcome.reason && before.message.startsWith(outcome.message)) return [];
-  switch (outcome.reason) {
-    case "SpecInvalid":
-      return [note("StackConfigInvalid", outcome.message)];
-    case "SourceUnavailable":
-      return [
-        note(
-          outcome.trouble === "auth" ? "StackGitAuthenticationFailure" : "StackInitializationFailure",
-          outcome.message,
-        ),
-      ];
-    case "PulumiVersionTooLow":
-    case "WorkspaceFailed":
-      return [note("StackInitializationFailure", outcome.message)];
-    case "NodeLost":
-      return [note("StackNodeLost", outcome.message)];
-    case "OwnershipConflict":
-      return [note("OwnershipConflict", outcome.message)];
-    // Told when the update ended, or by the namespace itself.
-    case "UpdateConflict":
-    case "UpdateFailed":
-    case "NamespaceTerminating":
-      return [];
-    default:
-      return assertNever(outcome.reason);
-  }
+  const isAuth = outcome.reason === "SourceUnavailable" && outcome.trouble === "auth";
+  const event = isAuth ? "StackGitAuthenticationFailure" : stalledEvent[outcome.reason];
+  return event ? [note(event, outcome.message)] : [];
 }
+
+/** None where the end of the update was reported already, or the namespace reports it. */
+const stalledEvent: Readonly<Record<StackReason<"Stalled">, StackEvent | undefined>> = {
+  SpecInvalid: "StackConfigInvalid",
+  SourceUnavailable: "StackInitializationFailure",
+  PulumiVersionTooLow: "StackInitializationFailure",
+  WorkspaceFailed: "StackInitializationFailure",
+  NodeLost: "StackNodeLost",
+  OwnershipConflict: "OwnershipConflict",
+  UpdateConflict: undefined,
+  UpdateFailed: undefined,
+  NamespaceTerminating: undefined,
+};

@@ -134,21 +134,20 @@ export function eventOf(view: WorkspaceView, outcome: Outcome): WorkspaceEvent |
   return before?.reason === reason && before.message === clipped(message) ? undefined : event;
 }
 
+const warn = (reason: WorkspaceEvent["reason"], message: string): WorkspaceEvent => ({
+  type: "Warning",
+  reason,
+  message,
+});
+
 function noteOf(outcome: Outcome): WorkspaceEvent | undefined {
-  const warn = (reason: WorkspaceEvent["reason"], message: string): WorkspaceEvent => ({
-    type: "Warning",
-    reason,
-    message,
-  });
   switch (outcome.kind) {
     case "refused":
       return warn("StackInitializationFailure", outcome.message);
     case "blocked":
       return warn("OwnershipConflict", outcome.message);
-    case "failed": {
-      const reason = outcome.failure.phase === "install" ? "InstallationFailure" : "StackInitializationFailure";
-      return warn(reason, outcome.failure.message);
-    }
+    case "failed":
+      return failureEvent(outcome.failure);
     case "unreachable":
       return warn("ConnectionFailure", outcome.message);
     case "nodeLost":
@@ -169,6 +168,10 @@ function noteOf(outcome: Outcome): WorkspaceEvent | undefined {
     default:
       return assertNever(outcome);
   }
+}
+
+function failureEvent({ phase, message }: Failure): WorkspaceEvent {
+  return warn(phase === "install" ? "InstallationFailure" : "StackInitializationFailure", message);
 }
 
 /** A condition holds 32,768 characters; nobody reads as many. */
