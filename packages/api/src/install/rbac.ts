@@ -48,7 +48,6 @@ export const servedRules: readonly Rule[] = [
   { apiGroups: [pulumiGroup], resources: ["programs"], verbs: watch },
   { apiGroups: [pulumiGroup], resources: ["programs/status"], verbs: ["patch"] },
   { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch, "patch"] },
-  { apiGroups: [pulumiGroup], resources: ["stacks/finalizers"], verbs: ["update"] },
   { apiGroups: [pulumiGroup], resources: ["stacks/status"], verbs: ["patch"] },
   {
     apiGroups: ["source.toolkit.fluxcd.io"],
