@@ -2,10 +2,12 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -113,7 +115,7 @@ describe("a repository", () => {
     await web.prepare(good);
     expect(tree()).toBe(before);
     expect(await web.run("up-3", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
-    expect(readdirSync(web.share).toSorted()).toEqual(["agent", "runs", "workspace"]);
+    expect(readdirSync(web.share).toSorted()).toEqual(["agent", "runs", "source", "workspace"]);
   });
 
   test("with links inside itself is fine; a project file that is a link out of it is not", async () => {
@@ -157,7 +159,7 @@ describe("projects that are none", () => {
 });
 
 describe("a folder of the image", () => {
-  test("is used where it is, and nothing is written to it", async () => {
+  test("is used where it is, and gets nothing but a link to the stack's settings", async () => {
     const web = await new TestWorkspace().start();
     const folder = join(web.root, "image/app");
     mkdirSync(folder, { recursive: true });
@@ -165,8 +167,15 @@ describe("a folder of the image", () => {
     const item = { key: "a", secret: true, value: { from: "value" as const, value: "canary-local" } };
     await web.prepare({ kind: "local", dir: folder }, { config: [item] });
     expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
-    expect(readdirSync(folder)).toEqual(["Pulumi.yaml"]);
+    expect(readdirSync(folder).toSorted()).toEqual(["Pulumi.dev.yaml", "Pulumi.yaml"]);
+    expect(readlinkSync(join(folder, "Pulumi.dev.yaml"))).toMatch(/\/agent\/stacks\/\w+\/settings\.yaml$/);
     expect((await web.prepare({ kind: "local", dir: folder }, { config: [item] })).changed.source).toBe(false);
+    // A settings file that the folder brings stays as it is.
+    const settings = join(folder, "Pulumi.prod.yaml");
+    writeFileSync(settings, "config: {}\n");
+    await web.prepare({ kind: "local", dir: folder }, { name: "prod", config: [item] });
+    expect(readFileSync(settings, "utf8")).toBe("config: {}\n");
+    expect(lstatSync(settings).isFile()).toBe(true);
   });
 });
 
