@@ -20,6 +20,8 @@ export interface Suite {
   readonly folders: readonly string[];
   /** What shares a process: an API server starts once per process, and end-to-end files share nothing but the cluster. */
   readonly jobPer: "suite" | "folder" | "file";
+  /** Folders whose files need no common server and take long: each file is a job. */
+  readonly splitFolders?: readonly string[];
   /** Programs that have to be built before. */
   readonly tools: readonly string[];
   /** "own": it starts and stops clusters itself. "shared": it runs on the cluster of the whole run. */
@@ -41,6 +43,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   integration: {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",
+    splitFolders: ["test/integration/agent"],
     // The commands in the docs are checked with the programs themselves.
     tools: [...clusterPrograms, "pulumi-language-go", "helm"],
   },
@@ -66,10 +69,10 @@ const exclusiveFiles: ReadonlySet<string> = new Set([
 ]);
 
 export async function jobsIn(suite: SuiteName): Promise<Job[]> {
-  const { folders, jobPer } = suites[suite];
+  const { folders, jobPer, splitFolders = [] } = suites[suite];
   const groups = Map.groupBy(await testFiles(folders), (file) => {
     if (jobPer === "suite") return suite;
-    return jobPer === "folder" ? dirname(file) : file;
+    return jobPer === "folder" && !splitFolders.includes(dirname(file)) ? dirname(file) : file;
   });
   return Array.from(groups, ([name, files]) => ({ name, files, suite, isExclusive: exclusiveFiles.has(name) }));
 }

@@ -75,7 +75,10 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const running = runs({
     ...dialling,
     wake: (runId) => updateControl.wakeRun(runId),
-    unprepared: (pod) => preparing.renew(pod),
+    unprepared: (pod) => {
+      preparing.renew(pod);
+      workspaceControl.enqueue(refKey(pod.workspace));
+    },
   });
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
@@ -87,6 +90,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     reflectors,
     authority: authorities,
     preparations: preparing,
+    runs: running,
     githubApps,
     clearances: cleared,
     references,

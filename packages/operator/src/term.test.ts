@@ -33,6 +33,7 @@ test("no Update may begin in the next term for what was read in this one", async
       workspaceCertificate: () => Promise.reject(new Error("not asked")),
     },
     preparations: {} as never,
+    runs: {} as never,
     clearances: cleared,
     settings: { agentImage: "agent", idleTimeoutMs: 0 },
   });

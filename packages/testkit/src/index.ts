@@ -9,6 +9,7 @@ export * from "./free-port.ts";
 export * from "./kubeconfig-text.ts";
 export * from "./kubectl.ts";
 export * from "./namespace.ts";
+export * from "./quota.ts";
 export * from "./request-info.ts";
 export * from "./shared-api-server.ts";
 export * from "./wait-for.ts";

@@ -342,6 +342,7 @@ class Operator {
       reflectors,
       authority: this.authority,
       preparations: preparing,
+      runs: running,
       settings: { agentImage: "agent:1", idleTimeoutMs: 0 },
     });
     const updateControl = updateController({ ...shared, ...reflectors, runs: running, projects: preparing });

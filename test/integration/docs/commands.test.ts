@@ -42,8 +42,10 @@ describe("can be typed as it is printed", () => {
 const checks: Readonly<Record<string, (command: Command) => void | Promise<void>>> = {
   make: checkMake,
   kubectl: checkKubectl,
-  helm: checkHelm,
+  helm: (command) => checkCobra("helm", command),
+  pulumi: (command) => checkCobra("pulumi", command),
   docker: checkDocker,
+  grep: ({ words }) => expect(Bun.spawnSync(["grep", ...words.slice(1)], { stdin: new Uint8Array() }).exitCode).toBe(1),
   git: ({ words }) => expect(["clone", "push"]).toContain(words[1] ?? ""),
   export: ({ words }) => expect(words[1]).toMatch(/^[A-Z_]+=/),
 };
@@ -96,12 +98,13 @@ async function servedKinds(): Promise<ReadonlySet<string>> {
   return names;
 }
 
-async function checkHelm({ words }: Command): Promise<void> {
+/** It reads all options before it prints how to use them, and refuses those that it does not know. */
+async function checkCobra(tool: "helm" | "pulumi", { words }: Command): Promise<void> {
   const [, verb = ""] = words;
-  const child = Bun.spawn([toolPath("helm"), ...words.slice(1), "--help"], { stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([toolPath(tool), ...words.slice(1), "--help"], { stdout: "pipe", stderr: "pipe" });
   const [help, trouble] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   expect(trouble).toBe("");
-  expect(help).toContain(`helm ${verb}`);
+  expect(help).toContain(`${tool} ${verb}`);
   for (const chart of words.filter((word) => /^(\.\/)?charts\//.test(word))) checkFile(chart);
 }
 

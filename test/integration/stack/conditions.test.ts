@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { createAuthority } from "@pko/cluster";
 import { reconcileRequestAnnotation, stackKind, type Stack } from "@pko/api";
-import { builtin, resource, type KubeObject } from "@pko/kube";
+import { builtin } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
-import { waitFor } from "@pko/testkit";
+import { fullQuota, waitFor } from "@pko/testkit";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -345,21 +345,18 @@ describe("workspaces and updates", () => {
       await using stage = await Stage.set();
       stage.rights.expectForbidden(/exceeded quota: none/);
       await stage.program("program");
-      const quotas = resource<KubeObject & { spec?: object; status?: object }>({
-        apiVersion: "v1",
-        kind: "ResourceQuota",
-        plural: "resourcequotas",
-        namespaced: true,
+      const { client, namespace } = stage;
+      const { apiVersion, kind } = workspaces;
+      const probe = { apiVersion, kind, metadata: { name: "probe", namespace }, spec: {} };
+      const quota = await fullQuota({
+        client,
+        namespace,
+        counted: "count/workspaces.auto.pulumi.com",
+        probe: () => client.create(workspaces, probe, { dryRun: true }),
       });
-      const metadata = { name: "none", namespace: stage.namespace };
-      const hard = { "count/workspaces.auto.pulumi.com": "0" };
-      await stage.client.create(quotas, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard } });
-      const body = { status: { hard, used: { "count/workspaces.auto.pulumi.com": "0" } } };
-      await stage.client.patch(quotas, metadata, { patch: { type: "merge", body }, subresource: "status" });
-      await waitFor(() => isRefused(stage), { what: "the quota to be heeded" });
       await stage.stack("web");
       expect(message(await stalls(stage, "web", "WorkspaceFailed"))).toContain("exceeded quota");
-      await stage.client.delete(quotas, metadata);
+      await quota[Symbol.asyncDispose]();
       const isReady = async (): Promise<boolean> => {
         stage.jump(61_000);
         return condition(await stage.get("web"), "Ready")?.status === "True";
@@ -453,15 +450,3 @@ describe("what another operator has left", () => {
     patience,
   );
 });
-
-/** Whether a Workspace would exceed the quota: admission learns of one a moment after it was made. */
-async function isRefused({ client, namespace }: Stage): Promise<boolean> {
-  const { apiVersion, kind } = workspaces;
-  const probe = { apiVersion, kind, metadata: { name: "probe", namespace }, spec: {} };
-  try {
-    await client.create(workspaces, probe, { dryRun: true });
-    return false;
-  } catch (error) {
-    return String(error).includes("exceeded quota");
-  }
-}

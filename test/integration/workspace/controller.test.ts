@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { builtin, isNotFound, type Known } from "@pko/kube";
 import { plainOidc, programs, workspaces, type Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
-import { waitFor, type FaultProxy } from "@pko/testkit";
+import { fullQuota, waitFor, type FaultProxy } from "@pko/testkit";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 
 import { complete, controllerOf, patience, prepared, running, Stage } from "./harness.ts";
@@ -168,6 +168,65 @@ test(
     expect((await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image).not.toBe("mine:2");
     await stage.setUpdate("run", complete);
     await waitFor(async () => (await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image === "mine:2");
+  },
+  patience,
+);
+
+const unprepared = { state: "refused", code: "unprepared", message: "the workspace is not prepared" } as const;
+
+test(
+  "an Update that the agent cannot start is prepared for until that succeeds, also by the next operator",
+  async () => {
+    const before = await Stage.open();
+    await before.ready("web", spec);
+    const pod = await before.client.get(builtin.pods, before.at("web-workspace-0"));
+    await before.createUpdate("run", "web");
+    before.run = unprepared;
+    before.agents.answer = {
+      state: "done",
+      result: { ok: false, failure: { phase: "stack", reason: "backendUnavailable", message: "no route", lines: [] } },
+    };
+    await before.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
+    await before.becomes("web", "InitializationFailed", "no route");
+    await waitFor(() => before.agents.retries > 0, { timeoutMs: 30_000, what: "another attempt" });
+
+    await using after = await before.succeededBy({});
+    after.run = unprepared;
+    after.look("web");
+    await waitFor(() => after.agents.asked.length > 0, { what: "the next operator to prepare the workspace" });
+    await after.becomes("web", "Succeeded");
+    expect((await after.client.get(builtin.pods, after.at("web-workspace-0"))).metadata.uid).toBe(
+      pod.metadata.uid ?? "",
+    );
+  },
+  patience,
+);
+
+test(
+  "a certificate that a quota refuses is reported, and written once there is room",
+  async () => {
+    await using stage = await Stage.open();
+    stage.rights.expectForbidden(/exceeded quota: none/);
+    // The operator's CA has its Secret from now on.
+    await stage.ready("first", spec);
+    const probe = { apiVersion: "v1", kind: "Secret", metadata: stage.at("probe") };
+    const quota = await fullQuota({
+      client: stage.client,
+      namespace: stage.place.name,
+      counted: "secrets",
+      probe: () => stage.client.create(builtin.secrets, probe, { dryRun: true }),
+    });
+    await stage.create("web", spec);
+    await stage.becomes(
+      "web",
+      "InitializationFailed",
+      "the Secret web-workspace-tls with the agent's certificate could not be written",
+    );
+    await quota[Symbol.asyncDispose]();
+    stage.look("web");
+    await waitFor(async () => await stage.client.find(builtin.secrets, stage.at("web-workspace-tls")), {
+      what: "the certificate",
+    });
   },
   patience,
 );

@@ -23,6 +23,7 @@ import {
   workspaces,
   type AgentPod,
   type Preparation,
+  type Run,
   type Preparations,
   type WorkspaceSettings,
 } from "@pko/operator";
@@ -107,6 +108,8 @@ export class Stage implements AsyncDisposable {
   readonly rights: OperatorRights;
   readonly #proxy: FaultProxy | undefined;
   readonly agents = new PlayedAgents();
+  /** The state of the run that is on the pod, as the Update controller knows it. */
+  run: Run | undefined;
   readonly #stop = new AbortController();
   readonly #run: Promise<unknown>;
   readonly #events: ReturnType<typeof eventRecorder>;
@@ -149,6 +152,7 @@ export class Stage implements AsyncDisposable {
       reflectors,
       authority: authority({ client, namespace }),
       preparations: this.agents,
+      runs: { look: () => this.run },
       events: this.#events,
       settings,
       metrics: this.#metrics,

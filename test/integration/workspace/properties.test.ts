@@ -52,8 +52,14 @@ class Dice {
         this.pick(views.pod(), views.podComing, views.podDown(), views.podDown("stuck", { isUnschedulable: true })),
       ),
       ...this.maybe(this.pick(views.pod({ isDeleting: true }), views.pod({ revision: "other" }), views.pod())),
-      ...this.maybe(this.pick(views.update("waiting"), views.update("onPod"), views.update("ended", seconds))),
-      ...this.maybe(views.update("ended", 20)),
+      ...this.maybe(
+        this.pick(
+          views.update("waiting"),
+          views.update("onPod"),
+          views.update("ended", { endedAt: views.ago(seconds) }),
+        ),
+      ),
+      ...this.maybe(views.update("ended", { endedAt: views.ago(20) })),
       ...this.maybe(this.pick(views.input({ missing: ["m"] }), views.input({ losable: "/s" }), views.input({}))),
       ...this.maybe(views.input({ requested: { ok: false, message: "m", soon: this.pick(true, false) } })),
       ...this.maybe(views.given({ yielding: [this.pick("team/web", "team/other")] })),

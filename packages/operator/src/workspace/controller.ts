@@ -24,7 +24,7 @@ import {
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Authority, Preparations } from "../agents/agents.ts";
+import type { Authority, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferenceWatch } from "../inputs/reference-watch.ts";
 import { isComplete } from "../update/conditions.ts";
 import { workspaceKeyOf, workspaceOfPod } from "../update/observe.ts";
@@ -54,6 +54,7 @@ interface WorkspaceControllerOptions {
   };
   readonly authority: Pick<Authority, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
+  readonly runs: Pick<Runs, "look">;
   readonly githubApps?: GitHubAppTokens;
   /** Told which Updates may begin. */
   readonly clearances?: Pick<Clearances, "set" | "clear">;
@@ -148,6 +149,7 @@ class Reconciler {
       client: options.client,
       authority: options.authority,
       preparations: { hasAnswered: (pod) => options.preparations.hasAnswered(pod) },
+      runs: options.runs,
       settings: options.settings,
       sleepless: this.#sleepless,
       ...(options.githubApps && { githubApps: options.githubApps }),

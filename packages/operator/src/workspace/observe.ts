@@ -5,7 +5,7 @@ import type { CertificateState } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Authority, Preparations } from "../agents/agents.ts";
+import type { Authority, Preparations, Runs } from "../agents/agents.ts";
 import { isComplete } from "../update/conditions.ts";
 import { hasStackOf, unfinishedIn, workspaceIndex, type UpdateReader } from "../update/observe.ts";
 import { isUnschedulable } from "./explain-pod.ts";
@@ -26,6 +26,7 @@ export interface WorkspaceWorld extends InputWorld {
   readonly pods: Store<Known<Pod>>;
   readonly authority: Pick<Authority, "assess">;
   readonly preparations: Pick<Preparations, "hasAnswered">;
+  readonly runs: Pick<Runs, "look">;
   /** Workspaces that are not to be put to sleep, whoever may need their place. */
   readonly sleepless: ReadonlySet<Key>;
 }
@@ -94,7 +95,9 @@ async function readCertificate(
 /** Asleep nothing is decided by them; and while an Update runs, whatever they say has to wait. */
 function needsInputs(view: WorkspaceView): boolean {
   const isResting = isAsleep(view) || isPutAway(view);
-  return !view.workspace.metadata.deletionTimestamp && !isResting && !(runOf(view) && view.pod?.isUp);
+  const run = runOf(view);
+  const isRunning = run !== undefined && !run.isUnprepared && view.pod?.isUp;
+  return !view.workspace.metadata.deletionTimestamp && !isResting && !isRunning;
 }
 
 /** One of the name that belongs to somebody else is none. */
@@ -123,8 +126,19 @@ function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): State
   };
 }
 
-function updatesOf({ updates }: WorkspaceWorld, workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
-  return factsOf(updates.byIndex(workspaceIndex, keyOf(workspace)), workspace, pod);
+function updatesOf(world: WorkspaceWorld, workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
+  const updates = world.updates.byIndex(workspaceIndex, keyOf(workspace));
+  const unprepared = new Set(
+    updates.filter((update) => isUnprepared(world, update)).map(({ metadata }) => metadata.name),
+  );
+  const facts = factsOf(updates, workspace, pod);
+  return facts.map((each) => (unprepared.has(each.name) ? { ...each, isUnprepared: true } : each));
+}
+
+function isUnprepared({ runs }: WorkspaceWorld, { metadata, status }: Update): boolean {
+  if (status?.podUid === undefined) return false;
+  const run = runs.look(status.podUid, metadata.uid ?? "");
+  return run?.state === "refused" && run.code === "unprepared";
 }
 
 /** Those that can never run here keep no pod awake. */

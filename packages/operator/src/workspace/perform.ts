@@ -31,7 +31,7 @@ import { certificateNameOf, podNameOf, putAwayAnnotation } from "./names.ts";
 import { isOurOwnLack, podFor } from "./observe-inputs.ts";
 import { unfinishedNow } from "./observe.ts";
 import type { Performed, Plan, Step } from "./plan.ts";
-import type { WorkspaceView } from "./view.ts";
+import { isServing, type WorkspaceView } from "./view.ts";
 
 export interface Performer {
   /** A fenced one. */
@@ -156,8 +156,18 @@ async function issueCertificate(performer: Performer, view: WorkspaceView): Prom
   const { name = "", namespace = "" } = workspace.metadata;
   const certificate = await performer.authority.workspaceCertificate({ namespace, name });
   const write = { resource: builtin.secrets, body: buildCertificateSecret(workspace, certificate) };
-  return occupiedBy(await applyOwned(targetOf(performer, view), write, { fieldManager }));
+  try {
+    return occupiedBy(await applyOwned(targetOf(performer, view), write, { fieldManager }));
+  } catch (error) {
+    if (!(error instanceof ApiError) || !isRefusal(error)) throw error;
+    // A workspace that serves goes on with the certificate that it has; each pass tries again.
+    if (isServing(view)) return {};
+    return { refusal: certificateRefused(certificateNameOf(name), error.explanation) };
+  }
 }
+
+const certificateRefused = (secret: string, explanation: string): string =>
+  `the Secret ${secret} with the agent's certificate could not be written: ${explanation}; it is tried again every minute`;
 
 function ensure(preparations: Preparations, { pod, request, again }: Extract<Step, { kind: "prepare" }>): Preparation {
   const preparation = preparations.ensure(pod, request);

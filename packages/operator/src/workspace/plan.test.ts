@@ -375,6 +375,16 @@ describe("the pod", () => {
 describe("an Update that runs", () => {
   check({
     "is left alone": { when: [ready(), set(), pod(), update("onPod")], is: "unchanged" },
+    "that the agent cannot start is prepared for, in the same pod": {
+      when: [ready(), set({ builtHash: "old" }), pod(), update("onPod", { isUnprepared: true })],
+      does: ["prepare"],
+      is: "preparing",
+    },
+    "that the agent cannot start waits for what is missing": {
+      when: [ready(), noSource, set(), pod(), update("onPod", { isUnprepared: true })],
+      is: "refused",
+      says: 'Program \\"web\\" does not exist',
+    },
     "is left alone, but for a certificate of a CA that has been replaced": {
       when: [given({ certificate: "issuerReplaced" }), ready(), set(), pod(), update("onPod")],
       does: ["issueCertificate"],
@@ -445,12 +455,12 @@ describe("sleep", () => {
     "then its pod": { when: idleFor(601), does: ["sleep", "forget"], is: "asleep" },
     "does not come before": { when: [ready(599), set(), pod()], does: ["prepare"], is: "preparing" },
     "counts from the end of the last Update": {
-      when: [ready(5000), set(), pod(), update("ended", 10), update("ended", 900)],
+      when: [ready(5000), set(), pod(), update("ended", { endedAt: ago(10) }), update("ended", { endedAt: ago(900) })],
       does: ["prepare"],
       is: "preparing",
     },
     "comes after the last Update": {
-      when: [ready(5000), set(), pod(), update("ended", 700), update("ended", 900)],
+      when: [ready(5000), set(), pod(), update("ended", { endedAt: ago(700) }), update("ended", { endedAt: ago(900) })],
       is: "asleep",
     },
     "never comes with a timeout of 0": {

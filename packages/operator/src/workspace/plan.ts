@@ -173,6 +173,8 @@ function updateRunning(view: WorkspaceView): Decision | undefined {
   if (!pod.isUp) {
     return sinceTransitionMs(view) < pauses.lostRun ? report(explained(pod), pauses.missing) : undefined;
   }
+  // It has not begun, and never would: only preparing is safe, since it may begin at any moment after that.
+  if (run.isUnprepared) return nothingRequested(view) ?? prepare(view);
   if (isServing(view)) return report({ kind: "unchanged" }, pauses.safety);
   const why = workspace.status?.observedGeneration === workspace.metadata.generation ? "the workspace" : "the new spec";
   return report({ kind: "held", message: `${why} waits for the end of the update ${run.name}` }, pauses.safety);
@@ -225,9 +227,12 @@ function templateInvalid({ inputs }: WorkspaceView): Decision | undefined {
 }
 
 function nothingToPrepare(view: WorkspaceView): Decision | undefined {
-  const { inputs } = view;
   // What is prepared stays good though its source is gone.
-  if (!inputs || inputs.requested.ok || isServing(view)) return undefined;
+  return isServing(view) ? undefined : nothingRequested(view);
+}
+
+function nothingRequested({ inputs }: WorkspaceView): Decision | undefined {
+  if (!inputs || inputs.requested.ok) return undefined;
   const { message, soon } = inputs.requested;
   return report({ kind: "refused", message }, soon ? pauses.missing : pauses.safety);
 }

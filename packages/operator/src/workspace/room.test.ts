@@ -45,7 +45,7 @@ describe("a workspace makes room", () => {
     ["when it is ready and idle", tenant([ready(60)]), true],
     ["when its preparation has failed", tenant([notReady(60, "InstallationFailed")]), true],
     ["not when it became ready a moment ago", tenant([ready(4)]), false],
-    ["not when its last Update ended a moment ago", tenant([ready(60), update("ended", 4)]), false],
+    ["not when its last Update ended a moment ago", tenant([ready(60), update("ended", { endedAt: ago(4) })]), false],
     ["not while it is being prepared", tenant([notReady(60)]), false],
     ["not when an Update waits for it", tenant([ready(60), update("waiting")]), false],
     ["not when an Update runs in it", tenant([ready(60), update("onPod")]), false],

@@ -44,6 +44,8 @@ export interface UpdateFacts {
   readonly name: string;
   /** "onPod": it has said that it starts, or runs, in the very pod that is there. */
   readonly phase: "waiting" | "onPod" | "ended";
+  /** It is on the pod, but the agent does not start it, because nothing is prepared there (any more). */
+  readonly isUnprepared?: true;
   readonly endedAt?: number;
 }
 

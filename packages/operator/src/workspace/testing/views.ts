@@ -166,18 +166,8 @@ export const unseenSet: Trait = (each) => {
 };
 
 export const update =
-  (phase: UpdateFacts["phase"], endedSecondsAgo?: number): Trait =>
-  (each) => ({
-    ...each,
-    updates: [
-      ...each.updates,
-      {
-        name: `${phase}-${each.updates.length}`,
-        phase,
-        ...(endedSecondsAgo !== undefined && { endedAt: ago(endedSecondsAgo) }),
-      },
-    ],
-  });
+  (phase: UpdateFacts["phase"], facts: Partial<UpdateFacts> = {}): Trait =>
+  (each) => ({ ...each, updates: [...each.updates, { name: `${phase}-${each.updates.length}`, phase, ...facts }] });
 
 export const given =
   (part: Partial<WorkspaceView>): Trait =>
