@@ -75,10 +75,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const running = runs({
     ...dialling,
     wake: (runId) => updateControl.wakeRun(runId),
-    unprepared: (pod) => {
-      preparing.renew(pod);
-      workspaceControl.enqueue(refKey(pod.workspace));
-    },
+    unprepared: (pod) => preparing.renew(pod),
   });
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });

@@ -61,8 +61,10 @@ class PreparationBook implements Preparations, Projects, Stoppable {
 
   renew(pod: AgentPod): void {
     const known = this.#entries.get(refKey(pod.workspace));
-    if (known?.uid !== pod.uid || known.state.state !== "done" || !known.state.result.ok) return;
-    this.#begin(pod, known.wanted);
+    // After a restart, or a failure: the Workspace decides what is prepared, and when.
+    if (known?.uid !== pod.uid || known.state.state !== "done" || !known.state.result.ok)
+      this.#options.wake(pod.workspace);
+    else this.#begin(pod, known.wanted);
   }
 
   forget(workspace: WorkspaceRef): void {

@@ -126,26 +126,25 @@ function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): State
   };
 }
 
-function updatesOf(world: WorkspaceWorld, workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
-  const updates = world.updates.byIndex(workspaceIndex, keyOf(workspace));
-  const unprepared = new Set(
-    updates.filter((update) => isUnprepared(world, update)).map(({ metadata }) => metadata.name),
-  );
-  const facts = factsOf(updates, workspace, pod);
-  return facts.map((each) => (unprepared.has(each.name) ? { ...each, isUnprepared: true } : each));
+interface Place {
+  readonly workspace: Workspace;
+  readonly pod: Known<Pod> | undefined;
+  readonly runs?: WorkspaceWorld["runs"];
 }
 
-function isUnprepared({ runs }: WorkspaceWorld, { metadata, status }: Update): boolean {
-  if (status?.podUid === undefined) return false;
-  const run = runs.look(status.podUid, metadata.uid ?? "");
-  return run?.state === "refused" && run.code === "unprepared";
+function updatesOf(
+  { updates, runs }: WorkspaceWorld,
+  workspace: Workspace,
+  pod: Known<Pod> | undefined,
+): UpdateFacts[] {
+  return factsOf(updates.byIndex(workspaceIndex, keyOf(workspace)), { workspace, pod, runs });
 }
 
 /** Those that can never run here keep no pod awake. */
-function factsOf(updates: readonly Update[], workspace: Workspace, pod: Known<Pod> | undefined): UpdateFacts[] {
+function factsOf(updates: readonly Update[], place: Place): UpdateFacts[] {
   return updates.flatMap((update) => {
-    const facts = updateFacts(update, pod);
-    return facts.phase === "waiting" && !hasStackOf(workspace, update) ? [] : [facts];
+    const facts = updateFacts(update, place);
+    return facts.phase === "waiting" && !hasStackOf(place.workspace, update) ? [] : [facts];
   });
 }
 
@@ -158,17 +157,20 @@ export async function unfinishedNow(reader: UpdateReader, workspace: Workspace):
   const { name = "", namespace = "" } = workspace.metadata;
   const pod = await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
   if (!pod || pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded") return undefined;
-  return factsOf(await unfinishedIn(reader, { namespace, name }), workspace, pod);
+  return factsOf(await unfinishedIn(reader, { namespace, name }), { workspace, pod });
 }
 
-function updateFacts(update: Update, pod: Known<Pod> | undefined): UpdateFacts {
+function updateFacts(update: Update, { pod, runs }: Place): UpdateFacts {
   const name = update.metadata.name ?? "";
   const { endTime, podUid } = update.status ?? {};
   if (isComplete(update)) {
     const endedAt = Date.parse(endTime ?? "");
     return { name, phase: "ended", ...(!Number.isNaN(endedAt) && { endedAt }) };
   }
-  return { name, phase: podUid !== undefined && podUid === pod?.metadata.uid ? "onPod" : "waiting" };
+  if (podUid === undefined || podUid !== pod?.metadata.uid) return { name, phase: "waiting" };
+  const run = runs?.look(podUid, update.metadata.uid ?? "");
+  const isUnprepared = run?.state === "refused" && run.code === "unprepared";
+  return { name, phase: "onPod", ...(isUnprepared && { isUnprepared }) };
 }
 
 /** Looked for only when pods find no node. */
