@@ -223,6 +223,12 @@ cases(
     ["is Degraded when its stack cannot be selected", failedBy({ phase: "stack" }), "Degraded", /404/],
     ["is Degraded when its Pulumi is too old", failedBy({ reason: "versionTooLow" }), "Degraded", /404/],
     [
+      "is Degraded while an object of somebody else has a name that it needs",
+      workspaceAfter({ kind: "blocked", message: "StatefulSet team/web-workspace is not this Workspace's." }),
+      "Degraded",
+      /is not this Workspace's/,
+    ],
+    [
       "is Degraded when its node may be lost",
       workspaceAfter({ kind: "nodeLost", message: "Pod web-workspace-0 has not responded." }),
       "Degraded",
