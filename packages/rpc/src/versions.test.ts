@@ -80,11 +80,12 @@ describe("a request to start a run", () => {
 describe("an agent of version 1 runs", () => {
   const cases: readonly (readonly [stack: string, prepared: string | undefined, runs: boolean])[] = [
     ["dev", "dev", true],
-    ["dev", "acme/shop/dev", true],
-    ["acme/shop/dev", "dev", true],
+    ["acme/shop/dev", "acme/shop/dev", true],
     ["dev", undefined, true],
     ["prod", "dev", false],
-    ["rod", "acme/shop/prod", false],
+    ["acme/dev", "dev", false],
+    ["dev", "acme/shop/dev", false],
+    ["acme/shop/dev", "other/shop/dev", false],
   ];
   for (const [stack, prepared, runs] of cases) {
     const text = `${stack} ${runs ? "" : "not "}where ${prepared ?? "nothing"} is prepared`;

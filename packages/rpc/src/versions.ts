@@ -59,10 +59,12 @@ export function startIn(version: ContractVersion, request: StartRequest): Transl
   return fitting(StartRequestV1, rest);
 }
 
-/** Why a run on `stack` must not start at an agent of version 1 that has another stack prepared. */
+/**
+ * Why a run on `stack` must not start at an agent of version 1 that has another stack prepared. That agent reports the name
+ * as it was requested, and nothing tells whether `dev` and `acme/dev` are the same stack.
+ */
 export function wrongStack(stack: string, prepared: string | undefined): string | undefined {
-  const isSame =
-    prepared === undefined || prepared === stack || prepared.endsWith(`/${stack}`) || stack.endsWith(`/${prepared}`);
+  const isSame = prepared === undefined || prepared === stack;
   return isSame ? undefined : `${olderAgent} and works only on the stack ${prepared}, not on ${stack}; ${remedy}`;
 }
 
