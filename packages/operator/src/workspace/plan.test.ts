@@ -400,6 +400,11 @@ describe("an Update that runs", () => {
       does: ["issueCertificate"],
       is: "refused",
     },
+    "is requeued though the new spec is invalid: its certificate has to be renewed in time": {
+      when: [specified({ git: {} }), given({ certificate: "current" }), set(), pod(), update("onPod")],
+      is: "refused",
+      looksAgainMs: 60_000,
+    },
     "keeps a certificate that serves": {
       when: [given({ certificate: "current" }), ready(), set(), pod(), update("onPod")],
       is: "unchanged",

@@ -145,8 +145,11 @@ function deleting({ workspace }: WorkspaceView): Decision | undefined {
     : undefined;
 }
 
-function specInvalid({ spec }: WorkspaceView): Decision | undefined {
-  return spec.ok ? undefined : report({ kind: "refused", message: describeProblems(spec.problems) });
+function specInvalid({ spec, pod }: WorkspaceView): Decision | undefined {
+  if (spec.ok) return undefined;
+  // The certificate of a pod has to be renewed in time, also while nobody corrects the spec.
+  const afterMs = pod ? pauses.safety : undefined;
+  return report({ kind: "refused", message: describeProblems(spec.problems) }, afterMs);
 }
 
 /** Another pod can only follow when this one is gone. Of a run that may be in it, the Update tells. */
