@@ -41,11 +41,14 @@ interface Settings {
 let count = 0;
 
 /** The disturbance comes while the `up` waits at its gate. */
-async function survives(disturbance: () => Promise<void>, { opensGate = false }: Settings = {}): Promise<void> {
+async function survives(
+  disturbance: (name: string) => Promise<void>,
+  { opensGate = false }: Settings = {},
+): Promise<void> {
   const name = `up-${(count += 1)}`;
   const starts = cluster.starts();
   await cluster.startUpdate(name);
-  await disturbance();
+  await disturbance(name);
   if (!opensGate) await cluster.openGate();
   const { status } = await cluster.result(name);
   const failed = status?.conditions?.find(({ type }) => type === "Failed");
@@ -164,6 +167,31 @@ test(
     await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
     const expired = await certificateOf(await storedAuthorities(), ago(40 * day));
     await survives(() => restart(() => cluster.storeCertificate(expired)));
+  },
+  patience,
+);
+
+test.each([
+  ["has expired", -40 * day, "certificate has expired"],
+  ["is not valid yet", 2 * hour, "certificate is not yet valid"],
+])(
+  "TLS refuses a certificate that %s until the kubelet brings another: the Update reports it and does not fail",
+  async (_, issuedAfterMs, problem) => {
+    await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
+    const refused = await certificateOf(await storedAuthorities(), ago(-issuedAfterMs));
+    await survives(
+      async (name) => {
+        await restart(() => cluster.pauseKubeletWith(refused));
+        const { status } = await cluster.progressing(name, "TransientFailure");
+        const failed = status?.conditions?.find(({ type }) => type === "Failed");
+        expect(failed?.status).toBe("False");
+        expect(failed?.message).toContain(problem);
+        await cluster.openGate();
+        cluster.resumeKubelet();
+      },
+      { opensGate: true },
+    );
+    expect(cluster.certificate()).not.toBe(refused.cert);
   },
   patience,
 );

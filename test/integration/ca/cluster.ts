@@ -3,6 +3,7 @@
  * own. The kubelet is played: it copies the Workspace's certificate from its Secret to the agent's folder.
  */
 import { execFileSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -19,8 +20,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { connect } from "node:tls";
 
-import { caSecretName, pulumiContainer, type Update } from "@pko/api";
+import { agentPort, caSecretName, pulumiContainer, type Update } from "@pko/api";
 import { toolPath } from "@pko/cluster";
 import {
   builtin,
@@ -74,6 +76,7 @@ export class CaCluster implements AsyncDisposable {
   #kubelet: Promise<void> = Promise.resolve();
   #copies = 0;
   #copied = "";
+  #isKubeletPaused = false;
   readonly #recorded: string[] = [];
 
   private constructor(place: TestNamespace) {
@@ -188,9 +191,22 @@ export class CaCluster implements AsyncDisposable {
   async #copyCertificates(): Promise<void> {
     const { signal } = this.#stopKubelet;
     while (!signal.aborted) {
-      await this.#copyCertificate();
+      if (!this.#isKubeletPaused) await this.#copyCertificate();
       await Bun.sleep(100);
     }
+  }
+
+  /** Until `resumeKubelet`, the agent keeps `certificate`, whatever the operator stores. Returns once the agent serves it. */
+  async pauseKubeletWith(certificate: Certificate): Promise<void> {
+    await this.storeCertificate(certificate);
+    await this.#until("the kubelet to copy the certificate", () => this.certificate() === certificate.cert);
+    this.#isKubeletPaused = true;
+    const { serialNumber } = new X509Certificate(certificate.cert);
+    await this.#until("the agent to load the certificate", async () => (await servedSerial()) === serialNumber);
+  }
+
+  resumeKubelet(): void {
+    this.#isKubeletPaused = false;
   }
 
   /** All files at once, as the kubelet does, by a link to another folder. */
@@ -254,6 +270,15 @@ export class CaCluster implements AsyncDisposable {
     const spec = { workspaceName: "web", stackName: "dev", type: "up" };
     await this.client.create(updates, { apiVersion, kind, metadata: this.ref(name), spec });
     await this.#until("the CLI to start", () => this.starts() > before);
+  }
+
+  /** Returns once the Update has this reason for being in progress. */
+  async progressing(name: string, reason: string): Promise<Update> {
+    return await this.#until(`${reason} of ${name}`, async () => {
+      const update = await this.client.get(updates, this.ref(name));
+      const progressing = update.status?.conditions?.find(({ type }) => type === "Progressing");
+      return progressing?.status === "True" && progressing.reason === reason && update;
+    });
   }
 
   /** Returns once the Update has a result. */
@@ -363,6 +388,15 @@ class Operator {
 
 const encode = (text: string): string => Buffer.from(text).toString("base64");
 const textIn = ({ data }: Known<Secret>, key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
+
+/** The serial number of the certificate that new connections to the agent are shown. */
+async function servedSerial(): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = connect({ host: podIP, port: agentPort, rejectUnauthorized: false });
+  socket.once("secureConnect", () => resolve(socket.getPeerCertificate().serialNumber));
+  socket.once("error", reject);
+  return await promise.finally(() => socket.destroy());
+}
 
 function runningContainer() {
   const startedAt = new Date().toISOString().replace(/\.\d+/, "");
