@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { autoEvents, servedRules, stackConditions, stackEvents, updateConditions, workspaceConditions } from "@pko/api";
 import { ErrorClass } from "@pko/rpc";
+import { addAuthority, createAuthorities, rotateAuthorities } from "@pko/rpc/pki";
 import { describe, expect, test } from "bun:test";
 
 import { files, pages, root } from "./pages.ts";
@@ -74,4 +75,16 @@ test("the page on operations knows every alert of the chart", () => {
   expect(alerts.length).toBeGreaterThan(2);
   const told = new Set(spansOf("docs/operations.md"));
   expect(alerts.filter((alert) => !told.has(alert))).toEqual([]);
+});
+
+test("the page on operations knows when a former CA is removed", async () => {
+  const page = readFileSync(join(root, "docs/operations.md"), "utf8");
+  const [, days, hours] = /removed (\d+) days and (\d+) hours after the new one was added/.exec(page) ?? [];
+  const hourMs = 3_600_000;
+  const added = Date.UTC(2026, 0, 1);
+  const removed = added + (Number(days) * 24 + Number(hours)) * hourMs;
+  const former = await createAuthorities(new Date(added - 240 * hourMs));
+  const both = await addAuthority(former, new Date(added));
+  expect(await rotateAuthorities(both, new Date(removed))).toBe(both);
+  expect(await rotateAuthorities(both, new Date(removed + 1000))).toEqual(both.slice(1));
 });

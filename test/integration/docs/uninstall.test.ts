@@ -1,20 +1,18 @@
 /** The steps of docs/operations.md, "Uninstall", typed as they are printed, on an API server of its own. */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { stackFinalizer, stackKind } from "@pko/api";
-import { toolPath } from "@pko/cluster";
 import { isNotFound, resource, systemClock, type KubeObject, type Resource } from "@pko/kube";
 import { programs, stacks, updates, workspaces } from "@pko/operator";
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { parseCommands } from "../../docs/commands.ts";
 import { root } from "../../docs/pages.ts";
 import { patience } from "../api/install.ts";
 import { Operator } from "../stack/harness.ts";
 import { Simulator } from "../stack/simulator.ts";
+import { commandsIn, Shell } from "./shell.ts";
 
 const namespace = "default";
 const release = ["-n", "pulumi-kubernetes-operator", "pulumi-kubernetes-operator"];
@@ -26,53 +24,26 @@ const definitions = resource({
 });
 
 let server: ApiServer;
-let bin: string;
+let shell: Shell;
 
 beforeAll(async () => {
   server = await startApiServer();
-  bin = mkdtempSync(join(tmpdir(), "uninstall-"));
-  for (const [name, program] of [
-    ["kubectl", `${toolPath("kube")} kubectl`],
-    ["helm", toolPath("helm")],
-  ] as const) {
-    writeFileSync(join(bin, name), `#!/bin/sh\nexec ${program} "$@"\n`);
-    chmodSync(join(bin, name), 0o755);
-  }
+  shell = new Shell(server);
 }, patience);
 
 afterAll(async () => {
   await server.stop();
-  rmSync(bin, { recursive: true });
+  shell[Symbol.dispose]();
 });
+
+const type = (line: string): Promise<string> => shell.type(line);
 
 /** The commands of the section; those of the way out are the ones that remove finalizers. */
 function printed(): { steps: string[]; wayOut: string[] } {
   const page = readFileSync(join(root, "docs/operations.md"), "utf8");
   const section = page.slice(page.indexOf("\n## Uninstall"));
   const [steps = "", wayOut = ""] = section.split("**If the operator was removed first,**");
-  const commands = (text: string): string[] =>
-    [...text.matchAll(/^( *)```sh\n([^]*?)^ *```$/gm)]
-      .flatMap(([, indent = "", block = ""]) => parseCommands(block.replaceAll(`\n${indent}`, "\n")))
-      .map(({ line }) => line);
-  return { steps: commands(steps), wayOut: commands(wayOut) };
-}
-
-/** As a user types it, in the folder of a clone. */
-async function type(line: string): Promise<string> {
-  const child = Bun.spawn(["sh", "-c", line], {
-    cwd: root,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    env: { PATH: `${bin}:${process.env["PATH"]}`, HOME: bin, KUBECONFIG: server.kubeconfig },
-  });
-  const [output, trouble, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  if (code !== 0) throw new Error(`${line}: ${trouble}`);
-  return output;
+  return { steps: commandsIn(steps), wayOut: commandsIn(wayOut) };
 }
 
 async function install(): Promise<void> {

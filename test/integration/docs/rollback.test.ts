@@ -1,0 +1,46 @@
+/** The command of docs/operations.md that copies the CA before a rollback, typed as it is printed. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { caSecretName, formerCaSecretName } from "@pko/api";
+import { builtin } from "@pko/kube";
+import { startApiServer } from "@pko/testkit";
+import { expect, test } from "bun:test";
+
+import { root } from "../../docs/pages.ts";
+import { patience } from "../api/install.ts";
+import { commandsIn, Shell } from "./shell.ts";
+
+const namespace = "pulumi-kubernetes-operator";
+
+function copyCommand(): string {
+  const page = readFileSync(join(root, "docs/operations.md"), "utf8");
+  const section = page.slice(page.indexOf("\n### Roll back to a version whose chart holds the CA"));
+  return commandsIn(section).find((line) => line.includes(`patch secret ${formerCaSecretName}`)) ?? "";
+}
+
+test(
+  "the former Secret of the CA gets what the present one holds",
+  async () => {
+    const server = await startApiServer();
+    using shell = new Shell(server);
+    try {
+      await shell.type(`kubectl create namespace ${namespace}`);
+      const create = `kubectl create secret generic -n ${namespace}`;
+      await shell.type(
+        `${create} ${formerCaSecretName} --from-literal=authorities.json='["a"]' --from-literal=ca.crt=a`,
+      );
+      await shell.type(
+        `${create} ${caSecretName} --from-literal=authorities.json='["a","b"]' --from-literal=ca.crt=ab`,
+      );
+      await shell.type(copyCommand());
+      const present = await server.client.get(builtin.secrets, { namespace, name: caSecretName });
+      const former = await server.client.get(builtin.secrets, { namespace, name: formerCaSecretName });
+      expect(former.data).toEqual(present.data ?? {});
+      expect(Buffer.from(former.data?.["authorities.json"] ?? "", "base64").toString()).toBe('["a","b"]');
+    } finally {
+      await server.stop();
+    }
+  },
+  patience,
+);

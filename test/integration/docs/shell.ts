@@ -1,0 +1,52 @@
+/** The commands of a page, and a shell that runs them as a user types them, in the folder of a clone. */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { toolPath } from "@pko/cluster";
+
+import { parseCommands } from "../../docs/commands.ts";
+import { root } from "../../docs/pages.ts";
+
+export function commandsIn(text: string): string[] {
+  return [...text.matchAll(/^( *)```sh\n([^]*?)^ *```$/gm)]
+    .flatMap(([, indent = "", block = ""]) => parseCommands(block.replaceAll(`\n${indent}`, "\n")))
+    .map(({ line }) => line);
+}
+
+export class Shell implements Disposable {
+  readonly #bin = mkdtempSync(join(tmpdir(), "shell-"));
+  readonly #kubeconfig: string;
+
+  constructor({ kubeconfig }: { readonly kubeconfig: string }) {
+    this.#kubeconfig = kubeconfig;
+    for (const [name, program] of [
+      ["kubectl", `${toolPath("kube")} kubectl`],
+      ["helm", toolPath("helm")],
+    ] as const) {
+      writeFileSync(join(this.#bin, name), `#!/bin/sh\nexec ${program} "$@"\n`);
+      chmodSync(join(this.#bin, name), 0o755);
+    }
+  }
+
+  async type(line: string): Promise<string> {
+    const child = Bun.spawn(["sh", "-c", line], {
+      cwd: root,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      env: { PATH: `${this.#bin}:${process.env["PATH"]}`, HOME: this.#bin, KUBECONFIG: this.#kubeconfig },
+    });
+    const [output, trouble, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    if (code !== 0) throw new Error(`${line}: ${trouble}`);
+    return output;
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#bin, { recursive: true });
+  }
+}
