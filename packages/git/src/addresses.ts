@@ -8,7 +8,7 @@ import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 
 export interface NetworkPolicy {
-  /** For tests: plain http besides https. */
+  /** Plain http besides https: the chart's value git.allowHttp. */
   readonly allowHttp: boolean;
   /** Addresses that may be used although they are reserved. */
   readonly allowedAddresses: readonly string[];
