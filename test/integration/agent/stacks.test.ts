@@ -268,6 +268,37 @@ describe("a workspace that lists two stacks", () => {
   });
 });
 
+/** A bucket or a file system has a single organization: both are the same stack for it, and two for the agent. */
+describe("stacks with equal short names", () => {
+  const short = { name: "repo", config: [value("only", "short"), value("token", "canary-short", { secret: true })] };
+  const long = { name: "organization/demo/repo", config: [value("other", "long")] };
+
+  test("share the settings of the repository, and nothing of each other's", async () => {
+    const web = await new TestWorkspace().start();
+    for (const _ of [1, 2, 3]) await preparedFor(web, [short, long]);
+    const settings = settingsFiles(web);
+    expect(settings).toHaveLength(2);
+    for (const text of settings) expect(text).toContain("demo:name: of the repository");
+    expect(settings.filter((text) => text.includes("demo:only"))).toHaveLength(1);
+    expect(settings.filter((text) => text.includes("secure:"))).toHaveLength(1);
+    const ofLong = settings.filter((text) => text.includes("demo:other"));
+    expect(ofLong).toHaveLength(1);
+    expect(ofLong.join("")).not.toContain("demo:only");
+    // A shell finds the settings of the stack that is selected there, which is the first.
+    expect(readFileSync(join(web.share, "workspace/Pulumi.repo.yaml"), "utf8")).toContain("demo:only");
+  });
+
+  test("one that takes the place of the other keeps nothing of it", async () => {
+    const web = await new TestWorkspace().start();
+    await preparedFor(web, [short]);
+    await preparedFor(web, [{ ...long, config: [] }]);
+    const published = readFileSync(join(web.share, "workspace/Pulumi.repo.yaml"), "utf8");
+    expect(published).toContain("demo:name: of the repository");
+    expect(published).not.toContain("only");
+    expect(published).not.toContain("secure:");
+  });
+});
+
 /** The part of the agent's state that was different while there was a single stack. */
 interface StateOfStacks {
   readonly ready: { readonly root: string; readonly stacks: readonly { name: string; settings: string }[] };

@@ -10,7 +10,7 @@ import type { StackSettings } from "@pko/rpc";
 import { stringify } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
-import { hasCode, readIfThere, writeAtomically } from "../system/files.ts";
+import { hasCode, isInside, readIfThere, writeAtomically } from "../system/files.ts";
 import { linkTarget, placeLink } from "../system/links.ts";
 import type { PulumiCli } from "./cli.ts";
 import { resolveConfig, secretText, type ResolvedItem } from "./config.ts";
@@ -177,18 +177,22 @@ function repositorySettings(project: Project, stack: StackSettings): string {
   return join(project.settingsFolder, `Pulumi.${shortName(stack.name)}${extname(project.file)}`);
 }
 
-/** What the repository's own file says, also once a link has taken its place. */
+/**
+ * What the repository's own file says, also once a link has taken its place. Stacks of several organizations may have
+ * equal short names and so share the file: the link may lead to the settings of another stack, which are not read.
+ */
 async function readRepositorySettings(
   project: Project,
   stack: StackSettings,
   place: StackPlace,
 ): Promise<string | undefined> {
   const path = repositorySettings(project, stack);
-  const isReplaced = (await linkTarget(path)) === place.settings;
-  return await readIfThere(isReplaced ? replacedSettings(place) : path);
+  const target = await linkTarget(path);
+  const isPublished = target !== undefined && isInside(dirname(place.folder), target);
+  return await readIfThere(isPublished ? replacedSettings(dirname(target)) : path);
 }
 
-const replacedSettings = ({ folder }: StackPlace): string => join(folder, "repository.yaml");
+const replacedSettings = (stackFolder: string): string => join(stackFolder, "repository.yaml");
 
 /**
  * Puts a link to the stack's settings where a person's `pulumi config` looks for them. `replaces`: also in place of the
@@ -202,11 +206,11 @@ export async function publishSettings(
   const path = repositorySettings(project, stack);
   // The settings are YAML; the CLI would read them as JSON.
   if (extname(path) === ".json" || (await linkTarget(path)) === place.settings) return;
-  const own = await readIfThere(path);
+  const own = await readRepositorySettings(project, stack, place);
   if (own !== undefined && !place.replaces) return;
   try {
-    if (own === undefined) await rm(replacedSettings(place), { force: true });
-    else await writeAtomically(replacedSettings(place), own);
+    if (own === undefined) await rm(replacedSettings(place.folder), { force: true });
+    else await writeAtomically(replacedSettings(place.folder), own);
     await placeLink(path, place.settings);
   } catch (error) {
     // Of an image, perhaps.

@@ -292,7 +292,8 @@ async function openToShells(
 ): Promise<void> {
   const { options, cli, log } = context;
   const stackContext = { ...context, state: options.paths.state };
-  for (const [index, stack] of stacks.entries()) {
+  // The first comes last: if another stack has the same short name, the link leads to the selected one's settings.
+  for (const [index, stack] of [...stacks.entries()].toReversed()) {
     const place = placeOf(project, stack, stackContext);
     if (!place.ok) continue;
     await publishSettings(project, stack, { ...place.value, replaces });
