@@ -16,7 +16,7 @@ import type { Log } from "./system/log.ts";
 import type { Redactor } from "./system/redact.ts";
 import { removeLeftovers } from "./workspace/checkout.ts";
 import { Preparer } from "./workspace/preparer.ts";
-import { linkPulumiHome } from "./workspace/shell.ts";
+import { linkPulumiHome, recoverWorkspaceLink } from "./workspace/shell.ts";
 import { StateFile, type Ready } from "./workspace/state.ts";
 import { findTarget } from "./workspace/target.ts";
 
@@ -99,10 +99,7 @@ export function createAgent(parts: AgentParts): Agent {
       outputs: ({ runId }, signal) => runs.outputs(runId, signal),
     },
     async recover() {
-      await removeLeftovers(options.paths.source);
-      await linkPulumiHome(options, inherited, log);
-      // Credentials that a killed agent could not remove.
-      await removeFolder(join(options.paths.state, gitHome));
+      await recoverFolders(parts, state);
       await runs.recover();
       // Known by the time somebody asks; where it fails, whoever asks then is told.
       void cli.version();
@@ -112,6 +109,16 @@ export function createAgent(parts: AgentParts): Agent {
       await Promise.all([preparer.stop(), runs.stop()]);
     },
   };
+}
+
+/** Before anything else runs: what an earlier agent left is removed, and the links for shells lead to something. */
+async function recoverFolders({ options, inherited, log }: AgentParts, state: StateFile): Promise<void> {
+  await removeLeftovers(options.paths);
+  const { ready } = await state.read();
+  await recoverWorkspaceLink(options.paths.workspace, ready?.projectFolder, log);
+  await linkPulumiHome(options, inherited, log);
+  // Credentials that a killed agent could not remove.
+  await removeFolder(join(options.paths.state, gitHome));
 }
 
 /** What a run's end means for what is prepared. */

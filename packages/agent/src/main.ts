@@ -4,21 +4,21 @@
  *   agent [flags]           serves the workspace (options.ts lists the flags)
  *   agent install <path> [<folder>]
  *                           copies this executable: how the bootstrap container hands it to the workspace's own image;
- *                           makes the folder in which that container starts, unless there is something of that name
+ *                           makes the folder in which that container starts, unless there is a folder of that name
  *   agent version
  */
-import { chmod, copyFile, mkdir, rename } from "node:fs/promises";
+import { chmod, copyFile, rename } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage } from "@pko/rpc";
 import { serveAgent } from "@pko/rpc/server";
 import { createAgent } from "./agent.ts";
 import { readCredentials, watchCredentials } from "./credentials.ts";
 import { parseOptions } from "./options.ts";
-import { hasCode } from "./system/files.ts";
 import { createLog } from "./system/log.ts";
 import { surviveFaults } from "./system/faults.ts";
 import { seeOffOrphans } from "./system/orphans.ts";
 import { Redactor } from "./system/redact.ts";
+import { makeWorkspaceFolder } from "./workspace/shell.ts";
 
 /** Set by `bun build --define`. */
 declare const AGENT_VERSION: string | undefined;
@@ -79,15 +79,11 @@ async function stopSignal(): Promise<string> {
 }
 
 async function install(target: string, folder: string | undefined): Promise<void> {
-  if (folder !== undefined) await mkdir(folder).catch(exceptExisting);
+  if (folder !== undefined) await makeWorkspaceFolder(folder, log);
   const beside = `${target}.new`;
   await copyFile(process.execPath, beside);
   await chmod(beside, 0o755);
   await rename(beside, target);
-}
-
-function exceptExisting(error: unknown): void {
-  if (!hasCode(error, "EEXIST")) throw error;
 }
 
 const [command = "", ...rest] = process.argv.slice(2);

@@ -82,6 +82,17 @@ describe("a program in a folder of a repository", () => {
     expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
   });
 
+  test("is in a working directory that exists, also when its folder is renamed and its project file is wrong", async () => {
+    const moved = createRepository(root, "moved");
+    const renamed = await new TestWorkspace().start();
+    const folder = join(renamed.share, "workspace");
+    await renamed.prepare(at(moved.commit({ "infra/web/Pulumi.yaml": yaml("one") }), "moved"));
+    const commit = moved.commit({ "deploy/Pulumi.yaml": "name: [oops\n" });
+    const source = { ...at(commit, "moved"), dir: "deploy" } as Source;
+    expect(await renamed.tryPrepare(source)).toMatchObject({ reason: "projectInvalid" });
+    expect(realpathSync(folder)).toBe(realpathSync(join(renamed.share, "source/deploy")));
+  });
+
   test("is selected again after the stack was removed", async () => {
     expect(await web.run("gone", { kind: "destroy", remove: true })).toMatchObject({ outcome: "succeeded" });
     await web.prepare(at(bare.git("rev-parse", "main"), "bare"), { config });

@@ -26,6 +26,11 @@ interface Place {
 
 type Obtained = Tree | Place;
 
+const localPrefix = "local:";
+
+/** Whether a revision is that of a folder that is used where it is. */
+export const isLocal = (revision: string): boolean => revision.startsWith(localPrefix);
+
 export async function obtainSource(source: Source, context: GitContext): Promise<Outcome<Obtained>> {
   switch (source.kind) {
     case "git": {
@@ -64,7 +69,7 @@ export async function obtainSource(source: Source, context: GitContext): Promise
           `there is no folder ${source.dir}: neither the image brings it, nor an init container or a volume`,
         );
       }
-      return done({ kind: "place", revision: `local:${source.dir}`, folder: source.dir });
+      return done({ kind: "place", revision: `${localPrefix}${source.dir}`, folder: source.dir });
     default:
       return assertNever(source);
   }

@@ -1,5 +1,5 @@
 /** Symbolic links that are replaced whole: whoever follows one finds the old target or the new one. */
-import { lstat, readlink, rename, rmdir, symlink, unlink } from "node:fs/promises";
+import { lstat, mkdir, readlink, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import { hasCode } from "./files.ts";
 
 /** Puts a link where a link, a file, an empty folder or nothing is. A folder with content is left alone: false. */
@@ -18,6 +18,13 @@ export async function placeLink(path: string, target: string): Promise<boolean> 
   await symlink(target, beside);
   await rename(beside, path);
   return true;
+}
+
+/** Puts an empty folder where a link is. Anything else is left alone. */
+export async function replaceLinkByFolder(path: string): Promise<void> {
+  if ((await linkTarget(path)) === undefined) return;
+  await unlink(path);
+  await mkdir(path);
 }
 
 /** Where a link points to; undefined for anything else. */

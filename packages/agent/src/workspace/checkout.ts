@@ -3,7 +3,7 @@
  * swap the old tree is untouched; after a crash between the renames the state says that nothing is checked out.
  */
 import { mkdir, realpath, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
 import { carryOver } from "../pulumi/dependencies.ts";
@@ -80,7 +80,14 @@ export async function projectFolder(root: string, dir: string): Promise<Outcome<
   return done(resolved.path);
 }
 
-/** What a crash may have left beside the workspace. */
-export async function removeLeftovers(workspace: string): Promise<void> {
-  for (const name of [".next", ".old"]) await rm(join(`${workspace}${name}`), { recursive: true, force: true });
+interface CheckoutPaths {
+  readonly source: string;
+  readonly workspace: string;
+}
+
+/** What a crash may have left, or an earlier agent. */
+export async function removeLeftovers({ source, workspace }: CheckoutPaths): Promise<void> {
+  for (const path of [`${source}.next`, `${source}.old`, `${workspace}.old`]) {
+    await rm(path, { recursive: true, force: true });
+  }
 }

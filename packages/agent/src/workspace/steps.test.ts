@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { existsSync, lstatSync, mkdirSync, readlinkSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseOptions } from "../options.ts";
 import { PulumiCli } from "../pulumi/cli.ts";
@@ -8,7 +8,7 @@ import { SecretStore } from "../pulumi/secrets.ts";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";
-import { StateFile } from "./state.ts";
+import { StateFile, type WorkspaceState } from "./state.ts";
 import { prepareWorkspace } from "./steps.ts";
 
 class BrokenCli extends PulumiCli {
@@ -17,28 +17,81 @@ class BrokenCli extends PulumiCli {
   }
 }
 
-test("a preparation that breaks leaves nothing at work behind it", async () => {
-  const options = parseOptions(["--share", temporaryFolder()], {});
+function workspace() {
+  const options = parseOptions(["--share", realpathSync(temporaryFolder())], {});
   const redactor = new Redactor();
   const logged: string[] = [];
   const log = createLog(redactor, (line) => logged.push(line));
   const signIn = new SignIn({ oidc: undefined, redactor, log });
-  const { state } = options.paths;
-  const context = {
-    options,
-    inherited: {},
-    cli: new BrokenCli({ file: "pulumi", state, inherited: {}, redactor, signIn }),
-    secrets: new SecretStore(),
-    state: new StateFile(state),
-    log,
-    signal: new AbortController().signal,
-    onPhase: () => undefined,
+  const { state: folder } = options.paths;
+  const prepare = async (state = new StateFile(folder)) => {
+    const context = {
+      options,
+      inherited: {},
+      cli: new BrokenCli({ file: "pulumi", state: folder, inherited: {}, redactor, signIn }),
+      secrets: new SecretStore(),
+      state,
+      log,
+      signal: new AbortController().signal,
+      onPhase: () => undefined,
+    };
+    const files = { "Pulumi.yaml": "name: demo\nruntime: yaml\n" };
+    const stack = { name: "dev", create: true, config: [], environments: [] };
+    return await prepareWorkspace({ source: { kind: "files", files }, stacks: [stack] }, context).catch(String);
   };
-  const files = { "Pulumi.yaml": "name: demo\nruntime: yaml\n" };
-  const stack = { name: "dev", create: true, config: [], environments: [] };
-  const end = await prepareWorkspace({ source: { kind: "files", files }, stacks: [stack] }, context).catch(String);
-  expect(end).toBe("Error: broken");
+  return { paths: options.paths, logged, prepare };
+}
+
+test("a preparation that breaks leaves nothing at work behind it", async () => {
+  const { paths, logged, prepare } = workspace();
+  expect(await prepare()).toBe("Error: broken");
   // The source is in its place, and not on its way there.
   expect(logged.join("")).toContain("source checked out");
-  expect(existsSync(join(options.paths.source, "Pulumi.yaml"))).toBe(true);
+  expect(existsSync(join(paths.source, "Pulumi.yaml"))).toBe(true);
+  expect(readlinkSync(paths.workspace)).toBe(paths.source);
+});
+
+describe("the working directory", () => {
+  test("is no link into the checkout while that is replaced", async () => {
+    const { paths, prepare } = workspace();
+    mkdirSync(join(paths.source, "old"), { recursive: true });
+    symlinkSync(join(paths.source, "old"), paths.workspace);
+    const during: boolean[] = [];
+    class WatchedState extends StateFile {
+      override async write(state: WorkspaceState): Promise<void> {
+        // The record of the source is removed right before the swap.
+        if (!state.source && existsSync(`${paths.source}.next`)) during.push(lstatSync(paths.workspace).isDirectory());
+        await super.write(state);
+      }
+    }
+    await prepare(new WatchedState(paths.state));
+    expect(during).toEqual([true]);
+    expect(readlinkSync(paths.workspace)).toBe(paths.source);
+  });
+
+  const content = (path: string): void => {
+    mkdirSync(path);
+    writeFileSync(join(path, "Pulumi.yaml"), "name: old");
+  };
+
+  test("gives up the checkout that an earlier agent made in it", async () => {
+    const { paths, prepare } = workspace();
+    content(paths.workspace);
+    const source = { key: "k", revision: "abc", folder: paths.workspace };
+    await new StateFile(paths.state).write({ source });
+    await prepare();
+    expect(readlinkSync(paths.workspace)).toBe(paths.source);
+    expect(existsSync(`${paths.workspace}.old`)).toBe(false);
+  });
+
+  test("keeps what an init container has brought", async () => {
+    const { paths, logged, prepare } = workspace();
+    content(paths.workspace);
+    const source = { key: "k", revision: `local:${paths.workspace}`, folder: paths.workspace };
+    await new StateFile(paths.state).write({ source });
+    await prepare();
+    expect(existsSync(join(paths.workspace, "Pulumi.yaml"))).toBe(true);
+    expect(lstatSync(paths.workspace).isDirectory()).toBe(true);
+    expect(logged.join("")).toContain("working directory not linked: it has other content");
+  });
 });

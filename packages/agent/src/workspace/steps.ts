@@ -17,11 +17,11 @@ import { loadProject, type Project } from "../pulumi/project.ts";
 import type { SecretStore } from "../pulumi/secrets.ts";
 import { configureStack, placeOf, publishSettings, selectStack, type StackContext } from "../pulumi/stack.ts";
 import { checkVersion } from "../pulumi/version.ts";
-import { obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
+import { isLocal, obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
-import { checkOut, projectFolder } from "./checkout.ts";
-import { linkWorkspace, shareSelection } from "./shell.ts";
+import { checkOut, projectFolder, removeLeftovers } from "./checkout.ts";
+import { linkWorkspace, retireCheckout, shareSelection, unlinkWorkspace } from "./shell.ts";
 import type { Ready, SelectedStack, StateFile, WorkspaceState } from "./state.ts";
 
 export interface StepContext {
@@ -62,16 +62,13 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
 
   clock.begin("source");
   // Both to their end, however the other ends: what is left writing would write beside the next preparation.
-  const [asked, placing] = await Promise.allSettled([usableVersion(context), placeSource(request, context)]);
-  const [version, placed] = [valueOf(asked), valueOf(placing)];
+  const [asked, placing] = await Promise.allSettled([usableVersion(context), placeProject(request, context)]);
+  const [version, source] = [valueOf(asked), valueOf(placing)];
   if (!version.ok) return { ok: false, phase: "source", failure: version.failure };
-  if (!placed.ok) return { ok: false, phase: "source", failure: placed.failure };
-  const folder = await projectFolder(placed.value.root, placed.value.inPlace ? "." : sourceDir(request.source));
-  const project = folder.ok ? await loadProject(folder.value, await realpath(placed.value.root)) : folder;
-  if (!project.ok) return { ok: false, phase: "source", failure: project.failure };
-  await linkWorkspace(context.options.paths.workspace, project.value, context.log);
+  if (!source.ok) return { ok: false, phase: "source", failure: source.failure };
+  const { placed, project } = source.value;
 
-  const backend = project.value.backendUrl;
+  const backend = project.backendUrl;
   // Dependencies may come from the organization's own registry.
   const signedIn = await context.cli.signIn({ backend, purpose: "command", signal: context.signal });
   if (!signedIn.ok) return { ok: false, phase: "stack", failure: signedIn.failure };
@@ -79,28 +76,28 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   clock.begin("install");
   // A project without its program is there to be destroyed, and has nothing that could be installed.
   const isBare = request.source.kind === "project";
-  const installed = isBare ? done(false) : await install(project.value, placed.value, context);
+  const installed = isBare ? done(false) : await install(project, placed, context);
   if (!installed.ok) return { ok: false, phase: "install", failure: installed.failure };
 
   clock.begin("stack");
   const stackContext = { ...context, state: context.options.paths.state };
-  const selected = await selectStacks(request.stacks, project.value, { state, stackContext });
+  const selected = await selectStacks(request.stacks, project, { state, stackContext });
   if (!selected.ok) return { ok: false, phase: "stack", failure: selected.failure };
 
   clock.begin("config");
-  const configured = await configureStacks(request.stacks, project.value, stackContext);
+  const configured = await configureStacks(request.stacks, project, stackContext);
   if (!configured.ok) return { ok: false, phase: "config", failure: configured.failure };
-  await openToShells(request.stacks, project.value, { context, replaces: !placed.value.inPlace });
+  await openToShells(request.stacks, project, { context, replaces: !placed.inPlace });
 
-  const info = { name: project.value.name, runtime: project.value.runtime };
-  const { revision } = placed.value;
+  const info = { name: project.name, runtime: project.runtime };
+  const { revision } = placed;
   await state.write({
     ...(await state.read()),
     ready: {
       revision,
       project: info,
-      projectFolder: project.value.folder,
-      root: await realpath(placed.value.root),
+      projectFolder: project.folder,
+      root: await realpath(placed.root),
       ...(backend !== undefined && { backend }),
       stacks: [...configured.value.stacks],
     },
@@ -114,7 +111,7 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
       pulumiVersion: version.value,
       ...(selected.value.warning !== undefined && { warning: selected.value.warning }),
       changed: {
-        source: placed.value.changed,
+        source: placed.changed,
         dependencies: installed.value,
         stack: selected.value.changed,
         config: configured.value.changed,
@@ -136,10 +133,31 @@ async function usableVersion({ cli }: StepContext): Promise<Outcome<string>> {
   return usable.ok ? done(version.value.text) : usable;
 }
 
+interface PlacedProject {
+  readonly placed: Placed;
+  readonly project: Project;
+}
+
+/** The working directory follows the source before the project is judged: whatever fails, it is a folder that exists. */
+async function placeProject(request: PrepareRequest, context: StepContext): Promise<Outcome<PlacedProject>> {
+  const placed = await placeSource(request, context);
+  if (!placed.ok) return placed;
+  const { root, inPlace } = placed.value;
+  const folder = await projectFolder(root, inPlace ? "." : sourceDir(request.source));
+  if (!folder.ok) return folder;
+  const project = await loadProject(folder.value, await realpath(root));
+  const { options, log } = context;
+  await linkWorkspace(options.paths.workspace, project.ok ? project.value.folder : folder.value, log);
+  return project.ok ? done({ placed: placed.value, project: project.value }) : project;
+}
+
 async function placeSource(request: PrepareRequest, context: StepContext): Promise<Outcome<Placed>> {
   const { options, state } = context;
   const key = sourceKey(request.source);
-  const known = (await state.read()).source;
+  const recorded = (await state.read()).source;
+  // A checkout that an earlier agent made elsewhere is replaced, even if its revision is the right one.
+  const isInPlace = request.source.kind === "local" || recorded?.folder === options.paths.source;
+  const known = isInPlace ? recorded : undefined;
   const unchanged = { changed: false, carried: [], inPlace: request.source.kind === "local" };
   if (known && key !== undefined && known.key === key && (await isDirectory(known.folder))) {
     return done({ root: known.folder, revision: known.revision, ...unchanged });
@@ -164,12 +182,25 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   }
   const { source: workspace } = options.paths;
   const dir = sourceDir(request.source);
-  const checkedOut = await checkOut(value, { workspace, dir, beforeSwap: () => setSource(state, undefined) });
+  const beforeSwap = async (): Promise<void> => {
+    await clearWorkspace(recorded, context);
+    await setSource(state, undefined);
+  };
+  const checkedOut = await checkOut(value, { workspace, dir, beforeSwap });
   if (!checkedOut.ok) return checkedOut;
+  await removeLeftovers(options.paths);
   const { carried } = checkedOut.value;
   await setSource(state, { key: key ?? `revision:${value.revision}`, revision: value.revision, folder: workspace });
   context.log.info("source checked out", { kind: request.source.kind, revision: value.revision });
   return done({ root: workspace, revision: value.revision, changed: true, carried, inPlace: false });
+}
+
+/** Earlier agents checked out into the working directory. A folder that an init container brings is not the agent's. */
+async function clearWorkspace(known: WorkspaceState["source"], { options, log }: StepContext): Promise<void> {
+  const { paths } = options;
+  const isCheckout = known?.folder === paths.workspace && !isLocal(known.revision);
+  if (isCheckout) await retireCheckout(paths.workspace, log);
+  await unlinkWorkspace(paths.workspace, log);
 }
 
 async function setSource(state: StateFile, source: WorkspaceState["source"]): Promise<void> {
