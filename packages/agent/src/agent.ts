@@ -50,6 +50,7 @@ export function createAgent(parts: AgentParts): Agent {
     cli,
     log,
     hostname: hostname(),
+    namespace: inherited["POD_NAMESPACE"],
     graceSeconds: options.graceSeconds,
     workspaceUid: options.workspaceUid,
     targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),

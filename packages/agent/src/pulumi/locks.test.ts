@@ -98,9 +98,13 @@ test("the headline of an update, a refresh and a destroy shows that the lock is 
 test("a lock that stays is described with its holder, the reason, and what to do", () => {
   const text = describeLocks(report(`pulumi@other-workspace-0 (pid 7) at ${taken}`), {
     pod: "web-workspace-0",
+    namespace: "team-a",
     stack: "dev",
   });
   expect(text).toContain(`locked by pulumi@other-workspace-0 (pid 7) since ${taken}, ${bucket}`);
   expect(text).toContain("only if it knows that a run of this workspace took it and is dead");
-  expect(text).toContain("`pulumi cancel --yes --stack dev` in the workspace's pod (kubectl exec -it web-workspace-0");
+  expect(text).toEndWith(
+    "`pulumi cancel --yes --stack dev` in the workspace's pod " +
+      "(kubectl exec -it web-workspace-0 -n team-a -c pulumi -- bash). The Stack then continues on its own",
+  );
 });

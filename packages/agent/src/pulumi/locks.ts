@@ -71,8 +71,15 @@ export function showsLock(printed: string): boolean {
   return /^(?:Updating|Refreshing|Destroying) \(.+\):$/m.test(printed);
 }
 
+interface LockedAt {
+  readonly pod: string;
+  readonly namespace: string | undefined;
+  readonly stack: string;
+}
+
 /** Who holds the locks, why they stay, and what to do about them. */
-export function describeLocks({ holders }: LockReport, at: { readonly pod: string; readonly stack: string }): string {
+export function describeLocks({ holders }: LockReport, { pod, namespace, stack }: LockedAt): string {
+  const inNamespace = namespace === undefined ? "" : ` -n ${namespace}`;
   const who = holders.map(
     ({ username, hostname, pid, since, url }) => `${username}@${hostname} (pid ${pid}) since ${since}, ${url}`,
   );
@@ -80,6 +87,7 @@ export function describeLocks({ holders }: LockReport, at: { readonly pod: strin
     `the stack is locked by ${who.join("; ")}. ` +
     "The operator removes a lock only if it knows that a run of this workspace took it and is dead. " +
     "If you are sure that no other update of the stack is running anywhere, remove the lock with " +
-    `\`pulumi cancel --yes --stack ${at.stack}\` in the workspace's pod (kubectl exec -it ${at.pod} -c pulumi -- bash)`
+    `\`pulumi cancel --yes --stack ${stack}\` in the workspace's pod ` +
+    `(kubectl exec -it ${pod}${inNamespace} -c pulumi -- bash). The Stack then continues on its own`
   );
 }

@@ -38,7 +38,8 @@ interface RunContext {
   readonly cli: PulumiCli;
   readonly log: Log;
   readonly hostname: string;
-  /** Commands of runs before this one, in this pod. */
+  readonly namespace: string | undefined;
+  /** Commands of runs of this stack before this one, in this pod. */
   readonly earlierLaunches: readonly Launch[];
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
@@ -298,7 +299,8 @@ export class ActiveRun {
   #withLocks(error: Explained, printed: string): Explained {
     const report = error.class === "conflict" ? parseLockReport(printed) : undefined;
     if (!report) return error;
-    const at = { pod: this.#context.hostname, stack: this.#record.ready.stack };
+    const { hostname: pod, namespace } = this.#context;
+    const at = { pod, namespace, stack: this.#record.ready.stack };
     return { ...error, message: bounded(this.#clean(describeLocks(report, at))) };
   }
 

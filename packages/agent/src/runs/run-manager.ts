@@ -36,6 +36,8 @@ interface RunManagerOptions {
   readonly cli: PulumiCli;
   readonly log: Log;
   readonly hostname: string;
+  /** Of the pod. */
+  readonly namespace: string | undefined;
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
   readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
@@ -144,9 +146,16 @@ export class RunManager {
   }
 
   async #begin(folder: RunFolder, record: RunRecord): Promise<Current> {
-    const { cli, log, hostname, graceSeconds, workspaceUid } = this.#options;
-    const earlierLaunches = await this.#launchesBefore(record.runId);
-    const context = { cli, log, hostname, earlierLaunches, graceSeconds, workspaceUid };
+    const { cli, log, hostname, namespace, graceSeconds, workspaceUid } = this.#options;
+    const context = {
+      cli,
+      log,
+      hostname,
+      namespace,
+      earlierLaunches: await this.#launchesBefore(record),
+      graceSeconds,
+      workspaceUid,
+    };
     const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
     const run = new ActiveRun(folder, record, { events, context });
     const current = { run, record, finished: this.#finish(run, record) };
@@ -154,10 +163,13 @@ export class RunManager {
     return current;
   }
 
-  async #launchesBefore(runId: RunId): Promise<Launch[]> {
+  /** Commands of other runs of the same stack: a run of another stack cannot have taken this one's lock. */
+  async #launchesBefore({ runId, ready }: RunRecord): Promise<Launch[]> {
     const launches: Launch[] = [];
     for (const folder of await listRuns(this.#options.runs)) {
-      if (folder.runId !== runId) launches.push(...((await folder.readRecord())?.launches ?? []));
+      const record = folder.runId === runId ? undefined : await folder.readRecord();
+      const isSameStack = record?.ready.stack === ready.stack && record.ready.project.name === ready.project.name;
+      if (isSameStack) launches.push(...record.launches);
     }
     return launches;
   }

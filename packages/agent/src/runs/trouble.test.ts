@@ -31,6 +31,7 @@ async function activeRun(runId: string, record: Partial<RunRecord> = {}) {
     cli,
     log,
     hostname: "web",
+    namespace: "team-a",
     earlierLaunches: [],
     graceSeconds: 1,
     workspaceUid: undefined,
