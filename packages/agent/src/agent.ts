@@ -54,6 +54,7 @@ export function createAgent(parts: AgentParts): Agent {
     graceSeconds: options.graceSeconds,
     workspaceUid: options.workspaceUid,
     targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
+    knowsSecrets: () => preparer.hasBegun,
     onResult: (record, result) => settleStack(state, record, result),
   });
   // Starting a run and beginning a preparation exclude each other; neither may slip in while the other is looked at.

@@ -172,6 +172,33 @@ describe("an agent that is killed", () => {
     expect(web.cliCalls().filter((call) => call.includes(" up "))).toHaveLength(1);
   });
 
+  test("reports no output of the run that it cannot mask, and names the file that has it", async () => {
+    const print = 'case "$*" in *" up "*) echo "connect with canary-config";; esac';
+    const web = await new TestWorkspace({ beforeCli: print }).start();
+    const item = { key: "token", secret: true, value: { from: "value" as const, value: "canary-config" } };
+    await web.prepare(gatedProgram, { config: [item] });
+    const gate = new Gate(web);
+    await web.begin("up-1", { kind: "up" });
+    await web.until("up-1", isQuickDone);
+    expect(web.log).toContain("connect with [secret]");
+    await web.kill("SIGKILL");
+    await web.start();
+    await gate.open("survived");
+    const result = await web.result("up-1");
+    expect(result).toMatchObject({ outcome: "succeeded", progress: { created: 3 }, output: { truncated: true } });
+    expect(result.output.tail).toContain("the output is not shown, because the workspace's agent was restarted");
+    const file = join(web.share, "runs/up-1/stdout-0.log");
+    expect(readFileSync(file, "utf8")).toContain("canary-config");
+    expect(web.log).toContain(`"message":"output kept in a file of the pod","run":"up-1","file":"${file}"`);
+    expect(web.log).not.toContain("canary-config");
+
+    // Prepared again, it knows the secrets.
+    await web.prepare(gatedProgram, { config: [item] });
+    await web.begin("up-2", { kind: "up" });
+    await gate.open("masked");
+    expect((await web.result("up-2")).output.tail).toContain("connect with [secret]");
+  });
+
   test("whose run ended meanwhile tells how it ended", async () => {
     const { web, gate } = await waiting();
     await web.until("up-1", isQuickDone);

@@ -222,6 +222,22 @@ describe("the pod's log", () => {
     expect(web.log).toContain(`"message":"verbose log kept in a file of the pod","run":"loud","file":"${file}"`);
     expect(readFileSync(file, "utf8")).toMatch(verbose);
   });
+
+  test("keeps a log of level 9 out of the result of a run that fails, but for the CLI's own errors", async () => {
+    const web = await new TestWorkspace().start();
+    await web.prepare(source, { config });
+    const folder = join(web.backend, ".pulumi/locks/organization/demo/dev");
+    mkdirSync(folder, { recursive: true });
+    const holder = { pid: 7, username: "someone", hostname: "laptop", timestamp: "2020-01-01T00:00:00Z" };
+    writeFileSync(join(folder, "00000000-0000-4000-8000-000000000000.json"), JSON.stringify(holder));
+    const result = await web.run("loud", { kind: "up", logLevel: 9 });
+    expect(readFileSync(join(web.share, "runs/loud/stderr-0.log"), "utf8")).toMatch(verbose);
+    expect(result).toMatchObject({ outcome: "failed", error: { class: "conflict" } });
+    expect(result.error?.message).toContain("someone@laptop");
+    expect(result.error?.lines.join("\n")).toContain("error: the stack is currently locked by 1 lock(s)");
+    expect(result.error?.lines.join("\n")).not.toMatch(verbose);
+    expect(result.output.tail).not.toMatch(verbose);
+  });
 });
 
 describe("stacks that must exist", () => {

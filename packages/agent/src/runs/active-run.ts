@@ -8,6 +8,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  assertNever,
   errorMessage,
   maxOutputTailChars,
   type RunError,
@@ -30,7 +31,7 @@ import type { Log } from "../system/log.ts";
 import { withoutColours } from "../system/redact.ts";
 import { isAlive } from "../system/processes.ts";
 import type { EventLog } from "./event-log.ts";
-import { followLaunch, isSuccess, type Followed } from "./follow.ts";
+import { followLaunch, isSuccess, type Followed, type Shows } from "./follow.ts";
 import { adopt, launch, type Launched } from "./launcher.ts";
 import type { Launch, RunFolder, RunRecord } from "./run-folder.ts";
 
@@ -43,6 +44,8 @@ interface RunContext {
   readonly earlierLaunches: readonly Launch[];
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
+  /** False after a restart of the agent, until it prepares the workspace: it keeps secrets in memory alone. */
+  readonly knowsSecrets: boolean;
 }
 
 /** A step that came to nothing before its command was started. */
@@ -183,15 +186,11 @@ export class ActiveRun {
   async #follow(launched: Launched): Promise<Followed> {
     const index = this.#record.launches.length - 1;
     const isConfirmed = this.#record.launches[index]?.holder !== undefined;
-    const showsErrors = isLogShown(this.#record.operation);
-    if (!showsErrors) {
-      const file = this.folder.stderr(index);
-      this.#context.log.info("verbose log kept in a file of the pod", { run: this.folder.runId, file });
-    }
+    this.#logHiddenFile(index);
     const followed = await followLaunch(launched, {
       folder: this.folder,
       launch: index,
-      showsErrors,
+      shows: this.#shows,
       events: this.events,
       isPreview: this.#record.operation.kind === "preview",
       pollMs,
@@ -201,6 +200,29 @@ export class ActiveRun {
     });
     this.#launched = undefined;
     return followed;
+  }
+
+  get #shows(): Shows {
+    if (!this.#context.knowsSecrets) return "nothing";
+    return isLogShown(this.#record.operation) ? "everything" : "output";
+  }
+
+  /** What is not in the pod's log is in a file, for those who may run commands in the pod. */
+  #logHiddenFile(launchIndex: number): void {
+    const { log } = this.#context;
+    const run = this.folder.runId;
+    if (this.#shows === "output") {
+      log.info("verbose log kept in a file of the pod", { run, file: this.folder.stderr(launchIndex) });
+    } else if (this.#shows === "nothing") {
+      const reason = "the agent was restarted and does not know all secrets that it should mask";
+      log.info("output kept in a file of the pod", { run, file: this.folder.stdout(launchIndex), reason });
+    }
+  }
+
+  /** In place of output that cannot be masked. */
+  get #withheld(): Clean {
+    const folder = this.#clean(this.folder.path);
+    return told`the output is not shown, because the workspace's agent was restarted and does not know all secrets that it should mask; read it with kubectl exec in ${folder} of the pod`;
   }
 
   /** On disk for the agents of this pod, and in an event for the operator, which tells the agents of later pods. */
@@ -284,16 +306,35 @@ export class ActiveRun {
       signal: end?.kind === "signalled" ? end.signal : undefined,
       cancelled: this.#record.cancelled,
       lost: followed !== undefined && isLost(followed),
-      errorLines: followed?.errorLines ?? [],
+      errorLines: this.#shownErrors(followed?.errorLines ?? []),
       // As it is: a secret may look like a word that matters.
       known: followed?.known ?? classify(textOf(printed)),
       isPolicyViolated: followed?.isPolicyViolated ?? false,
       hasTokenEnded: this.#context.cli.hasTokenEnded,
-      printed: this.#cleanAll(printed, "\n"),
+      printed: this.#shownPart(printed),
     });
     if (error.class === "invalidToken") this.#context.cli.signOut();
     const explained = this.#isUnlisted(error) ? { ...error, message: unlistedMessage } : error;
     return await this.#quoted(this.#withLocks(explained, textOf(printed)));
+  }
+
+  #shownErrors(lines: readonly Clean[]): readonly Clean[] {
+    return this.#shows === "nothing" && lines.length > 0 ? [this.#withheld] : lines;
+  }
+
+  /** Of what the last command printed. */
+  #shownPart([stdout, stderr]: readonly Tail[]): Clean {
+    if (!stdout || !stderr) return told``;
+    switch (this.#shows) {
+      case "everything":
+        return this.#cleanAll([stdout, stderr], "\n");
+      case "output":
+        return this.#cleanAll([stdout, errorsOnly(stderr)], "\n");
+      case "nothing":
+        return this.#withheld;
+      default:
+        return assertNever(this.#shows);
+    }
   }
 
   #withLocks(error: Explained, printed: string): Explained {
@@ -355,6 +396,7 @@ export class ActiveRun {
         this.#record.launches.map((_, index) => readTail(this.folder.stdout(index), tailBytes)),
       );
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+      if (this.#shows === "nothing") return { tail: this.#withheld, bytes, truncated: true };
       const text = this.#cleanAll(parts, "");
       const tail = lastPart(text, maxOutputTailChars);
       return { tail, bytes, truncated: tail.length < text.length || parts.some((part) => part.isCutAtStart) };
@@ -397,6 +439,13 @@ export class ActiveRun {
 
 function isLost({ end, summary }: Followed): boolean {
   return end.kind === "unseen" && summary === undefined;
+}
+
+/** The CLI's own errors, without the log around them. A line that was cut at its start is part of that log. */
+function errorsOnly({ text, bytes, isCutAtStart }: Tail): Tail {
+  const lines = withoutColours(text).split("\n");
+  const errors = lines.slice(isCutAtStart ? 1 : 0).filter((line) => line.startsWith("error: "));
+  return { text: errors.join("\n"), bytes, isCutAtStart: false };
 }
 
 /** To be judged, not to be shown. */

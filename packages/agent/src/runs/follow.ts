@@ -1,5 +1,5 @@
 /** Following one command of a run: its engine events become the run's, and add up to what is known of its end. */
-import { errorMessage, type RunEvent, type StepCounts } from "@pko/rpc";
+import { assertNever, errorMessage, type RunEvent, type StepCounts } from "@pko/rpc";
 import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
 import { firstKnown, type Known } from "../pulumi/explain.ts";
 import { outputsFromEvent, type EventOutputs } from "../pulumi/outputs.ts";
@@ -23,9 +23,14 @@ interface FollowOptions {
   readonly log: Log;
   /** Called once when the command is known to hold the stack's lock; absent if that is known already. */
   readonly onLock?: () => Promise<void>;
-  /** Whether standard error may be in the container's log. */
-  readonly showsErrors: boolean;
+  readonly shows: Shows;
 }
+
+/**
+ * How much of what the CLI prints may be shown: everything; not standard error, because the verbose log in it has
+ * credentials that nobody knows; or nothing, because this agent does not know the secrets to mask.
+ */
+export type Shows = "everything" | "output" | "nothing";
 
 /** What a command left behind. */
 export interface Followed {
@@ -51,7 +56,7 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   const link = followPermalink(launched, options);
   const lock = followLock(launched, options);
   const relayed = relayOutput(launched, {
-    files: [folder.stdout(options.launch), ...(options.showsErrors ? [folder.stderr(options.launch)] : [])],
+    files: relayedFiles(options),
     pollMs,
     clean: options.clean,
     log: options.log,
@@ -82,6 +87,19 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   launched.kill();
   await Promise.all([link, lock, relayed]);
   return findings.with(end);
+}
+
+function relayedFiles({ shows, folder, launch }: FollowOptions): string[] {
+  switch (shows) {
+    case "everything":
+      return [folder.stdout(launch), folder.stderr(launch)];
+    case "output":
+      return [folder.stdout(launch)];
+    case "nothing":
+      return [];
+    default:
+      return assertNever(shows);
+  }
 }
 
 export function isSuccess({ end, summary }: Followed): boolean {
@@ -118,6 +136,8 @@ class Findings {
 
   /** A program that prints without end is not let to fill the disk twice: all of it is in its log. */
   isToTell(event: RunEvent): boolean {
+    const hasText = event.kind === "diagnostic" || event.kind === "policy";
+    if (hasText && this.#options.shows === "nothing") return false;
     if (event.kind !== "diagnostic") return true;
     this.#diagnostics += 1;
     return this.#diagnostics <= maxDiagnostics;

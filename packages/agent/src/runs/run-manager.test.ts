@@ -67,6 +67,7 @@ for (const [what, stack, project, isReleased] of cases) {
       graceSeconds: 1,
       workspaceUid: undefined,
       targetFor: async () => ({ kind: "found", target: target(root, "dev", "demo") }),
+      knowsSecrets: () => true,
       onResult: async (_, { outcome }) => ended.resolve(outcome),
     });
     await runs.start({ runId: "next", stack: "dev", operation });

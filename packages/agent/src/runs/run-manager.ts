@@ -41,6 +41,8 @@ interface RunManagerOptions {
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
   readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
+  /** Whether this agent has prepared the workspace, and so knows the secrets that runs may print. */
+  readonly knowsSecrets: () => boolean;
   /** Told of every end before the result can be seen, so that what it means for the workspace is done by then. */
   readonly onResult: (record: RunRecord, result: RunResult) => Promise<void>;
 }
@@ -155,6 +157,7 @@ export class RunManager {
       earlierLaunches: await this.#launchesBefore(record),
       graceSeconds,
       workspaceUid,
+      knowsSecrets: this.#options.knowsSecrets(),
     };
     const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
     const run = new ActiveRun(folder, record, { events, context });

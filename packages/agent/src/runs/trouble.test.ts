@@ -20,7 +20,7 @@ chmodSync(file, 0o755);
 /** Greater than any that a process can have. */
 const nobody = { pid: 4_194_303, startTicks: "1" };
 
-async function activeRun(runId: string, record: Partial<RunRecord> = {}) {
+async function activeRun(runId: string, record: Partial<RunRecord> = {}, knowsSecrets = true) {
   const logged: string[] = [];
   const log = createLog(redactor, (line) => logged.push(line));
   const folder = new RunFolder(root, runId);
@@ -35,6 +35,7 @@ async function activeRun(runId: string, record: Partial<RunRecord> = {}) {
     earlierLaunches: [],
     graceSeconds: 1,
     workspaceUid: undefined,
+    knowsSecrets,
   };
   const ready = {
     revision: "r",
@@ -105,10 +106,47 @@ describe("a disk in trouble", () => {
       pollMs: 5,
       clean,
       log,
-      showsErrors: true,
+      shows: "everything" as const,
     };
     expect(await followLaunch(adopt(nobody, 5), options)).toMatchObject({ summary: "succeeded", changes: { same: 1 } });
     expect(logged.join("")).toContain("page not found");
     await run.events.close();
+  });
+});
+
+describe("what is reported of a run that failed", () => {
+  const stdout = "Updating (dev):\nconnect with canary-of-git\n";
+  const stderr = "I0101 http.go:1] token canary-of-aws\nerror: plugin crashed\nI0101 http.go:2] canary-of-aws\n";
+  const failed = { sequence: 1, diagnosticEvent: { severity: "error", message: "no route to canary-of-git" } };
+
+  test("is everything that it printed", async () => {
+    const { run, folder } = await activeRun("shown");
+    writeFileSync(folder.stdout(0), stdout);
+    writeFileSync(folder.stderr(0), stderr);
+    const { error } = await run.run();
+    expect(error?.lines).toEqual(["error: plugin crashed", "I0101 http.go:2] canary-of-aws"]);
+  });
+
+  test("has nothing of a verbose log that may have credentials, but the CLI's own errors", async () => {
+    const { run, folder, logged } = await activeRun("verbose", { operation: { kind: "up", logLevel: 9 } });
+    writeFileSync(folder.stdout(0), stdout);
+    writeFileSync(folder.stderr(0), stderr);
+    const { error, output } = await run.run();
+    expect(error?.lines).toEqual(["error: plugin crashed"]);
+    expect(output.tail).toBe(stdout);
+    expect(logged.join("")).not.toContain("canary-of-aws");
+  });
+
+  test("has nothing that the program printed when the agent does not know the secrets", async () => {
+    const { run, folder, logged } = await activeRun("restarted", {}, false);
+    writeFileSync(folder.stdout(0), stdout);
+    writeFileSync(folder.stderr(0), stderr);
+    writeFileSync(folder.engineLog(0), `${JSON.stringify(failed)}\n`);
+    const result = await run.run();
+    const notice = `the output is not shown, because the workspace's agent was restarted and does not know all secrets that it should mask; read it with kubectl exec in ${folder.path} of the pod`;
+    expect(result).toMatchObject({ outcome: "interrupted", error: { lines: [notice] }, output: { tail: notice } });
+    expect(JSON.stringify(result) + logged.join("")).not.toContain("canary");
+    expect(logged.join("")).toContain("output kept in a file of the pod");
+    expect(await Bun.file(folder.events).exists()).toBe(false);
   });
 });

@@ -26,9 +26,15 @@ interface Preparation {
 export class Preparer {
   readonly #context: PreparerContext;
   #current: Preparation | undefined;
+  #hasBegun = false;
 
   constructor(context: PreparerContext) {
     this.#context = context;
+  }
+
+  /** Whether this agent has received the workspace's secrets. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   get isBusy(): boolean {
@@ -53,6 +59,7 @@ export class Preparer {
   }
 
   #begin(request: PrepareRequest, fingerprint: string): Preparation {
+    this.#hasBegun = true;
     const settled = Promise.withResolvers<void>();
     const preparation: Preparation = {
       fingerprint,
