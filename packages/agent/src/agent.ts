@@ -16,7 +16,7 @@ import type { Log } from "./system/log.ts";
 import type { Redactor } from "./system/redact.ts";
 import { removeLeftovers } from "./workspace/checkout.ts";
 import { Preparer } from "./workspace/preparer.ts";
-import { linkPulumiHome, recoverWorkspaceLink } from "./workspace/shell.ts";
+import { recoverWorkspaceLink } from "./workspace/shell.ts";
 import { StateFile, type Ready } from "./workspace/state.ts";
 import { findTarget } from "./workspace/target.ts";
 
@@ -114,11 +114,10 @@ export function createAgent(parts: AgentParts): Agent {
 }
 
 /** Before anything else runs: what an earlier agent left is removed, and the links for shells lead to something. */
-async function recoverFolders({ options, inherited, log }: AgentParts, state: StateFile): Promise<void> {
+async function recoverFolders({ options, log }: AgentParts, state: StateFile): Promise<void> {
   await removeLeftovers(options.paths);
   const { ready } = await state.read();
   await recoverWorkspaceLink(options.paths.workspace, ready?.projectFolder, log);
-  await linkPulumiHome(options, inherited, log);
   // Credentials that a killed agent could not remove.
   await removeFolder(join(options.paths.state, gitHome));
 }

@@ -6,7 +6,6 @@ test("the defaults suit a workspace pod", () => {
     paths: {
       source: "/share/source",
       workspace: "/share/workspace",
-      pulumiHome: "/share/.pulumi",
       runs: "/share/runs",
       state: "/share/agent",
     },

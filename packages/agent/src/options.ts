@@ -12,8 +12,6 @@ interface Paths {
   readonly source: string;
   /** The container's working directory: a link to the project's folder, or the folder itself where an init container made it. */
   readonly workspace: string;
-  /** A link to the CLI's own folder, wherever that can be written to. */
-  readonly pulumiHome: string;
   readonly runs: string;
   /** The agent's own: git objects, settings of stacks, what was done. */
   readonly state: string;
@@ -74,7 +72,6 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     paths: {
       source: text("source") ?? join(share, "source"),
       workspace: text("workspace") ?? join(share, "workspace"),
-      pulumiHome: join(share, ".pulumi"),
       runs: text("runs") ?? join(share, "runs"),
       state: text("state") ?? join(share, "agent"),
     },

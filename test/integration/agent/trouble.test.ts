@@ -7,11 +7,13 @@ import {
   copyFileSync,
   linkSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildAgent } from "@pko/agent/build";
 import { program, stash, TestWorkspace, toolFolders, tools } from "./harness.ts";
@@ -208,29 +210,35 @@ describe("state that a crash has torn", () => {
   });
 });
 
-describe("a restricted workspace", () => {
-  test.if(process.getuid?.() === 0)("runs as another user, with no home to write to, as one executable", async () => {
-    const web = new TestWorkspace({ env: { HOME: "/nonexistent", PULUMI_HOME: "" } });
-    const bin = join(web.root, "bin");
-    mkdirSync(bin);
-    // The cache may be out of that user's reach.
-    for (const [index, name] of tools.entries()) {
-      const tool = join(toolFolders[index] ?? "", name);
-      try {
-        linkSync(tool, join(bin, name));
-      } catch {
-        copyFileSync(tool, join(bin, name));
-      }
+/** Starts the executable as another user than root, with the tools where that user can reach them. */
+async function startRestricted(web: TestWorkspace): Promise<string> {
+  const bin = join(web.root, "bin");
+  mkdirSync(bin);
+  // The cache may be out of that user's reach.
+  for (const [index, name] of tools.entries()) {
+    const tool = join(toolFolders[index] ?? "", name);
+    try {
+      linkSync(tool, join(bin, name));
+    } catch {
+      copyFileSync(tool, join(bin, name));
     }
-    const agent = join(bin, "agent");
-    buildAgent({ outfile: agent, version: "9.9.9" });
-    // As the bootstrap container does.
-    const installed = join(web.share, "agent-executable");
-    execFileSync(agent, ["install", installed]);
+  }
+  const agent = join(bin, "agent");
+  buildAgent({ outfile: agent, version: "9.9.9" });
+  // As the bootstrap container does.
+  const installed = join(web.share, "agent-executable");
+  execFileSync(agent, ["install", installed]);
+  for (const folder of [web.root, web.share, web.backend, bin]) chownSync(folder, 1000, 1000);
+  chmodSync(web.root, 0o755);
+  await web.start({ command: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", installed], path: bin });
+  return installed;
+}
+
+describe.if(process.getuid?.() === 0)("a restricted workspace", () => {
+  test("runs as another user, with no home to write to, as one executable", async () => {
+    const web = new TestWorkspace({ env: { HOME: "/nonexistent", PULUMI_HOME: "" } });
+    const installed = await startRestricted(web);
     expect(execFileSync(installed, ["version"], { encoding: "utf8" })).toBe("9.9.9\n");
-    for (const folder of [web.root, web.share, web.backend, bin]) chownSync(folder, 1000, 1000);
-    chmodSync(web.root, 0o755);
-    await web.start({ command: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", installed], path: bin });
     const item = { key: "token", secret: true, value: { from: "value" as const, value: "canary-uid" } };
     await web.prepare(program({ resources: { a: stash("x") } }), { config: [item] });
     expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
@@ -238,5 +246,24 @@ describe("a restricted workspace", () => {
     const info = await web.agent.info();
     expect(info.ok && info.value).toMatchObject({ agentVersion: "9.9.9" });
     expect(info.ok && info.value.residentBytes).toBeLessThan(60_000_000);
+  });
+
+  test("finds the plugins of an image whose PULUMI_HOME it cannot write to", async () => {
+    const image = mkdtempSync(join(tmpdir(), "pko-agent-image-"));
+    try {
+      chmodSync(image, 0o755);
+      const plugin = join(image, "plugins/resource-demo-v1.2.3");
+      mkdirSync(plugin, { recursive: true });
+      writeFileSync(join(plugin, "pulumi-resource-demo"), "#!/bin/sh\n", { mode: 0o755 });
+      const web = new TestWorkspace({ env: { PULUMI_HOME: image } });
+      await startRestricted(web);
+      await web.prepare(program({ resources: { a: stash("x") } }));
+      expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
+      const env = { PATH: process.env["PATH"], PULUMI_HOME: join(web.share, "agent/home/.pulumi") };
+      const list = execFileSync(join(web.root, "bin/pulumi"), ["plugin", "ls"], { env, encoding: "utf8" });
+      expect(list).toMatch(/demo +resource +1\.2\.3/);
+    } finally {
+      rmSync(image, { recursive: true, force: true });
+    }
   });
 });

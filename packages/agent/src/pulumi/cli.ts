@@ -1,6 +1,4 @@
 /** The Pulumi CLI: its environment, its version, and its short commands. Runs are started by `operation.ts`. */
-import { accessSync, constants, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { errorMessage, secretVariablesVariable } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { runCommand, type CommandEnd } from "../system/command.ts";
@@ -8,6 +6,7 @@ import type { Redactor } from "../system/redact.ts";
 import { credentialsVariable, type SignIn, type SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
+import { ensureFolder, withWritableFolders } from "./writable-folders.ts";
 
 interface CliOptions {
   readonly file: string;
@@ -122,7 +121,7 @@ export class PulumiCli {
   async #readVersion(): Promise<Outcome<Version>> {
     let end: CommandEnd;
     try {
-      end = await this.run({ args: ["version"], cwd: ensure(this.#options.state), timeoutMs: 60_000 });
+      end = await this.run({ args: ["version"], cwd: ensureFolder(this.#options.state), timeoutMs: 60_000 });
     } catch (error) {
       return failed("other", errorMessage(error));
     }
@@ -132,27 +131,4 @@ export class PulumiCli {
     const version = end.kind === "exited" && end.code === 0 ? parseVersion(end.stdout) : undefined;
     return version ? done(version) : failed("other", "`pulumi version` did not answer with a version");
   }
-}
-
-/** With a read-only root file system, home and temporary files go to the volume. */
-function withWritableFolders(env: Record<string, string>, state: string): Record<string, string> {
-  const result = { ...env };
-  if (!isWritable(env["HOME"])) result["HOME"] = ensure(join(state, "home"));
-  if (!isWritable(env["TMPDIR"] ?? "/tmp")) result["TMPDIR"] = ensure(join(state, "tmp"));
-  return result;
-}
-
-function isWritable(folder: string | undefined): boolean {
-  if (!folder) return false;
-  try {
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function ensure(folder: string): string {
-  mkdirSync(folder, { recursive: true });
-  return folder;
 }

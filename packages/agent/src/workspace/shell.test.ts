@@ -12,12 +12,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { parseOptions } from "../options.ts";
 import type { Project } from "../pulumi/project.ts";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";
-import { linkPulumiHome, linkWorkspace, makeWorkspaceFolder, recoverWorkspaceLink, shareSelection } from "./shell.ts";
+import { linkWorkspace, makeWorkspaceFolder, recoverWorkspaceLink, shareSelection } from "./shell.ts";
 
 const root = realpathSync(temporaryFolder());
 const logged: string[] = [];
@@ -117,24 +116,4 @@ test("the CLI's selection is repeated for the paths of a shell, and only where t
   for (const path of [project.file, "/share/workspace/Pulumi.yaml"]) {
     expect(readFileSync(fileFor(path), "utf8")).toBe('{"stack":"dev"}');
   }
-});
-
-test("PULUMI_HOME is the CLI's folder of the user, or one on the volume where the user has none", async () => {
-  const options = parseOptions(["--share", folderOf("four/share")], {});
-  const { pulumiHome, state } = options.paths;
-  const home = folderOf("four/home");
-  writeFileSync(join(root, "four/file"), "");
-  const cases = [
-    [home, join(home, ".pulumi")],
-    [join(root, "four/file"), join(state, "home/.pulumi")],
-  ] as const;
-  for (const [HOME, target] of cases) {
-    await linkPulumiHome(options, { HOME, PULUMI_HOME: pulumiHome }, log);
-    expect(readlinkSync(pulumiHome)).toBe(target);
-    expect(existsSync(target)).toBe(true);
-  }
-  // One of the user's own is left alone.
-  const other = parseOptions(["--share", folderOf("four/other")], {});
-  await linkPulumiHome(other, { HOME: home, PULUMI_HOME: "/mine" }, log);
-  expect(existsSync(other.paths.pulumiHome)).toBe(false);
 });

@@ -7,9 +7,8 @@ import { createHash } from "node:crypto";
 import { mkdir, realpath, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorMessage } from "@pko/rpc";
-import type { Options } from "../options.ts";
-import { isWritableFolder } from "../pulumi/dependencies.ts";
 import type { Project } from "../pulumi/project.ts";
+import { pulumiHome } from "../pulumi/writable-folders.ts";
 import { hasCode, isDirectory, isInside, readIfThere, writeAtomically } from "../system/files.ts";
 import { linkTarget, placeLink, replaceLinkByFolder } from "../system/links.ts";
 import type { Log } from "../system/log.ts";
@@ -85,7 +84,7 @@ interface Selection {
  * for the agent's own project file, which is repeated for the paths under which a shell sees the project.
  */
 export async function shareSelection({ env, project, selectedBeside, workspace, log }: Selection): Promise<void> {
-  const home = env["PULUMI_HOME"] || join(env["HOME"] ?? "/", ".pulumi");
+  const home = pulumiHome(env);
   const fileFor = (projectFile: string): string =>
     join(home, "workspaces", `${project.name}-${sha1(projectFile)}-workspace.json`);
   try {
@@ -101,22 +100,3 @@ export async function shareSelection({ env, project, selectedBeside, workspace, 
 }
 
 const sha1 = (text: string): string => createHash("sha1").update(text).digest("hex");
-
-/**
- * The container's `PULUMI_HOME` is a fixed path: here it becomes a link to where the CLI's folder would be without it,
- * or to a folder on the volume where the home cannot be written to.
- */
-export async function linkPulumiHome({ paths }: Options, env: NodeJS.ProcessEnv, log: Log): Promise<void> {
-  if (env["PULUMI_HOME"] !== paths.pulumiHome) return;
-  const own = join(env["HOME"] || "/", ".pulumi");
-  try {
-    await mkdir(own, { recursive: true }).catch(() => undefined);
-    const target = (await isWritableFolder(own)) ? own : join(paths.state, "home", ".pulumi");
-    await mkdir(target, { recursive: true });
-    if (await placeLink(paths.pulumiHome, target)) return;
-    log.warn("PULUMI_HOME not linked: it has other content", { path: paths.pulumiHome });
-  } catch (error) {
-    log.warn("PULUMI_HOME not linked", { path: paths.pulumiHome, error: errorMessage(error) });
-    await rm(paths.pulumiHome, { force: true }).catch(() => undefined);
-  }
-}

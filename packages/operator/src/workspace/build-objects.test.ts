@@ -76,6 +76,7 @@ describe("the objects of a workspace", () => {
       organization: "acme",
       holder: { kind: "team", team: "platform" },
       expirationSeconds: 600,
+      hasCredentialsPath: false,
     } as const;
     const pod = build({}, { exchange, uid: "w1" }).statefulSet.spec?.template?.spec;
     expect(pod?.volumes?.slice(-2)).toEqual([
@@ -206,10 +207,25 @@ describe("the objects of a workspace", () => {
     expect(containersOf({}).containers[0]?.workingDir).toBe("/share/workspace");
   });
 
-  test("leave the CLI's folder to variables that a Secret or ConfigMap may have", () => {
-    const names = (spec: object) => containersOf(spec).containers[0]?.env?.map(({ name }) => name);
-    expect(names({})).toContain("PULUMI_HOME");
-    expect(names({ envFrom: [{ configMapRef: { name: "settings" } }] })).not.toContain("PULUMI_HOME");
+  test("leave the CLI's folder to the image", () => {
+    expect(containersOf({}).containers[0]?.env?.map(({ name }) => name)).not.toContain("PULUMI_HOME");
+  });
+
+  test("let a shell find the token that was exchanged, unless the container has a path of its own", () => {
+    const envFrom = [{ secretRef: { name: "variables" } }];
+    const exchange = {
+      organization: "acme",
+      holder: { kind: "organization", admin: false },
+      expirationSeconds: 600,
+    } as const;
+    const valueWith = (hasCredentialsPath: boolean): unknown =>
+      build(
+        { envFrom },
+        { exchange: { ...exchange, hasCredentialsPath } },
+      ).statefulSet.spec?.template?.spec?.containers?.[0]?.env?.find(({ name }) => name === "PULUMI_CREDENTIALS_PATH")
+        ?.value;
+    expect(valueWith(false)).toBe("/var/run/secrets/auto.pulumi.com/credentials");
+    expect(valueWith(true)).toBeUndefined();
   });
 
   test("a variable of the user's own wins over ours", () => {

@@ -21,7 +21,7 @@ import type {
 
 import { agentPort } from "../agents/agents.ts";
 import { agentPortName, certificateNameOf } from "./names.ts";
-import { scopeOf, type TokenExchange } from "./oidc.ts";
+import { credentialsVariable, scopeOf, type TokenExchange } from "./oidc.ts";
 import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { limitStorage } from "./storage-limits.ts";
@@ -40,8 +40,6 @@ const oidcFolder = "/var/run/secrets/auto.pulumi.com/oidc";
 const oidcTokenSeconds = 3600;
 const credentialsVolume = "pulumi-credentials";
 const credentialsFolder = "/var/run/secrets/auto.pulumi.com/credentials";
-/** The agent makes it a link to the CLI's folder. */
-const pulumiHome = `${shareFolder}/.pulumi`;
 /** Init containers append to it; whoever writes first makes it. */
 const dynamicEnvFile = `${shareFolder}/.env`;
 
@@ -192,16 +190,15 @@ const exchangeMounts = [
 ];
 
 /** Besides what the agent needs: what a person's commands need in a shell of the container. */
-function environmentOf({ env, envFrom }: NormalWorkspace, exchange: TokenExchange | undefined): EnvVar[] {
+function environmentOf({ env }: NormalWorkspace, exchange: TokenExchange | undefined): EnvVar[] {
   const fixed: EnvVar[] = [
     { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
     { name: "POD_SA_NAME", valueFrom: { fieldRef: { fieldPath: "spec.serviceAccountName" } } },
     dynamicEnv,
-    // A variable wins over the same one in envFrom, and what is in there is not known here.
-    ...(envFrom.length === 0 ? [{ name: "PULUMI_HOME", value: pulumiHome }] : []),
     // A stack that exists keeps its secrets provider, though its settings file is not in the repository.
     { name: "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER", value: "true" },
-    ...(exchange && envFrom.length === 0 ? [{ name: "PULUMI_CREDENTIALS_PATH", value: credentialsFolder }] : []),
+    // A variable wins over the same one in envFrom.
+    ...(exchange && !exchange.hasCredentialsPath ? [{ name: credentialsVariable, value: credentialsFolder }] : []),
   ];
   const given = new Set(env.map(({ name }) => name));
   return [...fixed.filter(({ name }) => !given.has(name)), ...(env as EnvVar[])];

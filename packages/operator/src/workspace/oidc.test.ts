@@ -16,6 +16,7 @@ const ofTeam: OidcDefaults = {
 const bundle: Readings = [
   { kind: "Secret", name: "bundle", found: { uid: "u", data: { PULUMI_ACCESS_TOKEN: "pul-x", OTHER: "y" } } },
   { kind: "Secret", name: "other", found: { uid: "u", data: { OTHER: "y" } } },
+  { kind: "Secret", name: "path", found: { uid: "u", data: { CREDENTIALS_PATH: "/mine" } } },
   { kind: "Secret", name: "backend", found: { uid: "u", data: { url: "s3://bucket" } } },
 ];
 
@@ -67,6 +68,22 @@ describe("a workspace exchanges its service account's token", () => {
   ];
   for (const [what, spec, defaults, expected] of cases) {
     test(what, () => expect(decide(spec, defaults)).toMatchObject({ kind: "exchange", exchange: expected }));
+  }
+});
+
+describe("a container has a path of credentials of its own", () => {
+  const template = (part: object) => ({ podTemplate: { spec: { containers: [{ name: "pulumi", ...part }] } } });
+  const path = { envFrom: [{ secretRef: { name: "path" }, prefix: "PULUMI_" }] };
+  const cases: readonly (readonly [string, object, boolean])[] = [
+    ["not without a word about it", {}, false],
+    ["not if a Secret has other variables", { envFrom: [{ secretRef: { name: "other" } }] }, false],
+    ["not if a Secret does not exist yet", { envFrom: [{ secretRef: { name: "later", optional: true } }] }, false],
+    ["if a Secret has it", path, true],
+    ["if a Secret of the template has it", template(path), true],
+    ["if it is set", variable("PULUMI_CREDENTIALS_PATH", "/mine"), true],
+  ];
+  for (const [what, spec, hasCredentialsPath] of cases) {
+    test(what, () => expect(decide(spec)).toMatchObject({ exchange: { hasCredentialsPath } }));
   }
 });
 

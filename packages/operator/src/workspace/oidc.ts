@@ -27,6 +27,8 @@ export interface TokenExchange {
   readonly organization: string;
   readonly holder: OidcHolder;
   readonly expirationSeconds: number;
+  /** Whether the container says itself where the CLI keeps its credentials. */
+  readonly hasCredentialsPath: boolean;
 }
 
 type Exchanging =
@@ -35,6 +37,7 @@ type Exchanging =
   | { readonly kind: "invalid"; readonly problem: string };
 
 const tokenVariable = "PULUMI_ACCESS_TOKEN";
+export const credentialsVariable = "PULUMI_CREDENTIALS_PATH";
 const none: Exchanging = { kind: "none" };
 
 /** A token of its own wins, and other backends know no tokens. What init containers bring only the agent can see. */
@@ -44,7 +47,8 @@ export function exchangeOf(
   pod: { readonly spec: PodSpec; readonly readings: Readings },
 ): Exchanging {
   const container = pod.spec.containers.find(({ name }) => name === pulumiContainer);
-  if (!container || hasToken(container, pod.readings) || !isCloud(container, pod.readings)) return none;
+  if (!container || hasVariable(container, tokenVariable, pod.readings) || !isCloud(container, pod.readings))
+    return none;
   const { oidc, stacks } = workspace;
   if (!oidc && !defaults.automatic) return none;
   const [first, ...others] = organizationsIn(stacks.map(({ name }) => name));
@@ -53,7 +57,8 @@ export function exchangeOf(
   const wish = { ...defaults, ...(first !== undefined && { organization: first }), ...oidc };
   const { organization, holder, expirationSeconds } = wish;
   if (organization !== undefined && !isAmbiguous) {
-    return { kind: "exchange", exchange: { organization, holder, expirationSeconds } };
+    const hasCredentialsPath = hasVariable(container, credentialsVariable, pod.readings);
+    return { kind: "exchange", exchange: { organization, holder, expirationSeconds, hasCredentialsPath } };
   }
   return oidc ? { kind: "invalid", problem: isAmbiguous ? severalOrganizations : noOrganization } : none;
 }
@@ -66,9 +71,9 @@ const severalOrganizations =
   "name the one to sign in to, or make a Workspace for the stacks of each";
 
 /** Named is enough: what it will hold may not be there yet. */
-function hasToken(container: Container, readings: Readings): boolean {
-  const isNamed = container.env?.some(({ name }) => name === tokenVariable) ?? false;
-  return isNamed || Boolean(valueOfVariable(container, tokenVariable, readings));
+function hasVariable(container: Container, variable: string, readings: Readings): boolean {
+  const isNamed = container.env?.some(({ name }) => name === variable) ?? false;
+  return isNamed || Boolean(valueOfVariable(container, variable, readings));
 }
 
 /** Pulumi Cloud is what there is without a word about it. */

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Container, EmptyDirVolumeSource, PodTemplateSpec, ResourceRequirements } from "kubernetes-types/core/v1";
+import type {
+  Container,
+  EmptyDirVolumeSource,
+  PodTemplateSpec,
+  ResourceRequirements,
+  Volume,
+} from "kubernetes-types/core/v1";
 
 import { bytesOf, limitStorage } from "./storage-limits.ts";
 
@@ -7,14 +13,18 @@ const storage = "ephemeral-storage";
 
 function limited(
   resources: ResourceRequirements | undefined,
-  part: { readonly emptyDir?: EmptyDirVolumeSource; readonly more?: readonly Container[] } = {},
+  part: {
+    readonly emptyDir?: EmptyDirVolumeSource;
+    readonly more?: readonly Container[];
+    readonly volumes?: readonly Volume[];
+  } = {},
 ): PodTemplateSpec {
-  const { emptyDir = {}, more = [] } = part;
+  const { emptyDir = {}, more = [], volumes = [] } = part;
   const pulumi = { name: "pulumi", ...(resources && { resources }) };
   return limitStorage({
     spec: {
       containers: [pulumi, ...more],
-      volumes: [{ name: "share", emptyDir }],
+      volumes: [{ name: "share", emptyDir }, ...volumes],
       initContainers: [{ name: "bootstrap" }],
     },
   });
@@ -80,14 +90,62 @@ describe("the volume", () => {
   });
 });
 
-test("other containers are bounded, and nothing is set aside for them: a limit alone would be a request", () => {
-  const more = [{ name: "docker" }, { name: "small", resources: { limits: { [storage]: "1Gi" } } }];
-  const { spec } = limited(undefined, { more });
-  expect(spec?.containers.slice(1).map(storageOf)).toEqual([
-    ["0", "10Gi"],
-    [undefined, "1Gi"],
-  ]);
-  expect(spec?.initContainers?.map(storageOf)).toEqual([["0", "10Gi"]]);
+test("other containers keep their resources: the limit of one container bounds the whole pod", () => {
+  const small = { name: "small", resources: { limits: { [storage]: "1Gi" } } };
+  const { spec } = limited(undefined, { more: [{ name: "docker" }, small] });
+  expect(spec?.containers.slice(1)).toEqual([{ name: "docker" }, small]);
+  expect(spec?.initContainers).toEqual([{ name: "bootstrap" }]);
+});
+
+describe("the default limit", () => {
+  const sized = (name: string, sizeLimit: string, medium = ""): Volume => ({ name, emptyDir: { sizeLimit, medium } });
+  const cases: Readonly<Record<string, readonly [part: Parameters<typeof limited>[1], limit: unknown, size: unknown]>> =
+    {
+      "leaves room for a larger volume of the program": [{ emptyDir: { sizeLimit: "50Gi" } }, "50Gi", "50Gi"],
+      "leaves room for another volume": [{ volumes: [sized("cache", "80Gi")] }, "80Gi", "80Gi"],
+      "leaves room for all volumes together": [
+        { emptyDir: { sizeLimit: "6Gi" }, volumes: [sized("cache", "8Gi")] },
+        "14336Mi",
+        "6Gi",
+      ],
+      "is not lowered by small volumes": [{ volumes: [sized("cache", "1Gi")] }, "10Gi", "10Gi"],
+      "does not count volumes in memory": [
+        { volumes: [sized("fast", "80Gi", "Memory"), { name: "scratch", emptyDir: { medium: "Memory" } }] },
+        "10Gi",
+        "10Gi",
+      ],
+      "does not count volumes that are not on the node's disk": [
+        { volumes: [{ name: "claim", persistentVolumeClaim: { claimName: "c" } }] },
+        "10Gi",
+        "10Gi",
+      ],
+      "is absent where a volume of the template may grow without bound": [
+        { volumes: [{ name: "cache", emptyDir: {} }] },
+        undefined,
+        undefined,
+      ],
+      "is absent where a volume has the size 0, which is no bound": [
+        { volumes: [sized("c", "0")] },
+        undefined,
+        undefined,
+      ],
+    };
+  for (const [name, [part, limit, size]] of Object.entries(cases)) {
+    test(name, () => {
+      const template = limited(undefined, part);
+      expect({ storage: firstOf(template), size: sizeOf(template) }).toEqual({ storage: ["256Mi", limit], size });
+    });
+  }
+
+  test("is the request where that exceeds the volumes", () => {
+    const template = limited({ requests: { [storage]: "90Gi" } }, { volumes: [sized("cache", "80Gi")] });
+    expect(firstOf(template)).toEqual(["90Gi", "90Gi"]);
+  });
+
+  test("does not replace a limit of the template, whatever its volumes", () => {
+    const volumes = [sized("cache", "80Gi"), { name: "open", emptyDir: {} }];
+    expect(firstOf(limited({ limits: { [storage]: "20Gi" } }, { volumes }))).toEqual([undefined, "20Gi"]);
+  });
 });
 
 test.each([

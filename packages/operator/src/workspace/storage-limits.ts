@@ -2,8 +2,9 @@
  * Bounds the disk that a workspace pod may fill: a program that writes without end is evicted, and not its neighbors on the
  * node. docs/workspaces.md says how the amount was chosen, and how to change it.
  *
- * The kubelet adds up the limits of all containers, and compares the sum with all that the pod has written, volumes included.
- * So each container has one, also those that a template adds.
+ * The kubelet adds up the limits of all containers that have one, and compares the sum with everything that the pod has
+ * written, disk-backed volumes included. So a limit on one container bounds the pod; the other containers are left alone,
+ * because a limit of theirs would need an explicit request of 0, which a LimitRange may refuse.
  */
 import { pulumiContainer, shareVolume } from "@pko/api";
 import type { Container, PodTemplateSpec, ResourceRequirements, Volume } from "kubernetes-types/core/v1";
@@ -13,38 +14,51 @@ const defaultLimit = "10Gi";
 /** Without a request a pod is the first to be evicted when its node's disk fills. */
 const defaultRequest = "256Mi";
 
+type Quantity = string | number;
+
 /** After the merge: what a template says of requests and limits is kept. */
 export function limitStorage(template: PodTemplateSpec): PodTemplateSpec {
   const { spec } = template;
   if (!spec) return template;
-  const { initContainers, volumes } = spec;
-  const containers = spec.containers.map(limited);
+  const { volumes } = spec;
+  const room = roomForVolumes(volumes ?? []);
+  const containers = spec.containers.map((each) => (each.name === pulumiContainer ? limited(each, room) : each));
   const limit = containers.find(({ name }) => name === pulumiContainer)?.resources?.limits?.[storage];
   return {
     ...template,
-    spec: {
-      ...spec,
-      ...(initContainers && { initContainers: initContainers.map(limited) }),
-      containers,
-      ...(volumes && { volumes: volumes.map((volume) => sized(volume, limit)) }),
-    },
+    spec: { ...spec, containers, ...(volumes && { volumes: volumes.map((volume) => sized(volume, limit)) }) },
   };
 }
 
-function limited(container: Container): Container {
-  return { ...container, resources: withLimit(container.resources ?? {}, container.name) };
+/** What the disk-backed volumes may hold together: undefined if a volume of the template has no bound, or that of 0. */
+function roomForVolumes(volumes: readonly Volume[]): Quantity | undefined {
+  const onDisk = volumes.filter(({ emptyDir }) => emptyDir && !emptyDir.medium);
+  const isUnbounded = ({ name, emptyDir }: Volume): boolean =>
+    name !== shareVolume && !bytesOf(emptyDir?.sizeLimit ?? 0);
+  if (onDisk.some(isUnbounded)) return undefined;
+  const sizes: Quantity[] = onDisk.flatMap(({ emptyDir }) => emptyDir?.sizeLimit ?? []);
+  const [only = "0", ...others] = sizes;
+  return others.length === 0 ? only : `${Math.ceil(sizes.reduce(addBytes, 0) / 2 ** 20)}Mi`;
 }
 
-function withLimit(given: ResourceRequirements, name: string): ResourceRequirements {
-  if (given.limits?.[storage] !== undefined) return given;
-  // Where there is none, the API server takes the limit for the request.
-  const request = given.requests?.[storage] ?? (name === pulumiContainer ? defaultRequest : "0");
-  const isMore = (bytesOf(request) ?? 0) > (bytesOf(defaultLimit) ?? 0);
-  return {
+const addBytes = (sum: number, size: Quantity): number => sum + (bytesOf(size) ?? 0);
+
+function limited(container: Container, room: Quantity | undefined): Container {
+  const given = container.resources ?? {};
+  if (given.limits?.[storage] !== undefined) return container;
+  const request = given.requests?.[storage] ?? defaultRequest;
+  const resources: ResourceRequirements = {
     ...given,
     requests: { [storage]: request, ...given.requests },
-    limits: { ...given.limits, [storage]: isMore ? request : defaultLimit },
+    ...(room !== undefined && { limits: { ...given.limits, [storage]: largest(defaultLimit, request, room) } }),
   };
+  return { ...container, resources };
+}
+
+/** The first of equals; what is not a quantity does not count. */
+function largest(first: string, ...others: readonly Quantity[]): string {
+  const more = (a: Quantity, b: Quantity): Quantity => ((bytesOf(b) ?? 0) > (bytesOf(a) ?? 0) ? b : a);
+  return others.reduce<Quantity>(more, first) as string;
 }
 
 /** The volume that holds the program: as large as the container that fills it may be. */

@@ -9,6 +9,7 @@ import { readIfThere } from "../../system/files.ts";
 import type { Log } from "../../system/log.ts";
 import type { Redactor } from "../../system/redact.ts";
 import { entry } from "../project.ts";
+import { pulumiHome } from "../writable-folders.ts";
 import { cloudUrl, type Environment } from "./backend.ts";
 import { exchangeToken, type AccessToken } from "./token-exchange.ts";
 
@@ -110,7 +111,7 @@ function isGoodFor({ endsAt, lifetimeMs }: AccessToken, purpose: SignInRequest["
 
 /** Whether somebody has logged in already, in the image or in an init container. */
 async function hasCredentials(env: Environment, url: string): Promise<boolean> {
-  const folder = env[credentialsVariable] || env["PULUMI_HOME"] || join(env["HOME"] ?? "/", ".pulumi");
+  const folder = env[credentialsVariable] || pulumiHome(env);
   try {
     const stored: unknown = JSON.parse((await readIfThere(join(folder, "credentials.json"))) ?? "{}");
     const account = entry(entry(stored, "accounts"), url);
