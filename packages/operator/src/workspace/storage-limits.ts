@@ -30,7 +30,7 @@ export function limitStorage(template: PodTemplateSpec): PodTemplateSpec {
   };
 }
 
-/** What the disk-backed volumes may hold together: undefined if a volume of the template has no bound, or that of 0. */
+/** What the disk-backed volumes may hold together: undefined if one of the template has no bound. A size of 0 is none. */
 function roomForVolumes(volumes: readonly Volume[]): Quantity | undefined {
   const onDisk = volumes.filter(({ emptyDir }) => emptyDir && !emptyDir.medium);
   const isUnbounded = ({ name, emptyDir }: Volume): boolean =>
