@@ -25,6 +25,7 @@ export const stackConditions = {
     UpdateFailed:
       "Several updates in a row failed, and they are still tried again, ever more rarely; or one was cancelled on request.",
     OwnershipConflict: "An object of somebody else has a name that the stack needs; the message names it and the fix.",
+    OutputsLost: "The last update succeeded, but its outputs were not kept; the next update writes them.",
     NamespaceTerminating: "The namespace is being deleted, so no workspace can run the destroy.",
     NodeLost: "The workspace's pod does not respond, and its node may be lost; somebody has to confirm that.",
   },

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Occupied } from "@pko/kube";
 
-import { conflictMessage, conflictPauseMs, conflictSinceMs } from "./ownership.ts";
+import { conflictMessage, conflictPauseMs, ConflictTimes } from "./ownership.ts";
 
 const stack = { kind: "Stack", name: "dev" };
 const occupant = (kind: string) => ({ kind, namespace: "shop", name: "dev-workspace" });
@@ -38,14 +38,23 @@ test("objects of an earlier owner are waited for", () => {
 
 test("names are read again every 15 seconds at first, and every two minutes in the end", () => {
   const [second, minute] = [1000, 60_000];
-  const stalled = (reason: string, seconds: number) => [
-    { type: "Stalled", reason, lastTransitionTime: new Date(1e12 - seconds * 1000).toISOString() },
-  ];
-  const pause = (seconds: number, reason = "OwnershipConflict"): number =>
-    conflictPauseMs([foreign("Secret")], conflictSinceMs(stalled(reason, seconds), 1e12));
+  const pause = (seconds: number): number => conflictPauseMs([foreign("Secret")], seconds * second);
   expect(pause(0)).toBe(15 * second);
   expect(pause(120)).toBe(30 * second);
   expect(pause(86_400)).toBe(2 * minute);
-  expect(pause(86_400, "WorkspaceFailed")).toBe(15 * second);
   expect(conflictPauseMs([former], 86_400_000)).toBe(5 * second);
+});
+
+test("a conflict lasts from when it is first seen until something else is reported", () => {
+  const times = new ConflictTimes();
+  times.record("shop/dev", false, 1000);
+  expect(times.since("shop/dev")).toBeUndefined();
+  times.record("shop/dev", true, 2000);
+  times.record("shop/dev", true, 3000);
+  expect(times.since("shop/dev")).toBe(2000);
+  times.record("shop/dev", false, 4000);
+  times.record("shop/dev", true, 5000);
+  expect(times.since("shop/dev")).toBe(5000);
+  times.delete("shop/dev");
+  expect(times.since("shop/dev")).toBeUndefined();
 });

@@ -1,5 +1,5 @@
-/** What is reported where an object of somebody else has a name that we need. Pure. */
-import type { Occupant, Occupied, Owner } from "@pko/kube";
+/** What is reported where an object of somebody else has a name that we need. */
+import type { Key, Occupant, Occupied, Owner } from "@pko/kube";
 
 /** Who needs the name, as the user knows it. */
 type Claimant = Pick<Owner, "kind" | "name">;
@@ -43,17 +43,25 @@ export function conflictPauseMs(occupied: readonly Occupied[], sinceMs: number):
   return Math.min(pauses.most, Math.max(pauses.least, sinceMs / 4));
 }
 
-/** How long a condition has told of such an object; 0 where it does not. */
-export function conflictSinceMs(conditions: readonly Told[] | undefined, now: number): number {
-  const stalled = conditions?.find(({ type }) => type === "Stalled");
-  const since = stalled?.reason === ownershipConflict ? Date.parse(stalled.lastTransitionTime) : Number.NaN;
-  return Number.isNaN(since) ? 0 : now - since;
-}
+/**
+ * Since when each object has been blocked. The condition cannot tell: its time stays the same when only its reason changes.
+ * In memory, so pauses begin anew after a restart.
+ */
+export class ConflictTimes {
+  readonly #since = new Map<Key, number>();
 
-interface Told {
-  readonly type: string;
-  readonly reason: string;
-  readonly lastTransitionTime: string;
+  since(key: Key): number | undefined {
+    return this.#since.get(key);
+  }
+
+  record(key: Key, isBlocked: boolean, now: number): void {
+    if (!isBlocked) this.#since.delete(key);
+    else if (!this.#since.has(key)) this.#since.set(key, now);
+  }
+
+  delete(key: Key): void {
+    this.#since.delete(key);
+  }
 }
 
 /** The reason of a Stalled condition, of Stacks and Workspaces alike. */

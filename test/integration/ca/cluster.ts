@@ -53,6 +53,7 @@ import { spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespa
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { apiServerWithApi } from "../api/install.ts";
+import { controllerOf } from "../workspace/harness.ts";
 
 const repository = join(import.meta.dir, "../../..");
 const certificateFiles = ["ca.crt", "tls.crt", "tls.key"] as const;
@@ -160,7 +161,8 @@ export class CaCluster implements AsyncDisposable {
     await this.client.patch(builtin.statefulSets, this.ref(name), { patch, subresource: "status" });
     const { template } = set.spec ?? {};
     const labels = { ...template?.metadata?.labels, "controller-revision-hash": "one" };
-    const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...this.ref(`${name}-0`), labels } };
+    const ownerReferences = [controllerOf(builtin.statefulSets, set)];
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...this.ref(`${name}-0`), labels, ownerReferences } };
     await this.client.create(builtin.pods, { ...pod, ...(template?.spec && { spec: template.spec }) });
     await this.#until("the certificate", () => this.#copyCertificate());
     this.#kubelet = this.#copyCertificates();

@@ -15,12 +15,15 @@ interface Case {
   readonly title: string;
   readonly resource: Resource;
   readonly nameFor: (stack: Stack) => string;
+  readonly labels?: Readonly<Record<string, string>>;
   /** The rest of somebody else's object. */
   readonly body?: object;
   /** Whether it is as it stays, once other controllers have seen it. */
   readonly isSettled?: (object: KubeObject) => boolean;
   /** Done while the object is in the way. A change of the spec gives the next Update another name. */
   readonly change?: object;
+  /** What the operator does not get to while the object is in the way. */
+  readonly blockedSteps: readonly string[];
   /** Whether the outputs are told only by another run. */
   readonly needsRun?: boolean;
   /** How many updates it takes until the Stack is ready, its objects removed. */
@@ -51,6 +54,9 @@ const theirPods = { metadata: { labels }, spec: { containers: [{ name: "app", im
 const theirData = { type: "Opaque", data: { password: "aHVzaA==" } };
 const statusOf = (object: KubeObject) => (object as { status?: Record<string, unknown> }).status;
 
+/** Of a workspace whose objects cannot all be created. */
+const workspaceSteps = ["issueCertificate", "applyObjects"];
+
 const cases: readonly Case[] = [
   {
     title: "StatefulSet <stack>-workspace",
@@ -59,6 +65,7 @@ const cases: readonly Case[] = [
     body: { spec: { serviceName: "theirs", selector: { matchLabels: labels }, template: theirPods } },
     isSettled: (set) =>
       statusOf(set)?.["observedGeneration"] === set.metadata.generation && statusOf(set)?.["replicas"] === 1,
+    blockedSteps: workspaceSteps,
     runs: 1,
   },
   {
@@ -66,6 +73,24 @@ const cases: readonly Case[] = [
     resource: builtin.services,
     nameFor: workspaceName,
     body: { spec: { selector: labels, ports: [{ port: 80 }] } },
+    blockedSteps: workspaceSteps,
+    runs: 1,
+  },
+  {
+    title: "Pod <stack>-workspace-0",
+    resource: builtin.pods,
+    nameFor: (stack) => `${workspaceName(stack)}-0`,
+    body: { spec: theirPods.spec },
+    blockedSteps: ["retryPod"],
+    runs: 1,
+  },
+  {
+    title: "Pod <stack>-workspace-0 with a label of the operator",
+    resource: builtin.pods,
+    nameFor: (stack) => `${workspaceName(stack)}-0`,
+    labels: { "auto.pulumi.com/component": "workspace" },
+    body: { spec: theirPods.spec },
+    blockedSteps: ["retryPod"],
     runs: 1,
   },
   {
@@ -73,6 +98,7 @@ const cases: readonly Case[] = [
     resource: builtin.secrets,
     nameFor: (stack) => `${workspaceName(stack)}-tls`,
     body: theirData,
+    blockedSteps: workspaceSteps,
     runs: 1,
   },
   {
@@ -80,6 +106,7 @@ const cases: readonly Case[] = [
     resource: builtin.secrets,
     nameFor: (stack) => `${nameOf(stack)}-outputs`,
     body: theirData,
+    blockedSteps: ["writeOutputs"],
     runs: 2,
   },
   {
@@ -88,6 +115,7 @@ const cases: readonly Case[] = [
     nameFor: (stack) => outputsSecretNameOf(updateName(stack)),
     body: theirData,
     change: changedLabels,
+    blockedSteps: ["writeOutputs"],
     needsRun: true,
     runs: 2,
   },
@@ -97,6 +125,7 @@ const cases: readonly Case[] = [
     nameFor: nameOf,
     body: { spec: { local: { dir: "/app" }, stacks: [{ name: "theirs", create: true }] } },
     isSettled: (workspace) => JSON.stringify(statusOf(workspace)).includes('"Succeeded"'),
+    blockedSteps: ["applyWorkspace"],
     runs: 1,
   },
   {
@@ -105,6 +134,7 @@ const cases: readonly Case[] = [
     nameFor: updateName,
     body: { spec: { workspaceName: "theirs", stackName: "theirs", type: "preview" } },
     isSettled: (update) => JSON.stringify(statusOf(update) ?? {}).includes("WorkspaceNotFound"),
+    blockedSteps: ["createUpdate"],
     change: changedLabels,
     runs: 1,
   },
@@ -133,6 +163,7 @@ test.concurrent.each(cases.map((each, index) => [each.title, each, index] as con
     await gone.expectUnchanged();
 
     await dev.expectUnchanged();
+    expect(await stepsLogged(place, each)).toEqual([]);
     await remove(place, dev);
     await place.until("dev", "recover", isReady);
     const { data } = await place.client.get(builtin.secrets, place.at("dev-outputs"));
@@ -160,7 +191,7 @@ async function occupied(place: Place, each: Case, stackName: string): Promise<Oc
   const { resource } = each;
   const { apiVersion, kind } = resource;
   const name = each.nameFor(stack);
-  const metadata = { ...place.at(name), labels, annotations: { note: "mine" } };
+  const metadata = { ...place.at(name), labels: { ...labels, ...each.labels }, annotations: { note: "mine" } };
   await client.create(resource, { apiVersion, kind, metadata, ...each.body });
   const before = await settled(place, each, name);
   await place.program(stackName);
@@ -228,10 +259,20 @@ async function expectEventsOnce({ client, namespace }: Place, { stack }: Occupie
   expect(counts).toEqual(counts.map(() => 1));
 }
 
+/** Steps that the log calls made though the object is in the way. */
+async function stepsLogged({ namespace }: Place, { blockedSteps }: Case): Promise<string[]> {
+  const lines = (await stage.log()).split("\n").filter((line) => line.includes("step made"));
+  return lines.filter((line) => line.includes(namespace) && blockedSteps.some((step) => line.includes(`"${step}"`)));
+}
+
 async function remove(place: Place, { case: each, name }: Occupied): Promise<void> {
   await place.client.delete(each.resource, place.at(name), { propagationPolicy: "Background" });
-  if (each.needsRun)
-    await place.change("dev", { metadata: { annotations: { [reconcileRequestAnnotation]: "again" } } });
+  if (!each.needsRun) return;
+  const text =
+    `Secret ${name} with its outputs does not exist. The next update writes them; to request one now, ` +
+    `set the annotation ${reconcileRequestAnnotation} of the Stack to another value.`;
+  await place.until("dev", "ask for an update", (stack) => stalledOf(stack)?.message.endsWith(text) ?? false);
+  await place.change("dev", { metadata: { annotations: { [reconcileRequestAnnotation]: "again" } } });
 }
 
 async function updatesOf({ client, namespace }: Place, { metadata }: Stack): Promise<KubeObject[]> {

@@ -41,6 +41,36 @@ test("an operator whose store does not show the pod of a run asks for it, and th
   expect(agent.begun).toEqual([uid]);
 });
 
+describe("an Update does not start in a pod", () => {
+  test("of another controller, and runs in the workspace's own that follows", async () => {
+    await using world = await World.make();
+    const theirs = await world.workspace("web");
+    await world.disownPod("web", { name: "other", uid: "another-uid" });
+    world.operator();
+    const uid = await world.update("first");
+    const waiting = await world.until("first", { Progressing: "False/WorkspaceNotReady" });
+    expect(waiting.status?.podUid).toBeUndefined();
+    await world.deletePod("web");
+    const ours = await world.pod("web");
+    await world.setReady("web", { address: `127.0.0.1:${ours.port}` });
+    await begun(world, uid);
+    expect([theirs.begun, ours.begun]).toEqual([[], [uid]]);
+  });
+
+  test("of a StatefulSet that had the name of the workspace's", async () => {
+    await using world = await World.make();
+    await using proxy = await faultProxy(world.rights.credentials);
+    const agent = await world.workspace("web");
+    await world.disownPod("web", { name: "web-workspace", uid: "another-uid" });
+    world.operator(world.rights.connect(proxy.credentials));
+    await world.update("first");
+    const checks = () => proxy.requests.filter(({ resource: plural }) => plural === "statefulsets").length;
+    await waitFor(() => checks() > 1, { timeoutMs: 20_000, what: "the owner of the pod to be checked twice" });
+    expect((await world.find("first"))?.status?.podUid).toBeUndefined();
+    expect(agent.begun).toEqual([]);
+  });
+});
+
 describe("an Update for a stack that its Workspace does not have", () => {
   const spec = { stacks: [{ name: "dev" }] };
 

@@ -17,6 +17,7 @@ import {
   type EventNote,
   type EventRecorder,
   type Known,
+  type KubeObject,
   type Logger,
 } from "@pko/kube";
 import {
@@ -33,6 +34,7 @@ import type { Secret } from "kubernetes-types/core/v1";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
+import { controllerOf } from "../workspace/harness.ts";
 import { FakeAgent } from "./fake-agent.ts";
 
 export const updates = resource<Update>(updateKind);
@@ -104,15 +106,42 @@ export class World implements AsyncDisposable {
     const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.authority);
     this.agents.add(agent);
     const name = `${workspace}-workspace-0`;
+    const ownerReferences = [controllerOf(builtin.statefulSets, await this.#statefulSet(workspace))];
     await this.client.create(builtin.pods, {
       apiVersion: "v1",
       kind: "Pod",
-      metadata: { name, namespace, labels: labelsOfWorkspace(workspace) },
+      metadata: { name, namespace, labels: labelsOfWorkspace(workspace), ownerReferences },
       spec: { containers: [{ name: "pulumi", image: "pulumi" }], ...(nodeName !== undefined && { nodeName }) },
     });
     const body = { status: { phase: "Running", podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] } };
     await this.client.patch(builtin.pods, this.ref(name), { patch: { type: "merge", body }, subresource: "status" });
     return agent;
+  }
+
+  /** Nobody acts on it here. */
+  async #statefulSet(workspace: string): Promise<KubeObject> {
+    const ref = this.ref(`${workspace}-workspace`);
+    const found = await this.client.find(builtin.statefulSets, ref);
+    if (found) return found;
+    const owner = await this.client.get(workspaces, this.ref(workspace));
+    const matchLabels = labelsOfWorkspace(workspace);
+    const template = {
+      metadata: { labels: matchLabels },
+      spec: { containers: [{ name: "pulumi", image: "pulumi" }] },
+    };
+    return await this.client.create(builtin.statefulSets, {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata: { ...ref, ownerReferences: [controllerOf(workspaces, owner)] },
+      spec: { serviceName: ref.name, selector: { matchLabels }, template },
+    });
+  }
+
+  /** Gives the pod of a workspace to another controller. */
+  async disownPod(workspace: string, controller: { readonly name: string; readonly uid: string }): Promise<void> {
+    const ownerReferences = [controllerOf(builtin.statefulSets, { metadata: controller })];
+    const patch = { type: "merge", body: { metadata: { ownerReferences } } } as const;
+    await this.client.patch(builtin.pods, this.ref(`${workspace}-workspace-0`), { patch });
   }
 
   async deletePod(workspace: string): Promise<void> {

@@ -645,7 +645,7 @@ test(
 );
 
 test(
-  "a pod that is not the StatefulSet's is not deleted",
+  "a pod that is not the StatefulSet's is reported, not used and not deleted; another follows once it is removed",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
@@ -657,7 +657,7 @@ test(
     // A changed template with a pod that never gets up: ours would be deleted to make room for the new one.
     await stage.setPod("web", { phase: "Pending" });
     await stage.change("web", { image: "another:1" });
-    await stage.becomes("web", "RollingUpdate");
+    await stage.becomes("web", "WaitingForReplicas");
     await stage.playRevision("web", "better");
     await stage.becomes(
       "web",
@@ -665,6 +665,36 @@ test(
       `Pod ${stage.place.name}/web-workspace-0 (owned by StatefulSet other)`,
     );
     expect((await stage.client.get(builtin.pods, ref)).metadata.deletionTimestamp).toBeUndefined();
+    const retried = async () =>
+      (await stage.statefulSet("web")).metadata.annotations?.["auto.pulumi.com/pod-retried-at"];
+    expect(await retried()).toBeUndefined();
+    await stage.removePod("web");
+    await stage.becomes("web", "WaitingForReplicas", "the pod is being made");
+    expect(await retried()).toBeDefined();
+    await stage.playPod("web");
+    await stage.becomes("web", "Succeeded");
+  },
+  patience,
+);
+
+test(
+  "a pod of an earlier StatefulSet is waited for, and not used",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    const ref = stage.at("web-workspace-0");
+    const former = [controllerOf(builtin.statefulSets, { metadata: { name: "web-workspace", uid: "another-uid" } })];
+    await stage.client.patch(builtin.pods, ref, {
+      patch: { type: "merge", body: { metadata: { ownerReferences: former } } },
+    });
+    await stage.becomes(
+      "web",
+      "RollingUpdate",
+      `Pod ${stage.place.name}/web-workspace-0 belonged to an earlier StatefulSet web-workspace`,
+    );
+    expect((await stage.client.get(builtin.pods, ref)).metadata.deletionTimestamp).toBeUndefined();
+    await stage.playPod("web");
+    await stage.becomes("web", "Succeeded");
   },
   patience,
 );

@@ -2,7 +2,7 @@
 import type { Occupied } from "@pko/kube";
 import { stackKind } from "@pko/api";
 
-import { conflictMessage, conflictPauseMs, conflictSinceMs, isForeign, ownershipConflict } from "../ownership.ts";
+import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../ownership.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Step } from "./plan.ts";
 import type { StackView } from "./view.ts";
@@ -20,9 +20,13 @@ export function blocked(view: StackView, occupied: Occupied, before = ""): Block
     outcome: isForeign([occupied])
       ? { kind: "stalled", reason: ownershipConflict, message }
       : { kind: "processing", message, waitingFor: "the garbage collector" },
-    lookAt: now + conflictPauseMs([occupied], conflictSinceMs(stack.status?.conditions, now)),
+    lookAt: now + conflictPauseMs([occupied], conflictMs(view)),
   };
 }
+
+/** How long somebody else's object has been in the way. */
+export const conflictMs = ({ now, conflictSince = now }: Pick<StackView, "now" | "conflictSince">): number =>
+  now - conflictSince;
 
 /** The step as it was made, and what it comes to: the end of an update is recorded though its outputs are not written. */
 export function concludeBlocked(view: StackView, step: Step, occupied: Occupied): Blocked & { readonly step: Step } {

@@ -38,6 +38,7 @@ import { assertNever } from "@pko/rpc";
 
 import { stacks } from "../kinds.ts";
 import { referenceWatch, type ReferenceWatch } from "../inputs/reference-watch.ts";
+import { ConflictTimes, ownershipConflict } from "../ownership.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
@@ -164,6 +165,9 @@ function concluded(view: StackView, plan: Plan, performed: Exclude<Performed, { 
   }
 }
 
+const isConflict = (outcome: Plan["outcome"]): boolean =>
+  outcome.kind === "stalled" && outcome.reason === ownershipConflict;
+
 /** The API server's mind may change: a webhook, a quota, a namespace. */
 const refusedMs = 60_000;
 
@@ -175,6 +179,7 @@ interface Sinks {
 class Reconciler {
   readonly #world: StackWorld;
   readonly #sinks: Sinks;
+  readonly #conflicts = new ConflictTimes();
 
   constructor(world: StackWorld, sinks: Sinks) {
     this.#world = world;
@@ -182,9 +187,14 @@ class Reconciler {
   }
 
   async reconcile(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
-    const view = await observeStack(this.#world, key, { now, signal });
+    const conflictSince = this.#conflicts.since(key);
+    const moment = { now, signal, ...(conflictSince !== undefined && { conflictSince }) };
+    const view = await observeStack(this.#world, key, moment);
     await this.#releaseOrphans(key, view, signal);
-    if (!view) return done;
+    if (!view) {
+      this.#conflicts.delete(key);
+      return done;
+    }
     const plan = planStack(view);
     const performer = { client: this.#world.client, updates: this.#world.updates, signal };
     const performed = await performStack(performer, view, plan);
@@ -197,7 +207,9 @@ class Reconciler {
       if (written.kind === "stale") return againSoon;
     }
     if (performed.kind === "later") return again(performed.afterMs);
-    if (plan.step.kind !== "none") log.info("step made", { step: plan.step.kind, refused: isRefused });
+    if (isRefused) log.info("step refused", { step: plan.step.kind });
+    else if (shown.step.kind !== "none") log.info("step made", { step: shown.step.kind });
+    if (shown.outcome.kind !== "keep") this.#conflicts.record(key, isConflict(shown.outcome), now);
     this.#tell(view, shown);
     if (performed.kind === "done" && performed.lost !== undefined) this.#tellLost(view, performed.lost);
     if (isRefused) return again(refusedMs);

@@ -68,6 +68,7 @@ const stalledEvent: Readonly<Record<StackReason<"Stalled">, StackEvent | undefin
   WorkspaceFailed: "StackInitializationFailure",
   NodeLost: "StackNodeLost",
   OwnershipConflict: "OwnershipConflict",
+  OutputsLost: "StackOutputRetrievalFailure",
   UpdateConflict: undefined,
   UpdateFailed: undefined,
   NamespaceTerminating: undefined,

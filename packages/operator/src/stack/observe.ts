@@ -41,8 +41,7 @@ export interface StackWorld extends SourceWorld {
   readonly wake: (key: Key) => void;
 }
 
-interface Moment {
-  readonly now: number;
+interface Moment extends Pick<StackView, "now" | "conflictSince"> {
   readonly signal: AbortSignal;
 }
 
@@ -73,6 +72,7 @@ export async function observeStack(world: StackWorld, key: Key, moment: Moment):
     configInputs: configInputs.values,
     missing: [],
     outputs: await outputsOf({ stack, updates }, reads),
+    ...(moment.conflictSince !== undefined && { conflictSince: moment.conflictSince }),
   };
   return normal.ok && needsInputs(view) ? { ...view, missing: await missingInputs(normal.value, reads) } : view;
 }
@@ -237,8 +237,7 @@ async function outputsOf(known: Pick<StackView, "stack" | "updates">, reads: Rea
   const former = { data: ours?.data ?? {}, versions: versionsOf(ours) };
   if (update.outputs === undefined) return { kind: "read", values: [], former };
   const secret = await reads.secretObject(update.outputs);
-  if (!secret)
-    return { kind: "lost", message: `the Secret ${update.outputs} with the outputs of ${update.name} is gone` };
+  if (!secret) return { kind: "lost", message: `Secret ${update.outputs} with its outputs does not exist.` };
   const occupant = occupantOf(update, secret);
   return occupant
     ? { kind: "lost", message: foreignText([occupant], { kind: updateResource.kind, name: update.name }), occupant }

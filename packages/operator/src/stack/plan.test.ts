@@ -713,7 +713,12 @@ cases("outputs that are not where others look for them", [
     { last: pending, outputs: readOutputs, generation: 2 },
     creating("up for generation"),
   ],
-  ["are told by another run where the Update has expired", { last: pending }, "none: OwnershipConflict"],
+  ["are told by another run where the Update has expired", { last: pending }, "none: OutputsLost"],
+  [
+    "and where the Secret of somebody else that had its Secret's name is removed",
+    { last: pending, outputs: { kind: "lost", message: "Secret s does not exist." } },
+    "none: OutputsLost",
+  ],
   [
     "so they are where somebody else has the Update's Secret",
     { last: pending, outputs: { kind: "lost", message: "taken", occupant: theirSecret } },
@@ -736,6 +741,28 @@ cases("outputs that are not where others look for them", [
     "note: Ready",
   ],
 ]);
+
+test("outputs that are lost: the message says why and how to get them", () => {
+  const request = "set the annotation pulumi.com/reconciliation-request of the Stack to another value.";
+  const without = `The next update writes them; to request one now, ${request}`;
+  expect(messageOf({ last: pending })).toBe(
+    `The outputs of web-1 were not kept, though it succeeded. Update web-1 has expired. ${without}`,
+  );
+  expect(messageOf({ last: pending, outputs: { kind: "lost", message: "Secret s does not exist." } })).toBe(
+    `The outputs of web-1 were not kept, though it succeeded. Secret s does not exist. ${without}`,
+  );
+  expect(
+    messageOf({ last: pending, outputs: { kind: "lost", message: "Secret s exists.", occupant: theirSecret } }),
+  ).toBe(
+    "The outputs of web-1 were not kept, though it succeeded. Secret s exists. Delete or rename it; then, to request an " +
+      `update that writes the outputs, ${request}`,
+  );
+});
+
+test("a Secret that is in the way of an Update's outputs is read again", () => {
+  const outputs = { kind: "lost", message: "Secret s exists.", occupant: theirSecret } as const;
+  expect(planStack(viewOf({ last: pending, outputs })).lookAt).toBe(now + 15_000);
+});
 
 test("outputs that were written are no longer pending", () => {
   const view = viewOf({ last: pending, outputs: readOutputs });

@@ -34,8 +34,8 @@ import {
   type Due,
   type Why,
 } from "./due.ts";
-import { ownershipConflict } from "../ownership.ts";
-import { blocked } from "./blocked.ts";
+import { conflictPauseMs, ownershipConflict } from "../ownership.ts";
+import { blocked, conflictMs } from "./blocked.ts";
 import type { Outcome } from "./outcome.ts";
 import { unmetOf, type Ask } from "./prerequisites.ts";
 import { noted, type Noted } from "./result.ts";
@@ -148,10 +148,10 @@ function endUnnoted(view: StackView): Decision | undefined {
   if (!update) return undefined;
   const result = noted(view, update);
   const { lastUpdate } = result;
-  const outcome = lastUpdate.outputsPending
-    ? outputsLost(view, lastUpdate)
-    : outcomeAfter(view, lastUpdate, specOf(view));
-  return { step: { kind: "note", noted: result }, outcome };
+  const step: Step = { kind: "note", noted: result };
+  return lastUpdate.outputsPending
+    ? { step, ...outputsLost(view, lastUpdate) }
+    : { step, outcome: outcomeAfter(view, lastUpdate, specOf(view)) };
 }
 
 /** What the Stack is like once an update has ended. */
@@ -435,16 +435,30 @@ function planLater(view: StackView, spec: NormalStack, due: Exclude<Due, { kind:
 /** Nothing else is to be done, and the outputs of the last update are not where others look for them. */
 function writeOutputs(view: StackView, last: LastUpdate, decision: Decision): Decision {
   if (decision.step.kind !== "none") return { ...decision, outcome: { kind: "keep" } };
-  if (view.outputs.kind !== "read") return { ...decision, outcome: outputsLost(view, last) };
+  if (view.outputs.kind !== "read") {
+    const { outcome, lookAt = Infinity } = outputsLost(view, last);
+    const nextAt = Math.min(lookAt, decision.lookAt ?? Infinity);
+    return { ...decision, outcome, ...(Number.isFinite(nextAt) && { lookAt: nextAt }) };
+  }
   return { ...decision, step: { kind: "writeOutputs", updateName: last.name ?? "" } };
 }
 
-/** Only another run can tell the outputs again. */
-function outputsLost({ outputs }: StackView, last: LastUpdate): Outcome {
+/** Only another run can tell the outputs again. Secrets are not watched, so one that is in the way is read again. */
+function outputsLost(view: StackView, last: LastUpdate): Pick<Decision, "outcome" | "lookAt"> {
+  const { outputs, now } = view;
   const why = outputs.kind === "lost" ? outputs.message : `Update ${last.name} has expired.`;
-  const remedy = `Delete or rename Secrets that are in the way, then request an update by another value of the annotation ${reconcileRequestAnnotation}.`;
-  const message = `The outputs of ${last.name} were not kept, though it succeeded. ${why} ${remedy}`;
-  return { kind: "stalled", reason: "OwnershipConflict", message };
+  const what = `The outputs of ${last.name} were not kept, though it succeeded. ${why}`;
+  const how = `set the annotation ${reconcileRequestAnnotation} of the Stack to another value`;
+  const occupant = outputs.kind === "lost" ? outputs.occupant : undefined;
+  if (!occupant) {
+    const message = `${what} The next update writes them; to request one now, ${how}.`;
+    return { outcome: { kind: "stalled", reason: "OutputsLost", message } };
+  }
+  const message = `${what} Delete or rename it; then, to request an update that writes the outputs, ${how}.`;
+  return {
+    outcome: { kind: "stalled", reason: ownershipConflict, message },
+    lookAt: now + conflictPauseMs([{ kind: "foreign", occupant }], conflictMs(view)),
+  };
 }
 
 function reclaim({ workspace }: StackView, spec: NormalStack): Step {

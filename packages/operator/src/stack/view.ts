@@ -34,6 +34,8 @@ export interface StackView {
   readonly missing: readonly string[];
   /** Those of the Update whose end is to be noted, or whose outputs are pending. */
   readonly outputs: OutputsView;
+  /** Since when somebody else's object has had a name that is needed; unknown after a start. */
+  readonly conflictSince?: number;
 }
 
 export interface UpdateView {
@@ -113,7 +115,7 @@ export interface StackOutputView {
 
 export type OutputsView =
   | { readonly kind: "none" }
-  /** `occupant`: somebody else's Secret that has the name of the Update's. */
+  /** `message`: sentences. `occupant`: somebody else's Secret that has the name of the Update's. */
   | { readonly kind: "lost"; readonly message: string; readonly occupant?: Occupant }
   | {
       readonly kind: "read";

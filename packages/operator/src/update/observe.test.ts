@@ -1,12 +1,13 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Update, Workspace } from "@pko/api";
-import type { Store } from "@pko/kube";
+import type { Known, KubeObject, Store } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
 
 import { workspaces } from "../kinds.ts";
 import { observeUpdate, type UpdateWorld } from "./observe.ts";
 import { at, noon, viewOf } from "./testing/views.ts";
 
-const storeOf = <T extends Update | Workspace>(...objects: T[]): Store<T> => ({
+const storeOf = <T extends KubeObject>(...objects: T[]): Store<T> => ({
   get: (key) => objects.find(({ metadata }) => `default/${metadata.name}` === key),
   list: () => objects,
   size: objects.length,
@@ -36,7 +37,7 @@ const web: Workspace = {
 const worldOf = (updates: readonly Update[], workspace: Workspace = web): UpdateWorld => ({
   updates: storeOf(...updates),
   workspaces: storeOf(workspace),
-  pods: storeOf() as never,
+  pods: storeOf(),
   runs: { look: () => undefined },
   projects: { projectOf: () => undefined },
 });
@@ -61,4 +62,33 @@ test("a Workspace that lists no stacks runs an Update of any stack, in the order
   const world = worldOf([first, second], bare);
   expect(observeUpdate(world, "default/first", { now: noon })?.workspace.state).toBe("notReady");
   expect(observeUpdate(world, "default/second", { now: noon })?.before).toBe("first");
+});
+
+describe("the pod of an Update", () => {
+  const podOf = (kind: string, name: string): Known<Pod> => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: "web-workspace-0",
+      namespace: "default",
+      uid: "p1",
+      ownerReferences: [{ apiVersion: "apps/v1", kind, name, uid: "owner", controller: true }],
+    },
+  });
+  const seen = (pod: Known<Pod>, status: Update["status"] = {}) => {
+    const world = { ...worldOf([{ ...update("first", "dev", 0), status }]), pods: storeOf(pod) };
+    return observeUpdate(world, "default/first", { now: noon })?.pod?.agent.uid;
+  };
+
+  test("is one that a StatefulSet of the workspace's name controls", () => {
+    expect(seen(podOf("StatefulSet", "web-workspace"))).toBe("p1");
+    expect(seen(podOf("StatefulSet", "other"))).toBeUndefined();
+    expect(seen(podOf("Job", "web-workspace"))).toBeUndefined();
+    expect(seen({ ...podOf("", ""), metadata: { name: "web-workspace-0", namespace: "default" } })).toBeUndefined();
+  });
+
+  test("stays the one that it runs in, whoever controls that by now", () => {
+    expect(seen(podOf("StatefulSet", "other"), { podUid: "p1" })).toBe("p1");
+    expect(seen(podOf("StatefulSet", "other"), { podUid: "p0" })).toBeUndefined();
+  });
 });

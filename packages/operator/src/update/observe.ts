@@ -9,7 +9,9 @@ import {
   type Workspace,
 } from "@pko/api";
 import {
+  asOwner,
   builtin,
+  findOwnership,
   keyOf,
   metadataOf,
   refKey,
@@ -27,6 +29,7 @@ import { agentPort, type Projects, type Runs } from "../agents/agents.ts";
 import { updates, workspaces } from "../kinds.ts";
 import { defaultLostNodeMs, overduePod } from "../lost-node.ts";
 import type { Clearances } from "../workspace/clearances.ts";
+import { judgePod, podOwner } from "../workspace/pod-owner.ts";
 import { isComplete } from "./conditions.ts";
 import { lostRunsOf } from "./lost-runs.ts";
 import type { Proof } from "./plan.ts";
@@ -79,7 +82,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: Moment): Up
   const { workspaceName = "", ttlAfterCompleted } = update.spec ?? {};
   const workspace = world.workspaces.get(workspaceKeyOf(update));
   const facts = workspaceFacts(workspace, update);
-  const pod = world.pods.get(refKey({ namespace, name: podNameOf(workspaceName) }));
+  const pod = podOf(world, update);
   const run = world.runs.look(update.status?.podUid ?? "", update.metadata.uid ?? "");
   const project = world.projects.projectOf({ namespace, name: workspaceName });
   return {
@@ -103,6 +106,18 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: Moment): Up
 }
 
 /**
+ * The pod in which the Update runs, whoever owns it now; before it runs, only a pod of a StatefulSet of the workspace's
+ * name. Which StatefulSet that is, `isStillReady` checks.
+ */
+function podOf({ pods }: UpdateWorld, { metadata, spec, status }: Update): Known<Pod> | undefined {
+  const { workspaceName = "" } = spec ?? {};
+  const pod = pods.get(refKey({ namespace: metadata.namespace ?? "", name: podNameOf(workspaceName) }));
+  if (!pod || (status?.podUid !== undefined && pod.metadata.uid === status.podUid)) return pod;
+  // Without a UID to compare with, "former" says that kind and name are right.
+  return judgePod(pod, podOwner(workspaceName)).kind === "former" ? pod : undefined;
+}
+
+/**
  * Whether the API server still says what the stores said of the workspace and its pod. The stores of two kinds are not
  * of one moment: an Update may be seen before the change of its Workspace that it is to run.
  */
@@ -114,9 +129,22 @@ export async function isStillReady(client: Client, view: UpdateView, signal: Abo
     client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal }),
   ]);
   const facts = pod && podFacts(pod, { namespace, name }, addressOf(workspace));
-  return (
-    isDeepStrictEqual(workspaceFacts(workspace, view.update), view.workspace) && isDeepStrictEqual(facts, view.pod)
-  );
+  const isSame =
+    isDeepStrictEqual(workspaceFacts(workspace, view.update), view.workspace) && isDeepStrictEqual(facts, view.pod);
+  return isSame && (await isPodOf({ client, signal }, workspace, pod));
+}
+
+/** Whether the pod's controller is the StatefulSet whose controller is the Workspace. */
+async function isPodOf(
+  { client, signal }: Pick<UpdateReader, "client" | "signal">,
+  workspace: Workspace | undefined,
+  pod: Known<Pod> | undefined,
+): Promise<boolean> {
+  if (!workspace || !pod) return false;
+  const { name = "", namespace = "" } = workspace.metadata;
+  const set = { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
+  const found = await findOwnership({ client, owner: asOwner(workspaces, workspace), signal }, set);
+  return found.kind === "ours" && judgePod(pod, podOwner(name, found.version.uid)).kind === "ours";
 }
 
 /** Whether the API server itself says what an Update is to be ended for. */

@@ -26,6 +26,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Authority, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferenceWatch } from "../inputs/reference-watch.ts";
+import { ConflictTimes } from "../ownership.ts";
 import { isComplete } from "../update/conditions.ts";
 import { workspaceKeyOf, workspaceOfPod } from "../update/observe.ts";
 import { clearedBy, type Clearances } from "./clearances.ts";
@@ -133,6 +134,7 @@ class Reconciler {
   readonly #retries = new Retries();
   /** StatefulSets as we left them. */
   readonly #written = new Map<Key, NonNullable<Performed["written"]>>();
+  readonly #conflicts = new ConflictTimes();
   /** Those that would lose their backend with their pod. */
   readonly #sleepless = new Set<Key>();
 
@@ -169,7 +171,8 @@ class Reconciler {
     if (performed.isStale) return again(staleMs);
     if (performed.written) this.#written.set(key, performed.written);
     const { outcome, lookAt = Infinity } = conclude(view, plan, performed);
-    for (const { kind } of plan.steps) if (isWrite(kind)) log.info("step made", { step: kind });
+    for (const { kind } of performed.made ?? []) if (isWrite(kind)) log.info("step made", { step: kind });
+    if (outcome.kind !== "unchanged") this.#conflicts.record(key, outcome.kind === "blocked", now);
     const retryAt = now + (this.#retries.schedule(key, { view, plan, outcome }, { monotonic }) ?? Infinity);
     await this.#report(performer, view, outcome);
     this.#options.clearances?.set(key, clearedBy(view, plan, outcome));
@@ -197,6 +200,7 @@ class Reconciler {
     this.#options.preparations.forget({ namespace, name });
     this.#options.clearances?.set(key, []);
     this.#retries.delete(key);
+    this.#conflicts.delete(key);
     this.#written.delete(key);
     this.#sleepless.delete(key);
     return done;
@@ -205,14 +209,16 @@ class Reconciler {
   #memoryOf(
     key: Key,
     times: Pick<ReconcileContext, "now" | "monotonic">,
-  ): Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
+  ): Pick<WorkspaceView, "retryAt" | "writtenGeneration" | "conflictSince"> {
     const { namespace = "", name } = parseKey(key);
     const { workspaces, statefulSets } = this.#world;
     const retryAt = this.#retries.retryAt(key, workspaces.get(key) ?? {}, times);
     const written = this.#written.get(key);
+    const conflictSince = this.#conflicts.since(key);
     const set = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
     return {
       ...(retryAt !== undefined && { retryAt }),
+      ...(conflictSince !== undefined && { conflictSince }),
       ...(written && written.uid === set?.metadata.uid && { writtenGeneration: written.generation }),
     };
   }

@@ -12,5 +12,7 @@ export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf
 export const builtHashAnnotation = "auto.pulumi.com/built-hash";
 /** On the StatefulSet: the generation of the Workspace whose preparation failed before its pod was put away. */
 export const putAwayAnnotation = "auto.pulumi.com/put-away";
+/** On the StatefulSet: when its controller was made to retry the creation of the pod. */
+export const podRetriedAnnotation = "auto.pulumi.com/pod-retried-at";
 /** On the pod: the Secrets and ConfigMaps that it reads. */
 export const referencesHashAnnotation = "auto.pulumi.com/references-hash";

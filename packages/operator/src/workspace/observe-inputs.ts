@@ -1,6 +1,6 @@
 /** What a Workspace that is awake, or is to be, needs to have read: Secrets, ConfigMaps, its pod's admission. */
 import { secretOutputsAnnotation, type NormalWorkspace, type Program } from "@pko/api";
-import { ApiError, builtin, denialOf, refKey, type Client, type Known, type Store } from "@pko/kube";
+import { ApiError, builtin, denialOf, findOwnership, refKey, type Client, type Known, type Store } from "@pko/kube";
 import { assertNever } from "@pko/rpc";
 import type { ConfigMap, Pod, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
@@ -9,6 +9,7 @@ import { buildObjects } from "./build-objects.ts";
 import { buildPodTemplate } from "./build-pod.ts";
 import { losableBackend } from "./file-backend.ts";
 import { podNameOf } from "./names.ts";
+import { podOwner } from "./pod-owner.ts";
 import { exchangeOf, plainOidc } from "./oidc.ts";
 import {
   buildPrepareRequest,
@@ -28,7 +29,7 @@ import {
 } from "./references.ts";
 import { withSecretVariables } from "./secret-variables.ts";
 import type { WorkspaceSettings } from "./settings.ts";
-import { sinceTransitionMs, type Inputs, type WorkspaceView } from "./view.ts";
+import { sinceTransitionMs, type Admission, type Inputs, type WorkspaceView } from "./view.ts";
 
 export interface InputWorld {
   readonly client: Client;
@@ -55,14 +56,14 @@ export async function readInputs(world: InputWorld, reader: Reader): Promise<Inp
   const read = watched(normal, [...secrets, ...readings]);
   if (typeof objects === "string") return { pod: { ok: false, problems: [objects] }, missing: [], requested, read };
   const losable = template.spec && losableBackend(template.spec, readings);
-  const notAdmitted = await admission(world, reader, template);
+  const admission = await tryAdmission(world, reader, template);
   return {
     pod: { ok: true, template, objects },
     missing: missingReferences(references, readings),
     requested,
     read,
     ...(losable !== undefined && { losable }),
-    ...(notAdmitted !== undefined && { notAdmitted }),
+    ...(admission && { admission }),
   };
 }
 
@@ -189,18 +190,42 @@ function dataOfConfigMap(configMap: Known<ConfigMap>): Found {
 const podMissingMs = 10_000;
 
 /** The StatefulSet's controller keeps to itself why no pod comes about: a dry run tells. */
-async function admission(
-  { client }: InputWorld,
-  { view, normal, signal }: Reader,
+async function tryAdmission(
+  world: InputWorld,
+  reader: Reader,
   template: PodTemplateSpec,
-): Promise<string | undefined> {
+): Promise<Admission | undefined> {
+  const { view, normal, signal } = reader;
   if (view.pod || !view.statefulSet?.updateRevision || sinceTransitionMs(view) < podMissingMs) return undefined;
   try {
-    await client.create(builtin.pods, podFor(normal, template), { dryRun: true, signal });
-    return undefined;
+    await world.client.create(builtin.pods, podFor(normal, template), { dryRun: true, signal });
+    return { kind: "admitted" };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500 || isOurOwnLack(error)) return undefined;
-    return error.reason === "AlreadyExists" ? undefined : error.explanation;
+    if (error.reason === "AlreadyExists") return await occupiedPodName(world, reader, view.statefulSet.uid);
+    return { kind: "rejected", message: error.explanation };
+  }
+}
+
+/** Undefined where the pod is the StatefulSet's after all, or was deleted meanwhile. */
+async function occupiedPodName(
+  { client }: InputWorld,
+  { normal: { namespace, name }, signal }: Reader,
+  statefulSetUid: string,
+): Promise<Admission | undefined> {
+  const target = { client, owner: podOwner(name, statefulSetUid), signal };
+  const ownership = await findOwnership(target, { resource: builtin.pods, ref: { namespace, name: podNameOf(name) } });
+  switch (ownership.kind) {
+    case "absent":
+    case "ours":
+      return undefined;
+    case "dependent":
+      return { kind: "occupied", occupied: { kind: "foreign", occupant: ownership.occupant } };
+    case "former":
+    case "foreign":
+      return { kind: "occupied", occupied: ownership };
+    default:
+      return assertNever(ownership);
   }
 }
 

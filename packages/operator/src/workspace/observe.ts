@@ -13,9 +13,19 @@ import { certificateIn } from "./build-objects.ts";
 import { builtHashAnnotation, certificateNameOf, podNameOf, putAwayAnnotation } from "./names.ts";
 import { readInputs, type InputWorld } from "./observe-inputs.ts";
 import { defaultLostNodeMs } from "../lost-node.ts";
+import { conflictMessage } from "../ownership.ts";
 import { podFacts } from "./pod-facts.ts";
+import { judgePod, podOwner } from "./pod-owner.ts";
 import { wantsRoom, yieldingTo, type Tenant } from "./room.ts";
-import { isAsleep, isPutAway, runOf, type StatefulSetFacts, type UpdateFacts, type WorkspaceView } from "./view.ts";
+import {
+  isAsleep,
+  isPutAway,
+  runOf,
+  type PodFacts,
+  type StatefulSetFacts,
+  type UpdateFacts,
+  type WorkspaceView,
+} from "./view.ts";
 
 export interface WorkspaceWorld extends InputWorld {
   readonly workspaces: Store<Workspace>;
@@ -38,7 +48,7 @@ export const podIndexers = {
 };
 
 /** With what earlier passes have left in memory. */
-interface Moment extends Pick<WorkspaceView, "retryAt" | "writtenGeneration"> {
+interface Moment extends Pick<WorkspaceView, "retryAt" | "writtenGeneration" | "conflictSince"> {
   readonly now: number;
   readonly signal: AbortSignal;
 }
@@ -51,7 +61,6 @@ export async function observeWorkspace(
 ): Promise<WorkspaceView | undefined> {
   const workspace = world.workspaces.get(key);
   if (!workspace) return undefined;
-  const { name = "", namespace = "" } = workspace.metadata;
   const spec = normaliseWorkspace(workspace);
   const statefulSet = statefulSetOf(world, workspace);
   const pod = podOf(world, workspace);
@@ -61,13 +70,14 @@ export async function observeWorkspace(
     workspace,
     spec,
     ...(statefulSet && { statefulSet: statefulSetFacts(statefulSet) }),
-    ...(pod && { pod: podFacts(pod, { namespace, name }, world.preparations) }),
+    ...(pod && { pod: podFactsOf(world, workspace, pod) }),
     updates: updatesOf(world, workspace, pod),
     idleTimeoutMs,
     lostNodeAfterMs: world.settings.lostNodeAfterMs ?? defaultLostNodeMs,
     yielding: yielding(world, moment.now),
     ...(moment.retryAt !== undefined && { retryAt: moment.retryAt }),
     ...(moment.writtenGeneration !== undefined && { writtenGeneration: moment.writtenGeneration }),
+    ...(moment.conflictSince !== undefined && { conflictSince: moment.conflictSince }),
   };
   const { signal } = moment;
   const certificate = needsCertificate(view) && (await readCertificate(world, view, signal));
@@ -107,9 +117,35 @@ function statefulSetOf({ statefulSets }: WorkspaceWorld, workspace: Workspace): 
   return judgeOwnership(found, asOwner(workspaceKind, workspace)).kind === "ours" ? found : undefined;
 }
 
-function podOf({ pods }: WorkspaceWorld, { metadata }: Workspace): Known<Pod> | undefined {
-  const { name = "", namespace = "" } = metadata;
-  return pods.get(refKey({ namespace, name: podNameOf(name) }));
+/**
+ * A pod of the name that belongs to somebody else is none. While a StatefulSet is missing, its pod is still here. A pod in
+ * which an Update runs counts whoever owns it now: `kubectl delete --cascade=orphan` removes the owner of a running pod.
+ */
+function podOf(world: WorkspaceWorld, workspace: Workspace): Known<Pod> | undefined {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const pod = world.pods.get(refKey({ namespace, name: podNameOf(name) }));
+  if (!pod) return undefined;
+  const set = world.statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  const { kind } = judgePod(pod, podOwner(name, set?.metadata.uid));
+  const isOurs = kind === "former" || (kind === "ours" && statefulSetOf(world, workspace) !== undefined);
+  return isOurs || hasRun(world, workspace, pod) ? pod : undefined;
+}
+
+function hasRun({ updates }: WorkspaceWorld, workspace: Workspace, { metadata }: Known<Pod>): boolean {
+  return updates
+    .byIndex(workspaceIndex, keyOf(workspace))
+    .some((update) => !isComplete(update) && update.status?.podUid === metadata.uid);
+}
+
+/** The garbage collector deletes a pod of an earlier StatefulSet, even if it has not begun to: nothing may start in it. */
+function podFactsOf(world: WorkspaceWorld, workspace: Workspace, pod: Known<Pod>): PodFacts {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const facts = podFacts(pod, { namespace, name }, world.preparations);
+  const set = statefulSetOf(world, workspace);
+  const ownership = judgePod(pod, podOwner(name, set?.metadata.uid));
+  if (!set || ownership.kind !== "former" || facts.isDeleting) return facts;
+  const message = conflictMessage([ownership], { kind: workspaceKind.kind, name });
+  return { ...facts, isDeleting: true, explanation: { message, stuck: false } };
 }
 
 function statefulSetFacts({ metadata, spec, status }: Known<StatefulSet>): StatefulSetFacts {

@@ -27,7 +27,8 @@ import type { Service } from "kubernetes-types/core/v1";
 import type { Authority, Preparation, Preparations } from "../agents/agents.ts";
 import { workspaces } from "../kinds.ts";
 import { buildCertificateSecret, type BuiltObjects } from "./build-objects.ts";
-import { certificateNameOf, podNameOf, putAwayAnnotation } from "./names.ts";
+import { certificateNameOf, podNameOf, podRetriedAnnotation, putAwayAnnotation } from "./names.ts";
+import { podOwner } from "./pod-owner.ts";
 import { isOurOwnLack, podFor } from "./observe-inputs.ts";
 import { unfinishedNow } from "./observe.ts";
 import type { Performed, Plan, Step } from "./plan.ts";
@@ -47,7 +48,8 @@ export interface Performer {
 type Writer = Pick<Performer, "client" | "signal">;
 
 export async function performWorkspace(performer: Performer, view: WorkspaceView, plan: Plan): Promise<Performed> {
-  const performed: Performed = {};
+  const made: Step[] = [];
+  const performed: Performed = { made };
   if (plan.steps.some(({ kind }) => making.has(kind)) && !(await isStillThere(performer, view))) return performed;
   if (!(await isPodFree(performer, view, plan))) return { isStale: true };
   const occupied = await occupiedNames(performer, view, plan);
@@ -56,6 +58,7 @@ export async function performWorkspace(performer: Performer, view: WorkspaceView
     Object.assign(performed, await performStep(performer, view, step));
     // What the API server refuses, or somebody else has, ends the pass; a preparation is always the last step.
     if (performed.refusal !== undefined || performed.occupied !== undefined || performed.isStale) break;
+    made.push(step);
   }
   return performed;
 }
@@ -138,6 +141,12 @@ async function performStep(performer: Performer, view: WorkspaceView, step: Step
     }
     case "deletePod":
       return await deletePod(performer, view, step);
+    case "retryPod": {
+      const annotations = { [podRetriedAnnotation]: new Date(view.now).toISOString() };
+      const place = { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
+      const body = { metadata: { annotations } };
+      return writtenAs(await patchOwned({ ...target, uid: step.uid }, place, { body, fieldManager }));
+    }
     case "prepare":
       return { preparation: ensure(preparations, step) };
     case "forget":
@@ -257,7 +266,7 @@ async function deletePod(
   const set = { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
   const found = await findOwnership(targetOf(writer, view), set);
   if (found.kind !== "ours") return {};
-  const owner = asOwner(builtin.statefulSets, { metadata: { name: set.ref.name, uid: found.version.uid } });
+  const owner = podOwner(name, found.version.uid);
   const pod = { resource: builtin.pods, ref: { namespace, name: podNameOf(name) } };
   const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
   return occupiedBy(await deleteOwned({ client, signal, owner, uid }, pod, options));

@@ -52,6 +52,17 @@ const certificate = given({ certificate: "expiring" });
 const missingSecret = input({
   missing: ['Secret "a" does not exist; the variable A of the container pulumi needs it'],
 });
+const podOf = { kind: "Pod", namespace: "team", name: "web-workspace-0" };
+const occupiedPod = (kind: "former" | "foreign"): Trait => {
+  const owner = { kind: "StatefulSet", name: "web-workspace" };
+  const occupant = kind === "former" ? { ...podOf, owner } : podOf;
+  return input({ admission: { kind: "occupied", occupied: { kind, occupant } } });
+};
+const nameOccupied: Trait = (each) => {
+  const { conditions = [] } = notReady(60, "OwnershipConflict")(each).workspace.status ?? {};
+  const stalled = conditions.map((ready) => ({ ...ready, type: "Stalled", status: "True" as const }));
+  return status({ observedGeneration: 2, conditions: [...conditions, ...stalled] })(each);
+};
 const atRisk = input({ losable: "/state" });
 const noSource = input({ requested: { ok: false, message: 'Program "web" does not exist', soon: true } });
 
@@ -295,9 +306,34 @@ describe("the pod", () => {
   check({
     "is not there yet": { when: [notReady(), set()], is: "waiting", says: "being made" },
     "is not let in: the API server's words": {
-      when: [notReady(), set(), input({ notAdmitted: "exceeded quota: q" })],
+      when: [notReady(), set(), input({ admission: { kind: "rejected", message: "exceeded quota: q" } })],
       is: "waiting",
       says: "not let in: exceeded quota",
+    },
+    "cannot be created, because somebody else's has its name": {
+      when: [notReady(), set(), occupiedPod("foreign")],
+      is: "blocked",
+      says: "Pod team/web-workspace-0 (without an owner) already exists",
+      looksAgainMs: 15_000,
+    },
+    "is checked less often, the longer its name is occupied, whatever was reported before": {
+      when: [notReady(), set(), occupiedPod("foreign"), given({ conflictSince: ago(120) })],
+      is: "blocked",
+      looksAgainMs: 30_000,
+    },
+    "of an earlier StatefulSet is waited for": {
+      when: [notReady(), set(), occupiedPod("former")],
+      is: "waiting",
+      says: "belonged to an earlier StatefulSet web-workspace",
+    },
+    "is created at once when its name is free again": {
+      when: [nameOccupied, set(), input({ admission: { kind: "admitted" } })],
+      does: ["retryPod"],
+      is: "waiting",
+    },
+    "is left to its StatefulSet where nothing was in the way": {
+      when: [notReady(), set(), input({ admission: { kind: "admitted" } })],
+      is: "waiting",
     },
     "is starting": { when: [notReady(), set(), podDown()], is: "waiting", says: "starting" },
     "cannot pull its image": {

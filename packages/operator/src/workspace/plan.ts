@@ -21,7 +21,7 @@ import { assertNever, type Prepared, type PrepareRequest } from "@pko/rpc";
 import type { CertificateState } from "@pko/rpc/pki";
 
 import type { AgentPod, Preparation } from "../agents/agents.ts";
-import { conflictMessage, conflictPauseMs, conflictSinceMs, isForeign } from "../ownership.ts";
+import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../ownership.ts";
 import type { BuiltObjects } from "./build-objects.ts";
 import type { Outcome, Warning } from "./outcome.ts";
 import { lostNodeAt, lostNodeMessage } from "../lost-node.ts";
@@ -52,6 +52,8 @@ export type Step =
   /** `putAwayFor`: the generation of the Workspace whose preparation fails. */
   | { readonly kind: "sleep"; readonly uid: string; readonly putAwayFor?: number }
   | { readonly kind: "deletePod"; readonly uid: string; readonly graceSeconds?: number }
+  /** Makes the StatefulSet's controller retry the creation of the pod at once. `uid`: of the StatefulSet. */
+  | { readonly kind: "retryPod"; readonly uid: string }
   /** `again`: a preparation that has failed is asked for once more. */
   | { readonly kind: "prepare"; readonly pod: AgentPod; readonly request: PrepareRequest; readonly again: boolean }
   | { readonly kind: "forget" }
@@ -316,9 +318,27 @@ function isOutdated({ pod, statefulSet }: WorkspaceView): boolean {
 
 function podNotThere(view: WorkspaceView): Decision | undefined {
   if (view.pod) return undefined;
-  const refusal = view.inputs?.notAdmitted;
-  const message = refusal === undefined ? "the pod is being made" : `the pod is not let in: ${refusal}`;
-  return report({ kind: "waiting", message, isStuck: refusal !== undefined }, pauses.missing);
+  const admission = view.inputs?.admission;
+  switch (admission?.kind) {
+    case "occupied":
+      return { steps: [], ...blocked(view, [admission.occupied]) };
+    case "rejected": {
+      const message = `the pod is not let in: ${admission.message}`;
+      return report({ kind: "waiting", message, isStuck: true }, pauses.missing);
+    }
+    case "admitted":
+    case undefined:
+      return report({ kind: "waiting", message: "the pod is being made", isStuck: false }, pauses.missing, retry(view));
+    default:
+      return assertNever(admission);
+  }
+}
+
+/** The StatefulSet's controller retries ever more rarely, and nobody tells it that the pod's name is free again. */
+function retry({ workspace, statefulSet, inputs }: WorkspaceView): Step[] {
+  const stalled = workspace.status?.conditions?.find(({ type }) => type === "Stalled");
+  if (stalled?.reason !== ownershipConflict || inputs?.admission?.kind !== "admitted" || !statefulSet) return [];
+  return [{ kind: "retryPod", uid: statefulSet.uid }];
 }
 
 function podOutdated(view: WorkspaceView): Decision | undefined {
@@ -374,6 +394,8 @@ export interface Performed {
   readonly preparation?: Preparation;
   /** The StatefulSet as the API server has it now. */
   readonly written?: { readonly uid: string; readonly generation: number };
+  /** The steps that were carried out. */
+  readonly made?: readonly Step[];
 }
 
 /** The plan as it is after its steps. */
@@ -389,7 +411,7 @@ export function conclude(view: WorkspaceView, plan: Plan, { refusal, occupied, p
 
 function blocked(view: WorkspaceView, occupied: readonly Occupied[]): Pick<Decision, "outcome" | "afterMs"> {
   const message = conflictMessage(occupied, claimantOf(view));
-  const afterMs = conflictPauseMs(occupied, conflictSinceMs(view.workspace.status?.conditions, view.now));
+  const afterMs = conflictPauseMs(occupied, view.now - (view.conflictSince ?? view.now));
   const outcome: Outcome = isForeign(occupied)
     ? { kind: "blocked", message }
     : { kind: "waiting", message, isStuck: false };

@@ -1,6 +1,6 @@
 /** All that the plan of a Workspace may know, and what follows from it without further reading. Pure. */
 import type { Condition, NormalWorkspace, Normalised, Workspace, WorkspaceReason } from "@pko/api";
-import type { Key } from "@pko/kube";
+import type { Key, Occupied } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
@@ -61,9 +61,16 @@ export interface Inputs {
   readonly requested: Requested;
   /** The folder of a file backend that no volume keeps. */
   readonly losable?: string;
-  /** Why the API server would not let the pod in, where it was asked because there is none. */
-  readonly notAdmitted?: string;
+  /** What a dry run of the missing pod's creation shows. Absent where the pod exists, or may be about to. */
+  readonly admission?: Admission;
 }
+
+export type Admission =
+  | { readonly kind: "admitted" }
+  /** With the API server's reason. */
+  | { readonly kind: "rejected"; readonly message: string }
+  /** Another pod has its name. */
+  | { readonly kind: "occupied"; readonly occupied: Occupied };
 
 export interface WorkspaceView {
   readonly now: number;
@@ -86,6 +93,8 @@ export interface WorkspaceView {
   readonly retryAt?: number;
   /** The generation of the StatefulSet as we wrote or found it; unknown after a start. */
   readonly writtenGeneration?: number;
+  /** Since when somebody else's object has had a name that is needed; unknown after a start. */
+  readonly conflictSince?: number;
 }
 
 export const readyOf = ({ status }: Workspace): Condition | undefined =>
