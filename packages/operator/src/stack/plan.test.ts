@@ -746,15 +746,15 @@ test("outputs that are lost: the message says why and how to get them", () => {
   const request = "set the annotation pulumi.com/reconciliation-request of the Stack to another value.";
   const without = `The next update writes them; to request one now, ${request}`;
   expect(messageOf({ last: pending })).toBe(
-    `The outputs of web-1 were not kept, though it succeeded. Update web-1 has expired. ${without}`,
+    `The outputs of web-last were not kept, though it succeeded. Update web-last has expired. ${without}`,
   );
   expect(messageOf({ last: pending, outputs: { kind: "lost", message: "Secret s does not exist." } })).toBe(
-    `The outputs of web-1 were not kept, though it succeeded. Secret s does not exist. ${without}`,
+    `The outputs of web-last were not kept, though it succeeded. Secret s does not exist. ${without}`,
   );
   expect(
     messageOf({ last: pending, outputs: { kind: "lost", message: "Secret s exists.", occupant: theirSecret } }),
   ).toBe(
-    "The outputs of web-1 were not kept, though it succeeded. Secret s exists. Delete or rename it; then, to request an " +
+    "The outputs of web-last were not kept, though it succeeded. Secret s exists. Delete or rename it; then, to request an " +
       `update that writes the outputs, ${request}`,
   );
 });
