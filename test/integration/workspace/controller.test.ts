@@ -172,6 +172,24 @@ test(
   patience,
 );
 
+test(
+  "a pod that lost its owner is kept for the run in it",
+  async () => {
+    await using stage = await Stage.open();
+    await stage.ready("web", spec);
+    const ref = stage.at("web-workspace-0");
+    const pod = await stage.client.get(builtin.pods, ref);
+    await stage.createUpdate("run", "web");
+    await stage.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
+    const patch = { type: "merge", body: { metadata: { ownerReferences: null } } } as const;
+    await stage.client.patch(builtin.pods, ref, { patch });
+    await stage.change("web", { image: "mine:2" });
+    const held = await stage.becomes("web", "RollingUpdate", "waits for the end of the update run");
+    expect(held.status?.address).toBeDefined();
+  },
+  patience,
+);
+
 const unprepared = { state: "refused", code: "unprepared", message: "the workspace is not prepared" } as const;
 
 test(
