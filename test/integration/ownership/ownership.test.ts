@@ -9,6 +9,7 @@ import { builtin, type KubeObject, type Resource } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
+import { running } from "../workspace/harness.ts";
 import { isReady, OwnershipStage, patience, stalledOf, type Place } from "./stage.ts";
 
 interface Case {
@@ -18,6 +19,7 @@ interface Case {
   readonly labels?: Readonly<Record<string, string>>;
   /** The rest of somebody else's object. */
   readonly body?: object;
+  readonly status?: object;
   /** Whether it is as it stays, once other controllers have seen it. */
   readonly isSettled?: (object: KubeObject) => boolean;
   /** Done while the object is in the way. A change of the spec gives the next Update another name. */
@@ -85,10 +87,11 @@ const cases: readonly Case[] = [
     runs: 1,
   },
   {
-    title: "Pod <stack>-workspace-0 with a label of the operator",
+    title: "Pod <stack>-workspace-0 that runs and has a label of the operator",
     resource: builtin.pods,
     nameFor: (stack) => `${workspaceName(stack)}-0`,
     labels: { "auto.pulumi.com/component": "workspace" },
+    status: running(99),
     body: { spec: theirPods.spec },
     blockedSteps: ["retryPod"],
     runs: 1,
@@ -193,6 +196,10 @@ async function occupied(place: Place, each: Case, stackName: string): Promise<Oc
   const name = each.nameFor(stack);
   const metadata = { ...place.at(name), labels: { ...labels, ...each.labels }, annotations: { note: "mine" } };
   await client.create(resource, { apiVersion, kind, metadata, ...each.body });
+  if (each.status) {
+    const patch = { type: "merge", body: { status: each.status } } as const;
+    await client.patch(resource, place.at(name), { patch, subresource: "status" });
+  }
   const before = await settled(place, each, name);
   await place.program(stackName);
   const expectUnchanged = async (): Promise<void> =>
