@@ -84,7 +84,7 @@ describe("a switch from the Go operator", () => {
       const stack = await stackUntil(scene, "busy", isReady);
       const all = await updatesOf(scene, "busy");
       // The former operator's Update has no start time, so it is not in order with the others.
-      const [first] = all.filter(({ metadata }) => metadata.name === "busy-18c0ffee");
+      const first = all.find(({ metadata }) => metadata.name === "busy-18c0ffee");
       const last = all.findLast(({ metadata }) => metadata.name !== "busy-18c0ffee");
       expect(first?.status?.conditions).toContainEqual(
         expect.objectContaining({ type: "Failed", status: "True", reason: "Aborted" }) as never,
