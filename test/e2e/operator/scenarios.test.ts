@@ -172,8 +172,13 @@ test.concurrent(
     expect(await inState("ls")).not.toMatch(/first|second|third/);
     // The emptied Pulumi stack stays, and a Stack of the same name uses it again.
     expect(await inState(`cat ${stateFile}`)).not.toContain('"urn"');
-    scene.git.create("leaving").commit(filesProject('new File("first", "x");'));
-    const spec = { branch: "main", destroyOnFinalize: true, updateTemplate: { spec: { remove: true } } };
+    scene.git.create("returning").commit(filesProject('new File("first", "x");'));
+    const spec = {
+      repository: "returning",
+      branch: "main",
+      destroyOnFinalize: true,
+      updateTemplate: { spec: { remove: true } },
+    };
     await deploy(scene, "leaving", spec);
     await stackUntil(scene, "leaving", isReady);
     expect(await inState(`cat ${stateFile}`)).toContain('"urn"');

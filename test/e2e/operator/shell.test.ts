@@ -38,7 +38,9 @@ test(
     const commit = (...files: readonly (readonly [name: string, content: string])[]): void => {
       const body = files.map(([name, content]) => `new File("${name}", "${content}");`).join("\n");
       const project = Object.entries(filesProject(body)).map(([path, text]) => [`infra/${path}`, text] as const);
-      repository.commit({ ...Object.fromEntries(project), "README.md": "not here" });
+      // What the package manager writes beside the program is its own.
+      const ignored = { ".gitignore": "node_modules/.package-lock.json\npackage-lock.json\n" };
+      repository.commit({ ...Object.fromEntries(project), ...ignored, "README.md": "not here" });
     };
     commit(["first", "x"]);
     await applyTo(scene, secretOf("secrets", { password: canary }));

@@ -101,7 +101,7 @@ test(
     expect(failedReason(missing)).toBe("UpdateFailed");
     expect(missing.status?.message).toContain("add it to spec.stacks of the Workspace with create: true");
 
-    await inPod(scene, "bare", "cd /share/workspace/random-yaml && pulumi stack init dev && pulumi stack init prod");
+    await inPod(scene, "bare", "pulumi stack init dev && pulumi stack init prod");
     await applyTo(
       scene,
       updateOf("up-dev", "bare", { stackName: "dev" }),
