@@ -46,6 +46,8 @@ interface Try extends Point {
   readonly attempts: number;
 }
 
+/** A phase that fails in every life would otherwise be lived without end, since what comes after it is never reached. */
+const mostFailures = 20;
 const mostAttempts = 3;
 /** A life that goes on and on gathers Updates. */
 const mostEncores = 3;
@@ -139,14 +141,19 @@ class Campaign {
     }
   }
 
-  /** One point of each phase that has any left. */
+  /** One point of each phase that has any left; none once it is clear that something is wrong everywhere. */
   #nextPlan(order: readonly Phase[] = phases): Map<Phase, Try> {
     const plan = new Map<Phase, Try>();
+    if (this.#failures() >= mostFailures) return plan;
     for (const phase of order) {
       const next = this.#queue(phase).shift();
       if (next) plan.set(phase, next);
     }
     return plan;
+  }
+
+  #failures(): number {
+    return [...this.#parts.report.values()].reduce((sum, { failures }) => sum + failures.length, 0);
   }
 
   #queue(phase: Phase): Try[] {

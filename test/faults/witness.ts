@@ -126,8 +126,8 @@ function partsOf(object: KubeObject): object {
   const { kind, metadata, spec, status = {}, data } = object as Parts;
   const { name, labels, finalizers, ownerReferences = [] } = metadata;
   const identity = { name, labels, finalizers, owners: ownerReferences.map((owner) => `${owner.kind} ${owner.name}`) };
-  // How far a run had got when somebody last looked is a matter of time.
-  const { progress: _, conditions = [], ...told } = status;
+  // Neither how far a run had come when it was last reported, nor which process it was.
+  const { progress: _, process: __, conditions = [], ...told } = status;
   switch (kind) {
     case "Pod":
       return { name };
