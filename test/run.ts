@@ -63,7 +63,7 @@ async function runAll(jobs: readonly Job[], temporary: string): Promise<Report> 
   const using = (kind: Suite["cluster"]): Job[] => jobs.filter(({ suite }) => suites[suite].cluster === kind);
   if (!(await prepareTools(jobs))) return brokenReport("set-up");
   const own = runJobs(using("own"), 1, { temporary, env: {} });
-  const plain = runJobs(using(undefined), width - 1, { temporary, env: {} });
+  const plain = runJobs(using(undefined), width, { temporary, env: {} });
   const first = addReports(await plain, await own);
   return addReports(first, await onSharedCluster(using("shared"), temporary));
 }

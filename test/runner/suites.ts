@@ -61,11 +61,6 @@ const exclusiveFiles: ReadonlySet<string> = new Set([
   "test/e2e/demo/demo.test.ts",
   "test/e2e/install/deploy.test.ts",
   "test/e2e/install/quickstart.test.ts",
-  // It creates a CRD of Flux unless there is one.
-  "test/e2e/install/rbac.test.ts",
-  "test/e2e/operator/crashes.test.ts",
-  // It adds a node to the cluster, and kills it.
-  "test/e2e/operator/lost-node.test.ts",
 ]);
 
 export async function jobsIn(suite: SuiteName): Promise<Job[]> {

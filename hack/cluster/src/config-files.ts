@@ -88,6 +88,7 @@ function kubeletConfig(layout: Layout, node: ClusterNode): object {
     // The cluster's cgroups stand apart, so that another kubelet's are never touched when they are cleared.
     cgroupRoot: join("/", cgroup, node.cgroup),
     port: node.kubeletPort,
+    registerWithTaints: [...node.taints],
     healthzPort: node.healthPort,
     // Each kubelet removes the logs of pods that it does not know.
     podLogsDir: node === firstNode ? "/var/log/pods" : join(layout.volatile, `pod-logs${node.suffix}`),

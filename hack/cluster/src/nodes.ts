@@ -19,6 +19,13 @@ export interface ClusterNode {
   readonly cgroup: string;
   readonly kubeletPort: number;
   readonly healthPort: number;
+  /** Pods have to tolerate them to be scheduled there. */
+  readonly taints: readonly Taint[];
+}
+
+interface Taint {
+  readonly key: string;
+  readonly effect: "NoSchedule";
 }
 
 export const firstNode: ClusterNode = {
@@ -30,6 +37,7 @@ export const firstNode: ClusterNode = {
   cgroup: "",
   kubeletPort: 10250,
   healthPort: 10248,
+  taints: [],
 };
 
 export const secondNode: ClusterNode = {
@@ -41,6 +49,8 @@ export const secondNode: ClusterNode = {
   cgroup: "second",
   kubeletPort: 10260,
   healthPort: 10258,
+  // Only for the test that loses it: other tests run at the same time.
+  taints: [{ key: "pulumi.com/second-node", effect: "NoSchedule" }],
 };
 
 export const allNodes: readonly ClusterNode[] = [firstNode, secondNode];

@@ -84,7 +84,8 @@ async function deploy(name: string): Promise<void> {
   const affinity = {
     nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] },
   };
-  const podTemplate = { ...spec.podTemplate, spec: { ...spec.podTemplate.spec, affinity } };
+  const tolerations = secondNode.taints.map(({ key, effect }) => ({ key, effect, operator: "Exists" }));
+  const podTemplate = { ...spec.podTemplate, spec: { ...spec.podTemplate.spec, affinity, tolerations } };
   const source = { projectRepo: scene.git.url("slow"), branch: "main" };
   await applyTo(scene, stackOf(name, { workspaceTemplate: { spec: { ...spec, podTemplate } }, ...source }));
 }
