@@ -39,7 +39,7 @@ test(
       const body = files.map(([name, content]) => `new File("${name}", "${content}");`).join("\n");
       const project = Object.entries(filesProject(body)).map(([path, text]) => [`infra/${path}`, text] as const);
       // What the package manager writes beside the program is its own.
-      const ignored = { ".gitignore": "node_modules/.package-lock.json\npackage-lock.json\n" };
+      const ignored = { ".gitignore": ".package-lock.json\npackage-lock.json\n" };
       repository.commit({ ...Object.fromEntries(project), ...ignored, "README.md": "not here" });
     };
     commit(["first", "x"]);
