@@ -17,7 +17,9 @@ export async function runJobs(jobs: readonly Job[], width: number, surroundings:
   let total = emptyReport;
   const worker = async (): Promise<void> => {
     for (let job = waiting.shift(); job; job = waiting.shift()) {
-      total = addReports(total, await runJob(job, surroundings));
+      const report = await runJob(job, surroundings);
+      // Only now: other jobs have added theirs meanwhile.
+      total = addReports(total, report);
     }
   };
   await Promise.all(Array.from({ length: width }, worker));

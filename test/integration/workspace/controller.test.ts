@@ -33,7 +33,8 @@ test(
     expect(stage.agents.asked).toMatchObject([
       { request: { source: { kind: "local", dir: "/app" }, stacks: [{ name: "dev", create: true, config: [] }] } },
     ]);
-    expect(await stage.eventReasons()).toContain("Initialized");
+    // The event follows the status.
+    await waitFor(async () => (await stage.eventReasons()).includes("Initialized"), { what: "its event" });
   },
   patience,
 );
@@ -372,7 +373,7 @@ test(
     await stage.becomes("web", "WaitingForReplicas");
     await stage.playPod("web");
     await stage.becomes("web", "InstallationFailed", "npm failed\nnpm ERR! 404");
-    expect(await stage.eventReasons()).toContain("InstallationFailure");
+    await waitFor(async () => (await stage.eventReasons()).includes("InstallationFailure"), { what: "its event" });
     stage.agents.answer = { state: "running", phase: "install" };
     await stage.looked("web");
     await stage.becomes("web", "InstallationFailed");
@@ -549,7 +550,7 @@ test(
     const env = [{ name: "PULUMI_BACKEND_URL", value: "file:///share/state" }];
     await stage.ready("web", { ...spec, env });
     await stage.becomes("web", "Succeeded", "which no volume keeps");
-    expect(await stage.eventReasons()).toContain("StateNotKept");
+    await waitFor(async () => (await stage.eventReasons()).includes("StateNotKept"), { what: "its event" });
     await Bun.sleep(2500);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
   },

@@ -1,0 +1,19 @@
+/** Jobs that run side by side are all counted. */
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { runJobs } from "./jobs.ts";
+
+test("the reports of jobs that end at any time add up", async () => {
+  const temporary = mkdtempSync(join(tmpdir(), "pko-jobs-"));
+  try {
+    const files = ["test/runner/report.test.ts"];
+    const jobs = ["one", "two", "three"].map((name) => ({ name, files, suite: "unit", isExclusive: false }) as const);
+    const { passed, failed } = await runJobs(jobs, 3, { temporary, env: {} });
+    expect({ passed, failed }).toEqual({ passed: 15, failed: 0 });
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+});
