@@ -1,4 +1,4 @@
-/** Where a repository has moved to. Git is told not to follow redirects, so that every one is checked here. */
+/** Where a repository has moved to. Git runs with redirects disabled, so that every one is checked here. */
 import { request, type HttpOptions, type HttpResult } from "./http.ts";
 
 export type Moved =

@@ -37,7 +37,7 @@ function endOfGrace({ metadata }: Known<Pod>): number | undefined {
 /**
  * The node lifecycle controller changes the condition Ready of the pods of a node that does not respond, and nothing else.
  * A kubelet that finds a pod not ready says so of its containers too, or names a readiness gate. That controller leaves
- * a pod alone that was not ready before, so nothing tells that the node of such a pod is silent (docs/adr/0015).
+ * a pod alone that was not ready before, so nothing shows that the node of such a pod is silent (docs/adr/0015).
  */
 function nodeNotReadySince({ status }: Known<Pod>): number | undefined {
   const condition = (wanted: string): PodCondition | undefined =>

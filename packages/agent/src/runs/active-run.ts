@@ -225,7 +225,7 @@ export class ActiveRun {
     return told`the output is not shown, because the workspace's agent was restarted and does not know all secrets that it should mask; read it with kubectl exec in ${folder} of the pod`;
   }
 
-  /** On disk for the agents of this pod, and in an event for the operator, which tells the agents of later pods. */
+  /** On disk for the agents of this pod, and in an event for the operator, which passes it on to the agents of later pods. */
   async #confirm(index: number): Promise<void> {
     const launch = this.#record.launches[index];
     if (launch?.startedAt === undefined) return;

@@ -102,7 +102,7 @@ export class RunManager {
     }
   }
 
-  /** The state of a run that is known: its id alone tells, since an operator of another version may describe it differently. */
+  /** The state of a run that is known: its ID alone identifies it, since an operator of another version may describe it differently. */
   async attach(runId: RunId): Promise<Awaited<Answer<StartResult>> | undefined> {
     return await this.#gate.enter(() => this.#known(runId));
   }

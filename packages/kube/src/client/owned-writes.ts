@@ -73,7 +73,7 @@ export async function patchOwned<T extends KubeObject>(
   });
 }
 
-/** "written" tells that its deletion has begun. */
+/** "written" means that its deletion has begun. */
 export async function deleteOwned(
   target: OwnedTarget,
   { resource, ref }: { readonly resource: Resource; readonly ref: ObjectRef },
@@ -91,7 +91,7 @@ export async function findOwnership(
   { resource, ref }: { readonly resource: Resource; readonly ref: ObjectRef },
 ): Promise<Ownership> {
   const found = await client.find(metadataOf(resource), ref, signal ? { signal } : {});
-  // Of metadata alone, the API server tells another kind.
+  // A response with metadata alone has another kind.
   return judgeOwnership(found && { ...found, kind: resource.kind }, owner);
 }
 
