@@ -7,6 +7,8 @@ export * from "./controller/controller.ts";
 export * from "./client/credentials.ts";
 export * from "./client/denial.ts";
 export * from "./client/errors.ts";
+export * from "./engine/plan.ts";
+export * from "./engine/reconciler.ts";
 export * from "./telemetry/api-requests.ts";
 export * from "./telemetry/events.ts";
 export * from "./leader/fence.ts";

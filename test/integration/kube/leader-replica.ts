@@ -3,7 +3,7 @@
  * without pause while it leads. Each write names the term it was decided in.
  */
 import {
-  again,
+  requeueAfter,
   builtin,
   connect,
   connectFenced,
@@ -58,7 +58,7 @@ async function run(settings: ReplicaSettings): Promise<never> {
       const epoch = elector.term?.epoch ?? -1;
       // Several in a row, and no look at the signal: a pause of the process falls between them.
       for (let i = 0; i < 5; i++) await write(epoch);
-      return again(10);
+      return requeueAfter(10);
     },
   });
   return await runToExit(manager({ reflectors: { seeds }, controllers: [writing], elector, log, drainMs: 5000 }), log);

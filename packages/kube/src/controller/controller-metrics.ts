@@ -16,7 +16,7 @@ interface ControllerGauges {
 
 const resultNames: Readonly<Record<Outcome, string>> = {
   done: "success",
-  again: "requeue_after",
+  requeue: "requeue_after",
   retry: "requeue",
   error: "error",
 };

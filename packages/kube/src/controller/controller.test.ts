@@ -6,7 +6,7 @@ import { NotLeaderError } from "../leader/leadership.ts";
 import { logger } from "../telemetry/log.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
-import { again, done, retry } from "./queue.ts";
+import { done, requeueAfter, retry } from "./queue.ts";
 import type { KubeObject, ObjectMeta } from "../resource.ts";
 
 const stackKind = { apiVersion: "pulumi.com/v1", kind: "Stack", namespaced: true };
@@ -175,7 +175,7 @@ describe("what a reconcile returns", () => {
       failed.push(failures);
       switch (setting.seen.length) {
         case 1:
-          return again(50);
+          return requeueAfter(50);
         case 2:
           return retry;
         case 3:

@@ -3,8 +3,8 @@ import { sleep } from "../clock.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { metricsRegistry } from "../telemetry/metrics.ts";
 import {
-  again,
-  againAt,
+  requeueAfter,
+  requeueAt,
   done,
   retry,
   workQueue,
@@ -46,9 +46,9 @@ function lasting(clock: ManualClock, ms: number, result: Result = done): Work {
 }
 
 test("a time to look again is counted from the look, and one that has passed means at once", () => {
-  expect(againAt(1500, 1000)).toEqual(again(500));
-  expect(againAt(900, 1000)).toEqual(again(0));
-  expect(againAt(undefined, 1000)).toEqual(done);
+  expect(requeueAt(1500, 1000)).toEqual(requeueAfter(500));
+  expect(requeueAt(900, 1000)).toEqual(requeueAfter(0));
+  expect(requeueAt(undefined, 1000)).toEqual(done);
 });
 
 describe("adding", () => {
@@ -105,7 +105,7 @@ describe("delayed adding", () => {
     const { clock, queue, started, work } = bench();
     work(async (_key) => {
       await sleep(clock, 10);
-      return started.length === 1 ? again(500) : done;
+      return started.length === 1 ? requeueAfter(500) : done;
     });
     queue.add("a/1");
     await clock.advance(5);
@@ -165,7 +165,7 @@ describe("results", () => {
     const seen: number[] = [];
     work((_key, failures) => {
       seen.push(failures);
-      return Promise.resolve(started.length < 3 ? again(70) : done);
+      return Promise.resolve(started.length < 3 ? requeueAfter(70) : done);
     });
     queue.add("a/1");
     await clock.advance(1000);
@@ -213,7 +213,7 @@ describe("results", () => {
 
   test("a key that is always due again leaves the event loop its turns", async () => {
     const { clock, queue, started, work } = bench();
-    work(() => Promise.resolve(again(0)));
+    work(() => Promise.resolve(requeueAfter(0)));
     queue.add("a/1");
     for (let i = 0; i < 20; i++) await clock.advance(0);
     expect(started.length).toBeGreaterThan(2);
@@ -267,7 +267,7 @@ describe("workers", () => {
 describe("stopping", () => {
   test("waits for what runs, starts nothing more, leaves no timer", async () => {
     const { clock, queue, started, work } = bench();
-    work(lasting(clock, 50, again(1)));
+    work(lasting(clock, 50, requeueAfter(1)));
     for (const key of ["a/1", "a/2"]) queue.add(key);
     queue.addAfter("a/3", 10);
     await clock.advance(5);
@@ -381,7 +381,7 @@ class Trial {
     if (chance >= 0.5) return done;
     const ms = this.#random.below(100);
     this.#request(key, ms);
-    return again(ms);
+    return requeueAfter(ms);
   }
 
   /** Every request was followed by a look that started after it. */

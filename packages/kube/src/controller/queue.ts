@@ -5,7 +5,7 @@
  *      addAfter            add, or the time has come         a worker is free
  *   ─────────────▶ waiting ───────────────────────▶ ready ───────────────────▶ running ──▶ forgotten
  *                     ▲                               ▲                           │
- *                     └────── again, retry ───────────┴── added while it ran ─────┘
+ *                     └────── requeue, retry ─────────┴── added while it ran ─────┘
  *
  * A key is in one place at a time, so it is never held twice and never runs twice at once. Of all the times asked for,
  * the earliest wins: a look at the present state answers every earlier question. What is asked while a key runs is
@@ -20,18 +20,18 @@ import type { Key } from "../resource.ts";
 
 /** What a worker wants to happen to its key next. */
 export type Result =
-  { readonly kind: "done" } | { readonly kind: "again"; readonly afterMs: number } | { readonly kind: "retry" };
+  { readonly kind: "done" } | { readonly kind: "requeue"; readonly afterMs: number } | { readonly kind: "retry" };
 
 /** Nothing more to do until something changes. */
 export const done: Result = { kind: "done" };
-/** Not a failure: look once more after `afterMs`. */
-export const again = (afterMs: number): Result => ({ kind: "again", afterMs });
+/** Not a failure: reconcile again after `afterMs`. */
+export const requeueAfter = (afterMs: number): Result => ({ kind: "requeue", afterMs });
 /** What was read is out of date: the watch is about to bring the rest. */
-export const againSoon: Result = again(200);
-/** At that time, if there is one: `now` is when the look was taken. */
-export const againAt = (time: number | undefined, now: number): Result =>
-  time === undefined ? done : again(Math.max(0, time - now));
-/** A failure: look once more after a delay that grows with each failure in a row. */
+export const requeueSoon: Result = requeueAfter(200);
+/** Reconcile again at `time`, if there is one. `now` is when this reconcile began. */
+export const requeueAt = (time: number | undefined, now: number): Result =>
+  time === undefined ? done : requeueAfter(Math.max(0, time - now));
+/** Reconcile again after a delay that grows with each retry in a row. */
 export const retry: Result = { kind: "retry" };
 
 /** `failures` is how many looks at this key failed in a row before this one. */
@@ -246,7 +246,7 @@ class KeyedQueue implements WorkQueue {
       case "done":
         this.#failures.delete(key);
         return;
-      case "again":
+      case "requeue":
         this.#failures.delete(key);
         this.addAfter(key, result.afterMs);
         return;

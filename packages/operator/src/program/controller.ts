@@ -1,22 +1,20 @@
 /**
- * The Program controller. A Program's files travel to workspaces with the operator's own requests, so all there is to
- * say of one is which generation has been seen.
+ * The Program controller. A Program's files travel to workspaces with the operator's own requests, so its status only says
+ * which generation was observed.
  *
  * An archive that another operator made is kept in status as long as it is of the present generation: Stacks that ran it
  * under its digest are recognised by it.
  */
-import { isDeepStrictEqual } from "node:util";
-
 import { fieldManagers, type Program, type ProgramStatus } from "@pko/api";
 import {
   controller,
-  done,
-  isNotFound,
   metricsRegistry,
+  reconciler,
   silentLogger,
   type Client,
   type Clock,
   type Controller,
+  type EventRecorder,
   type Logger,
   type Reflector,
   type Registry,
@@ -27,6 +25,7 @@ import { programs } from "../kinds.ts";
 interface ProgramControllerOptions {
   /** A fenced one. */
   readonly client: Client;
+  readonly events: EventRecorder;
   readonly reflector: Reflector<Program>;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -34,7 +33,7 @@ interface ProgramControllerOptions {
 }
 
 export function programController(options: ProgramControllerOptions): Controller {
-  const { client, reflector, log = silentLogger, metrics = metricsRegistry(), clock } = options;
+  const { client, events, reflector, log = silentLogger, metrics = metricsRegistry(), clock } = options;
   const active = metrics.gauge({ name: "programs_active", help: "Programs that exist." });
   metrics.onCollect(() => active.set({}, reflector.store.size));
   return controller({
@@ -44,39 +43,25 @@ export function programController(options: ProgramControllerOptions): Controller
     log,
     metrics,
     ...(clock && { clock }),
-    async reconcile(key, { signal }) {
-      const program = reflector.store.get(key);
-      if (!program || program.metadata.deletionTimestamp) return done;
-      const status = programStatus(program);
-      if (!isDeepStrictEqual(status, program.status)) await writeStatus(client, program, { status, signal });
-      return done;
-    },
+    reconcile: reconciler<Program, Program, never, ProgramStatus, never>({
+      resource: programs,
+      client,
+      events,
+      fieldManager: fieldManagers.programStatus,
+      observe: (key) => reflector.store.get(key),
+      objectIn: (program) => program,
+      plan: (program) => ({ steps: [], outcome: programStatus(program) }),
+      perform: () => Promise.resolve({ kind: "done" }),
+      status: (_, { outcome }) => outcome,
+    }),
   });
 }
 
+/** Nothing else of what another operator has left in the status is kept. */
 export function programStatus({ metadata, status }: Program): ProgramStatus {
+  if (metadata.deletionTimestamp) return status ?? {};
   const generation = metadata.generation ?? 0;
   const { artifact } = status ?? {};
   const isPresent = artifact?.revision === String(generation);
   return { observedGeneration: generation, ...(artifact && isPresent && { artifact }) };
-}
-
-interface Write {
-  readonly status: ProgramStatus;
-  readonly signal: AbortSignal;
-}
-
-/** Whole: what another operator has left in it goes. */
-async function writeStatus(client: Client, { metadata }: Program, { status, signal }: Write): Promise<void> {
-  const body = [
-    { op: "replace", path: "/metadata/resourceVersion", value: metadata.resourceVersion },
-    { op: "add", path: "/status", value: status },
-  ];
-  const ref = { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
-  const fieldManager = fieldManagers.programStatus;
-  try {
-    await client.patch(programs, ref, { patch: { type: "json", body }, subresource: "status", fieldManager, signal });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
 }

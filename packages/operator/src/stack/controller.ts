@@ -12,9 +12,9 @@ import {
   type Workspace,
 } from "@pko/api";
 import {
-  again,
-  againAt,
-  againSoon,
+  requeueAfter,
+  requeueAt,
+  requeueSoon,
   controller,
   done,
   metricsRegistry,
@@ -198,22 +198,22 @@ class Reconciler {
     const plan = planStack(view);
     const performer = { client: this.#world.client, updates: this.#world.updates, signal };
     const performed = await performStack(performer, view, plan);
-    if (performed.kind === "stale") return againSoon;
+    if (performed.kind === "stale") return requeueSoon;
     const isRefused = performed.kind === "refused";
     const shown = concluded(view, plan, performed);
     const status = statusOf(view, shown);
     if (!isDeepStrictEqual(status, view.stack.status ?? {})) {
       const written = await writeStatus(performer, view, status);
-      if (written.kind === "stale") return againSoon;
+      if (written.kind === "stale") return requeueSoon;
     }
-    if (performed.kind === "later") return again(performed.afterMs);
+    if (performed.kind === "later") return requeueAfter(performed.afterMs);
     if (isRefused) log.info("step refused", { step: plan.step.kind });
     else if (shown.step.kind !== "none") log.info("step made", { step: shown.step.kind });
     if (shown.outcome.kind !== "keep") this.#conflicts.record(key, isConflict(shown.outcome), now);
     this.#tell(view, shown);
     if (performed.kind === "done" && performed.lost !== undefined) this.#tellLost(view, performed.lost);
-    if (isRefused) return again(refusedMs);
-    return againAt(shown.lookAt, now);
+    if (isRefused) return requeueAfter(refusedMs);
+    return requeueAt(shown.lookAt, now);
   }
 
   #tell(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): void {

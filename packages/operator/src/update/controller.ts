@@ -1,9 +1,9 @@
 /** The Update controller's watches and wiring. */
 import { stackEvents, type StackEvent, type Update, type Workspace } from "@pko/api";
 import {
-  again,
-  againAt,
-  againSoon,
+  requeueAfter,
+  requeueAt,
+  requeueSoon,
   controller,
   done,
   keyOf,
@@ -145,8 +145,8 @@ class Reconciler {
     const plan = planUpdate(view);
     const { client, runs, events } = this.#tools;
     const performed = await performUpdate({ client, runs, signal }, view, plan);
-    if (performed.kind === "stale") return againSoon;
-    if (performed.kind === "unproven") return again(unprovenMs);
+    if (performed.kind === "stale") return requeueSoon;
+    if (performed.kind === "unproven") return requeueAfter(unprovenMs);
     if (performed.kind === "gone") return done;
     const { step } = plan;
     if (step.kind !== "none") log.debug("step made", { step: step.kind });
@@ -156,7 +156,7 @@ class Reconciler {
       log.info("update ended", { reason: step.ending.reason, operation: view.update.spec?.type });
     const { lost = [] } = performed;
     if (lost.length > 0) events.record(view.update, lostNote(lost));
-    return againAt(plan.lookAt, now);
+    return requeueAt(plan.lookAt, now);
   }
 }
 

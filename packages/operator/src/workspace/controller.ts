@@ -1,8 +1,8 @@
 /** The Workspace controller: what it watches, and the passes it makes. */
 import { statefulSetNameOf, workspaceKind, type Program, type Update, type Workspace } from "@pko/api";
 import {
-  again,
-  againAt,
+  requeueAfter,
+  requeueAt,
   controller,
   done,
   keyOf,
@@ -168,7 +168,7 @@ class Reconciler {
     const { client, authority, preparations } = this.#options;
     const performer = { client, authority, updates: this.#world.updates, preparations, wake: this.#wake, signal };
     const performed = await performWorkspace(performer, view, plan);
-    if (performed.isStale) return again(staleMs);
+    if (performed.isStale) return requeueAfter(staleMs);
     if (performed.written) this.#written.set(key, performed.written);
     const { outcome, lookAt = Infinity } = conclude(view, plan, performed);
     for (const { kind } of performed.made ?? []) if (isWrite(kind)) log.info("step made", { step: kind });
@@ -177,7 +177,7 @@ class Reconciler {
     await this.#report(performer, view, outcome);
     this.#options.clearances?.set(key, clearedBy(view, plan, outcome));
     const nextAt = Math.min(lookAt, retryAt);
-    return againAt(Number.isFinite(nextAt) ? nextAt : undefined, now);
+    return requeueAt(Number.isFinite(nextAt) ? nextAt : undefined, now);
   }
 
   /** While it sleeps nothing is done for a changed Secret: what wakes it reads them all. */

@@ -1,0 +1,228 @@
+import { describe, expect, test } from "bun:test";
+
+import { ApiError } from "../client/errors.ts";
+import type { Client, PatchOptions } from "../client/client.ts";
+import { done, requeueAfter, retry, type Result } from "../controller/queue.ts";
+import type { Key, KubeObject, ObjectRef, Resource } from "../resource.ts";
+import type { EventNote } from "../telemetry/events.ts";
+import { silentLogger } from "../telemetry/log.ts";
+import { firstDecision, type Plan } from "./plan.ts";
+import { reconciler, type Performed, type ReconcilerDefinition } from "./reconciler.ts";
+
+interface Lamp extends KubeObject {
+  readonly status?: { readonly light: string };
+}
+
+interface View {
+  readonly lamp: Lamp;
+  readonly bulb?: string;
+  readonly tries?: number;
+}
+
+type Step = { readonly kind: "screwIn" } | { readonly kind: "switchOn" };
+type LampPlan = Plan<Step, string>;
+type Definition = ReconcilerDefinition<Lamp, View, Step, string, number>;
+
+const lamps: Resource<Lamp> = { apiVersion: "example.com/v1", kind: "Lamp", plural: "lamps", namespaced: true };
+const lamp: Lamp = {
+  apiVersion: "example.com/v1",
+  kind: "Lamp",
+  metadata: { namespace: "house", name: "desk", resourceVersion: "7" },
+};
+
+const failure = (code: number, reason: string): ApiError =>
+  new ApiError("patch the status of Lamp desk", { status: code, reason, message: reason });
+
+class Room {
+  readonly written: [ObjectRef, PatchOptions & { patch: object }][] = [];
+  readonly performed: string[] = [];
+  readonly events: EventNote[] = [];
+  readonly cleaned: Key[] = [];
+  readonly memory = new Map<Key, number>();
+  /** Thrown by the next status writes, in order. */
+  readonly failures: ApiError[] = [];
+
+  async reconcile(definition: Partial<Definition> = {}): Promise<Result> {
+    const client = {
+      patch: async (_: unknown, ref: ObjectRef, options: PatchOptions & { patch: object }) => {
+        const error = this.failures.shift();
+        if (error) throw error;
+        this.written.push([ref, options]);
+      },
+    };
+    const reconcile = reconciler<Lamp, View, Step, string, number>({
+      resource: lamps,
+      client: client as unknown as Client,
+      fieldManager: "lamps",
+      memory: this.memory,
+      events: { record: (_, note) => this.events.push(note), flush: () => Promise.resolve() },
+      observe: () => ({ lamp }),
+      objectIn: (view) => view.lamp,
+      plan: () => ({ steps: [], outcome: "dark" }),
+      perform: async (step) => {
+        this.performed.push(step.kind);
+        return { kind: "done" };
+      },
+      status: (_, { outcome }) => ({ light: outcome }),
+      cleanUp: (key) => void this.cleaned.push(key),
+      ...definition,
+    });
+    const { signal } = new AbortController();
+    return await reconcile("house/desk", { now: 1000, monotonic: 5, signal, log: silentLogger, failures: 0 });
+  }
+
+  get statuses(): unknown[] {
+    return this.written.map(([, { patch }]) => (patch as { body: { value: unknown }[] }).body[1]?.value);
+  }
+}
+
+const planned = (outcome: string, ...kinds: Step["kind"][]): LampPlan => ({
+  steps: kinds.map((kind) => ({ kind })),
+  outcome,
+});
+
+describe("a reconcile", () => {
+  test("performs the steps in order, then writes the status for the version that was observed", async () => {
+    const room = new Room();
+    const result = await room.reconcile({ plan: () => planned("on", "screwIn", "switchOn") });
+    expect(room.performed).toEqual(["screwIn", "switchOn"]);
+    expect(room.written).toHaveLength(1);
+    const [ref, options] = room.written[0] ?? [];
+    expect(ref).toEqual({ namespace: "house", name: "desk" });
+    expect(options).toMatchObject({ subresource: "status", fieldManager: "lamps" });
+    expect(options?.patch).toEqual({
+      type: "json",
+      body: [
+        { op: "replace", path: "/metadata/resourceVersion", value: "7" },
+        { op: "add", path: "/status", value: { light: "on" } },
+      ],
+    });
+    expect(result).toEqual(done);
+  });
+
+  test("writes no status that is already there", async () => {
+    const room = new Room();
+    await room.reconcile({ observe: () => ({ lamp: { ...lamp, status: { light: "dark" } } }) });
+    expect(room.written).toEqual([]);
+  });
+
+  test("requeues when the plan says so", async () => {
+    const plan = (): LampPlan => ({ ...planned("on"), requeueAt: 4000 });
+    expect(await new Room().reconcile({ plan })).toEqual(requeueAfter(3000));
+  });
+
+  test("forgets and cleans up an object that does not exist", async () => {
+    const room = new Room();
+    room.memory.set("house/desk", 3);
+    expect(await room.reconcile({ observe: () => undefined })).toEqual(done);
+    expect([room.cleaned, room.memory.size, room.written]).toEqual([["house/desk"], 0, []]);
+  });
+});
+
+describe("what a step learns", () => {
+  const plan = ({ bulb }: View): LampPlan =>
+    bulb === undefined ? planned("searching", "screwIn", "switchOn") : planned(`with ${bulb}`, "switchOn");
+
+  test("leads to another plan, without the steps that were left", async () => {
+    const room = new Room();
+    const perform = async ({ kind }: Step): Promise<Performed<View>> => {
+      room.performed.push(kind);
+      return kind === "screwIn" ? { kind: "replan", facts: { bulb: "LED" } } : { kind: "done" };
+    };
+    const seen: LampPlan[] = [];
+    await room.reconcile({ plan, perform, publish: (_key, _view, settled) => void seen.push(settled) });
+    expect(room.performed).toEqual(["screwIn", "switchOn"]);
+    expect(room.statuses).toEqual([{ light: "with LED" }]);
+    expect(seen.map(({ steps }) => steps)).toEqual([[{ kind: "switchOn" }]]);
+  });
+
+  test("is known to the status and the events without another plan where it does not change the plan", async () => {
+    const room = new Room();
+    await room.reconcile({
+      plan: () => planned("on", "screwIn"),
+      perform: async () => ({ kind: "done", facts: { bulb: "LED" } }),
+      status: ({ bulb = "none" }) => ({ light: bulb }),
+      eventsOf: ({ bulb = "none" }) => [{ type: "Normal", reason: "Lit", message: bulb }],
+    });
+    expect(room.statuses).toEqual([{ light: "LED" }]);
+    expect(room.events).toEqual([{ type: "Normal", reason: "Lit", message: "LED" }]);
+  });
+
+  test("must come to an end", async () => {
+    const room = new Room();
+    const endless = room.reconcile({
+      plan: () => planned("on", "screwIn"),
+      perform: async () => ({ kind: "replan", facts: {} }),
+    });
+    await expect(endless).rejects.toThrow("no plan settled");
+    expect(room.written).toEqual([]);
+  });
+});
+
+describe("a stale view", () => {
+  const on = (): LampPlan => planned("on", "screwIn", "switchOn");
+  const stale: Record<string, () => Promise<Performed<View>>> = {
+    "because the step found it so": async () => ({ kind: "stale" }),
+    "because of a conflict": () => Promise.reject(failure(409, "Conflict")),
+    "because the object was deleted": () => Promise.reject(failure(404, "NotFound")),
+  };
+
+  for (const [why, perform] of Object.entries(stale)) {
+    test(`${why} is observed again, and nothing is reported of it`, async () => {
+      const room = new Room();
+      room.memory.set("house/desk", 3);
+      const eventsOf = (): EventNote[] => [{ type: "Normal", reason: "Lit", message: "" }];
+      expect(await room.reconcile({ plan: on, perform, eventsOf, remember: () => 4 })).toEqual(retry);
+      expect([room.written, room.events, room.memory.get("house/desk")]).toEqual([[], [], 3]);
+    });
+  }
+
+  test("that only the status write notices is observed again, without events", async () => {
+    for (const error of [failure(409, "Conflict"), failure(404, "NotFound")]) {
+      const room = new Room();
+      room.failures.push(error);
+      const eventsOf = (): EventNote[] => [{ type: "Normal", reason: "Lit", message: "" }];
+      expect(await room.reconcile({ plan: on, eventsOf })).toEqual(retry);
+      expect(room.events).toEqual([]);
+    }
+  });
+
+  test("is not what other errors mean", async () => {
+    const room = new Room();
+    room.failures.push(failure(500, "InternalError"));
+    await expect(room.reconcile({ plan: on })).rejects.toThrow("InternalError");
+  });
+});
+
+describe("a status that the API server rejects", () => {
+  test("is replaced by the fallback", async () => {
+    const room = new Room();
+    room.failures.push(failure(422, "Invalid"));
+    await room.reconcile({ fallbackStatus: (_view, _plan, { reason }) => ({ light: `unknown: ${reason}` }) });
+    expect(room.statuses).toEqual([{ light: "unknown: Invalid" }]);
+  });
+
+  test("is an error where there is none", async () => {
+    const room = new Room();
+    room.failures.push(failure(422, "Invalid"));
+    await expect(room.reconcile()).rejects.toThrow("Invalid");
+  });
+});
+
+test("what is remembered reaches the next pass, until nothing is to be remembered", async () => {
+  const room = new Room();
+  const seen: (number | undefined)[] = [];
+  const observe: Definition["observe"] = (_key, { memory }) => {
+    seen.push(memory);
+    return { lamp, tries: (memory ?? 0) + 1 };
+  };
+  const remember = ({ tries = 0 }: View): number | undefined => (tries < 3 ? tries : undefined);
+  for (let pass = 0; pass < 4; pass++) await room.reconcile({ observe, remember });
+  expect(seen).toEqual([undefined, 1, 2, undefined]);
+});
+
+test("the first rule that applies decides, and a list without one for a view is a mistake", () => {
+  const rules = [(n: number) => (n > 10 ? "large" : undefined), (n: number) => (n > 5 ? "medium" : undefined)];
+  expect([firstDecision(rules, 11), firstDecision(rules, 6)]).toEqual(["large", "medium"]);
+  expect(() => firstDecision(rules, 1)).toThrow("no rule applies");
+});

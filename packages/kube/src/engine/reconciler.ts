@@ -1,0 +1,197 @@
+/**
+ * The one machine behind every controller. A definition says what is particular to a kind; the order is the same for all:
+ *
+ *   observe ──▶ View ──▶ plan ──▶ perform each step ──▶ write the status ──▶ record events ──▶ requeue
+ *   (reads)               ▲            │  (writes)       (only if it differs)
+ *                         └── facts ───┘
+ *
+ * `observe` only reads. `plan`, `status`, `events` and `remember` are pure. `perform` writes, and what a step learns comes
+ * back as facts of the view, with which the plan is made again.
+ *
+ * A pass that finds the API server ahead of the stores ends as stale, without a status, and is retried with backoff. So
+ * every pass may be cut short anywhere: the next one observes what was done and continues.
+ */
+import { isDeepStrictEqual } from "node:util";
+
+import type { Client } from "../client/client.ts";
+import { isBadRequest, isConflict, isInvalid, isNotFound, type ApiError } from "../client/errors.ts";
+import type { Reconcile, ReconcileContext } from "../controller/controller.ts";
+import { done, requeueAt, retry, type Result } from "../controller/queue.ts";
+import type { Key, KubeObject, Resource } from "../resource.ts";
+import type { EventNote, EventRecorder } from "../telemetry/events.ts";
+import type { Plan } from "./plan.ts";
+
+/** What a step came to. */
+export type Performed<View> =
+  /** On to the next step. `facts` are part of the view from here on. */
+  | { readonly kind: "done"; readonly facts?: Partial<View> }
+  /** The facts may change the plan: the steps that are left are dropped, and the plan is made again. */
+  | { readonly kind: "replan"; readonly facts: Partial<View> }
+  /** The API server does not have what was observed. */
+  | { readonly kind: "stale" };
+
+export interface Moment<Memory> extends Pick<ReconcileContext, "now" | "monotonic" | "signal"> {
+  /** What an earlier pass of this process remembered about the object. */
+  readonly memory: Memory | undefined;
+}
+
+interface ObjectWithStatus extends KubeObject {
+  readonly status?: object;
+}
+
+interface AnyStep {
+  readonly kind: string;
+}
+
+export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory> {
+  readonly resource: Resource<T>;
+  /** Must be fenced: it writes nothing unless this process leads. */
+  readonly client: Client;
+  /** Of the status. */
+  readonly fieldManager: string;
+  readonly events: EventRecorder;
+  /** By key, and lost at a restart. Shared with whatever else may change what is remembered. */
+  readonly memory?: Map<Key, Memory>;
+  /** Steps that are performed at every pass and change no object: logged at debug level only. */
+  readonly quietSteps?: ReadonlySet<Step["kind"]>;
+
+  /** Undefined for an object that does not exist. */
+  readonly observe: (key: Key, moment: Moment<Memory>) => Promise<View | undefined> | View | undefined;
+  readonly objectIn: (view: View) => T;
+  readonly plan: (view: View) => Plan<Step, Outcome>;
+  /** A conflict, or an object that was deleted meanwhile, makes the view stale. */
+  readonly perform: (step: Step, context: PerformContext<View>) => Promise<Performed<View>>;
+  /** The whole status. It is written only if it differs, and only while the object is as it was observed. */
+  readonly status: (view: View, plan: Plan<Step, Outcome>) => NonNullable<T["status"]>;
+  /** Written instead if the API server rejects the status as invalid, so that the result is recorded in any case. */
+  readonly fallbackStatus?: (
+    view: View,
+    plan: Plan<Step, Outcome>,
+    error: ApiError,
+  ) => NonNullable<T["status"]> | undefined;
+  /** Recorded after the status, so that whoever reads an event finds its result there. */
+  readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
+  /** What the next pass has to know and no object shows; undefined for nothing. */
+  readonly remember?: (view: View, plan: Plan<Step, Outcome>, moment: Moment<Memory>) => Memory | undefined;
+  /** For metrics, and for other controllers in this process. */
+  readonly publish?: (key: Key, view: View, plan: Plan<Step, Outcome>) => void;
+  /** Called for an object that does not exist. */
+  readonly cleanUp?: (key: Key, signal: AbortSignal) => Promise<void> | void;
+}
+
+export interface PerformContext<View> {
+  readonly view: View;
+  readonly signal: AbortSignal;
+}
+
+/** The plan that holds at the end of a pass. Its steps are those that were performed. */
+interface Settled<View, Step, Outcome> {
+  readonly view: View;
+  readonly plan: Plan<Step, Outcome>;
+}
+
+/** More plans in one pass mean that the facts of a step do not reach the rule that asked for it. */
+const mostPlans = 10;
+
+export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(
+  definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>,
+): Reconcile {
+  const machine = new Reconciler(definition);
+  return (key, context) => machine.reconcile(key, context);
+}
+
+class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory> {
+  readonly #definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>;
+  readonly #memory: Map<Key, Memory>;
+
+  constructor(definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>) {
+    this.#definition = definition;
+    this.#memory = definition.memory ?? new Map<Key, Memory>();
+  }
+
+  async reconcile(key: Key, context: ReconcileContext): Promise<Result> {
+    const { now, monotonic, signal } = context;
+    const moment = { now, monotonic, signal, memory: this.#memory.get(key) };
+    const observed = await this.#definition.observe(key, moment);
+    if (observed === undefined) {
+      this.#memory.delete(key);
+      await this.#definition.cleanUp?.(key, signal);
+      return done;
+    }
+    const settled = await this.#settle(observed, context);
+    if (!settled || !(await this.#writeStatus(settled, signal))) return retry;
+    this.#conclude(key, settled, moment);
+    return requeueAt(settled.plan.requeueAt, now);
+  }
+
+  /** Undefined if the view is stale. */
+  async #settle(observed: View, { signal, log }: ReconcileContext): Promise<Settled<View, Step, Outcome> | undefined> {
+    const performed: Step[] = [];
+    let view = observed;
+    for (let plans = 0; plans < mostPlans; plans++) {
+      const plan = this.#definition.plan(view);
+      let isSettled = true;
+      for (const step of plan.steps) {
+        const result = await this.#perform(step, { view, signal });
+        if (result.kind === "stale") {
+          log.debug("the API server is ahead of what was observed", { step: step.kind });
+          return undefined;
+        }
+        view = { ...view, ...result.facts };
+        isSettled = result.kind === "done";
+        if (!isSettled) break;
+        performed.push(step);
+        log[this.#definition.quietSteps?.has(step.kind) ? "debug" : "info"]("step performed", { step: step.kind });
+      }
+      if (isSettled) return { view, plan: { ...plan, steps: performed } };
+    }
+    throw new Error(`no plan settled: after ${mostPlans} plans there are still new facts`);
+  }
+
+  async #perform(step: Step, context: PerformContext<View>): Promise<Performed<View>> {
+    try {
+      return await this.#definition.perform(step, context);
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) return { kind: "stale" };
+      throw error;
+    }
+  }
+
+  /** False if the object has changed since it was observed, or was deleted. */
+  async #writeStatus({ view, plan }: Settled<View, Step, Outcome>, signal: AbortSignal): Promise<boolean> {
+    const { status, fallbackStatus } = this.#definition;
+    const object = this.#definition.objectIn(view);
+    const wanted = status(view, plan);
+    if (isDeepStrictEqual(wanted, object.status ?? {})) return true;
+    try {
+      await this.#patchStatus(object, wanted, signal);
+      return true;
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) return false;
+      const fallback = isInvalid(error) || isBadRequest(error) ? fallbackStatus?.(view, plan, error) : undefined;
+      if (!fallback) throw error;
+      await this.#patchStatus(object, fallback, signal);
+      return true;
+    }
+  }
+
+  async #patchStatus({ metadata }: T, status: object, signal: AbortSignal): Promise<void> {
+    const { client, resource, fieldManager } = this.#definition;
+    const { name = "", namespace, resourceVersion } = metadata;
+    const body = [
+      { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
+      { op: "add", path: "/status", value: status },
+    ];
+    const ref = { name, ...(namespace !== undefined && { namespace }) };
+    await client.patch(resource, ref, { patch: { type: "json", body }, subresource: "status", fieldManager, signal });
+  }
+
+  #conclude(key: Key, { view, plan }: Settled<View, Step, Outcome>, moment: Moment<Memory>): void {
+    const { events, eventsOf, remember, publish, objectIn } = this.#definition;
+    for (const event of eventsOf?.(view, plan) ?? []) events.record(objectIn(view), event);
+    const remembered = remember?.(view, plan, moment);
+    if (remembered === undefined) this.#memory.delete(key);
+    else this.#memory.set(key, remembered);
+    publish?.(key, view, plan);
+  }
+}
