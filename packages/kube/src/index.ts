@@ -31,5 +31,6 @@ export * from "./controller/queue.ts";
 export * from "./store/reflector.ts";
 export * from "./resource.ts";
 export * from "./store/store.ts";
+export * from "./timestamp.ts";
 export type { ApiResponse } from "./client/request.ts";
 export type { Listen, Protection } from "./telemetry/http-server.ts";

@@ -8,8 +8,8 @@ import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 import { buildPodTemplate } from "../../../packages/operator/src/workspace/build-pod.ts";
 import { podFor } from "../../../packages/operator/src/workspace/observe-inputs.ts";
 import { enforceProfile } from "../../../packages/operator/src/workspace/security-profile.ts";
-import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/workspace/strategic-merge.ts";
-import type { JsonMap } from "../../../packages/operator/src/workspace/strategic-merge.ts";
+import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/shared/strategic-merge.ts";
+import type { JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import { randomFrom } from "./raw.ts";
 
 const patience = 120_000;

@@ -6,8 +6,8 @@ import {
   podTemplateSchema,
   serviceSchema,
   strategicMerge,
-} from "../../../packages/operator/src/workspace/strategic-merge.ts";
-import type { Json, JsonMap } from "../../../packages/operator/src/workspace/strategic-merge.ts";
+} from "../../../packages/operator/src/shared/strategic-merge.ts";
+import type { Json, JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import { call, randomFrom } from "./raw.ts";
 
 const patience = 180_000;

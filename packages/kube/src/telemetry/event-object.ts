@@ -1,4 +1,5 @@
 /** Events as the API server wants them. */
+import { timestamp } from "../timestamp.ts";
 import type { Event, ObjectReference } from "kubernetes-types/core/v1";
 import type { Known } from "../client/builtin.ts";
 import { resource } from "../resource.ts";
@@ -55,9 +56,4 @@ export function repeatedEvent({ count, lastAt }: Happening): { count: number; la
 function eventName(about: string): string {
   const unique = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   return `${about.slice(0, 253 - 17).replace(/[.-]+$/, "")}.${unique}`;
-}
-
-/** Kubernetes' Time has whole seconds. */
-function timestamp(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }

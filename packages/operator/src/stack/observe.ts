@@ -25,7 +25,7 @@ import type { SourceView } from "../sources/source-view.ts";
 import { updateOwnerIndex } from "./indexes.ts";
 import { missingInputs, readConfigInputs, type Read, type Readers } from "./observe-inputs.ts";
 import { observeSource, type SourceWorld } from "./observe-source.ts";
-import { outputKeyOf, stackOutputsSecretOf } from "./output-names.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../shared/output-keys.ts";
 import { outputValues, versionsOf } from "./outputs.ts";
 import { planStack, unnotedOf } from "./plan.ts";
 import { cycleFrom, dependenciesOf, outputRefsOf, prerequisiteView, type OutputRef } from "./prerequisites.ts";

@@ -4,8 +4,8 @@ import { builtin, type Known } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { readOutputs } from "../update/secrets.ts";
-import { outputKeyOf, stackOutputsSecretOf } from "./output-names.ts";
-import { ownerOf } from "./owner.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../shared/output-keys.ts";
+import { ownerReference } from "../shared/owner-reference.ts";
 import type { OutputValue, OutputVersions, OutputsView } from "./view.ts";
 
 /** On the Secret: which Update last changed each output, so that those who use one follow its changes. */
@@ -32,7 +32,7 @@ export function outputsSecret(stack: Stack, updateName: string, { values, former
         ),
         [outputVersionsAnnotation]: JSON.stringify(versions),
       },
-      ownerReferences: [ownerOf(stack, { controller: true })],
+      ownerReferences: [ownerReference(stack, { controller: true, blockOwnerDeletion: false })],
     },
     type: "Opaque",
     data,

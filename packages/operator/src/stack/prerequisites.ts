@@ -2,7 +2,7 @@
 import type { LastUpdate, Stack, ValueSource } from "@pko/api";
 import { normaliseStack, reconcileRequestAnnotation, type NormalStack } from "@pko/api";
 
-import { stackOutputsSecretOf } from "./output-names.ts";
+import { stackOutputsSecretOf } from "../shared/output-keys.ts";
 import { requestOf, timeOf, timeText, typeOf } from "./trigger.ts";
 import type { PrerequisiteView, StackOutputView, StackView } from "./view.ts";
 

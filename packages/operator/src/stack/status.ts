@@ -2,7 +2,7 @@
 import type { Condition, StackReason, StackStatus } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 
-import { cut } from "../cut.ts";
+import { truncate } from "../shared/truncate.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Plan } from "./plan.ts";
 import type { Noted } from "./result.ts";
@@ -117,7 +117,7 @@ function timed({ stack, now }: StackView, statement: Statement): Condition {
 /** A condition's message holds 32,768 characters; every watcher receives it, twice. */
 const longestMessage = 8192;
 
-const clipped = (text: string): string => cut(text, longestMessage);
+const clipped = (text: string): string => truncate(text, longestMessage);
 
 /** Since when the same is waited for. */
 function waitingOf(view: StackView, outcome: Outcome): Pick<StackStatus, "waiting"> {

@@ -11,7 +11,7 @@ import {
 
 import { updates } from "../kinds.ts";
 import { because, type Why } from "./due.ts";
-import { ownerOf } from "./owner.ts";
+import { ownerReference } from "../shared/owner-reference.ts";
 import { nameOfUpdate, triggerAnnotation, triggerText, type Trigger } from "./trigger.ts";
 
 export interface UpdateRequest {
@@ -21,6 +21,9 @@ export interface UpdateRequest {
   readonly trigger: Trigger;
   readonly why: Why;
 }
+
+/** A foreground deletion of the Stack must not delete the Update, and with it the Workspace, before anything is destroyed. */
+const blockOwnerDeletion = false;
 
 export function updateObject({ stack, spec, workspace, trigger, why }: UpdateRequest): Update {
   const { labels, annotations } = spec.update;
@@ -32,7 +35,10 @@ export function updateObject({ stack, spec, workspace, trigger, why }: UpdateReq
       namespace: spec.namespace,
       labels: { ...labels, ...labelsOfStack(spec.name) },
       annotations: { ...annotations, [triggerAnnotation]: triggerText(trigger) },
-      ownerReferences: [ownerOf(workspace, { controller: true }), ownerOf(stack, { controller: false })],
+      ownerReferences: [
+        ownerReference(workspace, { controller: true, blockOwnerDeletion }),
+        ownerReference(stack, { controller: false, blockOwnerDeletion }),
+      ],
       // Until its end is noted: an Update that vanished unseen would be run again.
       finalizers: [stackFinalizer],
     },

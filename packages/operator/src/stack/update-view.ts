@@ -1,7 +1,7 @@
 /** An Update as its Stack sees it. */
 import { stackFinalizer, type Condition, type Update, type UpdateStatus } from "@pko/api";
 
-import { cut } from "../cut.ts";
+import { truncate } from "../shared/truncate.ts";
 import { withdrawn } from "./due.ts";
 import { parseTrigger, timeOf, triggerAnnotation } from "./trigger.ts";
 import type { UpdateView } from "./view.ts";
@@ -70,7 +70,7 @@ function failureOf(update: Update): Pick<UpdateView, "failure" | "message"> {
   const words = update.status?.message || condition(update, "Failed")?.message || "the update failed";
   const failure = classOf(update, words);
   return {
-    message: cut(words, longestMessage),
+    message: truncate(words, longestMessage),
     ...(failure && { failure }),
   };
 }

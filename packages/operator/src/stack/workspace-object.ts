@@ -21,8 +21,8 @@ import { assertNever } from "@pko/rpc";
 import { workspaces } from "../kinds.ts";
 import type { SourceSpec } from "../sources/source-view.ts";
 import { covers, merged } from "./merge.ts";
-import { outputKeyOf, stackOutputsSecretOf } from "./output-names.ts";
-import { ownerOf } from "./owner.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../shared/output-keys.ts";
+import { ownerReference } from "../shared/owner-reference.ts";
 import { requestOf } from "./trigger.ts";
 
 /** On the Workspace: a digest of what the Stack asked for, so that what it no longer asks for is seen too. */
@@ -51,7 +51,7 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
         // Whoever asks for an update also asks for another try of a preparation that has failed.
         ...(request && { [reconcileRequestAnnotation]: request }),
       },
-      ownerReferences: [ownerOf(stack, { controller: true })],
+      ownerReferences: [ownerReference(stack, { controller: true, blockOwnerDeletion: false })],
     },
     spec: wanted,
   };

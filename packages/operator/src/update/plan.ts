@@ -20,7 +20,7 @@ import { assertNever, type RunResult, type StartRequest } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
-import { cut } from "../cut.ts";
+import { truncate } from "../shared/truncate.ts";
 import { lostNodeAt, lostNodeMessage } from "../lost-node.ts";
 import { conditionOf, endTimeOf, holds, isComplete } from "./conditions.ts";
 import { updateFinalizer } from "./finalizer.ts";
@@ -251,7 +251,7 @@ function nodeLost({ pod, run, update, now, lostNodeAfterMs }: UpdateView): Outco
 function unreachable(problem: string, sinceMs?: number): Outcome {
   const since = sinceMs === undefined ? "" : ` since ${timestamp(sinceMs)}`;
   const message = `The workspace has not been reached${since} (${problem}). The operation goes on there, if its pod lives.`;
-  return { kind: "progressing", reason: "TransientFailure", message: cut(message, 1000) };
+  return { kind: "progressing", reason: "TransientFailure", message: truncate(message, 1000) };
 }
 
 const underWay = { kind: "progressing", reason: "Progressing", message: underWayMessage } as const;
@@ -290,7 +290,7 @@ function stackUnknown(view: UpdateView): Plan | undefined {
   return end(view, { reason: "Failed", message }, { proof: "stackUnknown" });
 }
 
-const listed = (stacks: readonly string[]): string => cut(stacks.join(", "), 200);
+const listed = (stacks: readonly string[]): string => truncate(stacks.join(", "), 200);
 
 function workspaceUnavailable(view: UpdateView): Plan | undefined {
   const { workspace, spec } = view;
@@ -393,7 +393,7 @@ function keepsakesOf({ update }: UpdateView, run: Extract<Run, { state: "finishe
     ...(isCut && { stdout: stdoutSecret(update, result.output.tail) }),
     notes: [
       ...(outputsProblem === undefined ? [] : [`The outputs could not be read: ${outputsProblem}`]),
-      ...(leftOut.length === 0 ? [] : [`Too large for a Secret, and left out: ${cut(leftOut.join(", "), 1000)}`]),
+      ...(leftOut.length === 0 ? [] : [`Too large for a Secret, and left out: ${truncate(leftOut.join(", "), 1000)}`]),
     ],
   };
 }

@@ -2,7 +2,7 @@
 import { boundStdout, type Stdout, type UpdateProgress } from "@pko/api";
 import type { Progress, RunResult } from "@pko/rpc";
 
-import { cut } from "../cut.ts";
+import { truncate } from "../shared/truncate.ts";
 
 /** A condition's message holds more, but every watcher receives it. */
 const maxConditionMessage = 1024;
@@ -14,14 +14,14 @@ export function timestamp(ms: number): string {
 
 /** For a condition: one sentence. */
 export function headline(text: string): string {
-  return cut(text, maxConditionMessage);
+  return truncate(text, maxConditionMessage);
 }
 
 /** For status: the sentence, then the program's own words. */
 export function errorText({ error }: RunResult): string | undefined {
   if (!error) return undefined;
   const lines = error.lines.filter((line) => line.trim() !== "" && !error.message.includes(line.trim()));
-  return cut([error.message, ...lines].join("\n"), maxStatusMessage);
+  return truncate([error.message, ...lines].join("\n"), maxStatusMessage);
 }
 
 interface Wording {
@@ -72,7 +72,7 @@ export function progressOf({ progress, nowMs, expected }: ProgressInput): Update
     replaced,
     unchanged,
     failed,
-    ...(current && { current: cut(`${current.op} ${current.urn}`, maxConditionMessage) }),
+    ...(current && { current: truncate(`${current.op} ${current.urn}`, maxConditionMessage) }),
     // Not yet finished, whatever the count says: what is new was not expected.
     ...(expected !== undefined && { percent: Math.min(99, Math.floor((finished * 100) / expected)) }),
   };

@@ -4,7 +4,6 @@
  * An output's value is its JSON. A key of a Secret cannot hold every name that Pulumi allows: such an output gets a key made
  * from its name, and an annotation tells the names of those keys.
  */
-import { createHash } from "node:crypto";
 import {
   labelsOfUpdate,
   outputsSecretNameOf,
@@ -18,6 +17,9 @@ import {
 import type { Known } from "@pko/kube";
 import type { Output } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
+
+import { outputKeyOf } from "../shared/output-keys.ts";
+import { ownerReference } from "../shared/owner-reference.ts";
 
 /** On the Secret of outputs: the names of those outputs that could not be keys, by their keys. */
 const outputNamesAnnotation = "auto.pulumi.com/output-names";
@@ -98,7 +100,7 @@ interface Entry {
 function fitting(outputs: readonly Output[]): { kept: readonly Entry[]; leftOut: readonly string[] } {
   const entries = outputs
     .map((output): Entry => ({
-      key: keyOf(output.name),
+      key: outputKeyOf(output.name),
       output,
       value: Buffer.from(JSON.stringify(output.value ?? null)),
     }))
@@ -115,15 +117,6 @@ function fitting(outputs: readonly Output[]): { kept: readonly Entry[]; leftOut:
   return { kept: kept.toSorted((a, b) => (a.key < b.key ? -1 : 1)), leftOut };
 }
 
-const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/;
-
-function keyOf(name: string): string {
-  // Two dots at the beginning are not allowed either.
-  if (keyPattern.test(name) && name !== "." && !name.startsWith("..")) return name;
-  const hash = createHash("sha256").update(name).digest("hex").slice(0, 12);
-  return `${name.replaceAll(/[^-_a-zA-Z0-9]/g, "_").slice(0, 200)}-${hash}`;
-}
-
 /** A user may give an Update a name that is longer than a label. */
 function labelsFor(updateName: string): Record<string, string> {
   const { [updateNameLabel]: name, ...others } = labelsOfUpdate(updateName);
@@ -137,7 +130,8 @@ interface SecretParts {
 }
 
 function ownedSecret(update: Update, { name, annotations, data }: SecretParts): Known<Secret> {
-  const { namespace = "", name: updateName = "", uid = "" } = update.metadata;
+  const { metadata } = update;
+  const { namespace = "", name: updateName = "" } = metadata;
   return {
     apiVersion: "v1",
     kind: "Secret",
@@ -146,16 +140,7 @@ function ownedSecret(update: Update, { name, annotations, data }: SecretParts): 
       namespace,
       labels: labelsFor(updateName),
       annotations: { ...annotations },
-      ownerReferences: [
-        {
-          apiVersion: updateKind.apiVersion,
-          kind: updateKind.kind,
-          name: updateName,
-          uid,
-          controller: true,
-          blockOwnerDeletion: true,
-        },
-      ],
+      ownerReferences: [ownerReference({ ...updateKind, metadata }, { controller: true, blockOwnerDeletion: true })],
     },
     type: "Opaque",
     immutable: true,

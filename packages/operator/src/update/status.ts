@@ -2,7 +2,7 @@
 import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStall, UpdateStatus } from "@pko/api";
 import { assertNever, type Progress, type RunResult } from "@pko/rpc";
 
-import { cut } from "../cut.ts";
+import { truncate } from "../shared/truncate.ts";
 import type { Ending, Kept, Outcome } from "./outcome.ts";
 import { errorText, headline, progressOf, stdoutOf, summaryOf, timestamp } from "./report.ts";
 import type { UpdateView } from "./view.ts";
@@ -91,7 +91,7 @@ function endFields(view: UpdateView, ending: Ending, kept: Kept): Fields {
   const stdout = result && stdoutOf(result);
   return {
     endTime: endTimeOf(view, ending),
-    ...(text !== "" && { message: cut(text, 16_384) }),
+    ...(text !== "" && { message: truncate(text, 16_384) }),
     ...(result && resultFields(result)),
     ...(stdout && { stdout: { ...stdout, ...(kept.stdout !== undefined && { secretName: kept.stdout }) } }),
     ...(kept.outputs !== undefined && { outputs: kept.outputs }),

@@ -6,7 +6,8 @@ import { normaliseWorkspace, workspaceKind, type Workspace } from "@pko/api";
 import type { PodSpec } from "kubernetes-types/core/v1";
 import { stringify } from "yaml";
 
-import { buildCertificateSecret, buildObjects, certificateIn, hashOf, type BuiltObjects } from "./build-objects.ts";
+import { contentHash } from "../shared/digest.ts";
+import { buildCertificateSecret, buildObjects, certificateIn, type BuiltObjects } from "./build-objects.ts";
 import { buildPodTemplate, type PodParts } from "./build-pod.ts";
 
 const parts = { settings: { agentImage: "pulumi/pulumi-kubernetes-operator-agent:1.0.0", idleTimeoutMs: 0 } };
@@ -109,8 +110,8 @@ describe("the objects of a workspace", () => {
   test("have one hash for one content, and another for another", () => {
     expect(build({ image: "a" }).hash).toBe(build({ image: "a" }).hash);
     expect(build({ image: "a" }).hash).not.toBe(build({ image: "b" }).hash);
-    expect(hashOf({ a: 1, b: { c: 2, d: [3, 4] } })).toBe(hashOf({ b: { d: [3, 4], c: 2 }, a: 1 }));
-    expect(hashOf([1, 2])).not.toBe(hashOf([2, 1]));
+    expect(contentHash({ a: 1, b: { c: 2, d: [3, 4] } })).toBe(contentHash({ b: { d: [3, 4], c: 2 }, a: 1 }));
+    expect(contentHash([1, 2])).not.toBe(contentHash([2, 1]));
   });
 
   test("request storage, but not beyond a limit", () => {

@@ -1,17 +1,17 @@
 /** What a Workspace owns: the StatefulSet, the headless Service before it, and the Secret with its certificate. Pure. */
-import { createHash } from "node:crypto";
 
 import { labelsOfWorkspace, statefulSetNameOf, workspaceKind, type NormalWorkspace, type Workspace } from "@pko/api";
 import type { ApplyBody, Known } from "@pko/kube";
 import type { Certificate } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { PodTemplateSpec, Secret, Service } from "kubernetes-types/core/v1";
-import type { OwnerReference } from "kubernetes-types/meta/v1";
 
 import { agentPort } from "../agents/agents.ts";
 import { agentPortName, builtHashAnnotation, certificateNameOf, referencesHashAnnotation } from "./names.ts";
 import { serviceFaults } from "./template-shape.ts";
-import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
+import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "../shared/strategic-merge.ts";
+import { contentHash } from "../shared/digest.ts";
+import { ownerReference } from "../shared/owner-reference.ts";
 
 export interface BuiltObjects {
   readonly service: ApplyBody<Known<Service>>;
@@ -33,7 +33,7 @@ export function buildObjects(parts: Parts): BuiltObjects | string {
   const service = buildService(parts);
   if (typeof service === "string") return service;
   const statefulSet = buildStatefulSet(parts);
-  const hash = hashOf([service, statefulSet]);
+  const hash = contentHash([service, statefulSet]);
   const metadata = { ...statefulSet.metadata, annotations: { [builtHashAnnotation]: hash } };
   return { service, statefulSet: { ...statefulSet, metadata }, hash };
 }
@@ -45,7 +45,7 @@ function buildStatefulSet({ workspace, normal, template, referencesHash }: Parts
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",
-    metadata: { name, namespace: normal.namespace, labels, ownerReferences: [ownerOf(workspace)] },
+    metadata: { name, namespace: normal.namespace, labels, ownerReferences: [owner(workspace)] },
     spec: {
       serviceName: name,
       replicas: 1,
@@ -82,7 +82,7 @@ function buildService({ workspace, normal }: Parts): ApplyBody<Known<Service>> |
         namespace: normal.namespace,
         labels: { ...metadata?.labels, ...labels },
         ...(metadata?.annotations && { annotations: metadata.annotations }),
-        ownerReferences: [ownerOf(workspace)],
+        ownerReferences: [owner(workspace)],
       },
       spec: { ...spec },
     };
@@ -102,7 +102,7 @@ export function buildCertificateSecret(workspace: Workspace, certificate: Certif
       name: certificateNameOf(name),
       namespace,
       labels: labelsOfWorkspace(name),
-      ownerReferences: [ownerOf(workspace)],
+      ownerReferences: [owner(workspace)],
     },
     type: "kubernetes.io/tls",
     data: {
@@ -119,26 +119,5 @@ export function certificateIn(secret: Known<Secret>): Certificate | undefined {
   return ca && cert && key ? { ca, cert, key } : undefined;
 }
 
-function ownerOf({ metadata }: Workspace): OwnerReference {
-  const { apiVersion, kind } = workspaceKind;
-  return {
-    apiVersion,
-    kind,
-    name: metadata.name ?? "",
-    uid: metadata.uid ?? "",
-    controller: true,
-    blockOwnerDeletion: true,
-  };
-}
-
-/** The same for the same content, in whatever order its fields were written. */
-export function hashOf(value: unknown): string {
-  return createHash("sha256").update(stableJson(value)).digest("hex").slice(0, 32);
-}
-
-function stableJson(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) => {
-    if (typeof each !== "object" || each === null || Array.isArray(each)) return each;
-    return Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  });
-}
+const owner = ({ metadata }: Workspace): ReturnType<typeof ownerReference> =>
+  ownerReference({ ...workspaceKind, metadata }, { controller: true, blockOwnerDeletion: true });

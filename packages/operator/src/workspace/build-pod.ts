@@ -26,7 +26,7 @@ import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { limitStorage } from "./storage-limits.ts";
 import { podTemplateFaults } from "./template-shape.ts";
-import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "./strategic-merge.ts";
+import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "../shared/strategic-merge.ts";
 
 /** Where the agent is in its own image, and where the bootstrap container puts it. */
 const agentInImage = "/agent";

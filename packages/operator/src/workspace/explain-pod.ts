@@ -2,7 +2,7 @@
 import { pulumiContainer } from "@pko/api";
 import type { ContainerState, ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
-import { cut } from "../cut.ts";
+import { truncate } from "../shared/truncate.ts";
 
 export interface Explanation {
   readonly message: string;
@@ -109,4 +109,4 @@ function waitingForVolumes({ status, spec }: Known): Explanation | undefined {
 const longest = 500;
 
 /** One line, within bounds. */
-const clean = (text: string): string => cut(text.replaceAll(/\s+/g, " ").trim(), longest);
+const clean = (text: string): string => truncate(text.replaceAll(/\s+/g, " ").trim(), longest);

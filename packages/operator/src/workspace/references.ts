@@ -1,7 +1,7 @@
 /** The Secrets and ConfigMaps that a pod reads: which, by whom, and whether they have changed. Pure. */
 import type { Container, PodSpec, Volume } from "kubernetes-types/core/v1";
 
-import { hashOf } from "./build-objects.ts";
+import { contentHash } from "../shared/digest.ts";
 
 type ReferenceKind = "Secret" | "ConfigMap";
 
@@ -118,7 +118,7 @@ export function hashReferences(references: readonly Reference[], readings: Readi
     const names = keys ?? Object.keys(found.data).toSorted();
     return [kind, name, found.uid, names.map((key) => [key, found.data[key] ?? null])];
   });
-  return hashOf(used);
+  return contentHash(used);
 }
 
 /** The value of a variable of a container, where it is known: a literal, or from an object that was read. */

@@ -2,7 +2,7 @@
 import type { Condition, EventType, AutoEvent, Workspace, WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import { assertNever } from "@pko/rpc";
 
-import { cut } from "../cut.ts";
+import { truncate } from "../shared/truncate.ts";
 import { ownershipConflict } from "../ownership.ts";
 import type { Outcome, Warning } from "./outcome.ts";
 import { isTransient } from "./plan.ts";
@@ -177,7 +177,7 @@ function failureEvent({ phase, message }: Failure): WorkspaceEvent {
 /** A condition holds 32,768 characters; nobody reads as many. */
 const longestMessage = 4000;
 
-const clipped = (message: string): string => cut(message, longestMessage);
+const clipped = (message: string): string => truncate(message, longestMessage);
 
 /** Kubernetes' Time has whole seconds. */
 function timestamp(ms: number): string {

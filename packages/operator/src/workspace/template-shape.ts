@@ -2,7 +2,7 @@
  * Templates are kept as users write them, and judged by the API server. What we look into ourselves before that has to
  * have the shape that we expect. Pure.
  */
-import { isMap } from "./strategic-merge.ts";
+import { isMap } from "../shared/strategic-merge.ts";
 
 type Shape = "text" | "number" | { readonly list: Shape } | { readonly fields: Readonly<Record<string, Shape>> };
 

@@ -1,0 +1,14 @@
+/** Digests of values. */
+import { createHash } from "node:crypto";
+
+/** The same for the same content, in whatever order its fields were written. */
+export function contentHash(value: unknown): string {
+  return createHash("sha256").update(stableJson(value)).digest("hex").slice(0, 32);
+}
+
+function stableJson(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each !== "object" || each === null || Array.isArray(each)) return each;
+    return Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
