@@ -63,13 +63,29 @@ const exclusiveFiles: ReadonlySet<string> = new Set([
   "test/e2e/install/quickstart.test.ts",
 ]);
 
+/** What takes longest starts first, so that no single file is left running at the end. */
+const longestFiles: readonly string[] = [
+  "test/e2e/operator/crashes.test.ts",
+  "test/e2e/operator/lost-node.test.ts",
+  "test/e2e/operator/guards.test.ts",
+  "test/e2e/install/reinstall.test.ts",
+  "test/e2e/operator/scenarios.test.ts",
+  "test/e2e/languages/languages.test.ts",
+];
+
 export async function jobsIn(suite: SuiteName): Promise<Job[]> {
   const { folders, jobPer, splitFolders = [] } = suites[suite];
   const groups = Map.groupBy(await testFiles(folders), (file) => {
     if (jobPer === "suite") return suite;
     return jobPer === "folder" && !splitFolders.includes(dirname(file)) ? dirname(file) : file;
   });
-  return Array.from(groups, ([name, files]) => ({ name, files, suite, isExclusive: exclusiveFiles.has(name) }));
+  const jobs = Array.from(groups, ([name, files]) => ({ name, files, suite, isExclusive: exclusiveFiles.has(name) }));
+  return jobs.toSorted((a, b) => place(a) - place(b));
+}
+
+function place({ name }: Job): number {
+  const at = longestFiles.indexOf(name);
+  return at < 0 ? longestFiles.length : at;
 }
 
 async function testFiles(folders: readonly string[]): Promise<string[]> {

@@ -4,9 +4,13 @@ interface WaitOptions {
   readonly timeoutMs?: number;
   /** What is waited for, for the message of a time-out. */
   readonly what?: string;
-  /** How often to look. What a look costs others is to be thought of. */
+  /** The shortest pause between two checks. */
   readonly pollMs?: number;
 }
+
+/** A check that starts a process, such as `kubectl exec`, must not take the CPU from what it waits for. */
+const longestPauseMs = 2000;
+const pausePerCheck = 9;
 
 /**
  * Returns the first value of `condition` that is not undefined or false. An error it throws counts as "not yet", and is
@@ -20,6 +24,7 @@ export async function waitFor<T>(
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   do {
+    const checkedAt = performance.now();
     try {
       const value = await condition();
       if (value !== undefined && value !== false) return value;
@@ -27,7 +32,8 @@ export async function waitFor<T>(
     } catch (error) {
       cause = error;
     }
-    await Bun.sleep(pollMs);
+    const checkMs = performance.now() - checkedAt;
+    await Bun.sleep(Math.max(pollMs, Math.min(longestPauseMs, checkMs * pausePerCheck)));
   } while (performance.now() < deadline);
   throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`, { cause });
 }

@@ -1,7 +1,7 @@
 /** Processes of the local cluster, which a test may kill: they are this machine's own. */
 import { readdirSync, readFileSync } from "node:fs";
 
-import { clusterNamespace, processesIn, stateRoot } from "@pko/cluster";
+import { clusterNamespace, firstNode, processesIn, stateRoot } from "@pko/cluster";
 
 /** Ends the node's kubelet as a crash does; its supervisor starts another. Returns its process. */
 export async function killKubelet(): Promise<number> {
@@ -15,7 +15,7 @@ export async function kubelets(): Promise<number[]> {
   const namespace = await clusterNamespace(stateRoot);
   if (namespace === undefined) throw new Error("the local cluster does not run");
   return processesIn(namespace)
-    .filter(({ command }) => command[0]?.endsWith("/kube") && command[1] === "kubelet")
+    .filter(({ command }) => command[1] === "kubelet" && command.includes(`--hostname-override=${firstNode.name}`))
     .map(({ pid }) => pid);
 }
 
