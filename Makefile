@@ -3,7 +3,7 @@ BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants
 
 help: ## What there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench: setup ## Measures the operator that is installed, whichever it is (QUICK=
 faults: setup ## Kills the operator before and after every write and call that it makes: half an hour
 	@$(CLUSTER) tools kube pulumi pulumi-language-yaml
 	@$(BUN) test/faults/main.ts
+
+mutants: setup ## Changes the rules of the controllers one mistake at a time: which of them does no test notice? (RULES=path for some)
+	@$(BUN) test/mutants/main.ts $(RULES)
 
 soak: setup ## 30 minutes of what we ask of the runtime; prints memory first and last (docs/adr/0001)
 	@$(BUN) bench/parts/soak/main.ts
