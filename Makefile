@@ -20,6 +20,7 @@ verify: setup ## Formats, lint, types, generated files
 	@node_modules/.bin/oxlint --quiet
 	@node_modules/.bin/tsc -b
 	@$(BUN) packages/api/generate.ts --check
+	@$(CLUSTER) run actionlint
 	@echo "verify: clean"
 
 format: setup ## Rewrites files the way verify wants them

@@ -3,7 +3,7 @@ import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, prepareClust
 import { deploy } from "./deploy.ts";
 import { makeReleaseFiles } from "./release.ts";
 import { superviseCluster } from "./supervisor.ts";
-import { buildTools, toolNames, type ToolName } from "./tools.ts";
+import { buildTools, toolNames, toolPath, type ToolName } from "./tools.ts";
 
 const commands: Record<string, (args: string[]) => Promise<void>> = {
   up: async () => await clusterUp({ dns: true }),
@@ -14,8 +14,17 @@ const commands: Record<string, (args: string[]) => Promise<void>> = {
   packages: ensurePackages,
   prepare: async () => void (await prepareCluster({ dns: true })),
   tools: async (names) => await buildTools(names.map(parseToolName)),
+  run: runTool,
   supervise: async ([root = "", ...archives]) => await superviseCluster(root, archives),
 };
+
+/** Builds a tool if necessary, and runs it with the arguments. */
+async function runTool([name = "", ...args]: readonly string[]): Promise<void> {
+  const tool = parseToolName(name);
+  await buildTools([tool]);
+  const child = Bun.spawn([toolPath(tool), ...args], { stdin: "ignore", stdout: "inherit", stderr: "inherit" });
+  process.exitCode = await child.exited;
+}
 
 function parseToolName(name: string): ToolName {
   const tool = toolNames.find((known) => known === name);

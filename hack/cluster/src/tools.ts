@@ -72,6 +72,12 @@ const tools = {
     minutes: 4,
     optional: true,
   },
+  actionlint: {
+    module: "actionlint",
+    package: "github.com/rhysd/actionlint/cmd/actionlint",
+    minutes: 1,
+    optional: true,
+  },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", minutes: 2, optional: true },
   versitygw: {
     module: "versitygw",
