@@ -1,6 +1,7 @@
-/** All that end-to-end tests share. */
+/** Everything that end-to-end tests share. */
 export * from "./harness/cluster.ts";
 export * from "./harness/operator.ts";
 export * from "./harness/scene.ts";
 export * from "./harness/stacks.ts";
 export * from "./objects.ts";
+export * from "./programs.ts";

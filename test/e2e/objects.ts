@@ -1,6 +1,6 @@
-/** Objects that tests apply. They name no namespace: `applyTo` puts them where they belong. */
+/** Objects that tests apply. They have no namespace; `applyTo` sets it. */
 
-/** What every Stack here shares: a file backend on the namespace's volume, and its passphrase. */
+/** Fields of a Stack with a file backend on the namespace's volume. */
 export const onFileBackend = {
   serviceAccountName: "pulumi",
   envRefs: {
@@ -20,13 +20,18 @@ export const onFileBackend = {
   },
 } as const;
 
-/** On the file backend. */
-export function stackOf(name: string, spec: object): object {
-  return stackElsewhere(name, { ...onFileBackend, stack: name, ...spec });
+/** A Stack on the file backend. */
+export function newStack(name: string, spec: object): object {
+  return newStackWithoutBackend(name, { ...onFileBackend, stack: name, ...spec });
 }
 
-/** On a backend that its spec names. Brief ends for pods, so that a test does not wait for them. */
-export function stackElsewhere(name: string, spec: object): object {
+/** A Stack on the file backend that destroys its resources when it is deleted. */
+export function newStackWithDestroy(name: string, spec: object): object {
+  return newStack(name, { destroyOnFinalize: true, ...spec });
+}
+
+/** A Stack whose spec sets the backend. Its pods terminate quickly, so that tests do not wait for them. */
+export function newStackWithoutBackend(name: string, spec: object): object {
   const workspaceTemplate = { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } };
   return {
     apiVersion: "pulumi.com/v1",
@@ -36,23 +41,22 @@ export function stackElsewhere(name: string, spec: object): object {
   };
 }
 
-export function programOf(name: string, sections: object): object {
+export function newProgram(name: string, sections: object): object {
   return { apiVersion: "pulumi.com/v1", kind: "Program", metadata: { name }, program: sections };
 }
 
-export function secretOf(name: string, stringData: Readonly<Record<string, string>>): object {
+export function newSecret(name: string, stringData: Readonly<Record<string, string>>): object {
   return { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData };
 }
 
-export function configMapOf(name: string, data: Readonly<Record<string, string>>): object {
+export function newConfigMap(name: string, data: Readonly<Record<string, string>>): object {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data };
 }
 
-export function serviceAccountOf(name: string): object {
+export function newServiceAccount(name: string): object {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } };
 }
 
-/** References, as the fields of a Stack have them. */
 export function literal(value: string): object {
   return { type: "Literal", literal: { value } };
 }
@@ -61,18 +65,18 @@ export function fromSecret(name: string, key: string): object {
   return { type: "Secret", secret: { name, key } };
 }
 
-/** What a test adds to the pod of `onFileBackend`. */
+/** Additions to the pod of `onFileBackend`. */
 interface PodChange {
-  /** Of the container that runs Pulumi. */
+  /** Fields of the `pulumi` container. */
   readonly container?: object;
-  /** They come before it. */
+  /** Containers before the `pulumi` container. */
   readonly sidecars?: readonly object[];
   readonly mounts?: readonly object[];
   readonly volumes?: readonly object[];
   readonly initContainers?: readonly object[];
 }
 
-/** The workspace's template of `onFileBackend`, with more in its pod. */
+/** The workspace template of `onFileBackend`, with additions to its pod. */
 export function podWith({ container = {}, sidecars = [], mounts = [], volumes = [], initContainers }: PodChange) {
   const { spec } = onFileBackend.workspaceTemplate.spec.podTemplate;
   const [pulumi] = spec.containers;

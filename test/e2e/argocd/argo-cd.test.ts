@@ -6,7 +6,7 @@ import type { Stack } from "@pko/api";
 import { network } from "@pko/cluster";
 import { serveCloud, type Cloud } from "@pko/testkit";
 
-import { applyTo, getStack, isReady, kubectl, secretOf, stackUntil, updatesOf, useScene } from "../harness.ts";
+import { applyTo, getStack, isReady, kubectl, listUpdates, newSecret, stackUntil, useScene } from "../harness.ts";
 import {
   act,
   applicationUntil,
@@ -48,7 +48,7 @@ describe("an Application", () => {
     cloud = serveCloud({ hostname: network.machine });
     scene.defer(() => cloud.stop());
     const token = cloud.tokens.issue({ kind: "organization", login: "myorg", organizations: ["myorg"] });
-    await applyTo(scene, secretOf("pulumi-access-token", { token }));
+    await applyTo(scene, newSecret("pulumi-access-token", { token }));
     argoCd = await startArgoCd([namespace]);
     surroundings = { gitUrl: git.origin, cloudUrl: cloud.url, namespace, argoCd: argoCd.namespace };
   }, slow);
@@ -80,7 +80,7 @@ describe("an Application", () => {
         "my-app-dev",
         (stack) => isReady(stack) && (stack.status?.lastUpdate?.reconcileRequest ?? "") !== "",
       );
-      expect(await updatesOf(scene, "my-app-dev")).toHaveLength(2);
+      expect(await listUpdates(scene, "my-app-dev")).toHaveLength(2);
       await refreshed(argoCd, "my-app");
       const settled = await applicationUntil(argoCd, "my-app", isHealthy);
       // Neither the operator nor the action has made a difference that Argo CD would have had to take back.

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { clusterKubeconfig, toolPath } from "@pko/cluster";
 import { freePort, spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
 
-import { apply, kubectl, letGo } from "../harness.ts";
+import { apply, kubectl, removeFinalizers } from "../harness.ts";
 import { settingsFile } from "./scripts.ts";
 
 const root = join(import.meta.dir, "../../..");
@@ -30,7 +30,7 @@ export async function startArgoCd(namespaces: readonly string[]): Promise<ArgoCd
   const stop = async (): Promise<void> => {
     await Promise.all(children.map((child) => child.stop()));
     // Nobody is there any more to do what their finalizers ask for.
-    await letGo("applications", namespace);
+    await removeFinalizers("applications", namespace);
     await kubectl(["delete", "namespace", namespace, "--wait=false"]);
   };
   try {

@@ -7,20 +7,20 @@ import { serveCloud, waitFor, type Cloud, type Issuer } from "@pko/testkit";
 import {
   applyTo,
   at,
-  eventsOf,
+  eventsJson,
   fromSecret,
   getStack,
   hasReason,
   isReady,
   killPod,
   kubectl,
+  listUpdates,
   literal,
-  programOf,
-  reconcile,
-  secretOf,
-  stackElsewhere,
+  newProgram,
+  newSecret,
+  newStackWithoutBackend,
+  requestReconcile,
   stackUntil,
-  updatesOf,
   useScene,
 } from "../harness.ts";
 
@@ -35,7 +35,7 @@ let issuer: Issuer;
 let token: string;
 
 function cloudStack(name: string, { envRefs = {}, ...spec }: { envRefs?: object; [field: string]: unknown }): object {
-  return stackElsewhere(name, {
+  return newStackWithoutBackend(name, {
     programRef: { name: "web" },
     ...spec,
     envRefs: { PULUMI_CONSOLE_DOMAIN: literal("console.example.com"), ...envRefs },
@@ -66,7 +66,7 @@ beforeAll(async () => {
   issuer = await clusterAsIssuer();
   await applyTo(
     scene,
-    programOf("web", {
+    newProgram("web", {
       configuration: {
         who: { type: "string", default: "nobody" },
         only: { type: "string", default: "nowhere" },
@@ -75,7 +75,11 @@ beforeAll(async () => {
       resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${password}" } } },
       outputs: { said: "${who} ${only}", password: "${kept.output}" },
     }),
-    secretOf("tokens", { accessToken: token, wrong: "pul-0123456789abcdef0123456789abcdef01234567", password: canary }),
+    newSecret("tokens", {
+      accessToken: token,
+      wrong: "pul-0123456789abcdef0123456789abcdef01234567",
+      password: canary,
+    }),
   );
 }, slow);
 
@@ -96,7 +100,7 @@ describe("a Stack on Pulumi Cloud", () => {
       const words = `register the OIDC issuer ${issuer.url} and allow system:serviceaccount:${scene.namespace}:pulumi a token of the kind organization`;
       expect(JSON.stringify(refused.status?.conditions)).toContain(words);
       expect(
-        await waitFor(async () => (await eventsOf(scene, "signed-in")).includes(words), { timeoutMs: 30_000 }),
+        await waitFor(async () => (await eventsJson(scene, "signed-in")).includes(words), { timeoutMs: 30_000 }),
       ).toBe(true);
 
       cloud.exchange.setIssuers("acme", issuer);
@@ -109,7 +113,7 @@ describe("a Stack on Pulumi Cloud", () => {
       expect(cloud.environments.openings.at(-1)).toEqual(["base", "team/above"]);
       const link = "http://console.example.com/acme/web/signed-in/updates/1";
       expect(deployed.status?.lastUpdate).toMatchObject({ type: "up", permalink: link });
-      expect((await updatesOf(scene, "signed-in")).map(({ status }) => status?.permalink)).toContain(link);
+      expect((await listUpdates(scene, "signed-in")).map(({ status }) => status?.permalink)).toContain(link);
       expect(cloud.stack("acme/web/signed-in")?.checkpoint.toString()).not.toContain(canary);
 
       // A tenth of its time is over: the next update gets a token of its own.
@@ -132,7 +136,7 @@ describe("a Stack on Pulumi Cloud", () => {
       );
       const { permalink = "" } = previewed.status?.lastUpdate ?? {};
       expect(permalink).toContain("/acme/web/signed-in/previews/");
-      expect((await updatesOf(scene, "signed-in")).map(({ status }) => status?.permalink)).toContain(permalink);
+      expect((await listUpdates(scene, "signed-in")).map(({ status }) => status?.permalink)).toContain(permalink);
       expect(previewed.status?.lastUpdate?.stdout?.text).toContain("plain nowhere");
       expect(cloud.environments.openings).toHaveLength(openings);
     },
@@ -153,17 +157,17 @@ describe("a Stack on Pulumi Cloud", () => {
       const refused = await stackUntil(scene, "by-hand", hasReason("WorkspaceFailed"));
       const words = "Pulumi Cloud refuses the access token, because it is wrong or has ended";
       expect(JSON.stringify(refused.status?.conditions)).toContain(words);
-      expect(await waitFor(async () => (await eventsOf(scene, "by-hand")).includes(words), { timeoutMs: 30_000 })).toBe(
-        true,
-      );
+      expect(
+        await waitFor(async () => (await eventsJson(scene, "by-hand")).includes(words), { timeoutMs: 30_000 }),
+      ).toBe(true);
 
       await applyTo(scene, withToken("accessToken"));
       await stackUntil(scene, "by-hand", isReady);
       const other = cloud.hold("acme/web/by-hand");
-      await reconcile(scene, "by-hand", "while-held");
+      await requestReconcile(scene, "by-hand", "while-held");
       const held = await stackUntil(scene, "by-hand", hasReason("UpdateConflict"));
       expect(held.status?.conditions?.find(({ type }) => type === "Stalled")?.message).toContain("another update");
-      expect(await eventsOf(scene, "by-hand")).toContain("StackUpdateConflictDetected");
+      expect(await eventsJson(scene, "by-hand")).toContain("StackUpdateConflictDetected");
       expect(other.result).toBe("in-progress");
 
       await applyTo(scene, withToken("accessToken", { retryOnUpdateConflict: true }));
@@ -210,7 +214,7 @@ describe("a Stack on Pulumi Cloud", () => {
       if (!stack) throw new Error("there is no stack");
       const stall = Promise.withResolvers<void>();
       stack.stalled = stall.promise;
-      await reconcile(scene, "interrupted", "again");
+      await requestReconcile(scene, "interrupted", "again");
       const left = await waitFor(() => stack.active, { timeoutMs: 120_000 });
       await killPod(scene, "interrupted");
       stack.stalled = Promise.resolve();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Stack } from "@pko/api";
 import { layout, publishImage, stateRoot } from "@pko/cluster";
 
-import { at, isReady, kubectl, outputOf, reconcile, stackUntil, useScene } from "../harness.ts";
+import { at, isReady, kubectl, readOutput, requestReconcile, stackUntil, useScene } from "../harness.ts";
 
 const slow = 480_000;
 const folder = join(import.meta.dir, "../../../examples");
@@ -77,9 +77,9 @@ test(
     await stackUntil(scene, "shop", isReady);
     const patch = JSON.stringify({ stringData: { password: "changed" } });
     await kubectl(["patch", "secret", "shop-admin", ...at(scene), "--patch", patch]);
-    await reconcile(scene, "shop", "changed");
+    await requestReconcile(scene, "shop", "changed");
     await stackUntil(scene, "shop", ({ status }) => status?.lastUpdate?.reconcileRequest === "changed");
-    expect(await outputOf(scene, "shop", "adminPassword")).toBe("changed");
+    expect(await readOutput(scene, "shop", "adminPassword")).toBe("changed");
   },
   slow,
 );

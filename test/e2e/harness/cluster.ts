@@ -1,14 +1,14 @@
-/** The tests' cluster: its kubectl, our API on it, and namespaces to work in. */
+/** The test cluster: kubectl, the CRDs, and namespaces for tests. */
 import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { operatorNamespace } from "@pko/api";
 import { clusterKubeconfig, repositoryRoot } from "@pko/cluster";
-import { connect, kubeconfigCredentials, type Client, type Credentials } from "@pko/kube";
+import { builtin, connect, kubeconfigCredentials, type Client, type Credentials } from "@pko/kube";
 import { kubectlFor, type Kubectl } from "@pko/testkit";
 
-/** Of the whole run: what several test files share. */
+/** Shared by all test files of this process. */
 export const runFolder = mkdtempSync(join(tmpdir(), "pko-e2e-"));
 
 export const kubectl: Kubectl = kubectlFor({
@@ -16,20 +16,20 @@ export const kubectl: Kubectl = kubectlFor({
   cacheFolder: join(runFolder, "kubectl-cache"),
 });
 
-/** Of a cluster admin. */
+/** Credentials of a cluster administrator. */
 export const clusterCredentials = (): Promise<Credentials> => kubeconfigCredentials(clusterKubeconfig());
 
 export async function clusterClient(): Promise<Client> {
   return connect(await clusterCredentials());
 }
 
-/** Where a test's objects are. */
+/** The namespace of a test's objects, and a client for it. */
 export interface Place {
   readonly client: Client;
   readonly namespace: string;
 }
 
-/** The words that tell kubectl where. */
+/** kubectl flags that select the namespace. */
 export const at = ({ namespace }: Pick<Place, "namespace">): [string, string] => ["-n", namespace];
 
 export async function installApi(): Promise<void> {
@@ -45,13 +45,13 @@ export async function apply(...objects: readonly object[]): Promise<void> {
   await kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }) });
 }
 
-/** Objects that name no namespace, into that of the place. */
+/** Applies objects without a namespace to the namespace of `place`. */
 export async function applyTo(place: Pick<Place, "namespace">, ...objects: readonly object[]): Promise<void> {
   const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
   await kubectl(["apply", ...at(place), "-f", "-"], { input });
 }
 
-/** A namespace with a volume for the backend's state and the service account of the documents. */
+/** Creates a namespace with a volume for the backend's state and the service account that the docs use. */
 export async function newNamespace(name: string): Promise<string> {
   const namespace = `${name}-${crypto.randomUUID().slice(0, 8)}`;
   await apply(
@@ -68,19 +68,24 @@ export async function newNamespace(name: string): Promise<string> {
 }
 
 /**
- * While an operator is there to let them go: without one, the namespace would be Terminating for ever. So it would be with
- * Updates that are held, which go after their Stack.
+ * Call this while an operator is running. Without one, the finalizers of Stacks and Updates would keep the namespace in
+ * Terminating.
  */
 export async function deleteStacks(namespace: string): Promise<void> {
   await kubectl(["delete", "stacks.pulumi.com", "--all", "-n", namespace, "--timeout=180s"]);
   await kubectl(["delete", "updates.auto.pulumi.com", "--all", "-n", namespace, "--timeout=60s"]);
 }
 
-/** Takes away whatever holds the objects of a kind. */
-export async function letGo(kind: string, namespace: string): Promise<void> {
+export async function removeFinalizers(kind: string, namespace: string): Promise<void> {
   const names = (await kubectl(["get", kind, "-n", namespace, "--output=name"])).split("\n").filter(Boolean);
   const patch = JSON.stringify({ metadata: { finalizers: null } });
   for (const name of names) await kubectl(["patch", name, "-n", namespace, "--type=merge", "--patch", patch]);
+}
+
+/** The decoded values of a Secret. */
+export async function readSecret({ client, namespace }: Place, name: string): Promise<Record<string, string>> {
+  const { data = {} } = await client.get(builtin.secrets, { name, namespace });
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
 }
 
 export async function removeNamespace(namespace: string): Promise<void> {

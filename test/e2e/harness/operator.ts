@@ -1,4 +1,4 @@
-/** The operator, with its agent's image published and its process on this machine, where a test may kill it. */
+/** The operator as a process on this machine, so that a test can kill it. The agent image is published to the cluster. */
 import { join } from "node:path";
 
 import { operatorNamespace } from "@pko/api";
@@ -12,21 +12,20 @@ import { clusterClient, clusterCredentials, installApi, kubectl, runFolder } fro
 
 export interface Operator {
   readonly client: Client;
-  /** What it has logged, as one text. */
   log(): Promise<string>;
-  /** Ends it as a crash does, and starts another. */
+  /** Kills the process and starts another one. */
   crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Fails where the API server has forbidden an installed operator something, by the logs of its pods. */
-export async function assertInstalledUnforbidden(namespace: string, selector: string): Promise<void> {
+/** Fails if the logs of an installed operator's pods contain a response with 403. */
+export async function assertNoForbiddenRequests(namespace: string, selector: string): Promise<void> {
   assertNoneForbidden(forbiddenIn(await kubectl(["logs", "-n", namespace, "-l", selector, "--tail=-1"])));
 }
 
 let image: Promise<string> | undefined;
 
-/** The name of the operator's image, built and published once: by `make test` for all processes, otherwise by this one. */
+/** The operator image. `make test` publishes it once for all processes; otherwise this process publishes it. */
 export function publishedImage(): Promise<string> {
   const given = process.env["TEST_OPERATOR_IMAGE"];
   image ??= given ? Promise.resolve(given) : publishOperatorImage();
@@ -35,15 +34,15 @@ export function publishedImage(): Promise<string> {
 
 export interface OperatorSettings {
   readonly flags?: readonly string[];
-  /** Variables of the operator's own, as a chart's `extraEnv` sets them. */
+  /** Environment variables of the operator, as the chart's `extraEnv` sets them. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Requests that a test has the API server answer with 403; any other one fails the file. */
+  /** Responses with 403 that the test provokes; any other one fails the file. */
   readonly forbidden?: readonly RegExp[];
 }
 
 /**
- * Serves the given namespaces only, with the rights that an installation gives it: what else the cluster holds stays untouched.
- * To stop it fails where the API server has forbidden it something.
+ * Serves only the given namespaces, with the RBAC rules of an installation. `stop` fails if the API server answered a request
+ * with 403.
  */
 export async function startOperator(
   namespaces: readonly string[],
@@ -53,15 +52,15 @@ export async function startOperator(
   const agentImage = await publishedImage();
   const id = crypto.randomUUID();
   const logFile = join(runFolder, `operator-${id}.log`);
-  const ownKubeconfig = join(runFolder, `kubeconfig-${id}`);
+  const kubeconfig = join(runFolder, `kubeconfig-${id}`);
   const account = await operatorAccount({ admin: await clusterCredentials(), home: operatorNamespace });
-  await Bun.write(ownKubeconfig, account.kubeconfig);
+  await Bun.write(kubeconfig, account.kubeconfig);
   const start = (): ChildProcess =>
     spawnChild({
       command: [
         process.execPath,
         join(repositoryRoot, "packages/operator/src/main.ts"),
-        `--kubeconfig=${ownKubeconfig}`,
+        `--kubeconfig=${kubeconfig}`,
         `--agent-image=${agentImage}`,
         `--watch-namespaces=${namespaces.join(",")}`,
         "--probe-address=127.0.0.1:0",

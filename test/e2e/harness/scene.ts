@@ -1,4 +1,4 @@
-/** What a file of end-to-end tests works in: namespaces, an operator that serves them, a Git server, a folder; gone after it. */
+/** The fixture of an end-to-end test file: namespaces, an operator that serves them, a Git server and a folder. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,37 +11,37 @@ import { afterAll, beforeAll } from "bun:test";
 import { clusterClient, deleteStacks, installApi, newNamespace, removeNamespace, type Place } from "./cluster.ts";
 import { startOperator, type Operator, type OperatorSettings } from "./operator.ts";
 
-/** Images may have to be built before the first scene. */
+/** Building images can take most of this time. */
 const openingMs = 600_000;
 const closingMs = 400_000;
 
 interface SceneOptions {
   /**
-   * Settings of its operator, or what makes them when everything else is there: whatever the operator shall find when
-   * it starts can be made in it. "none" where a test brings an operator of its own.
+   * Settings of the operator, or a function that returns them. The function runs after the namespaces are created and before
+   * the operator starts. Use "none" if the test starts its own operator.
    */
   readonly operator?: OperatorSettings | (() => Promise<OperatorSettings>) | "none";
-  /** Another namespace that the operator serves, by the beginning of its name. */
-  readonly beside?: string;
-  /** Of its Git server. */
+  /** Name prefix of a second namespace that the operator serves. */
+  readonly secondNamespace?: string;
   readonly git?: GitServerOptions;
 }
 
-/** Repositories behind a server that operator and pods reach. */
+/** Repositories on a server that the operator and pods can reach. */
 interface Repositories {
-  /** Where they are. Pods of any user may read it. */
+  /** Readable by pods of any user. */
   readonly folder: string;
-  /** Of the server. */
   readonly origin: string;
   create(name: string): TestRepository;
   url(name: string): string;
+  /** Fields of a Stack that follows the branch main of a repository. */
+  source(name: string): { readonly projectRepo: string; readonly branch: string };
 }
 
-/** Opens before the tests of the file, or of the `describe` that this stands in, and closes after them. */
+/** Opens a scene before the tests of the file or of the enclosing `describe`, and closes it after them. */
 export function useScene(name: string, options: SceneOptions = {}): Scene {
   const scene = new Scene(name, options);
   beforeAll(() => scene.open(), openingMs);
-  // Also after an opening that failed.
+  // Runs even if opening the scene failed.
   afterAll(() => scene[Symbol.asyncDispose](), closingMs);
   return scene;
 }
@@ -53,11 +53,11 @@ class Scene implements Place, AsyncDisposable {
   #opening: Promise<void> | undefined;
   #client: Client | undefined;
   #namespace: string | undefined;
-  #beside: Place | undefined;
+  #second: Place | undefined;
   #operator: Operator | undefined;
   #git: Repositories | undefined;
-  /** What ends what there is, the last first. */
-  readonly #ends: (() => unknown)[] = [];
+  /** Run in reverse order. */
+  readonly #cleanups: (() => unknown)[] = [];
 
   constructor(name: string, options: SceneOptions) {
     this.#name = name;
@@ -67,30 +67,30 @@ class Scene implements Place, AsyncDisposable {
   }
 
   get client(): Client {
-    return there(this.#client);
+    return opened(this.#client);
   }
 
   get namespace(): string {
-    return there(this.#namespace);
+    return opened(this.#namespace);
   }
 
-  get beside(): Place {
-    return there(this.#beside);
+  get second(): Place {
+    return opened(this.#second);
   }
 
   get operator(): Operator {
-    return there(this.#operator);
+    return opened(this.#operator);
   }
 
-  /** Served from its first use on. */
+  /** The server starts on first use. */
   get git(): Repositories {
     this.#git ??= this.#serveGit();
     return this.#git;
   }
 
-  /** Is called at the end, when the Stacks are gone, in whatever way the tests and the opening went. */
-  defer(end: () => unknown): void {
-    this.#ends.push(end);
+  /** Registers a cleanup that runs after the Stacks are deleted, even if tests failed. */
+  defer(cleanup: () => unknown): void {
+    this.#cleanups.push(cleanup);
   }
 
   open(): Promise<void> {
@@ -99,12 +99,12 @@ class Scene implements Place, AsyncDisposable {
   }
 
   async #open(): Promise<void> {
-    const { operator = {}, beside } = this.#options;
+    const { operator = {}, secondNamespace } = this.#options;
     await installApi();
     this.#client = await clusterClient();
-    this.#namespace = await this.#makeNamespace(this.#name);
-    if (beside !== undefined) {
-      this.#beside = { client: this.#client, namespace: await this.#makeNamespace(beside) };
+    this.#namespace = await this.#createNamespace(this.#name);
+    if (secondNamespace !== undefined) {
+      this.#second = { client: this.#client, namespace: await this.#createNamespace(secondNamespace) };
     }
     if (operator === "none") return;
     const settings = typeof operator === "function" ? await operator() : operator;
@@ -113,14 +113,14 @@ class Scene implements Place, AsyncDisposable {
     this.#operator = started;
   }
 
-  async #makeNamespace(name: string): Promise<string> {
+  async #createNamespace(name: string): Promise<string> {
     const namespace = await newNamespace(name);
     this.defer(() => removeNamespace(namespace));
     return namespace;
   }
 
   #namespaces(): string[] {
-    return [this.#namespace, this.#beside?.namespace].filter((name) => name !== undefined);
+    return [this.#namespace, this.#second?.namespace].filter((name) => name !== undefined);
   }
 
   #serveGit(): Repositories {
@@ -129,31 +129,33 @@ class Scene implements Place, AsyncDisposable {
     const server = serveGit(folder, { hostname: network.machine, ...this.#options.git });
     this.defer(() => server.stop());
     const origin = `http://${network.machine}:${server.port}`;
+    const url = (name: string): string => `${origin}/${name}.git`;
     return {
       folder,
       origin,
       create: (name) => createRepository(folder, name),
-      url: (name) => `${origin}/${name}.git`,
+      url,
+      source: (name) => ({ projectRepo: url(name), branch: "main" }),
     };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // One that took too long may still be at work.
+    // Opening may still be in progress if it timed out.
     await this.#opening?.catch(() => undefined);
     const stacks = this.#namespaces().map((namespace) => () => deleteStacks(namespace));
-    const troubles: unknown[] = [];
-    for (const end of [...stacks, ...this.#ends.splice(0).toReversed()]) {
+    const errors: unknown[] = [];
+    for (const cleanUp of [...stacks, ...this.#cleanups.splice(0).toReversed()]) {
       try {
-        await end();
+        await cleanUp();
       } catch (error) {
-        troubles.push(error);
+        errors.push(error);
       }
     }
-    if (troubles.length > 0) throw new Error(`the scene ${this.#name} did not end well: ${troubles.join("\n")}`);
+    if (errors.length > 0) throw new Error(`cleaning up the scene ${this.#name} failed: ${errors.join("\n")}`);
   }
 }
 
-function there<T>(part: T | undefined): T {
-  if (part === undefined) throw new Error("the scene has no such part, or is not open yet");
+function opened<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error("the scene was not opened with this part, or is not open yet");
   return part;
 }

@@ -1,41 +1,47 @@
-/** Stacks as they stand: waited for, asked, and looked into. */
+/** Reads Stacks and their pods, waits for their status, and requests updates. */
 import { reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 import { expect } from "bun:test";
 
-import { at, kubectl, type Place } from "./cluster.ts";
+import { at, kubectl, readSecret, type Place } from "./cluster.ts";
 
 export async function getStack({ client, namespace }: Place, name: string): Promise<Stack> {
   return await client.get(stacks, { name, namespace });
 }
 
-export async function updatesOf({ client, namespace }: Place, name: string): Promise<Update[]> {
+/** Sorted by start time. */
+export async function listUpdates({ client, namespace }: Place, name: string): Promise<Update[]> {
   const { items } = await client.list(updates, { namespace, labelSelector: `pulumi.com/stack-name=${name}` });
   return items.toSorted((a, b) => `${a.status?.startTime}`.localeCompare(`${b.status?.startTime}`));
 }
 
-/** What a test waits for. Its words are for the message when time runs out; the code itself tells it when there are none. */
-type Wish = ((stack: Stack) => boolean) & { readonly words?: string };
+/** The reason of the Failed condition: how the Update ended, even if it succeeded. */
+export const failedReason = (update: Update | undefined): string | undefined =>
+  update?.status?.conditions?.find(({ type }) => type === "Failed")?.reason;
 
-const wished = (words: string, wish: (stack: Stack) => boolean): Wish => Object.assign(wish, { words });
+/** The description is for the timeout message, which otherwise quotes the source of the function. */
+type StackPredicate = ((stack: Stack) => boolean) & { readonly description?: string };
 
-/** The Stack once its status satisfies the test's wish; the status as it stands when time runs out. */
-export async function stackUntil(place: Place, name: string, wish: Wish): Promise<Stack> {
+const described = (description: string, predicate: (stack: Stack) => boolean): StackPredicate =>
+  Object.assign(predicate, { description });
+
+/** Returns the Stack once it satisfies the predicate. The timeout message contains the last status. */
+export async function stackUntil(place: Place, name: string, isSatisfied: StackPredicate): Promise<Stack> {
   let last: Stack | undefined;
-  const satisfied = async (): Promise<Stack | false> => {
+  const poll = async (): Promise<Stack | false> => {
     last = await getStack(place, name);
-    return wish(last) && last;
+    return isSatisfied(last) && last;
   };
   try {
-    return await waitFor(satisfied, {
+    return await waitFor(poll, {
       timeoutMs: 240_000,
       pollMs: 100,
-      what: `Stack ${name}: ${wish.words ?? wish.toString()}`,
+      what: `Stack ${name}: ${isSatisfied.description ?? isSatisfied.toString()}`,
     });
   } catch (error) {
-    throw new Error(`${String(error)}\nits status: ${JSON.stringify(last?.status, undefined, 2)}`, { cause: error });
+    throw new Error(`${String(error)}\nlast status: ${JSON.stringify(last?.status, undefined, 2)}`, { cause: error });
   }
 }
 
@@ -44,37 +50,41 @@ export function isReady({ metadata, status }: Stack): boolean {
   return ready?.status === "True" && ready.observedGeneration === metadata.generation;
 }
 
-/** It was updated to this commit, or to this generation of its Program. */
-export const isAt = (revision: string | undefined): Wish =>
-  wished(`is at ${revision}`, (stack) => isReady(stack) && stack.status?.lastUpdate?.lastSuccessfulCommit === revision);
+/** The last update deployed this commit, or this generation of the Program. */
+export const isAt = (revision: string | undefined): StackPredicate =>
+  described(
+    `is at ${revision}`,
+    (stack) => isReady(stack) && stack.status?.lastUpdate?.lastSuccessfulCommit === revision,
+  );
 
-/** What a Stack tells people. */
+/** The message of the Ready condition. */
 export const messageOf = ({ status }: Stack): string =>
   status?.conditions?.find(({ type }) => type === "Ready")?.message ?? "";
 
-/** Why it is stalled; undefined when it is not. */
+/** The reason of the Stalled condition; undefined if there is none. */
 export const stalledReasonOf = ({ status }: Stack): string | undefined =>
   status?.conditions?.find(({ type }) => type === "Stalled")?.reason;
 
-/** One of its conditions has this reason. */
-export const hasReason = (wanted: string): Wish =>
-  wished(`has the reason ${wanted}`, ({ status }) =>
+/** Whether a condition has this reason. */
+export const hasReason = (wanted: string): StackPredicate =>
+  described(`has the reason ${wanted}`, ({ status }) =>
     Boolean(status?.conditions?.some(({ reason }) => reason === wanted)),
   );
 
-interface Trouble {
+interface StalledCondition {
+  /** Part of the message. */
   readonly words: string;
-  /** Of the condition Stalled; that its source is not available unless given. */
+  /** SourceUnavailable by default. */
   readonly reason?: string;
 }
 
-/** Until the Stack is stalled by this, and says so of its present spec and request. */
+/** Waits until the Stack is stalled for this reason at its current generation and reconcile request. */
 export async function stalledBy(
   place: Place,
   name: string,
-  { words, reason = "SourceUnavailable" }: Trouble,
+  { words, reason = "SourceUnavailable" }: StalledCondition,
 ): Promise<Stack> {
-  const isSaid = wished(
+  const isStalled = described(
     `is stalled by ${reason}: ${words}`,
     ({ status, metadata }) =>
       status?.observedGeneration === metadata.generation &&
@@ -85,32 +95,32 @@ export async function stalledBy(
         ),
       ),
   );
-  const stack = await stackUntil(place, name, isSaid);
+  const stack = await stackUntil(place, name, isStalled);
   expect(stack.status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("False");
   return stack;
 }
 
-/** The identity of the Stack's pod: another one is another pod. */
-export async function podOf({ client, namespace }: Place, stack: string): Promise<string> {
+/** The UID of the Stack's workspace pod. It changes when the pod is replaced. */
+export async function podUid({ client, namespace }: Place, stack: string): Promise<string> {
   const { metadata } = await client.get(builtin.pods, { name: `${stack}-workspace-0`, namespace });
   return metadata.uid ?? "";
 }
 
-/** Asks for an update, by a value that was not there before. */
-export async function reconcile(place: Place, stack: string, request: string): Promise<void> {
+/** Requests an update by setting the annotation to a new value. */
+export async function requestReconcile(place: Place, stack: string, request: string): Promise<void> {
   const annotation = `${reconcileRequestAnnotation}=${request}`;
   await kubectl(["annotate", "stack", stack, ...at(place), "--overwrite", annotation]);
 }
 
-/** The Stack once it has run for the request. */
-export async function requested(place: Place, name: string, request: string): Promise<Stack> {
-  await reconcile(place, name, request);
+/** Requests an update and returns the Stack once that update has succeeded. */
+export async function reconcileAndWait(place: Place, name: string, request: string): Promise<Stack> {
+  await requestReconcile(place, name, request);
   const isDone = (stack: Stack): boolean => isReady(stack) && stack.status?.lastUpdate?.reconcileRequest === request;
   return await stackUntil(place, name, isDone);
 }
 
-/** What a script says in the container that runs Pulumi. */
-export async function inPod(place: Place, stack: string, script: string): Promise<string> {
+/** Runs a shell script in the `pulumi` container and returns its output. */
+export async function execInPod(place: Place, stack: string, script: string): Promise<string> {
   const container = ["exec", `${stack}-workspace-0`, ...at(place), "-c", "pulumi"];
   return await kubectl([...container, "--", "sh", "-c", script]);
 }
@@ -119,7 +129,7 @@ export async function agentLog(place: Place, stack: string): Promise<string> {
   return await kubectl(["logs", `${stack}-workspace-0`, ...at(place), "-c", "pulumi"]);
 }
 
-/** Ends the pod as a node's crash does. */
+/** Force-deletes the pod, without a grace period. */
 export async function killPod(place: Place, stack: string): Promise<void> {
   await kubectl(["delete", "pod", `${stack}-workspace-0`, ...at(place), "--grace-period=0", "--force"]);
 }
@@ -128,8 +138,8 @@ export async function deleteStack(place: Place, ...names: readonly string[]): Pr
   await kubectl(["delete", "stack", ...names, ...at(place), "--timeout=240s"]);
 }
 
-/** Of the Stack, and of its Workspace, which has its name: as JSON text. */
-export async function eventsOf(place: Place, stack: string): Promise<string> {
+/** Events of the Stack and of its Workspace, which has the same name. */
+export async function eventsJson(place: Place, stack: string): Promise<string> {
   return await kubectl([
     "get",
     "events",
@@ -139,8 +149,7 @@ export async function eventsOf(place: Place, stack: string): Promise<string> {
   ]);
 }
 
-/** An output as those get it who use it: secret ones too. */
-export async function outputOf({ client, namespace }: Place, stack: string, output: string): Promise<string> {
-  const { data } = await client.get(builtin.secrets, { name: `${stack}-outputs`, namespace });
-  return Buffer.from(data?.[output] ?? "", "base64").toString();
+/** An output from the Stack's Secret, which contains secret outputs in plain text. */
+export async function readOutput(place: Place, stack: string, output: string): Promise<string> {
+  return (await readSecret(place, `${stack}-outputs`))[output] ?? "";
 }

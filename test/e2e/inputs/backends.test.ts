@@ -11,20 +11,20 @@ import {
   applyTo,
   fromSecret,
   isReady,
+  javascriptProject,
   killPod,
+  listUpdates,
   literal,
   messageOf,
-  outputOf,
-  programOf,
-  reconcile,
-  secretOf,
-  stackElsewhere,
+  newProgram,
+  newSecret,
+  newStackWithoutBackend,
+  readOutput,
+  requestReconcile,
   stackUntil,
   stalledReasonOf,
-  updatesOf,
   useScene,
 } from "../harness.ts";
-import { javascriptProject } from "./javascript.ts";
 import { serveS3, type S3Server } from "./s3-server.ts";
 
 const slow = 420_000;
@@ -34,7 +34,7 @@ let s3: S3Server;
 beforeAll(async () => {
   s3 = await serveS3("states");
   scene.defer(() => s3.stop());
-  const kept = programOf("kept", {
+  const kept = newProgram("kept", {
     configuration: { password: { type: "string", secret: true } },
     resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${password}" } } },
     outputs: { password: "${kept.output}" },
@@ -43,7 +43,7 @@ beforeAll(async () => {
 }, slow);
 
 const keys = (name: string, secretAccessKey: string): object =>
-  secretOf(name, { accessKeyId: s3.accessKeyId, secretAccessKey, passphrase: "canary-passphrase" });
+  newSecret(name, { accessKeyId: s3.accessKeyId, secretAccessKey, passphrase: "canary-passphrase" });
 
 interface BucketStack {
   /** With the keys. */
@@ -54,7 +54,7 @@ interface BucketStack {
 
 /** As docs/backends.md has it. */
 function onBucket(name: string, { secret = "aws", env = {}, ...spec }: BucketStack): object {
-  return stackElsewhere(name, {
+  return newStackWithoutBackend(name, {
     stack: name,
     backend: s3.backendUrl("states"),
     envRefs: {
@@ -109,25 +109,25 @@ describe("a bucket as the backend", () => {
       const source = { projectRepo: scene.git.url("slow"), branch: "main", destroyOnFinalize: true };
       await applyTo(scene, onBucket("stored", source));
       // A run that is not confirmed to have taken its lock leaves it to people.
-      const isConfirmed = async () => (await updatesOf(scene, "stored")).some(({ status }) => status?.process);
+      const isConfirmed = async () => (await listUpdates(scene, "stored")).some(({ status }) => status?.process);
       await waitFor(isConfirmed, { timeoutMs: 240_000, what: "the first update to be recorded with its lock" });
       expect(locksOf("stored")).toHaveLength(1);
       await killPod(scene, "stored");
       const stored = await stackUntil(scene, "stored", isReady);
       expect(stored.status?.outputs).toEqual({ id: "done" });
-      const [first, ...others] = await updatesOf(scene, "stored");
+      const [first, ...others] = await listUpdates(scene, "stored");
       const failed = first?.status?.conditions?.find(({ type }) => type === "Failed");
       expect(failed).toMatchObject({ status: "True", reason: "Aborted" });
       expect(others.length).toBeGreaterThan(0);
       expect(locksOf("stored")).toEqual([]);
 
       const lock = lockFromElsewhere("stored");
-      await reconcile(scene, "stored", "while-locked");
+      await requestReconcile(scene, "stored", "while-locked");
       const conflict = (stack: Stack): boolean => stalledReasonOf(stack) === "UpdateConflict";
       expect(messageOf(await stackUntil(scene, "stored", conflict))).toContain("stored-workspace-0 (pid 7)");
       expect(locksOf("stored")).toHaveLength(1);
       rmSync(lock);
-      await reconcile(scene, "stored", "released");
+      await requestReconcile(scene, "stored", "released");
       await stackUntil(scene, "stored", isReady);
     },
     slow,
@@ -142,7 +142,7 @@ describe("a bucket as the backend", () => {
       expect(JSON.stringify(refused)).not.toContain("canary");
       await applyTo(scene, keys("aws-mistyped", s3.secretAccessKey));
       await stackUntil(scene, "refused", isReady);
-      expect(await outputOf(scene, "refused", "password")).toBe("canary-passphrase");
+      expect(await readOutput(scene, "refused", "password")).toBe("canary-passphrase");
     },
     slow,
   );

@@ -13,17 +13,17 @@ import {
   deleteStack,
   hasReason,
   isReady,
+  javascriptProject,
   kubectl,
+  listUpdates,
   messageOf,
+  newServiceAccount,
   onFileBackend,
   podWith,
-  reconcile,
-  serviceAccountOf,
+  requestReconcile,
   stackUntil,
-  updatesOf,
   useScene,
 } from "../harness.ts";
-import { javascriptProject } from "./javascript.ts";
 import { publishKubectl } from "./kubectl-image.ts";
 
 const slow = 420_000;
@@ -33,7 +33,7 @@ let tools: string;
 beforeAll(async () => {
   const { namespace } = scene;
   tools = await publishKubectl();
-  await applyTo(scene, serviceAccountOf("pulumi-stack-sa"), serviceAccountOf("deployer"), {
+  await applyTo(scene, newServiceAccount("pulumi-stack-sa"), newServiceAccount("deployer"), {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "RoleBinding",
     metadata: { name: "deployer" },
@@ -167,10 +167,10 @@ test(
     expect(await kubectl(configMap)).toBe("deployed");
 
     // Another token is another kubeconfig: the applications follow by themselves.
-    const before = await updatesOf(scene, "apps-dev");
+    const before = await listUpdates(scene, "apps-dev");
     repository.commit(await clusterProject());
-    await reconcile(scene, "cluster-dev", "rotated");
-    await waitFor(async () => (await updatesOf(scene, "apps-dev")).length === before.length + 1, {
+    await requestReconcile(scene, "cluster-dev", "rotated");
+    await waitFor(async () => (await listUpdates(scene, "apps-dev")).length === before.length + 1, {
       timeoutMs: 240_000,
       what: "an update of apps-dev with the new kubeconfig",
     });

@@ -6,18 +6,18 @@ import { waitFor } from "@pko/testkit";
 import {
   applyTo,
   at,
-  configMapOf,
   fromSecret,
   isReady,
   kubectl,
   literal,
   messageOf,
+  newConfigMap,
+  newProgram,
+  newSecret,
+  newStack,
   onFileBackend,
-  outputOf,
-  podOf,
-  programOf,
-  secretOf,
-  stackOf,
+  podUid,
+  readOutput,
   stackUntil,
   stalledReasonOf,
   useScene,
@@ -30,17 +30,17 @@ const scene = useScene("configuration", { operator: { flags: ["--reference-check
 
 beforeAll(async () => {
   scene.git.create("echo").commit(echoProject);
-  const plain = programOf("plain", { outputs: { text: "plain" } });
+  const plain = newProgram("plain", { outputs: { text: "plain" } });
   await applyTo(scene, limits('{"requests": {"perSecond": 20}}'), database("canary-password"), plain);
 }, slow);
 
 const limits = (json: string): object =>
-  configMapOf("app-settings", {
+  newConfigMap("app-settings", {
     "limits.json": json,
     "database.json": '{"host": "db.example.com", "port": 5432, "maxConnections": 100}',
   });
 
-const database = (password: string): object => secretOf("database", { password });
+const database = (password: string): object => newSecret("database", { password });
 
 /** Keys that are paths into a value, as Workspaces have them. */
 const withPaths = {
@@ -58,11 +58,11 @@ const withPaths = {
   },
 };
 
-const destroyed = (name: string, spec: object): object => stackOf(name, { destroyOnFinalize: true, ...spec });
+const destroyed = (name: string, spec: object): object => newStack(name, { destroyOnFinalize: true, ...spec });
 
 /** With the keys as a Stack has them: programs get `project:config:key`. */
 async function given(): Promise<Given> {
-  const text = await outputOf(scene, "configured", "given");
+  const text = await readOutput(scene, "configured", "given");
   return JSON.parse(text.replaceAll('"echo:config:', '"').replaceAll("aws:config:", "aws:")) as Given;
 }
 
@@ -129,7 +129,7 @@ describe("configuration", () => {
       expect(first.secretKeys.toSorted()).toEqual(
         ["legacy", "literal", "mapped", "password"].map((key) => `echo:${key}`),
       );
-      const pod = await podOf(scene, "configured");
+      const pod = await podUid(scene, "configured");
 
       // One of each form is taken out.
       const { ratio: _, ...fewer } = config;
@@ -144,7 +144,7 @@ describe("configuration", () => {
       expect(second.config).toEqual(Object.fromEntries(Object.entries(first.config).filter(([key]) => !gone.has(key))));
       expect(second.secretKeys).toEqual(["echo:password"]);
       // The same files are read, so the same pod could stay.
-      expect(await podOf(scene, "configured")).toBe(pod);
+      expect(await podUid(scene, "configured")).toBe(pod);
 
       await applyTo(scene, limits('{"requests": '));
       // The Stack or its Workspace sees it first; either names the value.

@@ -1,4 +1,4 @@
-import { javascriptProject } from "./javascript.ts";
+import { javascriptProject } from "../harness.ts";
 
 /** A program that tells what it was given: all its configuration, and the variables that `ECHO` names. */
 export const echoProject = javascriptProject(

@@ -8,32 +8,32 @@ import type { Pod } from "kubernetes-types/core/v1";
 import {
   applyTo,
   at,
-  configMapOf,
+  execInPod,
   hasReason,
-  inPod,
   isReady,
   kubectl,
+  listUpdates,
   literal,
   messageOf,
+  newConfigMap,
+  newProgram,
+  newSecret,
+  newServiceAccount,
+  newStack,
   onFileBackend,
-  outputOf,
-  podOf,
+  podUid,
   podWith,
-  programOf,
-  reconcile,
-  secretOf,
-  serviceAccountOf,
-  stackOf,
+  readOutput,
+  requestReconcile,
   stackUntil,
   stalledReasonOf,
-  updatesOf,
   useScene,
 } from "../harness.ts";
 import { echoProject, type Given } from "./echo.ts";
 
 const slow = 420_000;
 const scene = useScene("environment", {
-  beside: "environment-elsewhere",
+  secondNamespace: "environment-elsewhere",
   operator: { flags: ["--reference-check-interval=3s"] },
 });
 /** Of an operator that lets templates have their way. */
@@ -41,12 +41,12 @@ const lenient = useScene("lenient", { operator: { flags: ["--enforce-security-pr
 
 beforeAll(() => void scene.git.create("echo").commit(echoProject));
 
-const destroyed = (name: string, spec: object): object => stackOf(name, { destroyOnFinalize: true, ...spec });
+const destroyed = (name: string, spec: object): object => newStack(name, { destroyOnFinalize: true, ...spec });
 
 const source = (): object => ({ projectRepo: scene.git.url("echo"), branch: "main" });
 
 async function givenTo(stack: string): Promise<Given> {
-  return JSON.parse(await outputOf(scene, stack, "given")) as Given;
+  return JSON.parse(await readOutput(scene, stack, "given")) as Given;
 }
 
 async function variablesOf(stack: string): Promise<Given["variables"]> {
@@ -57,7 +57,7 @@ const isWaiting = hasReason("PrerequisiteNotSatisfied");
 
 /** A Program with the outputs that the others are given. */
 const base = (region: string): object =>
-  programOf("base", { outputs: { region, cluster: { name: region, nodes: [1, 2] }, constant: "same" } });
+  newProgram("base", { outputs: { region, cluster: { name: region, nodes: [1, 2] }, constant: "same" } });
 
 /** What Stacks may not have, each with the words that it is refused with. */
 const refused: Readonly<Record<string, readonly [envRef: object, words: string]>> = {
@@ -75,11 +75,11 @@ describe("the environment", () => {
       const { namespace } = scene;
       await applyTo(
         scene,
-        secretOf("one", { key: "canary-one" }),
-        configMapOf("settings", { level: "debug", "app.conf": "port = 80\n" }),
-        configMapOf("all-of-it", { FROM_ENVS: "envs", BOTH: "envs" }),
-        secretOf("all-secrets", { FROM_ENV_SECRETS: "canary-two", BOTH: "envSecrets" }),
-        serviceAccountOf("deployer"),
+        newSecret("one", { key: "canary-one" }),
+        newConfigMap("settings", { level: "debug", "app.conf": "port = 80\n" }),
+        newConfigMap("all-of-it", { FROM_ENVS: "envs", BOTH: "envs" }),
+        newSecret("all-secrets", { FROM_ENV_SECRETS: "canary-two", BOTH: "envSecrets" }),
+        newServiceAccount("deployer"),
       );
       const names = [
         "A_LITERAL",
@@ -189,22 +189,22 @@ describe("the environment", () => {
       expect(JSON.parse(workspace)).toMatchObject({
         metadata: { labels: { team: "platform" }, annotations: { note: "kept" } },
       });
-      expect(await inPod(scene, "variables", "cat /etc/app/app.conf")).toBe("port = 80\n");
+      expect(await execInPod(scene, "variables", "cat /etc/app/app.conf")).toBe("port = 80\n");
 
       // A changed Secret replaces the pod, and is no update by itself; the next one has it.
-      const before = await podOf(scene, "variables");
-      await applyTo(scene, secretOf("one", { key: "canary-changed" }));
-      await waitFor(async () => (await podOf(scene, "variables")) !== before, {
+      const before = await podUid(scene, "variables");
+      await applyTo(scene, newSecret("one", { key: "canary-changed" }));
+      await waitFor(async () => (await podUid(scene, "variables")) !== before, {
         timeoutMs: 120_000,
         what: "a pod with the changed Secret",
       });
-      expect(await updatesOf(scene, "variables")).toHaveLength(1);
-      await reconcile(scene, "variables", "changed");
+      expect(await listUpdates(scene, "variables")).toHaveLength(1);
+      await requestReconcile(scene, "variables", "changed");
       await waitFor(async () => (await variablesOf("variables"))["A_SECRET"] === "canary-changed", {
         timeoutMs: 240_000,
         what: "an update with the changed Secret",
       });
-      expect(await updatesOf(scene, "variables")).toHaveLength(2);
+      expect(await listUpdates(scene, "variables")).toHaveLength(2);
     },
     slow,
   );
@@ -239,9 +239,9 @@ describe("the environment", () => {
         ],
       });
       const envRefs = { ...onFileBackend.envRefs, ECHO: literal("USR") };
-      await applyTo(lenient, stackOf("lenient", { ...source(), envRefs, workspaceTemplate }));
+      await applyTo(lenient, newStack("lenient", { ...source(), envRefs, workspaceTemplate }));
       await stackUntil(lenient, "lenient", isReady);
-      const { variables } = JSON.parse(await outputOf(lenient, "lenient", "given")) as Given;
+      const { variables } = JSON.parse(await readOutput(lenient, "lenient", "given")) as Given;
       expect(variables).toEqual({ USR: "/node/share" });
     },
     slow,
@@ -283,15 +283,15 @@ describe("the environment", () => {
 
       // The Stack base has succeeded, but not here.
       const envRefs = { ...onFileBackend.envRefs, REGION: output("region") };
-      await applyTo(scene.beside, destroyed("stranger", { ...source(), envRefs }));
-      expect(messageOf(await stackUntil(scene.beside, "stranger", isWaiting))).toContain("there is no Stack base");
+      await applyTo(scene.second, destroyed("stranger", { ...source(), envRefs }));
+      expect(messageOf(await stackUntil(scene.second, "stranger", isWaiting))).toContain("there is no Stack base");
 
       await applyTo(scene, base("us-east-1"));
       await waitFor(async () => (await variablesOf("dependent"))["REGION"] === "us-east-1", {
         timeoutMs: 240_000,
         what: "an update with the changed output",
       });
-      expect(await updatesOf(scene, "dependent")).toHaveLength(2);
+      expect(await listUpdates(scene, "dependent")).toHaveLength(2);
 
       const back = { ...onFileBackend.envRefs, BACK: { type: "StackOutput", stack: "dependent", output: "given" } };
       await applyTo(scene, provider({ envRefs: back }));

@@ -1,4 +1,4 @@
-/** The chart's life on a cluster: install, Stacks under it, upgrade to two replicas, loss of the leader, roll back, uninstall. */
+/** The chart on a cluster: install, run Stacks, upgrade to two replicas, lose the leader, roll back, uninstall. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,73 +6,53 @@ import { join } from "node:path";
 import { createKey, serveGit } from "@pko/agent/testing";
 import { caSecretName, leaseName } from "@pko/api";
 import { createAuthority, network } from "@pko/cluster";
-import { builtin, resource, type KubeObject } from "@pko/kube";
+import { builtin } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
-  assertInstalledUnforbidden,
+  assertNoForbiddenRequests,
   at,
   deleteStack,
   getStack,
   isReady,
   kubectl,
+  listUpdates,
   newNamespace,
-  programOf,
-  publishedImage,
-  reconcile,
+  newProgram,
+  newSecret,
+  newStack,
   removeNamespace,
-  secretOf,
-  stackOf,
+  requestReconcile,
   stackUntil,
-  updatesOf,
   useScene,
+  yamlProject,
 } from "../harness.ts";
-import { yamlProject } from "../operator/programs.ts";
 import { startSshServer } from "../sources/ssh-server.ts";
 import { chart, helm } from "./helm.ts";
+import { chartValues, installChart, leaderPod, release, uninstallAfter } from "./release.ts";
 
 const slow = 180_000;
-const release = "pulumi-kubernetes-operator";
-
-const leases = resource<KubeObject & { readonly spec?: { readonly holderIdentity?: string } }>({
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  plural: "leases",
-  namespaced: true,
-});
-
 const scene = useScene("chart-stacks", { operator: "none" });
-/** Where the chart is installed. */
+/** The namespace of the release. */
 const home = `chart-${crypto.randomUUID().slice(0, 8)}`;
 let values: string[];
 
 describe("the chart on a cluster", () => {
   beforeAll(async () => {
-    const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
-    // Others may share the cluster: only the tests' own namespace is served, and no definition is changed.
-    const settings = {
-      "image.repository": repository,
-      "image.tag": tag,
-      watchNamespaces: `{${scene.namespace}}`,
-      "crds.upgrade": "false",
-      fullnameOverride: home,
-      "controller.logFormat": "json",
-    };
-    scene.defer(() => removeNamespace(home));
-    scene.defer(() => helm("uninstall", release, "-n", home, "--ignore-not-found", "--wait"));
-    values = Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`);
+    uninstallAfter(scene, home);
+    values = await chartValues(home, scene, { "controller.logFormat": "json" });
     const restricted = "pod-security.kubernetes.io/enforce=restricted";
     await kubectl(["label", "namespace", scene.namespace, restricted]);
   }, slow);
 
   test(
-    "installs with the documents' command, and tells what to do next",
+    "installs with the documented command, and prints the next steps",
     async () => {
-      const notes = await helm("install", "--create-namespace", "-n", home, release, chart, ...values, "--wait");
+      const notes = await installChart(home, values);
       expect(notes).toContain(`It serves ${scene.namespace} and no other namespace.`);
       expect(notes).toContain("kubectl create secret generic pulumi-api-secret");
-      // Its pods would be let into a namespace with the strictest profile.
+      // Admission would accept its pods under the restricted profile.
       const restricted = "pod-security.kubernetes.io/enforce=restricted";
       expect(await kubectl(["label", "namespace", home, restricted])).not.toContain("Warning");
     },
@@ -80,33 +60,33 @@ describe("the chart on a cluster", () => {
   );
 
   test(
-    "runs a Stack in a restricted namespace, and once more when it is annotated as the documents say",
+    "runs a Stack in a restricted namespace, and again when it gets the documented annotation",
     async () => {
       const kept = { type: "pulumi:index:Stash", properties: { input: "kept" } };
       await applyTo(
         scene,
-        programOf("web", { resources: { kept } }),
-        stackOf("web", { programRef: { name: "web" }, destroyOnFinalize: true }),
+        newProgram("web", { resources: { kept } }),
+        newStack("web", { programRef: { name: "web" }, destroyOnFinalize: true }),
       );
       await stackUntil(scene, "web", isReady);
       const request = `pulumi.com/reconciliation-request=${new Date().toString()}`;
       await kubectl(["annotate", "stack", "web", request, "--overwrite", ...at(scene)]);
-      await waitFor(async () => (await updatesOf(scene, "web")).length === 2, {
+      await waitFor(async () => (await listUpdates(scene, "web")).length === 2, {
         timeoutMs: slow / 2,
         what: "a second Update",
       });
       await stackUntil(scene, "web", isReady);
-      await nothingForbidden();
+      await assertNothingForbidden();
     },
     slow,
   );
 
   test(
-    "leaves who breaks into its container without root, capabilities, and a file system to write to",
+    "runs its container without root, without capabilities and with a read-only file system",
     async () => {
       const inContainer = (script: string): Promise<string> =>
         kubectl(["exec", `deployment/${home}-controller-manager`, "-n", home, "--", "sh", "-c", script]);
-      // The image has a shell, and few other programs.
+      // The image has a shell and few other programs.
       const status = await inContainer("while read -r line; do echo $line; done < /proc/self/status");
       expect(status).toMatch(/^Uid: [1-9]/m);
       expect(status).toMatch(/^CapEff: 0+$/m);
@@ -120,14 +100,14 @@ describe("the chart on a cluster", () => {
   );
 
   test(
-    "asks Git servers with what its image holds: over https of a private authority, and over ssh with a locked key",
+    "reads Git repositories with the tools of its image: over HTTPS with a private CA, and over SSH with an encrypted key",
     async () => {
       const { folder, git } = scene;
       const repository = git.create("cloned");
-      const authority = await createAuthority("a company's own");
-      const tls = await authority.issue({ commonName: "git", ips: [network.machine] });
+      const ca = await createAuthority("a company's own");
+      const tls = await ca.issue({ commonName: "git", ips: [network.machine] });
       const https = serveGit(git.folder, { hostname: network.machine, tls });
-      // A server that a restricted namespace would not let in.
+      // The restricted namespace would reject the pod of the SSH server.
       const namespace = await newNamespace("chart-ssh");
       const password = "a passphrase";
       try {
@@ -135,15 +115,15 @@ describe("the chart on a cluster", () => {
         const ssh = await startSshServer({ namespace, repositories: git.folder, host, users: [user] });
         await applyTo(
           scene,
-          secretOf("by-https", { accessToken: "any", "ca.crt": authority.cert }),
-          secretOf("by-ssh", { sshPrivateKey: user.privateKey, password, known_hosts: ssh.knownHosts(host) }),
+          newSecret("by-https", { accessToken: "any", "ca.crt": ca.cert }),
+          newSecret("by-ssh", { sshPrivateKey: user.privateKey, password, known_hosts: ssh.knownHosts(host) }),
         );
         for (const [gitAuthSecret, projectRepo] of [
           ["by-https", `https://${network.machine}:${https.port}/cloned.git`],
           ["by-ssh", ssh.url("cloned")],
         ] as const) {
           const commit = repository.commit(yamlProject(gitAuthSecret));
-          await applyTo(scene, stackOf("cloned", { branch: "main", projectRepo, gitAuthSecret }));
+          await applyTo(scene, newStack("cloned", { branch: "main", projectRepo, gitAuthSecret }));
           const { status } = await stackUntil(scene, "cloned", isReady);
           expect(status?.lastUpdate?.lastSuccessfulCommit).toBe(commit);
         }
@@ -157,20 +137,20 @@ describe("the chart on a cluster", () => {
   );
 
   test(
-    "serves metrics to whom the cluster lets read them, and those that alerts and dashboard ask for",
+    "serves metrics only to authorized clients, including all metrics of the alerts and the dashboard",
     async () => {
       const scrape = await scraper();
       expect((await scrape()).status).toBe(401);
-      const token = await tokenOf("scraper");
+      const token = await createToken("scraper");
       expect((await scrape(token)).status).toBe(403);
       const role = `--clusterrole=${home}-metrics-reader`;
       await kubectl(["create", "clusterrolebinding", home, role, `--serviceaccount=${home}:scraper`]);
       try {
-        // The refusal is remembered for the token: another one is asked about anew.
-        const answer = await scrape(await tokenOf("scraper"));
-        expect(answer.status).toBe(200);
-        const exposed = new Set((await answer.text()).match(/^# TYPE \S+/gm)?.map((line) => line.slice(7)));
-        expect(metricsAskedFor().filter((name) => !exposed.has(name))).toEqual([]);
+        // The operator caches the denial of the first token.
+        const response = await scrape(await createToken("scraper"));
+        expect(response.status).toBe(200);
+        const exposed = new Set((await response.text()).match(/^# TYPE \S+/gm)?.map((line) => line.slice(7)));
+        expect(queriedMetrics().filter((name) => !exposed.has(name))).toEqual([]);
       } finally {
         await kubectl(["delete", "clusterrolebinding", home]);
       }
@@ -179,18 +159,18 @@ describe("the chart on a cluster", () => {
   );
 
   test(
-    "upgrades to two replicas without running anything again; when the leader's pod dies, the other goes on",
+    "upgrades to two replicas without new updates, and the second replica takes over when the pod of the leader is deleted",
     async () => {
-      await nothingForbidden();
-      const before = (await updatesOf(scene, "web")).length;
+      await assertNothingForbidden();
+      const before = (await listUpdates(scene, "web")).length;
       await helm("upgrade", "-n", home, release, chart, ...values, "--set=replicaCount=2", "--wait");
       expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toContain(home);
-      const leader = await holder();
+      const leader = await leaderPod(home);
       await kubectl(["delete", "pod", leader, "-n", home, "--grace-period=0", "--force"]);
-      await waitFor(async () => (await holder()) !== leader, { timeoutMs: slow / 2, what: "another leader" });
-      expect((await updatesOf(scene, "web")).length).toBe(before);
-      await reconcile(scene, "web", "again");
-      await waitFor(async () => (await updatesOf(scene, "web")).length === before + 1, {
+      await waitFor(async () => (await leaderPod(home)) !== leader, { timeoutMs: slow / 2, what: "another leader" });
+      expect((await listUpdates(scene, "web")).length).toBe(before);
+      await requestReconcile(scene, "web", "again");
+      await waitFor(async () => (await listUpdates(scene, "web")).length === before + 1, {
         timeoutMs: slow / 2,
         what: "an Update of the new leader",
       });
@@ -202,7 +182,7 @@ describe("the chart on a cluster", () => {
   test(
     "rolls back",
     async () => {
-      await nothingForbidden();
+      await assertNothingForbidden();
       await helm("rollback", release, "1", "-n", home, "--wait");
       const deployment = ["get", "deployment", `${home}-controller-manager`, "-n", home];
       expect(await kubectl([...deployment, "-o", "jsonpath={.spec.replicas}"])).toBe("1");
@@ -213,15 +193,15 @@ describe("the chart on a cluster", () => {
   );
 
   test(
-    "destroys the Stack that is deleted; after uninstalling only the CRDs, the CA and the Lease stay",
+    "destroys a deleted Stack, and uninstalling leaves only the CRDs, the CA and the Lease",
     async () => {
       await deleteStack(scene, "web");
-      await nothingForbidden();
+      await assertNothingForbidden();
       await helm("uninstall", release, "-n", home, "--wait");
       const kept = [`lease.coordination.k8s.io/${leaseName}`, `secret/${caSecretName}`];
       await waitFor(async () => (await leftovers()).toSorted().join() === kept.join(), {
         timeoutMs: slow / 2,
-        what: "nothing else to be left",
+        what: "everything else to be deleted",
       });
       expect(await kubectl(["get", "crd", "-o", "name"])).toContain("stacks.pulumi.com");
     },
@@ -229,25 +209,20 @@ describe("the chart on a cluster", () => {
   );
 });
 
-async function pods(): Promise<
+async function operatorPods(): Promise<
   readonly { readonly metadata: { name?: string }; readonly status?: { podIP?: string } }[]
 > {
   const labelSelector = `app.kubernetes.io/instance=${release}`;
   return (await scene.client.list(builtin.pods, { namespace: home, labelSelector })).items;
 }
 
-/** The pod that leads. */
-async function holder(): Promise<string> {
-  const lease = await scene.client.get(leases, { namespace: home, name: "operator.pulumi.com" });
-  return lease.spec?.holderIdentity?.split("_")[0] ?? "";
-}
-
-/** Before the pods with their logs are deleted. */
-const nothingForbidden = (): Promise<void> => assertInstalledUnforbidden(home, `app.kubernetes.io/instance=${release}`);
+/** Call this before the pods are deleted, because it reads their logs. */
+const assertNothingForbidden = (): Promise<void> =>
+  assertNoForbiddenRequests(home, `app.kubernetes.io/instance=${release}`);
 
 async function scraper(): Promise<(token?: string) => Promise<Response>> {
   await kubectl(["create", "serviceaccount", "scraper", "-n", home]);
-  const [pod] = await pods();
+  const [pod] = await operatorPods();
   const url = `https://${pod?.status?.podIP}:8383/metrics`;
   return (token) =>
     fetch(url, {
@@ -256,26 +231,26 @@ async function scraper(): Promise<(token?: string) => Promise<Response>> {
     });
 }
 
-async function tokenOf(account: string): Promise<string> {
+async function createToken(account: string): Promise<string> {
   return (await kubectl(["create", "token", account, "-n", home])).trim();
 }
 
-/** The names of metrics in the chart's alerts and dashboard, without the endings of histograms. */
-function metricsAskedFor(): string[] {
+/** The metrics in the chart's alerts and dashboard, without the suffixes of histograms. */
+function queriedMetrics(): string[] {
   const rule = readFileSync(join(chart, "templates/prometheus-rule.yaml"), "utf8");
   const board = readFileSync(join(chart, "dashboard.json"), "utf8");
   const names = (rule + board).match(/\b[a-z]+(_[a-z]+)+(?=\{)/g) ?? [];
   return [...new Set(names.map((name) => name.replace(/_(bucket|count|sum)$/, "")))];
 }
 
-/** Whatever the release has made and is still there, in its namespace or beside. */
+/** Objects of the release that still exist, in its namespace and cluster-wide. */
 async function leftovers(): Promise<string[]> {
   const kinds = "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding";
   const inside =
     "deployment,replicaset,pod,service,secret,lease,role,rolebinding,serviceaccount,networkpolicy,configmap";
-  const ofOthers = new Set(["configmap/kube-root-ca.crt", "serviceaccount/default", "serviceaccount/scraper"]);
+  const unrelated = new Set(["configmap/kube-root-ca.crt", "serviceaccount/default", "serviceaccount/scraper"]);
   const names = async (...args: readonly string[]): Promise<string[]> =>
-    (await kubectl(["get", ...args, "-o", "name"])).split("\n").filter((line) => line !== "" && !ofOthers.has(line));
+    (await kubectl(["get", ...args, "-o", "name"])).split("\n").filter((line) => line !== "" && !unrelated.has(line));
   return [
     ...(await names(kinds)).filter((line) => line.includes(home)),
     ...(await names(inside, "-n", home)),

@@ -1,4 +1,4 @@
-/** `make deploy`: the chart with this clone's image, again and again. */
+/** `make deploy` installs the chart with this clone's image, and can be repeated. */
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
@@ -14,7 +14,7 @@ const values = join(scene.folder, "values.yaml");
 
 beforeAll(async () => {
   scene.defer(() => helm("uninstall", name, "-n", name, "--wait", "--ignore-not-found"));
-  // Others may share the cluster.
+  // Other tests use the cluster at the same time.
   await Bun.write(values, JSON.stringify({ watchNamespaces: [scene.namespace], crds: { upgrade: false } }));
 });
 
@@ -22,7 +22,7 @@ const deploy = (env: Readonly<Record<string, string | undefined>> = {}) =>
   attempt(["make", "-s", "deploy", `VALUES=${values}`], { cwd: repositoryRoot, env });
 
 test(
-  "installs this clone's image, and can be run again",
+  "installs this clone's image, and can be repeated",
   async () => {
     for (const revision of ["1", "2"]) {
       const { code, stderr } = await deploy();
@@ -37,7 +37,7 @@ test(
   slow,
 );
 
-test("on a cluster of the user's own, says in one line that it needs an image", async () => {
+test("reports in one line that a cluster of the user needs an image", async () => {
   const { code, stderr } = await deploy({ CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: "" });
   expect(code).not.toBe(0);
   const lines = stderr.split("\n").filter((line) => line.startsWith("error:"));

@@ -1,6 +1,6 @@
 /**
- * What the Go operator v2.9 leaves in a cluster: Stacks with finalizer and status, Workspaces with StatefulSet, Service and
- * pod, Updates with finalizer, owners and conditions, each under the field manager that wrote it.
+ * Objects as the Go operator v2.9 leaves them in a cluster: Stacks, Programs, Workspaces with StatefulSet and Service, and
+ * Updates, each with its finalizers, owner references, status and field managers.
  */
 import type { Kubectl } from "@pko/testkit";
 
@@ -9,31 +9,31 @@ const finalizer = "finalizer.stack.pulumi.com";
 
 type Json = Readonly<Record<string, unknown>>;
 
-interface Made {
+interface Created {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly uid: string; readonly generation?: number };
 }
 
 export interface GoOperator {
-  /** A Stack as its user wrote it, and as the operator marked it. */
-  stack(name: string, spec: Json): Promise<Made>;
-  program(name: string, program: Json): Promise<Made>;
-  /** The Workspace of a Stack, with a pod that does nothing: nobody speaks its protocol any more. */
-  workspace(stack: Made, spec: Json): Promise<Made>;
-  update(workspace: Made, stack: Made, told: UpdateFacts): Promise<Made>;
-  status(object: Made, writer: string, status: Json): Promise<void>;
+  /** With the operator's finalizer. */
+  stack(name: string, spec: Json): Promise<Created>;
+  program(name: string, program: Json): Promise<Created>;
+  /** The pod does nothing, because the new operator does not speak its protocol. */
+  workspace(stack: Created, spec: Json): Promise<Created>;
+  update(workspace: Created, stack: Created, update: UpdateFields): Promise<Created>;
+  status(object: Created, writer: string, status: Json): Promise<void>;
 }
 
-interface UpdateFacts {
+interface UpdateFields {
   readonly name: string;
   readonly spec?: Json;
   readonly status: Json;
-  /** Whether its Stack has not noted its end yet. */
-  readonly held: boolean;
+  /** The finalizer stays until the Stack has recorded the result. */
+  readonly hasFinalizer: boolean;
 }
 
-/** As conditions and times are written. */
+/** In the format of Kubernetes timestamps. */
 export const timeAgo = (seconds: number): string =>
   new Date(Date.now() - seconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
 
@@ -46,8 +46,8 @@ export const condition = (type: string, status: "True" | "False", reason: string
   observedGeneration: 1,
 });
 
-/** The three of an Update: it runs, it has succeeded, or it failed. */
-export const runs = (): Json[] => [
+/** Conditions of an Update that is running, has succeeded or was aborted. */
+export const running = (): Json[] => [
   condition("Progressing", "True", "Progressing"),
   condition("Failed", "False", "Progressing"),
   condition("Complete", "False", "Progressing"),
@@ -64,36 +64,36 @@ export const aborted = (): Json[] => [
 ];
 
 export function goOperator(kubectl: Kubectl, namespace: string): GoOperator {
-  const write = async (object: object, ...flags: readonly string[]): Promise<Made> => {
+  const write = async (object: object, ...flags: readonly string[]): Promise<Created> => {
     const args = ["apply", "--server-side", "-f", "-", "-o", "json", ...flags];
-    return JSON.parse(await kubectl(args, { input: JSON.stringify(object) })) as Made;
+    return JSON.parse(await kubectl(args, { input: JSON.stringify(object) })) as Created;
   };
-  const own = (object: object): Promise<Made> => write(object, `--field-manager=${manager}`);
-  const status: GoOperator["status"] = async ({ apiVersion, kind, metadata }, writer, told) => {
-    const body = { apiVersion, kind, metadata: { name: metadata.name, namespace }, status: told };
+  const applyAsOperator = (object: object): Promise<Created> => write(object, `--field-manager=${manager}`);
+  const status: GoOperator["status"] = async ({ apiVersion, kind, metadata }, writer, value) => {
+    const body = { apiVersion, kind, metadata: { name: metadata.name, namespace }, status: value };
     await write(body, "--subresource=status", `--field-manager=${manager}/${writer}`);
   };
-  const hold = async ({ kind, metadata }: Made, by: string): Promise<void> => {
+  const addFinalizer = async ({ kind, metadata }: Created, fieldManager: string): Promise<void> => {
     const patch = JSON.stringify({ metadata: { finalizers: [finalizer] } });
-    const what = ["patch", kind, metadata.name, "-n", namespace, "--type=merge", `--patch=${patch}`];
-    await kubectl([...what, `--field-manager=${by}`]);
+    const command = ["patch", kind, metadata.name, "-n", namespace, "--type=merge", `--patch=${patch}`];
+    await kubectl([...command, `--field-manager=${fieldManager}`]);
   };
   return {
     status,
     async stack(name, spec) {
-      const made = await write({ apiVersion: "pulumi.com/v1", kind: "Stack", metadata: { name, namespace }, spec });
-      await hold(made, manager);
-      return made;
+      const created = await write({ apiVersion: "pulumi.com/v1", kind: "Stack", metadata: { name, namespace }, spec });
+      await addFinalizer(created, manager);
+      return created;
     },
     async program(name, program) {
-      const made = await write({
+      const created = await write({
         apiVersion: "pulumi.com/v1",
         kind: "Program",
         metadata: { name, namespace },
         program,
       });
       const path = `programs/${namespace}/${name}/1`;
-      await status(made, "program-status", {
+      await status(created, "program-status", {
         observedGeneration: 1,
         artifact: {
           path: `${path}.tar.gz`,
@@ -104,41 +104,41 @@ export function goOperator(kubectl: Kubectl, namespace: string): GoOperator {
           size: 512,
         },
       });
-      return made;
+      return created;
     },
     async workspace(stack, spec) {
       const { name } = stack.metadata;
-      const made = await own({
+      const created = await applyAsOperator({
         apiVersion: "auto.pulumi.com/v1alpha1",
         kind: "Workspace",
-        metadata: { name, namespace, labels: stackLabels(name), ownerReferences: [ownerOf(stack, true)] },
+        metadata: { name, namespace, labels: stackLabels(name), ownerReferences: [ownerReference(stack, true)] },
         spec: { podTemplate: { spec: { containers: [{ name: "pulumi" }] } }, ...spec },
       });
-      await own(serviceOf(made, namespace));
-      await own(statefulSetOf(made, namespace));
-      await status(made, "workspace-status", {
-        observedGeneration: made.metadata.generation,
+      await applyAsOperator(newService(created, namespace));
+      await applyAsOperator(newStatefulSet(created, namespace));
+      await status(created, "workspace-status", {
+        observedGeneration: created.metadata.generation,
         address: `${name}-workspace.${namespace}:50051`,
         pulumiVersion: "v3.258.0",
         conditions: [condition("Ready", "True", "Succeeded")],
       });
-      return made;
+      return created;
     },
-    async update(workspace, stack, told) {
-      const made = await own({
+    async update(workspace, stack, { name, spec, hasFinalizer, status: value }) {
+      const created = await applyAsOperator({
         apiVersion: "auto.pulumi.com/v1alpha1",
         kind: "Update",
         metadata: {
-          name: told.name,
+          name,
           namespace,
           labels: stackLabels(stack.metadata.name),
-          ownerReferences: [ownerOf(workspace, true), ownerOf(stack, false)],
+          ownerReferences: [ownerReference(workspace, true), ownerReference(stack, false)],
         },
-        spec: { workspaceName: workspace.metadata.name, type: "up", ttlAfterCompleted: "24h0m0s", ...told.spec },
+        spec: { workspaceName: workspace.metadata.name, type: "up", ttlAfterCompleted: "24h0m0s", ...spec },
       });
-      if (told.held) await hold(made, `${manager}/stack-finalizer`);
-      await status(made, "update-status", { observedGeneration: 1, ...told.status });
-      return made;
+      if (hasFinalizer) await addFinalizer(created, `${manager}/stack-finalizer`);
+      await status(created, "update-status", { observedGeneration: 1, ...value });
+      return created;
     },
   };
 }
@@ -150,7 +150,7 @@ const workspaceLabels = (name: string): Json => ({
   "auto.pulumi.com/workspace-name": name,
 });
 
-const ownerOf = ({ apiVersion, kind, metadata: { name, uid } }: Made, controller: boolean): Json => ({
+const ownerReference = ({ apiVersion, kind, metadata: { name, uid } }: Created, controller: boolean): Json => ({
   apiVersion,
   kind,
   name,
@@ -159,18 +159,18 @@ const ownerOf = ({ apiVersion, kind, metadata: { name, uid } }: Made, controller
   ...(controller && { controller }),
 });
 
-function serviceOf(workspace: Made, namespace: string): object {
+function newService(workspace: Created, namespace: string): object {
   const { name } = workspace.metadata;
   const labels = workspaceLabels(name);
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: { name: `${name}-workspace`, namespace, labels, ownerReferences: [ownerOf(workspace, true)] },
+    metadata: { name: `${name}-workspace`, namespace, labels, ownerReferences: [ownerReference(workspace, true)] },
     spec: { clusterIP: "None", selector: labels, ports: [{ name: "grpc", port: 50_051 }] },
   };
 }
 
-function statefulSetOf(workspace: Made, namespace: string): object {
+function newStatefulSet(workspace: Created, namespace: string): object {
   const { name } = workspace.metadata;
   const labels = workspaceLabels(name);
   const share = [{ name: "share", mountPath: "/share" }];
@@ -179,7 +179,7 @@ function statefulSetOf(workspace: Made, namespace: string): object {
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",
-    metadata: { name: `${name}-workspace`, namespace, labels, ownerReferences: [ownerOf(workspace, true)] },
+    metadata: { name: `${name}-workspace`, namespace, labels, ownerReferences: [ownerReference(workspace, true)] },
     spec: {
       selector: { matchLabels: labels },
       serviceName: `${name}-workspace`,

@@ -1,4 +1,4 @@
-/** Helm as users call it, on the tests' cluster and with the chart of this clone. */
+/** The Helm CLI and the chart of this clone. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,12 +11,11 @@ const home = mkdtempSync(join(tmpdir(), "pko-helm-"));
 
 export const chart = join(root, "charts/pulumi-kubernetes-operator");
 
-/** Returns standard output; throws with standard error when Helm fails. */
+/** Runs Helm on the test cluster. Returns standard output; throws with standard error if Helm fails. */
 export async function helm(...args: readonly string[]): Promise<string> {
   return await helmOn(clusterKubeconfig(), ...args);
 }
 
-/** On another API server than the cluster's. */
 export async function helmOn(kubeconfig: string, ...args: readonly string[]): Promise<string> {
   const child = Bun.spawn([toolPath("helm"), ...args], {
     cwd: root,
@@ -32,12 +31,12 @@ export async function helmOn(kubeconfig: string, ...args: readonly string[]): Pr
       HELM_DATA_HOME: join(home, "data"),
     },
   });
-  const [output, trouble, code] = await Promise.all([
+  const [output, errors, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  if (code !== 0) throw new Error(`helm ${args.join(" ")} ended with ${code}: ${trouble.trim()}`);
+  if (code !== 0) throw new Error(`helm ${args.join(" ")} failed with exit code ${code}: ${errors.trim()}`);
   return output;
 }
 

@@ -1,4 +1,4 @@
-/** The documents' first steps as they are printed: install.yaml, a Stack in the default namespace, an annotation. */
+/** The first steps of the docs: apply install.yaml, create a Stack in the default namespace, annotate it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,20 +9,20 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
-  assertInstalledUnforbidden,
+  assertNoForbiddenRequests,
   clusterClient,
   isReady,
   kubectl,
+  listUpdates,
   literal,
-  programOf,
-  stackElsewhere,
+  newProgram,
+  newStackWithoutBackend,
   stackUntil,
-  updatesOf,
   type Place,
 } from "../harness.ts";
 
 const slow = 240_000;
-/** As it is printed, but that the node looks for a newer image of that name: an earlier run may have left its own. */
+/** Always pulls the image, because the node may have an image of this name from an earlier run. */
 const manifest = readFileSync(join(repositoryRoot, "deploy/quickstart/install.yaml"), "utf8").replaceAll(
   "IfNotPresent",
   "Always",
@@ -31,12 +31,12 @@ const manifest = readFileSync(join(repositoryRoot, "deploy/quickstart/install.ya
 let place: Place;
 
 beforeAll(async () => {
-  // A cluster of the user's own pulls the released image.
+  // A cluster of the user pulls the released image.
   if (givenKubeconfig === undefined) await publishOperatorImage(imageTag);
   place = { client: await clusterClient(), namespace: "default" };
 }, slow);
 
-/** All but definitions and namespace, which other tests need. */
+/** Keeps the CRDs and the namespace, which other tests need. */
 afterAll(async () => {
   await kubectl(["delete", "stack,program", "quickstart", "--ignore-not-found", "--timeout=120s"]);
   const kept = /^kind: (CustomResourceDefinition|Namespace)$/m;
@@ -48,7 +48,7 @@ afterAll(async () => {
 }, slow);
 
 test(
-  "kubectl apply -f install.yaml, a Stack, kubectl annotate",
+  "kubectl apply installs the operator, which runs a Stack and runs it again after kubectl annotate",
   async () => {
     await kubectl(["apply", "-f", "-"], { input: manifest });
     await kubectl(["rollout", "status", "deployment", "-n", operatorNamespace, "--timeout=120s"]);
@@ -59,19 +59,19 @@ test(
     await stackUntil(place, "quickstart", isReady);
     const request = `pulumi.com/reconciliation-request=${new Date().toString()}`;
     await kubectl(["annotate", "stack", "quickstart", request, "--overwrite"]);
-    await waitFor(async () => (await updatesOf(place, "quickstart")).length === 2, {
+    await waitFor(async () => (await listUpdates(place, "quickstart")).length === 2, {
       timeoutMs: slow / 3,
-      what: "the update that was asked for",
+      what: "the requested update",
     });
     await stackUntil(place, "quickstart", isReady);
-    await assertInstalledUnforbidden(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
+    await assertNoForbiddenRequests(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
   },
   slow,
 );
 
-const program = programOf("quickstart", { outputs: { greeting: "hello" } });
+const program = newProgram("quickstart", { outputs: { greeting: "hello" } });
 
-const stack = stackElsewhere("quickstart", {
+const stack = newStackWithoutBackend("quickstart", {
   stack: "dev",
   programRef: { name: "quickstart" },
   envRefs: { PULUMI_BACKEND_URL: literal("file:///share"), PULUMI_CONFIG_PASSPHRASE: literal("passphrase") },

@@ -1,4 +1,4 @@
-/** The operator with the rights that chart and quickstart give it, through a proxy that records what it asks for. */
+/** The operator with the RBAC rules of an installation, through a proxy that records its requests. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
@@ -10,18 +10,18 @@ import { operatorAccount } from "../../rights/account.ts";
 import {
   applyTo,
   clusterCredentials,
-  configMapOf,
   deleteStack,
   fromSecret,
   isReady,
   kubectl,
+  listUpdates,
+  newConfigMap,
   newNamespace,
-  programOf,
+  newProgram,
+  newSecret,
+  newStack,
   removeNamespace,
-  secretOf,
-  stackOf,
   stackUntil,
-  updatesOf,
   useScene,
 } from "../harness.ts";
 
@@ -31,7 +31,7 @@ let proxy: FaultProxy;
 
 const scene = useScene("rbac", {
   operator: async () => {
-    await ensureFluxKind();
+    await ensureFluxCrd();
     const home = await newNamespace("rbac-home");
     scene.defer(() => removeNamespace(home));
     const account = await operatorAccount({ admin: await clusterCredentials(), home, namespaces: [scene.namespace] });
@@ -46,12 +46,12 @@ const scene = useScene("rbac", {
 });
 
 test(
-  "nothing that it asks for is refused, and it has no right that it does not use",
+  "no request is denied, and every permission is used",
   async () => {
     await applyTo(scene, ...inputs(), stack(), fluxStack());
     const web = await stackUntil(scene, "web", isReady);
     expect(web.status?.outputs).toEqual({ greeting: "[secret]" });
-    await waitFor(async () => (await updatesOf(scene, "web")).length === 0, {
+    await waitFor(async () => (await listUpdates(scene, "web")).length === 0, {
       timeoutMs: slow / 3,
       what: "the Update to expire",
     });
@@ -64,55 +64,53 @@ test(
     );
     await deleteStack(scene, "web", "flux");
 
-    const refused = proxy.requests.filter(({ status }) => status === 403);
-    expect(refused.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
-    const used = new Set(proxy.requests.flatMap(rightsOf));
-    const unused = [...rightsIn(servedRules), ...rightsIn(ownRules)].filter((right) => !used.has(right));
-    expect(unused.filter((right) => !seldomUsed.has(right))).toEqual([]);
+    const denied = proxy.requests.filter(({ status }) => status === 403);
+    expect(denied.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+    const used = new Set(proxy.requests.flatMap(permissionsUsed));
+    const granted = [...permissionsIn(servedRules), ...permissionsIn(ownRules)];
+    expect(granted.filter((permission) => !used.has(permission) && !rarelyUsed.has(permission))).toEqual([]);
   },
   slow,
 );
 
-/** What no ordinary day asks for. */
-const seldomUsed = new Set([
-  // An Update that the store does not show yet (test/integration/workspace/doubts.test.ts).
+/** Permissions that this test does not use. */
+const rarelyUsed = new Set([
+  // The operator reads an Update that its cache does not contain yet, and one that already exists.
   "auto.pulumi.com updates get",
-  // Never a request: the tests' API server requires them of whoever creates an object that blocks the deletion of its owner.
+  // The API server requires these to set blockOwnerDeletion in an owner reference.
   "auto.pulumi.com updates/finalizers update",
   "auto.pulumi.com workspaces/finalizers update",
-  // Outputs that a crash left half-written are replaced.
+  // Replaces outputs that a crash left incomplete.
   " secrets delete",
-  // An event that repeats is counted.
+  // Counts a repeated event.
   " events patch",
-  // A pod that the StatefulSet's controller does not get away.
+  // Deletes a pod that the StatefulSet controller does not replace.
   " pods delete",
-  // A StatefulSet of the Go operator that differs where nothing can be changed is replaced.
+  // Replaces a StatefulSet of the Go operator that differs in an immutable field.
   "apps statefulsets delete",
-  // An Update that exists already is judged.
-  "auto.pulumi.com updates get",
-  // Other kinds of Flux than the one that this test follows.
+  // This test uses GitRepository only.
   ...["buckets", "externalartifacts", "helmcharts", "ocirepositories"].flatMap((kind) =>
     ["list", "watch"].map((verb) => `source.toolkit.fluxcd.io ${kind} ${verb}`),
   ),
 ]);
 
-/** An apply is a patch, and a creation as well where there was nothing. */
-function rightsOf({ group, resource, subresource, verb, status }: ProxiedRequest): string[] {
+/** Server-side apply needs patch, and also create if the object does not exist. */
+function permissionsUsed({ group, resource, subresource, verb, status }: ProxiedRequest): string[] {
   const what = subresource === undefined ? resource : `${resource}/${subresource}`;
   const verbs = verb === "apply" ? ["patch", ...(status === 201 ? ["create"] : [])] : [verb];
   return verbs.map((each) => `${group} ${what} ${each}`);
 }
 
-function rightsIn(rules: readonly Rule[]): string[] {
+function permissionsIn(rules: readonly Rule[]): string[] {
   return rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) => resources.flatMap((what) => verbs.map((verb) => `${group} ${what} ${verb}`))),
   );
 }
 
-/** The CRD of Flux where Flux is installed, otherwise one that suffices. */
-async function ensureFluxKind(): Promise<void> {
+/** Creates a minimal CRD unless Flux is installed. */
+async function ensureFluxCrd(): Promise<void> {
   const openAPIV3Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  const kind = {
+  const crd = {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
     metadata: { name: "gitrepositories.source.toolkit.fluxcd.io" },
@@ -123,23 +121,23 @@ async function ensureFluxKind(): Promise<void> {
       versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }],
     },
   };
-  // The tests with Flux itself bring it as well, perhaps at the same time: theirs is never changed.
-  await kubectl(["create", "-f", "-"], { input: JSON.stringify(kind) }).catch((error: unknown) => {
+  // The tests of Flux may install the real CRD at the same time, and this must not change it.
+  await kubectl(["create", "-f", "-"], { input: JSON.stringify(crd) }).catch((error: unknown) => {
     if (!String(error).includes("AlreadyExists")) throw error;
   });
 }
 
 const inputs = (): object[] => [
-  secretOf("inputs", { who: "world" }),
-  configMapOf("settings", { LANG: "C.UTF-8" }),
-  programOf("web", {
+  newSecret("inputs", { who: "world" }),
+  newConfigMap("settings", { LANG: "C.UTF-8" }),
+  newProgram("web", {
     configuration: { who: { type: "string", secret: true } },
     outputs: { greeting: "hello ${who}" },
   }),
 ];
 
 const stack = (): object =>
-  stackOf("web", {
+  newStack("web", {
     programRef: { name: "web" },
     envs: ["settings"],
     secretsRef: { who: fromSecret("inputs", "who") },
@@ -149,6 +147,6 @@ const stack = (): object =>
   });
 
 const fluxStack = (): object =>
-  stackOf("flux", {
+  newStack("flux", {
     fluxSource: { sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "absent" } },
   });

@@ -1,4 +1,4 @@
-/** What the chart makes of values: whole files for a handful of them, and the quickstart's operator for the defaults. */
+/** The manifests that the chart renders, compared with files and with the quickstart manifest. */
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,8 +16,8 @@ const folder = mkdtempSync(join(tmpdir(), "pko-values-"));
 async function render(values: object): Promise<string> {
   const file = join(folder, `${crypto.randomUUID()}.yaml`);
   await Bun.write(file, JSON.stringify(values));
-  const surroundings = ["--kube-version=1.34.0", "--api-versions=monitoring.coreos.com/v1"];
-  return await helm("template", name, chart, `--namespace=${name}`, ...surroundings, `--values=${file}`);
+  const capabilities = ["--kube-version=1.34.0", "--api-versions=monitoring.coreos.com/v1"];
+  return await helm("template", name, chart, `--namespace=${name}`, ...capabilities, `--values=${file}`);
 }
 
 describe("the chart renders", () => {
@@ -46,24 +46,24 @@ describe("the chart renders", () => {
       oidc: { organization: "acme", team: "platform" },
     },
   };
-  for (const [what, values] of Object.entries(cases)) {
-    test(what, async () => {
+  for (const [name, values] of Object.entries(cases)) {
+    test(`the values ${name}`, async () => {
       const text = await render(values);
-      const file = Bun.file(join(import.meta.dir, "testdata", `${what}.yaml`));
+      const file = Bun.file(join(import.meta.dir, "testdata", `${name}.yaml`));
       if (process.env["UPDATE_GOLDEN"]) await Bun.write(file, text);
       expect(text).toBe(await file.text());
     });
   }
 
-  test("every value that the Go operator's chart has", async () => {
+  test("every value of the Go operator's chart", async () => {
     const values = parse(await Bun.file(join(import.meta.dir, "testdata/reference-values.yaml")).text()) as object;
     const deployment = find(manifestsIn(await render(values)), "Deployment");
     expect(deployment.metadata.name).toBe("ours-controller-manager");
     const text = JSON.stringify(deployment);
-    for (const told of Object.values(traces)) expect(text).toContain(told);
+    for (const trace of Object.values(traces)) expect(text).toContain(trace);
   });
 
-  test("a policy for the workspaces of each namespace that is served, and one only", async () => {
+  test("one network policy for the workspaces of each served namespace", async () => {
     const served = async (values: object): Promise<string[]> => {
       const objects = manifestsIn(await render({ networkPolicy: { enabled: true }, ...values }));
       return objects
@@ -74,15 +74,17 @@ describe("the chart renders", () => {
     expect(await served({ rbac: { createClusterRole: false, createRole: true } })).toEqual([name]);
   });
 
-  test("an image of one's own with any tag, and a later version", async () => {
-    const imageOf = async (image: object): Promise<string> =>
+  test("a custom image with any tag, and later versions", async () => {
+    const renderImage = async (image: object): Promise<string> =>
       JSON.stringify(find(manifestsIn(await render({ image })), "Deployment"));
-    expect(await imageOf({ repository: "team/operator", tag: "v2.0.0" })).toContain("docker.io/team/operator:v2.0.0");
-    expect(await imageOf({ tag: "v3.1.0" })).toContain(`${name}:v3.1.0`);
-    expect(await imageOf({ tag: "" })).toContain(`${name}:v`);
+    expect(await renderImage({ repository: "team/operator", tag: "v2.0.0" })).toContain(
+      "docker.io/team/operator:v2.0.0",
+    );
+    expect(await renderImage({ tag: "v3.1.0" })).toContain(`${name}:v3.1.0`);
+    expect(await renderImage({ tag: "" })).toContain(`${name}:v`);
   });
 
-  test("plain http for repositories, only where the value allows it", async () => {
+  test("plain HTTP for repositories only if the value allows it", async () => {
     const variable = '{"name":"OPERATOR_ALLOW_HTTP","value":"true"}';
     const deployed = async (values: object): Promise<string> =>
       JSON.stringify(find(manifestsIn(await render(values)), "Deployment"));
@@ -90,14 +92,14 @@ describe("the chart renders", () => {
     expect(await deployed({ git: { allowHttp: true } })).toContain(variable);
   });
 
-  test("a dashboard that is JSON", async () => {
+  test("a dashboard in valid JSON", async () => {
     const objects = manifestsIn(await render({ grafanaDashboard: { enabled: true } }));
     const { data } = find(objects, "ConfigMap") as unknown as { data: Record<string, string> };
     expect(JSON.parse(data[`${name}.json`] ?? "")).toMatchObject({ uid: name });
   });
 });
 
-/** What each value of testdata/reference-values.yaml leaves in the Deployment. */
+/** The part of the Deployment that results from each value of testdata/reference-values.yaml. */
 const traces = {
   deploymentStrategy: '"type":"Recreate"',
   replicaCount: '"replicas":3',
@@ -131,36 +133,40 @@ const traces = {
   extraSidecars: '"name":"beside"',
 };
 
-describe("values are refused that", () => {
-  const cases: readonly (readonly [what: string, values: object, told: string])[] = [
-    ["no one knows", { replicas: 2 }, "replicas"],
-    ["are of another type", { replicaCount: "two" }, "replicaCount"],
-    ["are no duration", { leaderElection: { leaseDuration: "soon" } }, "leaseDuration"],
-    ["are no digest", { image: { digest: "latest" } }, "digest"],
+describe("the chart rejects values that", () => {
+  const cases: readonly (readonly [what: string, values: object, message: string])[] = [
+    ["it does not know", { replicas: 2 }, "replicas"],
+    ["have the wrong type", { replicaCount: "two" }, "replicaCount"],
+    ["are not durations", { leaderElection: { leaseDuration: "soon" } }, "leaseDuration"],
+    ["are not digests", { image: { digest: "latest" } }, "digest"],
     ["pin an image of the Go operator", { image: { tag: "v2.9.0" } }, "pass --set image.tag= to run v"],
-    ["pin it without the v", { image: { tag: "2.4.1" } }, "image.tag is 2.4.1, an image of the Go operator"],
     [
-      "pin a mirror of it",
+      "pin an image of the Go operator without the v",
+      { image: { tag: "2.4.1" } },
+      "image.tag is 2.4.1, an image of the Go operator",
+    ],
+    [
+      "pin a mirror of an image of the Go operator",
       { image: { registry: "mirror.example.com", repository: "infra/pulumi-kubernetes-operator", tag: "v2.0.0-rc.1" } },
       "image.tag is v2.0.0-rc.1",
     ],
   ];
-  for (const [what, values, told] of cases) {
+  for (const [what, values, message] of cases) {
     test(what, async () => {
-      const trouble: unknown = await render(values).catch((error: unknown) => error);
-      expect(trouble).toBeInstanceOf(Error);
-      expect(String(trouble)).toContain(told);
+      const error: unknown = await render(values).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(Error);
+      expect(String(error)).toContain(message);
     });
   }
 });
 
-test("the quickstart's operator is the chart's with its default values", async () => {
+test("the quickstart installs the same operator as the chart with default values", async () => {
   const chartObjects = manifestsIn(await render({}));
   const quickstart = quickstartObjects() as Manifest[];
   for (const kind of ["Deployment", "Service", "ValidatingAdmissionPolicy"]) {
     expect([kind, comparable(find(quickstart, kind))]).toEqual([kind, comparable(find(chartObjects, kind))]);
   }
-  const rulesOf = (objects: readonly Manifest[]) =>
+  const sortedRules = (objects: readonly Manifest[]) =>
     objects
       .flatMap(({ rules = [] }) =>
         rules.map((rule) =>
@@ -168,10 +174,10 @@ test("the quickstart's operator is the chart's with its default values", async (
         ),
       )
       .toSorted();
-  expect(rulesOf(quickstart)).toEqual(rulesOf(chartObjects));
+  expect(sortedRules(quickstart)).toEqual(sortedRules(chartObjects));
 });
 
-test("the operator reads every variable that chart and quickstart set", async () => {
+test("the operator reads every environment variable that the chart and the quickstart set", async () => {
   const everything = {
     watchNamespaces: ["a"],
     git: { allowHttp: true },
@@ -189,7 +195,7 @@ function find(objects: readonly Manifest[], kind: string): Manifest {
   return found;
 }
 
-/** Without names and labels, which are those of the Go operator's quickstart and chart, and what is Kubernetes' default. */
+/** Drops names and labels, which follow the Go operator's quickstart and chart, and fields with Kubernetes defaults. */
 function comparable({ spec }: Manifest): unknown {
   const dropped = new Set(["labels", "matchLabels", "selector", "serviceAccountName", "strategy"]);
   return JSON.parse(JSON.stringify(spec, (key, value: unknown) => (dropped.has(key) ? undefined : value))) as unknown;

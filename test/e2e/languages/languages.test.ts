@@ -14,15 +14,15 @@ import { waitFor } from "@pko/testkit";
 import {
   applyTo,
   deleteStack,
-  eventsOf,
+  eventsJson,
   fromSecret,
   isReady,
+  newSecret,
+  newStack,
   onFileBackend,
-  outputOf,
-  podOf,
-  reconcile,
-  secretOf,
-  stackOf,
+  podUid,
+  readOutput,
+  requestReconcile,
   stackUntil,
   useScene,
 } from "../harness.ts";
@@ -37,7 +37,7 @@ let image: string;
 
 beforeAll(async () => {
   image = await publishPackagesImage();
-  await applyTo(scene, secretOf("greeting", { password: canary }));
+  await applyTo(scene, newSecret("greeting", { password: canary }));
 }, slow);
 
 type Files = Readonly<Record<string, string | Buffer>>;
@@ -84,7 +84,7 @@ const languages: Readonly<Record<string, (greeting: string) => Promise<Files>>> 
 };
 
 function exampleStack(language: string, more: object): object {
-  return stackOf(language, {
+  return newStack(language, {
     workspaceTemplate: { spec: { ...onFileBackend.workspaceTemplate.spec, image } },
     projectRepo: scene.git.url(language),
     branch: "main",
@@ -125,16 +125,16 @@ describe("examples/languages", () => {
         await applyTo(scene, exampleStack(language, { preview: true }));
         const previewed = await stackUntil(scene, language, isReady);
         expect(previewed.status?.lastUpdate).toMatchObject({ type: "preview", changes: { create: 2 } });
-        const pod = await podOf(scene, language);
+        const pod = await podUid(scene, language);
 
         await applyTo(scene, exampleStack(language, { preview: false }));
         const deployed = await stackUntil(scene, language, isReady);
         expect(deployed.status?.lastUpdate).toMatchObject({ type: "up", changes: { create: 2 } });
         expect(deployed.status?.outputs).toEqual({ greeting: "Hello, world!", times: 3, password: "[secret]" });
-        expect(await outputOf(scene, language, "password")).toBe(canary);
+        expect(await readOutput(scene, language, "password")).toBe(canary);
 
         const second = repository.commit(await files("Goodbye"));
-        await reconcile(scene, language, "second");
+        await requestReconcile(scene, language, "second");
         const followed = await stackUntil(
           scene,
           language,
@@ -142,10 +142,10 @@ describe("examples/languages", () => {
         );
         expect(followed.status?.outputs).toMatchObject({ greeting: "Goodbye, world!" });
         expect(await refreshed(language)).toMatchObject({ status: "True", message: "The refresh succeeded." });
-        expect(await podOf(scene, language)).toBe(pod);
+        expect(await podUid(scene, language)).toBe(pod);
 
         await deleteStack(scene, language);
-        expect(await eventsOf(scene, language)).toContain("StackDestroyed");
+        expect(await eventsJson(scene, language)).toContain("StackDestroyed");
       },
       slow,
     );

@@ -1,29 +1,29 @@
 /**
- * A run belongs to its agent: what kills the operator or the kubelet does not touch it, and what kills the run is told as
- * it is. Whatever dies, a program is never run twice at once, and a lock is taken away only if it was ours.
+ * A run belongs to its agent, so it survives crashes of the operator and the kubelet, and an interrupted run is reported as
+ * aborted. A program never runs twice at the same time, and the operator removes only its own locks.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 
-import type { Update } from "@pko/api";
 import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
-  inPod,
+  execInPod,
   isReady,
   killPod,
   kubectl,
-  podOf,
+  listUpdates,
+  newStack,
+  podUid,
   podWith,
-  reconcile,
-  requested,
-  stackOf,
+  reconcileAndWait,
+  requestReconcile,
+  slowProject,
   stackUntil,
-  updatesOf,
   useScene,
 } from "../harness.ts";
 import { killAgent, killKubelet, kubelets } from "./machine.ts";
-import { slowProject } from "./programs.ts";
+import { expectRecovery, loggedStarts, waitForStart } from "./slow-runs.ts";
 
 const slow = 600_000;
 const scene = useScene("crashes");
@@ -32,62 +32,62 @@ describe("a slow update", () => {
   beforeAll(() => void scene.git.create("slow").commit(slowProject(10)));
 
   test(
-    "goes on while the operator and the kubelet are killed, and is run once",
+    "continues while the operator and the kubelet are killed, and runs once",
     async () => {
       await deploy("survivor");
-      await begun("survivor");
-      const [running] = await updatesOf(scene, "survivor");
+      await waitForStart(scene, "survivor");
+      const [running] = await listUpdates(scene, "survivor");
       await scene.operator.crash();
-      const dead = await killKubelet();
-      await waitFor(async () => (await kubelets()).some((pid) => pid !== dead), { what: "another kubelet" });
+      const killed = await killKubelet();
+      await waitFor(async () => (await kubelets()).some((pid) => pid !== killed), { what: "another kubelet" });
       await stackUntil(scene, "survivor", isReady);
-      const updates = await updatesOf(scene, "survivor");
+      const updates = await listUpdates(scene, "survivor");
       expect(updates.map(({ metadata }) => metadata.name)).toEqual([running?.metadata.name]);
-      expect(await told("survivor")).toEqual(["begun"]);
+      expect(await loggedStarts(scene, "survivor")).toEqual(["started"]);
     },
     slow,
   );
 
   test.concurrent(
-    "is told as interrupted when its agent is killed, and the next one succeeds in the same pod",
+    "is aborted when its agent is killed, and the next one succeeds in the same pod",
     async () => {
       await deploy("container");
-      await begun("container");
-      const pod = await podOf(scene, "container");
+      await waitForStart(scene, "container");
+      const pod = await podUid(scene, "container");
       killAgent(pod);
-      await recovers("container");
-      expect(await podOf(scene, "container")).toBe(pod);
+      await expectRecovery(scene, "container");
+      expect(await podUid(scene, "container")).toBe(pod);
     },
     slow,
   );
 
   test.concurrent(
-    "is told as interrupted when its pod is killed, and the next one succeeds",
+    "is aborted when its pod is killed, and the next one succeeds",
     async () => {
       await deploy("orphan");
-      await begun("orphan");
+      await waitForStart(scene, "orphan");
       await killPod(scene, "orphan");
-      await recovers("orphan");
+      await expectRecovery(scene, "orphan");
     },
     slow,
   );
 
   test.concurrent(
-    "is told as interrupted when its pod is evicted, and the next one succeeds",
+    "is aborted when its pod is evicted, and the next one succeeds",
     async () => {
       await deploy("evicted");
-      await begun("evicted");
+      await waitForStart(scene, "evicted");
       const name = "evicted-workspace-0";
       const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: scene.namespace } };
       const path = `/api/v1/namespaces/${scene.namespace}/pods/${name}/eviction`;
       await kubectl(["create", "--raw", path, "-f", "-"], { input: JSON.stringify(eviction) });
-      await recovers("evicted");
+      await expectRecovery(scene, "evicted");
     },
     slow,
   );
 
   test.concurrent(
-    "that runs out of memory fails, and succeeds when it needs less",
+    "fails when it runs out of memory, and succeeds when it needs less",
     async () => {
       const limited = { name: "pulumi", resources: { limits: { memory: "500Mi" } } };
       await deploy("hungry", { config: { "slow:hunger": "true" } }, limited);
@@ -95,61 +95,36 @@ describe("a slow update", () => {
       expect(failed.status?.lastUpdate?.message).not.toBe("");
       await deploy("hungry", { config: { "slow:hunger": "false" } }, limited);
       await stackUntil(scene, "hungry", isReady);
-      expect(await told("hungry")).not.toContain("overlap");
+      expect(await loggedStarts(scene, "hungry")).not.toContain("overlap");
     },
     slow,
   );
 
   test.concurrent(
-    "does not take away the lock of another, and goes on when that is gone",
+    "does not remove a lock of another process, and continues once that lock is removed",
     async () => {
       await deploy("locked");
-      await begun("locked");
+      await waitForStart(scene, "locked");
       await stackUntil(scene, "locked", isReady);
       const folder = "/state/.pulumi/locks/organization/slow/locked";
       const lock = { pid: 1, username: "someone", hostname: "elsewhere", timestamp: "2026-01-01T00:00:00Z" };
-      await inPod(scene, "locked", `mkdir -p ${folder} && echo '${JSON.stringify(lock)}' > ${folder}/theirs.json`);
-      await reconcile(scene, "locked", "blocked");
+      await execInPod(scene, "locked", `mkdir -p ${folder} && echo '${JSON.stringify(lock)}' > ${folder}/theirs.json`);
+      await requestReconcile(scene, "locked", "blocked");
       const blocked = await stackUntil(
         scene,
         "locked",
         ({ status }) => status?.lastUpdate?.failure === "conflict" && status.lastUpdate.reconcileRequest === "blocked",
       );
       expect(blocked.status?.conditions?.map(({ reason }) => reason)).toContain("UpdateConflict");
-      expect(await inPod(scene, "locked", `ls ${folder}`)).toBe("theirs.json\n");
-      await inPod(scene, "locked", `rm ${folder}/theirs.json`);
-      await requested(scene, "locked", "free");
+      expect(await execInPod(scene, "locked", `ls ${folder}`)).toBe("theirs.json\n");
+      await execInPod(scene, "locked", `rm ${folder}/theirs.json`);
+      await reconcileAndWait(scene, "locked", "free");
     },
     slow,
   );
 });
 
 async function deploy(name: string, spec: object = {}, container: object = {}): Promise<void> {
-  const source = { projectRepo: scene.git.url("slow"), branch: "main" };
-  await applyTo(scene, stackOf(name, { workspaceTemplate: podWith({ container }), ...source, ...spec }));
-}
-
-/** The interrupted Update tells what befell it; a later one succeeds, after the lock that the first has left is gone. */
-async function recovers(name: string): Promise<void> {
-  await stackUntil(scene, name, isReady);
-  const [first, ...others] = await updatesOf(scene, name);
-  expect(endOf(first)).toBe("Aborted");
-  expect(endOf(others.at(-1))).toBe("UpdateSucceeded");
-  expect(await told(name)).toEqual(["begun", "begun"]);
-}
-
-function endOf(update: Update | undefined): string | undefined {
-  return update?.status?.conditions?.find(({ type }) => type === "Failed")?.reason;
-}
-
-async function begun(name: string): Promise<void> {
-  await waitFor(async () => (await told(name)).length > 0, {
-    timeoutMs: 240_000,
-    what: `the program of ${name} to begin`,
-  });
-}
-
-/** What the program has told of its beginnings. */
-async function told(name: string): Promise<string[]> {
-  return (await inPod(scene, name, `cat /state/log-${name} 2>/dev/null || true`)).split("\n").filter(Boolean);
+  const stack = { workspaceTemplate: podWith({ container }), ...scene.git.source("slow"), ...spec };
+  await applyTo(scene, newStack(name, stack));
 }

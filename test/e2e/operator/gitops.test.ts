@@ -1,4 +1,4 @@
-/** The documents' main stories, on a real cluster with real Pulumi: deploy, follow, preview, destroy. */
+/** The main workflows of the docs on a real cluster with real Pulumi: deploy, follow, preview, destroy. */
 import { describe, expect, test } from "bun:test";
 
 import {
@@ -8,29 +8,28 @@ import {
   fromSecret,
   isReady,
   kubectl,
-  podOf,
-  programOf,
-  reconcile,
-  secretOf,
-  stackOf,
+  listUpdates,
+  newProgram,
+  newSecret,
+  newStack,
+  podUid,
+  requestReconcile,
   stackUntil,
-  updatesOf,
   useScene,
+  yamlProject,
 } from "../harness.ts";
-import { yamlProject } from "./programs.ts";
 
 const slow = 300_000;
 const scene = useScene("gitops");
 
-const fromGit = (name: string, spec: object = {}): object =>
-  stackOf(name, { projectRepo: scene.git.url(name), branch: "main", ...spec });
+const fromGit = (name: string, spec: object = {}): object => newStack(name, { ...scene.git.source(name), ...spec });
 
 describe("the operator on a cluster", () => {
   test.concurrent(
-    "deploys a Program with configuration and secrets, follows it in the same pod, and destroys it",
+    "deploys a Program with configuration and secrets, applies a change in the same pod, and destroys it on deletion",
     async () => {
       const program = (suffix: string): object =>
-        programOf("greeting", {
+        newProgram("greeting", {
           configuration: { who: { type: "string" }, password: { type: "string", secret: true } },
           resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${password}" } } },
           outputs: { greeting: `hello \${who}${suffix}`, password: "${kept.output}" },
@@ -38,9 +37,9 @@ describe("the operator on a cluster", () => {
       const canary = "canary-secret-value";
       await applyTo(
         scene,
-        secretOf("inputs", { password: canary }),
+        newSecret("inputs", { password: canary }),
         program(""),
-        stackOf("greeting", {
+        newStack("greeting", {
           programRef: { name: "greeting" },
           config: { who: "world" },
           secretsRef: { password: fromSecret("inputs", "password") },
@@ -50,12 +49,12 @@ describe("the operator on a cluster", () => {
       const deployed = await stackUntil(scene, "greeting", isReady);
       expect(deployed.status?.outputs).toEqual({ greeting: "hello world", password: "[secret]" });
       expect(deployed.status?.lastUpdate).toMatchObject({ state: "succeeded", type: "up" });
-      const pod = await podOf(scene, "greeting");
+      const pod = await podUid(scene, "greeting");
 
       await applyTo(scene, program(" again"));
       await stackUntil(scene, "greeting", ({ status }) => status?.outputs?.["greeting"] === "hello world again");
-      expect(await podOf(scene, "greeting")).toBe(pod);
-      expect(await updatesOf(scene, "greeting")).toHaveLength(2);
+      expect(await podUid(scene, "greeting")).toBe(pod);
+      expect(await listUpdates(scene, "greeting")).toHaveLength(2);
 
       await deleteStack(scene, "greeting");
       const events = await kubectl(["get", "events", ...at(scene), "--output=json"]);
@@ -68,7 +67,7 @@ describe("the operator on a cluster", () => {
   );
 
   test.concurrent(
-    "follows a branch of a Git repository: a new commit is applied in the same pod",
+    "follows a branch and applies a new commit in the same pod",
     async () => {
       const repository = scene.git.create("followed");
       const first = repository.commit(yamlProject("one"));
@@ -76,7 +75,7 @@ describe("the operator on a cluster", () => {
       const deployed = await stackUntil(scene, "followed", isReady);
       expect(deployed.status?.lastUpdate?.lastSuccessfulCommit).toBe(first);
       expect(deployed.status?.outputs).toEqual({ text: "one" });
-      const pod = await podOf(scene, "followed");
+      const pod = await podUid(scene, "followed");
 
       const second = repository.commit(yamlProject("two"));
       const followed = await stackUntil(
@@ -85,24 +84,24 @@ describe("the operator on a cluster", () => {
         ({ status }) => status?.lastUpdate?.lastSuccessfulCommit === second,
       );
       expect(followed.status?.outputs).toEqual({ text: "two" });
-      expect(await podOf(scene, "followed")).toBe(pod);
+      expect(await podUid(scene, "followed")).toBe(pod);
     },
     slow,
   );
 
   test.concurrent(
-    "runs one update for each new value of the reconcile request, and none besides",
+    "runs one update for each new value of the reconcile request, and no other",
     async () => {
-      scene.git.create("asked").commit(yamlProject("one"));
-      await applyTo(scene, fromGit("asked"));
-      await stackUntil(scene, "asked", isReady);
-      const before = await updatesOf(scene, "asked");
-      await reconcile(scene, "asked", "first");
-      await observed("asked", "first");
-      await reconcile(scene, "asked", "first");
-      await reconcile(scene, "asked", "second");
-      await observed("asked", "second");
-      expect(await updatesOf(scene, "asked")).toHaveLength(before.length + 2);
+      scene.git.create("requested").commit(yamlProject("one"));
+      await applyTo(scene, fromGit("requested"));
+      await stackUntil(scene, "requested", isReady);
+      const before = await listUpdates(scene, "requested");
+      await requestReconcile(scene, "requested", "first");
+      await waitForRequest("requested", "first");
+      await requestReconcile(scene, "requested", "first");
+      await requestReconcile(scene, "requested", "second");
+      await waitForRequest("requested", "second");
+      expect(await listUpdates(scene, "requested")).toHaveLength(before.length + 2);
     },
     slow,
   );
@@ -124,7 +123,7 @@ describe("the operator on a cluster", () => {
   );
 
   test.concurrent(
-    "tells a broken program's own error, and recovers when it is mended",
+    "reports the error of a broken program, and recovers when the program is fixed",
     async () => {
       const repository = scene.git.create("broken");
       repository.commit(yamlProject("${nothing.here}"));
@@ -133,14 +132,14 @@ describe("the operator on a cluster", () => {
       expect(JSON.stringify(failed.status?.conditions)).toContain("nothing");
       expect(failed.status?.lastUpdate?.failures).toBeGreaterThan(0);
 
-      repository.commit(yamlProject("mended"));
-      const mended = await stackUntil(scene, "broken", isReady);
-      expect(mended.status?.outputs).toEqual({ text: "mended" });
+      repository.commit(yamlProject("fixed"));
+      const fixed = await stackUntil(scene, "broken", isReady);
+      expect(fixed.status?.outputs).toEqual({ text: "fixed" });
     },
     slow,
   );
 });
 
-async function observed(name: string, request: string): Promise<void> {
+async function waitForRequest(name: string, request: string): Promise<void> {
   await stackUntil(scene, name, (stack) => isReady(stack) && stack.status?.observedReconcileRequest === request);
 }

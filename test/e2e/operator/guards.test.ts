@@ -1,35 +1,35 @@
-/** What must not happen on a cluster: strangers that give orders to agents, secrets that are told, Stacks without room for ever. */
+/** What must not happen on a cluster: others control agents, secrets leak, Stacks wait for capacity indefinitely. */
 import { beforeAll, expect, test } from "bun:test";
 
-import { builtin, type Known } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { workspaceServerName } from "@pko/rpc";
 import { connectAgent } from "@pko/rpc/client";
 import type { Certificate } from "@pko/rpc/pki";
 import { freePort } from "@pko/testkit";
-import type { Secret } from "kubernetes-types/core/v1";
 
 import {
   agentLog,
   applyTo,
   at,
+  filesProject,
   fromSecret,
   getStack,
   isReady,
   kubectl,
+  newSecret,
+  newStack,
   onFileBackend,
   podWith,
-  secretOf,
-  stackOf,
+  readSecret,
   stackUntil,
   useScene,
+  yamlProject,
 } from "../harness.ts";
-import { filesProject, yamlProject } from "./programs.ts";
 
 const slow = 600_000;
 const canary = "canary-4711-";
 const credentials = { user: "git", password: `${canary}git` };
-/** What a pod needs, and the node has two of. */
+/** An extended resource that each pod requests. */
 const slot = "e2e.pulumi.com/slot";
 const metricsPort = await freePort();
 
@@ -40,11 +40,11 @@ const scene = useScene("guards", {
 
 beforeAll(async () => {
   scene.git.create("plain").commit(yamlProject("one"));
-  await applyTo(scene, secretOf("git-credentials", credentials));
+  await applyTo(scene, newSecret("git-credentials", credentials));
 });
 
 test.concurrent(
-  "an agent takes orders from nobody but the operator",
+  "an agent accepts requests only from the operator",
   async () => {
     await deploy("guarded", { repository: "plain" });
     await deploy("neighbour", { repository: "plain" });
@@ -57,41 +57,41 @@ test.concurrent(
       "--output=jsonpath={.status.podIP}",
     ]);
     const serverName = workspaceServerName({ namespace: scene.namespace, name: "guarded" });
-    const ask = async (credentials: Certificate) =>
+    const getInfo = async (credentials: Certificate) =>
       await connectAgent({ address: { host, port: 50_051, serverName }, credentials: () => credentials }).info();
 
-    // A neighbour that has got out of its pod, with all that it holds; and the agent itself.
+    // With the certificates of another workspace, and of the agent itself.
     for (const name of ["neighbour", "guarded"]) {
-      const reply = await ask(await certificateOf(name));
+      const reply = await getInfo(await workspaceCertificate(name));
       expect({ name, ok: reply.ok }).toEqual({ name, ok: false });
     }
     const url = `https://${host}:50051/v1/info`;
-    const { ca } = await certificateOf("guarded");
-    const nobody = fetch(url, { method: "POST", body: "{}", tls: { ca, rejectUnauthorized: false } });
-    expect(await nobody.then(({ status }) => status).catch(() => "refused")).toBe("refused");
-    const plain = fetch(url.replace("https", "http"), { method: "POST", body: "{}" });
-    expect(await plain.then(({ ok }) => ok).catch(() => false)).toBe(false);
+    const { ca } = await workspaceCertificate("guarded");
+    const withoutCertificate = fetch(url, { method: "POST", body: "{}", tls: { ca, rejectUnauthorized: false } });
+    expect(await withoutCertificate.then(({ status }) => status).catch(() => "refused")).toBe("refused");
+    const withoutTls = fetch(url.replace("https", "http"), { method: "POST", body: "{}" });
+    expect(await withoutTls.then(({ ok }) => ok).catch(() => false)).toBe(false);
   },
   slow,
 );
 
 test.concurrent(
-  "no secret is told by logs, events, statuses or metrics, though the program shouts it",
+  "logs, events, statuses and metrics contain no secret, even if the program prints it",
   async () => {
-    const blurt = `const config = new pulumi.Config();
+    const program = `const config = new pulumi.Config();
 export const password = config.requireSecret("password");
 console.log(process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password"));
 throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password")]);`;
-    scene.git.create("blurting").commit(filesProject(blurt));
+    scene.git.create("blurting").commit(filesProject(program));
     const data = { url: `${canary}url`, token: `${canary}token`, password: `${canary}password`, git: `${canary}git` };
-    await applyTo(scene, secretOf("secrets", { ...data, user: "git" }));
+    await applyTo(scene, newSecret("secrets", { ...data, user: "git" }));
     const from = (key: string): object => fromSecret("secrets", key);
     await deploy("blurting", {
       envRefs: { ...onFileBackend.envRefs, DATABASE_URL: from("url"), MY_TOKEN: from("token") },
       secretsRef: { "files:password": from("password") },
     });
     const failed = await stackUntil(scene, "blurting", ({ status }) => status?.lastUpdate?.state === "failed");
-    // What it said is told, without the secrets.
+    // The error is reported with the secrets masked.
     expect(failed.status?.lastUpdate?.message).toContain("no entry with [secret]");
     const { client, namespace } = scene;
     const sinks = {
@@ -103,7 +103,7 @@ throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOK
       workspaces: JSON.stringify((await client.list(workspaces, { namespace })).items),
       metrics: await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
     };
-    // As in the Go operator, for dashboards that are there.
+    // The same names as in the Go operator, because dashboards use them.
     expect(sinks.metrics).toContain(`stacks_failing{namespace="${namespace}",name="blurting"} 1\n`);
     for (const controller of ["stack", "workspace", "update", "program"].map((kind) => `${kind}-controller`)) {
       expect(sinks.metrics).toContain(
@@ -115,7 +115,7 @@ throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOK
       expect({ sink, isEmpty: text.length < 100 }).toEqual({ sink, isEmpty: false });
       for (const secret of Object.values(data)) {
         for (const form of [secret, btoa(secret)]) {
-          expect({ sink, form, isTold: text.includes(form) }).toEqual({ sink, form, isTold: false });
+          expect({ sink, form, isLeaked: text.includes(form) }).toEqual({ sink, form, isLeaked: false });
         }
       }
     }
@@ -124,10 +124,10 @@ throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOK
 );
 
 test.concurrent(
-  "Stacks whose pods do not all find room finish one after the other",
+  "Stacks finish one after another when the node has no capacity for all of their pods",
   async () => {
-    scene.defer(() => slots(null));
-    await slots("2");
+    scene.defer(() => setSlots(null));
+    await setSlots("2");
     const names = ["a", "b", "c", "d", "e"].map((letter) => `crowd-${letter}`);
     const container = { resources: { limits: { [slot]: "1" }, requests: { [slot]: "1" } } };
     await Promise.all(names.map((name) => deploy(name, { repository: "plain" }, container)));
@@ -136,31 +136,37 @@ test.concurrent(
   slow,
 );
 
-async function certificateOf(workspace: string): Promise<Certificate> {
-  const ref = { namespace: scene.namespace, name: `${workspace}-workspace-tls` };
-  const { data = {} }: Known<Secret> = await scene.client.get(builtin.secrets, ref);
-  const text = (key: string): string => Buffer.from(data[key] ?? "", "base64").toString();
-  return { ca: text("ca.crt"), cert: text("tls.crt"), key: text("tls.key") };
+async function workspaceCertificate(workspace: string): Promise<Certificate> {
+  const {
+    "ca.crt": ca = "",
+    "tls.crt": cert = "",
+    "tls.key": key = "",
+  } = await readSecret(scene, `${workspace}-workspace-tls`);
+  return { ca, cert, key };
 }
 
-/** How many the node is said to have; none when null. */
-async function slots(count: string | null): Promise<void> {
+/** Sets how many the nodes offer; null removes the resource. */
+async function setSlots(count: string | null): Promise<void> {
   const patch = JSON.stringify({ status: { capacity: { [slot]: count }, allocatable: { [slot]: count } } });
   const nodes = (await kubectl(["get", "nodes", "--output=name"])).trim().split("\n");
   for (const node of nodes) await kubectl(["patch", node, "--subresource=status", "--type=merge", "--patch", patch]);
 }
 
-interface Wish {
-  /** The Stack's own name when absent. */
+interface StackFields {
+  /** The name of the Stack by default. */
   readonly repository?: string;
   readonly [field: string]: unknown;
 }
 
-async function deploy(name: string, { repository = name, ...spec }: Wish, container: object = {}): Promise<void> {
+async function deploy(
+  name: string,
+  { repository = name, ...spec }: StackFields,
+  container: object = {},
+): Promise<void> {
   const basicAuth = {
     userName: fromSecret("git-credentials", "user"),
     password: fromSecret("git-credentials", "password"),
   };
-  const source = { projectRepo: scene.git.url(repository), branch: "main", gitAuth: { basicAuth } };
-  await applyTo(scene, stackOf(name, { workspaceTemplate: podWith({ container }), ...source, ...spec }));
+  const source = { ...scene.git.source(repository), gitAuth: { basicAuth } };
+  await applyTo(scene, newStack(name, { workspaceTemplate: podWith({ container }), ...source, ...spec }));
 }

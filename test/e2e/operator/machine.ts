@@ -1,25 +1,25 @@
-/** Processes of the local cluster, which a test may kill: they are this machine's own. */
+/** Processes of the local cluster that a test can kill, because they run on this machine. */
 import { readdirSync, readFileSync } from "node:fs";
 
 import { clusterNamespace, firstNode, processesIn, stateRoot } from "@pko/cluster";
 
-/** Ends the node's kubelet as a crash does; its supervisor starts another. Returns its process. */
+/** Kills the kubelet, which its supervisor then restarts. Returns the old process ID. */
 export async function killKubelet(): Promise<number> {
   const [kubelet] = await kubelets();
-  if (kubelet === undefined) throw new Error("no kubelet runs");
+  if (kubelet === undefined) throw new Error("no kubelet is running");
   process.kill(kubelet, "SIGKILL");
   return kubelet;
 }
 
 export async function kubelets(): Promise<number[]> {
   const namespace = await clusterNamespace(stateRoot);
-  if (namespace === undefined) throw new Error("the local cluster does not run");
+  if (namespace === undefined) throw new Error("the local cluster is not running");
   return processesIn(namespace)
     .filter(({ command }) => command[1] === "kubelet" && command.includes(`--hostname-override=${firstNode.name}`))
     .map(({ pid }) => pid);
 }
 
-/** Ends the first process of a pod's agent, and with it the container: from inside nobody can. */
+/** Kills the agent, which is the container's first process and so cannot be killed from inside the container. */
 export function killAgent(podUid: string): void {
   const agents = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && isAgentOf(entry, podUid));
   if (agents.length !== 1) throw new Error(`${agents.length} agents run in the pod ${podUid}`);

@@ -1,4 +1,4 @@
-/** What users had before a Stack came that needs its name: their workloads run on, and their Secrets stay theirs. */
+/** Objects that existed before a Stack that needs their names: the operator does not touch them. */
 import { expect, test } from "bun:test";
 import { builtin } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
@@ -7,13 +7,13 @@ import {
   applyTo,
   deleteStack,
   isReady,
-  outputOf,
-  programOf,
-  secretOf,
-  stackOf,
+  listUpdates,
+  newProgram,
+  newSecret,
+  newStack,
+  readOutput,
   stackUntil,
   stalledBy,
-  updatesOf,
   useScene,
 } from "../harness.ts";
 
@@ -22,8 +22,8 @@ const scene = useScene("ownership");
 const reason = "OwnershipConflict";
 const ref = (name: string) => ({ namespace: scene.namespace, name });
 
-/** A workload of its own, with the name of a workspace's. */
-function theirStatefulSet(name: string): object {
+/** A workload of another owner that has the name of a workspace's StatefulSet. */
+function otherStatefulSet(name: string): object {
   const labels = { app: name };
   const container = { name: "app", image: "docker.io/library/busybox:latest", command: ["sleep", "1000000"] };
   const template = { metadata: { labels }, spec: { terminationGracePeriodSeconds: 1, containers: [container] } };
@@ -39,7 +39,7 @@ test(
   "a StatefulSet dev-workspace with a running pod survives the creation and deletion of Stack dev",
   async () => {
     const { client } = scene;
-    await applyTo(scene, theirStatefulSet("dev-workspace"));
+    await applyTo(scene, otherStatefulSet("dev-workspace"));
     const read = async () => ({
       set: await client.get(builtin.statefulSets, ref("dev-workspace")),
       pod: await client.get(builtin.pods, ref("dev-workspace-0")),
@@ -49,9 +49,9 @@ test(
         const both = await read();
         return both.set.status?.readyReplicas === 1 && both.pod.status?.phase === "Running" && both;
       },
-      { timeoutMs: slow / 3, pollMs: 500, what: "their pod to run" },
+      { timeoutMs: slow / 3, pollMs: 500, what: "the pod of the StatefulSet to run" },
     );
-    await applyTo(scene, programOf("dev", { outputs: { a: 1 } }), stackOf("dev", { programRef: { name: "dev" } }));
+    await applyTo(scene, newProgram("dev", { outputs: { a: 1 } }), newStack("dev", { programRef: { name: "dev" } }));
     await stalledBy(scene, "dev", { reason, words: `StatefulSet ${scene.namespace}/dev-workspace (without an owner)` });
     expect(await read()).toEqual(before);
     await deleteStack(scene, "dev");
@@ -62,24 +62,24 @@ test(
 );
 
 test(
-  "a Secret shop-outputs stays as it is; the update of Stack shop counts, and its outputs follow once the name is free",
+  "a Secret shop-outputs stays unchanged; the update of Stack shop succeeds, and its outputs are written once the Secret is deleted",
   async () => {
     const { client } = scene;
-    await applyTo(scene, secretOf("shop-outputs", { theirs: "hush" }));
+    await applyTo(scene, newSecret("shop-outputs", { password: "hush" }));
     const read = () => client.get(builtin.secrets, ref("shop-outputs"));
     const before = await read();
     await applyTo(
       scene,
-      programOf("shop", { outputs: { url: "https://shop.example.com" } }),
-      stackOf("shop", { programRef: { name: "shop" } }),
+      newProgram("shop", { outputs: { url: "https://shop.example.com" } }),
+      newStack("shop", { programRef: { name: "shop" } }),
     );
     const stack = await stalledBy(scene, "shop", { reason, words: `Secret ${scene.namespace}/shop-outputs` });
     expect(stack.status?.lastUpdate).toMatchObject({ state: "succeeded", outputsPending: true });
     expect(await read()).toEqual(before);
     await client.delete(builtin.secrets, ref("shop-outputs"));
     await stackUntil(scene, "shop", isReady);
-    expect(await outputOf(scene, "shop", "url")).toBe("https://shop.example.com");
-    expect(await updatesOf(scene, "shop")).toHaveLength(1);
+    expect(await readOutput(scene, "shop", "url")).toBe("https://shop.example.com");
+    expect(await listUpdates(scene, "shop")).toHaveLength(1);
   },
   slow,
 );

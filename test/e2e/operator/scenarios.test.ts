@@ -1,4 +1,4 @@
-/** The documents' stories of GitOps: what is pinned, tagged, promoted, previewed, corrected and destroyed. */
+/** The GitOps workflows of the docs: pinned commits, tags, promotion, previews, drift correction and destroy. */
 import { describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 
@@ -8,32 +8,33 @@ import { waitFor } from "@pko/testkit";
 import {
   applyTo,
   deleteStack,
+  execInPod,
+  filesProject,
   getStack,
   hasReason,
-  inPod,
   isAt,
   isReady,
   kubectl,
-  reconcile,
+  listUpdates,
+  newStack,
+  reconcileAndWait,
   removeNamespace,
-  requested,
-  stackOf,
+  requestReconcile,
   stackUntil,
-  updatesOf,
   useScene,
+  yamlProject,
   type Place,
 } from "../harness.ts";
-import { filesProject, yamlProject } from "./programs.ts";
 
 const slow = 600_000;
 const scene = useScene("scenarios", {
-  beside: "ending",
+  secondNamespace: "ending",
   operator: { forbidden: [/because it is being terminated/] },
 });
 
 describe("releases", () => {
   test.concurrent(
-    "a pinned commit stays deployed whatever the branches do; promotion is another commit",
+    "a pinned commit stays deployed when branches move, and changing the commit promotes another one",
     async () => {
       const repository = scene.git.create("pinned");
       const first = repository.commit(yamlProject("one"));
@@ -42,8 +43,8 @@ describe("releases", () => {
       expect(deployed.status?.outputs).toEqual({ text: "one" });
 
       const second = repository.commit(yamlProject("two"));
-      const asked = await requested(scene, "pinned", "look");
-      expect(asked.status?.lastUpdate?.lastSuccessfulCommit).toBe(first);
+      const unchanged = await reconcileAndWait(scene, "pinned", "main has moved");
+      expect(unchanged.status?.lastUpdate?.lastSuccessfulCommit).toBe(first);
 
       await deploy(scene, "pinned", { commit: second });
       const promoted = await stackUntil(scene, "pinned", isAt(second));
@@ -53,7 +54,7 @@ describe("releases", () => {
   );
 
   test.concurrent(
-    "a tag is followed where it goes, in both of its spellings",
+    "a tag is followed when it moves, in both spellings",
     async () => {
       const repository = scene.git.create("tagged");
       const first = repository.commit(yamlProject("one"));
@@ -63,7 +64,7 @@ describe("releases", () => {
 
       const second = repository.commit(yamlProject("two"));
       repository.git("tag", "--force", "v1", second);
-      await requested(scene, "tagged", "moved");
+      await reconcileAndWait(scene, "tagged", "moved");
       await stackUntil(scene, "tagged", isAt(second));
 
       repository.git("tag", "v2", first);
@@ -75,7 +76,7 @@ describe("releases", () => {
   );
 
   test.concurrent(
-    "promotion by release branch: production moves with the branch, not with main; a preview of a feature changes neither",
+    "production follows its release branch and not main, and a preview of a feature branch changes neither",
     async () => {
       const repository = scene.git.create("webapp");
       const first = repository.commit(yamlProject("one", "page"));
@@ -84,14 +85,14 @@ describe("releases", () => {
       await stackUntil(scene, "production", isAt(first));
 
       const second = repository.commit(yamlProject("two", "page"));
-      await requested(scene, "production", "main has moved");
+      await reconcileAndWait(scene, "production", "main has moved");
       expect((await getStack(scene, "production")).status?.lastUpdate?.lastSuccessfulCommit).toBe(first);
       repository.git("branch", "--force", "release", second);
-      await requested(scene, "production", "released");
+      await reconcileAndWait(scene, "production", "released");
       const live = await stackUntil(scene, "production", isAt(second));
       expect(live.status?.outputs).toEqual({ text: "two" });
 
-      // Of the very Pulumi stack that is live.
+      // A preview of the Pulumi stack that is in production.
       repository.commit(yamlProject("three", "page", "cache"), "feature/add-cache");
       const feature = { branch: "feature/add-cache", repository: "webapp", stack: "production" };
       await deploy(scene, "webapp-preview", { ...feature, preview: true, destroyOnFinalize: true });
@@ -102,9 +103,9 @@ describe("releases", () => {
       });
       expect(previewed.status?.outputs).toEqual({ text: "three" });
       await deleteStack(scene, "webapp-preview");
-      const types = (await updatesOf(scene, "webapp-preview")).map(({ spec }) => spec?.type);
+      const types = (await listUpdates(scene, "webapp-preview")).map(({ spec }) => spec?.type);
       expect(types).not.toContain("destroy");
-      const after = await requested(scene, "production", "after the preview");
+      const after = await reconcileAndWait(scene, "production", "after the preview");
       expect(after.status?.lastUpdate).toMatchObject({ state: "succeeded", changes: { same: 2 } });
     },
     slow,
@@ -112,7 +113,7 @@ describe("releases", () => {
 });
 
 test.concurrent(
-  "drift is corrected by the resync",
+  "a resync corrects drift",
   async () => {
     scene.git.create("drifting").commit(filesProject('new File("page", "as it should be");'));
     await deploy(scene, "drifting", {
@@ -122,10 +123,10 @@ test.concurrent(
       resyncFrequencySeconds: 60,
     });
     await stackUntil(scene, "drifting", isReady);
-    expect(await inPod(scene, "drifting", "cat /state/page; echo -n changed by hand > /state/page")).toBe(
+    expect(await execInPod(scene, "drifting", "cat /state/page; echo -n changed by hand > /state/page")).toBe(
       "as it should be",
     );
-    await waitFor(async () => (await inPod(scene, "drifting", "cat /state/page")) === "as it should be", {
+    await waitFor(async () => (await execInPod(scene, "drifting", "cat /state/page")) === "as it should be", {
       timeoutMs: 300_000,
       what: "the file to be corrected",
     });
@@ -140,7 +141,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "destroy on delete: also after a failed update, also without its source",
+  "a deleted Stack is destroyed, even after a failed update and without its source",
   async () => {
     const repository = scene.git.create("leaving");
     repository.commit(filesProject('new File("first", "x");'));
@@ -148,29 +149,29 @@ test.concurrent(
     await stackUntil(scene, "leaving", isReady);
     const broken = 'const second = new File("second", "y");\nnew File("third", "broken", { dependsOn: second });';
     const commit = repository.commit(filesProject(`new File("first", "x");\n${broken}`));
-    await reconcile(scene, "leaving", "broken");
+    await requestReconcile(scene, "leaving", "broken");
     const failed = await stackUntil(
       scene,
       "leaving",
       ({ status }) => status?.lastUpdate?.lastAttemptedCommit === commit && status.lastUpdate.state === "failed",
     );
     expect(JSON.stringify(failed.status?.conditions)).toContain("the disk is on fire");
-    expect(await inPod(scene, "leaving", "cd /state; ls first second third 2>/dev/null || true")).toBe(
+    expect(await execInPod(scene, "leaving", "cd /state; ls first second third 2>/dev/null || true")).toBe(
       "first\nsecond\n",
     );
-    // The next one would find that there is nothing to be found.
     rmSync(repository.folder, { recursive: true });
-    await reconcile(scene, "leaving", "gone");
+    await requestReconcile(scene, "leaving", "gone");
     await stackUntil(scene, "leaving", hasReason("SourceUnavailable"));
     await deleteStack(scene, "leaving");
-    // The volume is shared by the namespace's workspaces.
+    // All workspaces of the namespace share the volume.
     scene.git.create("witness").commit(yamlProject("w"));
     await deploy(scene, "witness", { branch: "main" });
     await stackUntil(scene, "witness", isReady);
-    const inState = (command: string): Promise<string> => inPod(scene, "witness", `cd /state; ${command} 2>&1 || true`);
+    const inState = (command: string): Promise<string> =>
+      execInPod(scene, "witness", `cd /state; ${command} 2>&1 || true`);
     const stateFile = ".pulumi/stacks/files/leaving.json";
     expect(await inState("ls")).not.toMatch(/first|second|third/);
-    // The emptied Pulumi stack stays, and a Stack of the same name uses it again.
+    // The empty Pulumi stack is kept, and a Stack of the same name uses it again.
     expect(await inState(`cat ${stateFile}`)).not.toContain('"urn"');
     scene.git.create("returning").commit(filesProject('new File("first", "x");'));
     const spec = {
@@ -183,22 +184,22 @@ test.concurrent(
     await stackUntil(scene, "leaving", isReady);
     expect(await inState(`cat ${stateFile}`)).toContain('"urn"');
     await deleteStack(scene, "leaving");
-    // Its template asks for the removal.
+    // The update template requests the removal.
     expect(await inState(`cat ${stateFile}`)).toContain("No such file");
   },
   slow,
 );
 
 test.concurrent(
-  "a terminating namespace: what cannot be destroyed any more is told, and kept until its owner lets it go",
+  "in a terminating namespace, a Stack that cannot be destroyed reports it and keeps its finalizer until destroyOnFinalize is off",
   async () => {
-    const ending = scene.beside;
+    const ending = scene.second;
     scene.git.create("ending").commit(yamlProject("one"));
     await deploy(ending, "ending", { branch: "main", destroyOnFinalize: true });
     await stackUntil(ending, "ending", isReady);
     await removeNamespace(ending.namespace);
-    const told = await stackUntil(ending, "ending", hasReason("NamespaceTerminating"));
-    expect(told.metadata.finalizers).toEqual(["finalizer.stack.pulumi.com"]);
+    const blocked = await stackUntil(ending, "ending", hasReason("NamespaceTerminating"));
+    expect(blocked.metadata.finalizers).toEqual(["finalizer.stack.pulumi.com"]);
     const body = { spec: { destroyOnFinalize: false } };
     const ref = { name: "ending", namespace: ending.namespace };
     await ending.client.patch(stacks, ref, { patch: { type: "merge", body } });
@@ -207,12 +208,12 @@ test.concurrent(
   slow,
 );
 
-interface Wish {
-  /** Of the repository; the Stack's when absent. */
+interface StackFields {
+  /** The name of the Stack by default. */
   readonly repository?: string;
   readonly [field: string]: unknown;
 }
 
-async function deploy(place: Place, name: string, { repository = name, ...spec }: Wish): Promise<void> {
-  await applyTo(place, stackOf(name, { projectRepo: scene.git.url(repository), ...spec }));
+async function deploy(place: Place, name: string, { repository = name, ...spec }: StackFields): Promise<void> {
+  await applyTo(place, newStack(name, { projectRepo: scene.git.url(repository), ...spec }));
 }

@@ -1,4 +1,4 @@
-/** Break glass: `kubectl exec` into a workspace, and the CLI as people type it there. */
+/** `kubectl exec` into a workspace, and the Pulumi CLI as users type it there. */
 import { expect, test } from "bun:test";
 
 import { waitFor } from "@pko/testkit";
@@ -7,24 +7,24 @@ import {
   agentLog,
   applyTo,
   at,
+  execInPod,
+  filesProject,
   fromSecret,
-  inPod,
   isReady,
   kubectl,
-  reconcile,
-  secretOf,
-  stackOf,
+  listUpdates,
+  newSecret,
+  newStack,
+  requestReconcile,
   stackUntil,
-  updatesOf,
   useScene,
 } from "../harness.ts";
-import { filesProject } from "./programs.ts";
 
 const slow = 420_000;
 const scene = useScene("shell");
 const canary = "canary-of-the-shell";
 
-/** As typed after `kubectl exec … --`; also what it prints when it fails. */
+/** The output and exit code of a command as typed after `kubectl exec … --`. */
 async function exec(stack: string, ...command: readonly string[]): Promise<string> {
   const script = `"$@" 2>&1; echo "exit $?"`;
   const place = ["exec", `${stack}-workspace-0`, ...at(scene), "-c", "pulumi", "--"];
@@ -38,17 +38,16 @@ test(
     const commit = (...files: readonly (readonly [name: string, content: string])[]): void => {
       const body = files.map(([name, content]) => `new File("${name}", "${content}");`).join("\n");
       const project = Object.entries(filesProject(body)).map(([path, text]) => [`infra/${path}`, text] as const);
-      // What the package manager writes beside the program is its own.
+      // The package manager writes these files.
       const ignored = { ".gitignore": ".package-lock.json\npackage-lock.json\n" };
       repository.commit({ ...Object.fromEntries(project), ...ignored, "README.md": "not here" });
     };
     commit(["first", "x"]);
-    await applyTo(scene, secretOf("secrets", { password: canary }));
+    await applyTo(scene, newSecret("secrets", { password: canary }));
     await applyTo(
       scene,
-      stackOf("shell", {
-        projectRepo: scene.git.url("shell"),
-        branch: "main",
+      newStack("shell", {
+        ...scene.git.source("shell"),
         repoDir: "infra",
         config: { "files:region": "eu" },
         secretsRef: { "files:password": fromSecret("secrets", "password") },
@@ -56,7 +55,7 @@ test(
     );
     await stackUntil(scene, "shell", isReady);
 
-    // Right after an update, with a shell and without one.
+    // After an update, with a shell and without one.
     expect(await exec("shell", "pwd")).toMatch(/^\/share\/(workspace|source\/infra)\nexit 0\n$/);
     expect(await exec("shell", "pulumi", "stack")).toContain("Current stack is shell");
     expect(await exec("shell", "bash", "-c", "pulumi stack --show-name")).toBe("shell\nexit 0\n");
@@ -67,14 +66,14 @@ test(
     expect(await exec("shell", "pulumi", "cancel", "--yes")).toMatch(/has been cancel+ed[^]*exit 0/);
     expect(await exec("shell", "git", "status", "--porcelain")).toBe("exit 0\n");
 
-    // While a run is active.
+    // During a run.
     commit(["first", "x"], ["second", "held"]);
-    await reconcile(scene, "shell", "held");
+    await requestReconcile(scene, "shell", "held");
     await waitFor(
       async () => (await agentLog(scene, "shell")).includes("pulumi-nodejs:dynamic:Resource second creating"),
       {
         timeoutMs: slow / 4,
-        what: "a run that waits for its resource",
+        what: "the run to wait for its resource",
       },
     );
     expect(await exec("shell", "pulumi", "stack", "--show-name")).toBe("shell\nexit 0\n");
@@ -82,11 +81,14 @@ test(
     expect(await exec("shell", "pulumi", "refresh", "--yes")).toContain("the stack is currently locked");
     expect(await exec("shell", "pulumi", "config", "get", "region")).toBe("eu\nexit 0\n");
     expect(await exec("shell", "pulumi", "cancel", "--yes")).toMatch(/has been cancel+ed[^]*exit 0/);
-    await inPod(scene, "shell", "touch /state/release");
-    await waitFor(async () => (await updatesOf(scene, "shell")).every(({ status }) => status?.endTime !== undefined), {
-      timeoutMs: slow / 4,
-      what: "the run to end",
-    });
+    await execInPod(scene, "shell", "touch /state/release");
+    await waitFor(
+      async () => (await listUpdates(scene, "shell")).every(({ status }) => status?.endTime !== undefined),
+      {
+        timeoutMs: slow / 4,
+        what: "the run to end",
+      },
+    );
 
     const log = await agentLog(scene, "shell");
     expect(log).toMatch(/^Updating \(shell\):$/m);

@@ -1,4 +1,4 @@
-/** Workspaces and Updates without a Stack, in the manifests of the Go operator's own end-to-end tests. */
+/** Workspaces and Updates without a Stack, with the manifests of the Go operator's end-to-end tests. */
 import { expect, test } from "bun:test";
 
 import type { Update, Workspace } from "@pko/api";
@@ -6,14 +6,14 @@ import { builtin } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { applyTo, inPod, useScene } from "../harness.ts";
+import { applyTo, execInPod, readSecret, useScene } from "../harness.ts";
 
 const slow = 600_000;
 const patience = { timeoutMs: 240_000, pollMs: 100 };
 const scene = useScene("workspaces");
 
-/** As in its test "issue-801": the reference's manifest, on this cluster's image and Git server. */
-function bareWorkspace(name: string, image: string): object {
+/** The manifest of the Go operator's test "issue-801", with the image and Git server of this cluster. */
+function workspaceWithoutStacks(name: string, image: string): object {
   return {
     apiVersion: "auto.pulumi.com/v1alpha1",
     kind: "Workspace",
@@ -37,7 +37,7 @@ function bareWorkspace(name: string, image: string): object {
   };
 }
 
-function updateOf(name: string, workspaceName: string, spec: object): object {
+function newUpdate(name: string, workspaceName: string, spec: object): object {
   return {
     apiVersion: "auto.pulumi.com/v1alpha1",
     kind: "Update",
@@ -54,73 +54,70 @@ const kept = { kept: { type: "pulumi:index:Stash", properties: { input: "kept" }
 async function workspaceUntil(name: string, reason: string): Promise<Workspace> {
   const { client, namespace } = scene;
   let last: Workspace | undefined;
-  const isSo = async (): Promise<Workspace | false> => {
+  const poll = async (): Promise<Workspace | false> => {
     last = await client.get(workspaces, { name, namespace });
     const ready = last.status?.conditions?.find(({ type }) => type === "Ready");
     return last.status?.observedGeneration === last.metadata.generation && ready?.reason === reason && last;
   };
-  return await waitFor(isSo, { ...patience, what: `Workspace ${name}: ${reason}` }).catch((error: unknown) => {
-    throw new Error(`its status: ${JSON.stringify(last?.status)}`, { cause: error });
+  return await waitFor(poll, { ...patience, what: `Workspace ${name}: ${reason}` }).catch((error: unknown) => {
+    throw new Error(`last status: ${JSON.stringify(last?.status)}`, { cause: error });
   });
 }
 
-async function ended(name: string): Promise<Update> {
+async function updateResult(name: string): Promise<Update> {
   const { client, namespace } = scene;
   const isEnded = async (): Promise<Update | false> => {
     const update = await client.get(updates, { name, namespace });
     return Boolean(update.status?.endTime) && update;
   };
-  return await waitFor(isEnded, { ...patience, what: `the end of the Update ${name}` });
+  return await waitFor(isEnded, { ...patience, what: `the Update ${name} to end` });
 }
 
-const failedReason = ({ status }: Update): string | undefined =>
+/** Undefined if the Update succeeded. */
+const failureReason = ({ status }: Update): string | undefined =>
   status?.conditions?.find(({ type, status: holds }) => type === "Failed" && holds === "True")?.reason;
 
-async function outputsOf(update: string): Promise<Record<string, string>> {
-  const { client, namespace } = scene;
-  const { data = {} } = await client.get(builtin.secrets, { name: `${update}-stack-outputs`, namespace });
-  return Object.fromEntries(
-    Object.entries(data).map(([name, value]) => [name, Buffer.from(value, "base64").toString()]),
-  );
-}
+const updateOutputs = (update: string): Promise<Record<string, string>> => readSecret(scene, `${update}-stack-outputs`);
 
 test(
-  "a Workspace without stacks becomes Ready once its image is repaired, and Updates run on the stacks that they name",
+  "a Workspace without stacks becomes ready once its image is fixed, and Updates run on the stacks that they name",
   async () => {
     scene.git.create("random").commit(program({ resources: kept, outputs: { stack: "${pulumi.stack}" } }));
-    await applyTo(scene, bareWorkspace("bare", "pulumi/nosuchimage:3.147.0-nonroot"));
+    await applyTo(scene, workspaceWithoutStacks("bare", "pulumi/nosuchimage:3.147.0-nonroot"));
     const { client, namespace } = scene;
     const broken = await waitFor(() => client.find(builtin.pods, { name: "bare-workspace-0", namespace }), patience);
-    await applyTo(scene, bareWorkspace("bare", "pulumi/pulumi:latest-nonroot"));
+    await applyTo(scene, workspaceWithoutStacks("bare", "pulumi/pulumi:latest-nonroot"));
     await workspaceUntil("bare", "Succeeded");
     const pod = await client.get(builtin.pods, { name: "bare-workspace-0", namespace });
     expect(pod.metadata.uid).not.toBe(broken.metadata.uid);
 
-    await applyTo(scene, updateOf("missing", "bare", { stackName: "dev" }));
-    const missing = await ended("missing");
-    expect(failedReason(missing)).toBe("UpdateFailed");
+    await applyTo(scene, newUpdate("missing", "bare", { stackName: "dev" }));
+    const missing = await updateResult("missing");
+    expect(failureReason(missing)).toBe("UpdateFailed");
     expect(missing.status?.message).toContain("add it to spec.stacks of the Workspace with create: true");
 
-    await inPod(scene, "bare", "pulumi stack init dev && pulumi stack init prod");
+    await execInPod(scene, "bare", "pulumi stack init dev && pulumi stack init prod");
     await applyTo(
       scene,
-      updateOf("up-dev", "bare", { stackName: "dev" }),
-      updateOf("up-prod", "bare", { stackName: "prod" }),
+      newUpdate("up-dev", "bare", { stackName: "dev" }),
+      newUpdate("up-prod", "bare", { stackName: "prod" }),
     );
-    expect(failedReason(await ended("up-dev"))).toBeUndefined();
-    expect(failedReason(await ended("up-prod"))).toBeUndefined();
-    expect(await outputsOf("up-dev")).toEqual({ stack: '"dev"' });
-    expect(await outputsOf("up-prod")).toEqual({ stack: '"prod"' });
+    expect(failureReason(await updateResult("up-dev"))).toBeUndefined();
+    expect(failureReason(await updateResult("up-prod"))).toBeUndefined();
+    expect(await updateOutputs("up-dev")).toEqual({ stack: '"dev"' });
+    expect(await updateOutputs("up-prod")).toEqual({ stack: '"prod"' });
   },
   slow,
 );
 
 test(
-  "a Workspace with two stacks keeps their configuration apart, and an Update on a third fails",
+  "a Workspace with two stacks keeps their configuration separate, and an Update of an unknown stack fails",
   async () => {
     const config = { size: { type: "string" } };
     scene.git.create("random-two").commit(program({ config, resources: kept, outputs: { size: "${size}" } }));
-    const { spec, ...rest } = bareWorkspace("two", "pulumi/pulumi:latest-nonroot") as { readonly spec: object };
+    const { spec, ...rest } = workspaceWithoutStacks("two", "pulumi/pulumi:latest-nonroot") as {
+      readonly spec: object;
+    };
     const git = { url: scene.git.url("random-two"), ref: "main", dir: "random-yaml" };
     const small = { name: "small", create: true, config: [{ key: "size", value: "S" }] };
     const large = { name: "large", create: true, config: [{ key: "size", value: "canary-L", secret: true }] };
@@ -128,21 +125,21 @@ test(
     await workspaceUntil("two", "Succeeded");
     await applyTo(
       scene,
-      updateOf("up-small", "two", { stackName: "small" }),
-      updateOf("up-other", "two", { stackName: "other" }),
-      updateOf("up-large", "two", { stackName: "large" }),
+      newUpdate("up-small", "two", { stackName: "small" }),
+      newUpdate("up-other", "two", { stackName: "other" }),
+      newUpdate("up-large", "two", { stackName: "large" }),
     );
-    expect(failedReason(await ended("up-small"))).toBeUndefined();
-    expect(failedReason(await ended("up-large"))).toBeUndefined();
-    expect(await outputsOf("up-small")).toEqual({ size: '"S"' });
-    expect(await outputsOf("up-large")).toEqual({ size: '"canary-L"' });
-    const other = await ended("up-other");
+    expect(failureReason(await updateResult("up-small"))).toBeUndefined();
+    expect(failureReason(await updateResult("up-large"))).toBeUndefined();
+    expect(await updateOutputs("up-small")).toEqual({ size: '"S"' });
+    expect(await updateOutputs("up-large")).toEqual({ size: '"canary-L"' });
+    const other = await updateResult("up-other");
     expect(other.status?.message).toContain("the Workspace two has no stack other, only small, large");
 
-    await applyTo(scene, updateOf("down-small", "two", { stackName: "small", type: "destroy", remove: true }));
-    expect(failedReason(await ended("down-small"))).toBeUndefined();
-    await applyTo(scene, updateOf("again-large", "two", { stackName: "large", expectNoChanges: true }));
-    expect(failedReason(await ended("again-large"))).toBeUndefined();
+    await applyTo(scene, newUpdate("down-small", "two", { stackName: "small", type: "destroy", remove: true }));
+    expect(failureReason(await updateResult("down-small"))).toBeUndefined();
+    await applyTo(scene, newUpdate("again-large", "two", { stackName: "large", expectNoChanges: true }));
+    expect(failureReason(await updateResult("again-large"))).toBeUndefined();
     expect(await scene.operator.log()).not.toContain("canary");
   },
   slow,

@@ -12,16 +12,16 @@ import {
   getStack,
   isReady,
   kubectl,
-  podOf,
-  requested,
-  secretOf,
-  stackOf,
+  listUpdates,
+  newSecret,
+  newStack,
+  podUid,
+  reconcileAndWait,
   stackUntil,
   stalledBy,
-  updatesOf,
   useScene,
+  yamlProject,
 } from "../harness.ts";
-import { yamlProject } from "../operator/programs.ts";
 import { serveBucket, type BucketServer } from "./bucket-server.ts";
 import { serveRegistry, type Registry } from "./oci-layout.ts";
 import { startSourceController, type SourceController } from "./source-controller.ts";
@@ -70,19 +70,19 @@ test.concurrent(
     const deployed = await stackUntil(scene, "web", isReady);
     expect(deployed.status?.outputs).toEqual({ text: "one" });
     expect(deployed.status?.lastUpdate?.lastSuccessfulCommit).toMatch(/^release@sha1:[0-9a-f]{40}$/);
-    const pod = await podOf(scene, "web");
+    const pod = await podUid(scene, "web");
 
     repository.commit({ "infra/Pulumi.yaml": project("two") }, "release");
     await refresh("gitrepository", "web");
     await stackUntil(scene, "web", hasText("two"));
-    expect(await podOf(scene, "web")).toBe(pod);
+    expect(await podUid(scene, "web")).toBe(pod);
 
     // Flux cannot fetch it any more: what it has fetched is there still.
     await applyTo(scene, gitRepository("web", { branch: "gone" }));
     await kubectl(["wait", "gitrepository/web", ...at(scene), "--for=condition=Ready=False", "--timeout=120s"]);
-    await requested(scene, "web", "again");
+    await reconcileAndWait(scene, "web", "again");
     await applyTo(scene, gitRepository("web", { branch: "release" }));
-    expect(await updatesOf(scene, "web")).toHaveLength(3);
+    expect(await listUpdates(scene, "web")).toHaveLength(3);
 
     repository.commit({ "infra/Pulumi.yaml": project("three"), "infra/ballast": "x".repeat(maxBytes) }, "release");
     await refresh("gitrepository", "web");
@@ -93,7 +93,7 @@ test.concurrent(
     repository.commit({ "infra/Pulumi.yaml": project("five") }, "release");
     await refresh("gitrepository", "web");
     await stackUntil(scene, "web", hasText("five"));
-    expect(await podOf(scene, "web")).toBe(pod);
+    expect(await podUid(scene, "web")).toBe(pod);
   },
   slow,
 );
@@ -123,7 +123,7 @@ test.concurrent(
   "a Bucket: credentials that are refused are told; objects that change are followed",
   async () => {
     bucket.files = { "app/Pulumi.yaml": project("one"), "other/file": "x" };
-    const credentials = (accesskey: string): object => secretOf("bucket", { accesskey, secretkey: "hush" });
+    const credentials = (accesskey: string): object => newSecret("bucket", { accesskey, secretkey: "hush" });
     await applyTo(scene, credentials("stale-key"), {
       apiVersion: `${group}/v1`,
       kind: "Bucket",
@@ -216,7 +216,7 @@ function artifactOf(name: string): string {
 }
 
 async function deploy(name: string, fluxSource: object): Promise<void> {
-  await applyTo(scene, stackOf(name, { fluxSource }));
+  await applyTo(scene, newStack(name, { fluxSource }));
 }
 
 /** Asks Flux to look now; it would look once in the source's interval. */

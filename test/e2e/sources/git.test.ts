@@ -10,23 +10,23 @@ import {
   agentLog,
   applyTo,
   at,
-  configMapOf,
+  execInPod,
   fromSecret,
-  inPod,
   isAt,
   isReady,
   kubectl,
-  podOf,
+  listUpdates,
+  newConfigMap,
+  newSecret,
+  newStack,
+  podUid,
   podWith,
-  reconcile,
-  secretOf,
-  stackOf,
+  requestReconcile,
   stackUntil,
   stalledBy,
-  updatesOf,
   useScene,
+  yamlProject,
 } from "../harness.ts";
-import { yamlProject } from "../operator/programs.ts";
 import { githubStandIn } from "./github.ts";
 import { startSshServer, type SshServer } from "./ssh-server.ts";
 
@@ -100,15 +100,15 @@ test.concurrent(
     await deploy("private", withToken);
     await stalledBy(scene, "private", { words: "there is no Secret access" });
     await secret("access", { token: canaries.token });
-    await reconcile(scene, "private", "without the authority");
+    await requestReconcile(scene, "private", "without the authority");
     await stalledBy(scene, "private", { words: "its authority's certificate under the key ca.crt" });
     await secret("access", { token: "stale", "ca.crt": authority });
-    await reconcile(scene, "private", "with a stale token");
+    await requestReconcile(scene, "private", "with a stale token");
     await stalledBy(scene, "private", { words: "the repository refuses the credentials" });
     // Nobody asks for it: the operator looks again by itself.
     await secret("access", { token: `${canaries.token}\n`, "ca.crt": authority });
     await stackUntil(scene, "private", isAt(commits["token"]));
-    const pod = await podOf(scene, "private");
+    const pod = await podUid(scene, "private");
 
     await secret("login", { name: "deployer", word: canaries.password, "ca.crt": authority });
     const basicAuth = { userName: fromSecret("login", "name"), password: fromSecret("login", "word") };
@@ -137,12 +137,12 @@ test.concurrent(
       pem: github.privateKey,
       "ca.crt": authority,
     });
-    await reconcile(scene, "private", "with the installation");
+    await requestReconcile(scene, "private", "with the installation");
     const last = await stackUntil(scene, "private", isAt(commits["app"]));
     expect(last.status?.outputs).toEqual({ text: "app" });
     // One token serves the operator's look and the workspace's fetch.
     expect(github.tokens).toHaveLength(1);
-    expect(await podOf(scene, "private")).toBe(pod);
+    expect(await podUid(scene, "private")).toBe(pod);
 
     const events = await kubectl(["get", "events", ...at(scene), "--output=json"]);
     expect(events).toContain("StackGitAuthenticationFailure");
@@ -158,7 +158,7 @@ test.concurrent(
   "https: an authority that is mounted and named by SSL_CERT_FILE is trusted, also in the template's former fetch container",
   async () => {
     const commit = scene.git.create("mounted").commit(yamlProject("mounted"));
-    await applyTo(scene, configMapOf("authority", { "authority.pem": mountedAuthority }));
+    await applyTo(scene, newConfigMap("authority", { "authority.pem": mountedAuthority }));
     const fetch = {
       name: "fetch",
       env: [{ name: "SSL_CERT_FILE", value: "/authority/authority.pem" }],
@@ -185,13 +185,13 @@ test.concurrent(
     await stalledBy(scene, "sealed", { words: "another key than known_hosts has for it" });
     // Without lines of its own, only the big forges are known.
     await secret("ssh", { key: given.key, passphrase: given.passphrase });
-    await reconcile(scene, "sealed", "an unknown host");
+    await requestReconcile(scene, "sealed", "an unknown host");
     await stalledBy(scene, "sealed", { words: "the ssh host's key is not in known_hosts" });
     await secret("ssh", { ...given, passphrase: "another" });
-    await reconcile(scene, "sealed", "a wrong passphrase");
+    await requestReconcile(scene, "sealed", "a wrong passphrase");
     await stalledBy(scene, "sealed", { words: "the key's passphrase is another" });
     await secret("ssh", { ...given, key: other.privateKey });
-    await reconcile(scene, "sealed", "a key that the server does not know");
+    await requestReconcile(scene, "sealed", "a key that the server does not know");
     await stalledBy(scene, "sealed", { words: "the server refuses the ssh key" });
     await secret("ssh", given);
     await stackUntil(scene, "sealed", isAt(commit));
@@ -229,7 +229,7 @@ test.concurrent(
 
     await follow({ branch: "release/1" }, { shallow: true });
     expect(await text(second)).toBe("web 2");
-    const pod = await podOf(scene, "mono");
+    const pod = await podUid(scene, "mono");
     expect(await history("mono")).toBe(1);
     await follow({ branch: "refs/heads/main" });
     expect(await text(first)).toBe("web 1");
@@ -247,11 +247,11 @@ test.concurrent(
     await follow({ branch: "main" }, { repoDir: "apps/web" });
     await stackUntil(scene, "mono", isReady);
     const elsewhere = repository.commit(files("web 1", "api 2"));
-    await reconcile(scene, "mono", "another folder has changed");
+    await requestReconcile(scene, "mono", "another folder has changed");
     const followed = await stackUntil(scene, "mono", isAt(elsewhere));
     expect(followed.status?.lastUpdate?.changes).toEqual({ same: 1 });
     expect(followed.status?.outputs).toEqual({ text: "web 1" });
-    expect(await podOf(scene, "mono")).toBe(pod);
+    expect(await podUid(scene, "mono")).toBe(pod);
   },
   slow,
 );
@@ -269,11 +269,11 @@ test.concurrent(
     });
     await stalledBy(scene, "troubled", { words: "the repository has no refs/heads/later and no refs/tags/later" });
     repository.git("branch", "later", first);
-    await reconcile(scene, "troubled", "the branch is there");
+    await requestReconcile(scene, "troubled", "the branch is there");
     await stalledBy(scene, "troubled", { reason: "WorkspaceFailed", words: 'the source has no folder "infra"' });
     const infra = { "infra/Pulumi.yaml": yamlProject("two")["Pulumi.yaml"] ?? "" };
     const second = repository.commit(infra, "later");
-    await reconcile(scene, "troubled", "the folder is there");
+    await requestReconcile(scene, "troubled", "the folder is there");
     await stackUntil(scene, "troubled", isAt(second));
 
     // Rewritten: what was deployed is no longer part of the branch's history.
@@ -281,20 +281,20 @@ test.concurrent(
     const rewritten = repository.commit({ ...infra, note: "instead" }, "later");
     repository.git("update-ref", "refs/heads/later", orphan(repository, rewritten));
     const tip = repository.git("rev-parse", "refs/heads/later");
-    await reconcile(scene, "troubled", "rewritten");
+    await requestReconcile(scene, "troubled", "rewritten");
     await stackUntil(scene, "troubled", isAt(tip));
 
     const gone = `${repository.folder}.gone`;
     renameSync(repository.folder, gone);
-    await reconcile(scene, "troubled", "gone");
+    await requestReconcile(scene, "troubled", "gone");
     await stalledBy(scene, "troubled", {
       words: "the repository is not there, or may not be seen with these credentials",
     });
-    const count = (await updatesOf(scene, "troubled")).length;
+    const count = (await listUpdates(scene, "troubled")).length;
     renameSync(gone, repository.folder);
     // Without a request: the next poll finds it.
     await stackUntil(scene, "troubled", isReady);
-    expect((await updatesOf(scene, "troubled")).length).toBeLessThanOrEqual(count + 1);
+    expect((await listUpdates(scene, "troubled")).length).toBeLessThanOrEqual(count + 1);
   },
   slow,
 );
@@ -308,14 +308,14 @@ function orphan(repository: TestRepository, commit: string): string {
 /** Replaced as a whole: keys that are not given are gone. */
 async function secret(name: string, data: Record<string, string>): Promise<void> {
   await kubectl(["delete", "secret", name, ...at(scene), "--ignore-not-found"]);
-  await kubectl(["create", ...at(scene), "-f", "-"], { input: JSON.stringify(secretOf(name, data)) });
+  await kubectl(["create", ...at(scene), "-f", "-"], { input: JSON.stringify(newSecret(name, data)) });
 }
 
 async function deploy(name: string, spec: object): Promise<void> {
-  await applyTo(scene, stackOf(name, spec));
+  await applyTo(scene, newStack(name, spec));
 }
 
 /** How many commits the workspace has. */
 async function history(stack: string): Promise<number> {
-  return Number(await inPod(scene, stack, "cd /share/workspace && git rev-list --count HEAD"));
+  return Number(await execInPod(scene, stack, "cd /share/workspace && git rev-list --count HEAD"));
 }

@@ -8,19 +8,19 @@ import {
   agentLog,
   applyTo,
   at,
-  configMapOf,
   fromSecret,
   hasReason,
   isReady,
   kubectl,
+  listUpdates,
   messageOf,
-  podOf,
+  newConfigMap,
+  newProgram,
+  newSecret,
+  newStack,
+  podUid,
   podWith,
-  programOf,
-  secretOf,
-  stackOf,
   stackUntil,
-  updatesOf,
   useScene,
 } from "../harness.ts";
 import { component, everySection, stash } from "../../programs/every-section.ts";
@@ -41,14 +41,14 @@ test.concurrent(
   async () => {
     await applyTo(
       scene,
-      programOf("base", { outputs: { text: "from the base", secret: { "fn::secret": canary } } }),
+      newProgram("base", { outputs: { text: "from the base", secret: { "fn::secret": canary } } }),
       stack("base", {}),
-      configMapOf("greeting", { "PulumiPlugin.yaml": "runtime: yaml\n", "Pulumi.yaml": stringify(component) }),
-      secretOf("inputs", { password: canary }),
+      newConfigMap("greeting", { "PulumiPlugin.yaml": "runtime: yaml\n", "Pulumi.yaml": stringify(component) }),
+      newSecret("inputs", { password: canary }),
     );
     await stackUntil(scene, "base", isReady);
     const locked = stash("precious", { protect: "${verbose}", retainOnDelete: true });
-    await applyTo(scene, programOf("sections", sections(1, { locked })), stack("sections", withInputs()));
+    await applyTo(scene, newProgram("sections", sections(1, { locked })), stack("sections", withInputs()));
     const deployed = await stackUntil(scene, "sections", isReady);
     expect(deployed.status?.outputs).toEqual({
       joined: "a-b",
@@ -61,10 +61,10 @@ test.concurrent(
       component: "hello east",
       where: "sections/sections",
     });
-    const pod = await podOf(scene, "sections");
+    const pod = await podUid(scene, "sections");
 
     // Another generation: what is ignored stays, what is new comes.
-    await applyTo(scene, programOf("sections", sections(2, { locked, added: stash("new") })));
+    await applyTo(scene, newProgram("sections", sections(2, { locked, added: stash("new") })));
     const changed = await stackUntil(
       scene,
       "sections",
@@ -72,13 +72,13 @@ test.concurrent(
     );
     // The two that hold the program's own file are updated, and no third.
     expect(changed.status?.lastUpdate?.changes).toMatchObject({ create: 1, update: 2 });
-    expect(await podOf(scene, "sections")).toBe(pod);
+    expect(await podUid(scene, "sections")).toBe(pod);
 
     // What is protected is not deleted, and the error names it.
-    await applyTo(scene, programOf("sections", sections(2, { added: stash("new") })));
+    await applyTo(scene, newProgram("sections", sections(2, { added: stash("new") })));
     const refused = await stackUntil(scene, "sections", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(messageOf(refused)).toMatch(/locked.*protect/s);
-    await applyTo(scene, programOf("sections", sections(2, { locked, added: stash("new") })));
+    await applyTo(scene, newProgram("sections", sections(2, { locked, added: stash("new") })));
     await stackUntil(scene, "sections", isReady);
 
     const sinks = [
@@ -109,33 +109,33 @@ test.concurrent(
   async () => {
     await applyTo(scene, stack("late", {}));
     await stackUntil(scene, "late", saysOfSource("there is no Program late"));
-    await applyTo(scene, programOf("late", { outputs: { text: { "fn::join": "not a list" } } }));
+    await applyTo(scene, newProgram("late", { outputs: { text: { "fn::join": "not a list" } } }));
     const misused = await stackUntil(scene, "late", isFailedAt("1"));
     expect(messageOf(misused)).toMatch(/Pulumi\.yaml:5.*fn::join must be a two-valued list/s);
     // The line itself: the file is nowhere to be looked at.
     expect(messageOf(misused)).toContain("fn::join: not a list");
 
-    await applyTo(scene, programOf("late", { resources: { kept: stash("${nothing.here}") } }));
+    await applyTo(scene, newProgram("late", { resources: { kept: stash("${nothing.here}") } }));
     const unknown = await stackUntil(scene, "late", isFailedAt("2"));
     expect(messageOf(unknown)).toMatch(/nothing.*Pulumi\.yaml/s);
     expect(messageOf(unknown)).toContain("input: ${nothing.here}");
 
-    await applyTo(scene, programOf("late", { outputs: { text: "mended" } }));
+    await applyTo(scene, newProgram("late", { outputs: { text: "mended" } }));
     const mended = await stackUntil(scene, "late", isReady);
     expect(mended.status).toMatchObject({ outputs: { text: "mended" }, lastUpdate: { lastSuccessfulCommit: "3" } });
-    const count = (await updatesOf(scene, "late")).length;
+    const count = (await listUpdates(scene, "late")).length;
 
     await kubectl(["delete", "program", "late", ...at(scene)]);
     await stackUntil(scene, "late", saysOfSource("there is no Program late"));
-    await applyTo(scene, programOf("late", { outputs: { text: "back" } }));
+    await applyTo(scene, newProgram("late", { outputs: { text: "back" } }));
     await stackUntil(scene, "late", (each) => isReady(each) && each.status?.outputs?.["text"] === "back");
-    expect(await updatesOf(scene, "late")).toHaveLength(count + 1);
+    expect(await listUpdates(scene, "late")).toHaveLength(count + 1);
   },
   slow,
 );
 
 function stack(name: string, spec: object): object {
-  return stackOf(name, { programRef: { name }, ...spec });
+  return newStack(name, { programRef: { name }, ...spec });
 }
 
 const saysOfSource =

@@ -1,6 +1,6 @@
-/** Pulumi programs for tests on the cluster, as the files of their repositories. */
+/** Pulumi programs that tests run on the cluster, as the files of a repository. */
 
-/** YAML, which is JSON too: one output, and a resource of each name. */
+/** A YAML program with one output and one resource per name. */
 export const yamlProject = (text: string, ...resources: readonly string[]): Record<string, string> => ({
   "Pulumi.yaml": JSON.stringify({
     name: "webapp",
@@ -12,15 +12,26 @@ export const yamlProject = (text: string, ...resources: readonly string[]): Reco
   }),
 });
 
+/** In plain JavaScript, because compiling TypeScript would take most of the time of a run. */
+export const javascriptProject = (name: string, program: string): Record<string, string> => ({
+  ...nodeProject(name, "index.js"),
+  "Pulumi.yaml": `name: ${name}\nruntime:\n  name: nodejs\n  options:\n    typescript: false\n`,
+  "index.js": program,
+});
+
+const nodeProject = (name: string, main: string): Record<string, string> => ({
+  "Pulumi.yaml": `name: ${name}\nruntime: nodejs\n`,
+  "package.json": JSON.stringify({ name, main }),
+  // The image contains the SDK, but the language host requires this folder.
+  "node_modules/.keep": "",
+});
+
 /**
- * TypeScript: files on the state volume, written, read, changed and removed as a cloud's resources would be. One with the
- * content "broken" fails; one with the content "held" is written once there is a file `release`.
+ * TypeScript resources that are files on the state volume. A file with the content "broken" fails; a file with the content
+ * "held" is created once the file `release` exists.
  */
 export const filesProject = (body: string): Record<string, string> => ({
-  "Pulumi.yaml": "name: files\nruntime: nodejs\n",
-  "package.json": '{ "name": "files", "main": "index.ts" }',
-  // The SDK comes with the image; the language host wants to see a folder all the same.
-  "node_modules/.keep": "",
+  ...nodeProject("files", "index.ts"),
   "index.ts": `
 import * as pulumi from "@pulumi/pulumi";
 
@@ -59,26 +70,23 @@ ${body}
 });
 
 /**
- * One resource, which takes its time. It tells on the volume when it begins, and a moment before that whether another is
- * still at it: the one at work leaves a sign of life there all the time. The file /state/hurry ends it early.
+ * One slow resource. It appends "started" to a log on the state volume, or "overlap" if another run is still writing its
+ * heartbeat file. The file /state/hurry ends it early.
  */
 export const slowProject = (seconds: number): Record<string, string> => ({
-  "Pulumi.yaml": "name: slow\nruntime: nodejs\n",
-  "package.json": '{ "name": "slow", "main": "index.ts" }',
-  // The SDK comes with the image; the language host wants to see a folder all the same.
-  "node_modules/.keep": "",
+  ...nodeProject("slow", "index.ts"),
   "index.ts": `
 import * as pulumi from "@pulumi/pulumi";
 
 const provider: pulumi.dynamic.ResourceProvider = {
   async create(inputs) {
     const fs = require("node:fs");
-    const [log, sign] = ["/state/log-" + inputs.name, "/state/alive-" + inputs.name];
-    const lastSign = fs.existsSync(sign) ? fs.statSync(sign).mtimeMs : 0;
-    fs.appendFileSync(log, Date.now() - lastSign < 1000 ? "overlap\\n" : "begun\\n");
+    const [log, heartbeat] = ["/state/log-" + inputs.name, "/state/alive-" + inputs.name];
+    const lastHeartbeat = fs.existsSync(heartbeat) ? fs.statSync(heartbeat).mtimeMs : 0;
+    fs.appendFileSync(log, Date.now() - lastHeartbeat < 1000 ? "overlap\\n" : "started\\n");
     if (inputs.hunger) Buffer.alloc(2 ** 31, 1);
     for (const end = Date.now() + ${seconds} * 1000; Date.now() < end && !fs.existsSync("/state/hurry"); ) {
-      fs.writeFileSync(sign, "");
+      fs.writeFileSync(heartbeat, "");
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
     return { id: "done", outs: {} };

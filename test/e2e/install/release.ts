@@ -1,0 +1,67 @@
+/** A Helm release of this clone's chart in its own namespace, which serves only the namespace of a scene. */
+import { leaseName } from "@pko/api";
+
+import { at, applyTo, kubectl, publishedImage, removeNamespace, type Place } from "../harness.ts";
+import { chart, helm } from "./helm.ts";
+
+export const release = "pulumi-kubernetes-operator";
+
+interface Cleanups {
+  defer(cleanup: () => unknown): void;
+}
+
+/** Uninstalls the release and deletes its namespace when the scene closes. */
+export function uninstallAfter(scene: Cleanups, home: string): void {
+  scene.defer(() => removeNamespace(home));
+  scene.defer(() => helm("uninstall", release, "-n", home, "--ignore-not-found", "--wait"));
+}
+
+/** Values for a cluster that others may use, too: the chart serves one namespace and changes no CRD. */
+export async function chartValues(
+  home: string,
+  served: Pick<Place, "namespace">,
+  more: Readonly<Record<string, string>> = {},
+): Promise<string[]> {
+  const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
+  const values = {
+    "image.repository": repository,
+    "image.tag": tag,
+    watchNamespaces: `{${served.namespace}}`,
+    "crds.upgrade": "false",
+    fullnameOverride: home,
+    ...more,
+  };
+  return Object.entries(values).map(([name, value]) => `--set=${name}=${value}`);
+}
+
+export async function installChart(home: string, values: readonly string[]): Promise<string> {
+  return await helm("install", "--create-namespace", "-n", home, release, chart, ...values, "--wait");
+}
+
+/** The name of the pod that holds the Lease. */
+export async function leaderPod(home: string): Promise<string> {
+  const holder = await kubectl(["get", "lease", leaseName, "-n", home, "-o", "jsonpath={.spec.holderIdentity}"]);
+  return holder.split("_")[0] ?? "";
+}
+
+interface StatePod {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env?: readonly object[];
+}
+
+/** Starts a pod of the workspace image that mounts the state volume of the namespace. */
+export async function startStatePod(
+  place: Pick<Place, "namespace">,
+  { name, command, env = [] }: StatePod,
+): Promise<void> {
+  const volumeMounts = [{ name: "state", mountPath: "/state" }];
+  const image = "docker.io/pulumi/pulumi:latest-nonroot";
+  const spec = {
+    terminationGracePeriodSeconds: 1,
+    containers: [{ name: "pulumi", image, command, env, volumeMounts }],
+    volumes: [{ name: "state", persistentVolumeClaim: { claimName: "state" } }],
+  };
+  await applyTo(place, { apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
+  await kubectl(["wait", "pod", name, "--for=condition=Ready", "--timeout=120s", ...at(place)]);
+}
