@@ -1,4 +1,4 @@
-/** Applications of Argo CD, as its users see them. */
+/** Applications of Argo CD, through its API. */
 import { waitFor } from "@pko/testkit";
 
 import { kubectl } from "../harness.ts";
@@ -9,7 +9,7 @@ interface Application {
     readonly sync: { readonly status: string };
     readonly health: { readonly status: string };
     readonly operationState?: { readonly phase: string; readonly message: string };
-    /** One entry a sync. */
+    /** One entry per sync. */
     readonly history?: readonly object[];
   };
 }
@@ -26,37 +26,37 @@ export const isHealthy = ({ status }: Application): boolean =>
 
 export const isDegraded = ({ status }: Application): boolean => status.health.status === "Degraded";
 
-/** Looks at Git first, as the button Refresh does. */
-export async function refreshed(argoCd: ArgoCd, name: string): Promise<Application> {
-  return (await argoCd.call(`applications/${name}?refresh=normal`)) as Application;
+/** Compares the Application with Git, as the Refresh button does. */
+export async function refresh(argoCd: ArgoCd, name: string): Promise<void> {
+  await argoCd.call(`applications/${name}?refresh=normal`);
 }
 
 export async function applicationUntil(
   argoCd: ArgoCd,
   name: string,
-  wish: (application: Application) => boolean,
+  isSatisfied: (application: Application) => boolean,
 ): Promise<Application> {
   let last: Application | undefined;
-  const satisfied = async (): Promise<Application | false> => {
+  const poll = async (): Promise<Application | false> => {
     last = (await argoCd.call(`applications/${name}`)) as Application;
     await Bun.sleep(200);
-    return wish(last) && last;
+    return isSatisfied(last) && last;
   };
   try {
-    return await waitFor(satisfied, { timeoutMs: 240_000, what: `Application ${name}: ${wish.toString()}` });
+    return await waitFor(poll, { timeoutMs: 240_000, what: `Application ${name}: ${isSatisfied.toString()}` });
   } catch (error) {
-    const tree = await nodesOf(argoCd, name).catch(() => []);
+    const tree = await resourceTree(argoCd, name).catch(() => []);
     throw new Error(`${String(error)}\n${JSON.stringify([last?.status, tree], undefined, 2)}`, { cause: error });
   }
 }
 
-export async function nodesOf(argoCd: ArgoCd, name: string): Promise<readonly TreeNode[]> {
+export async function resourceTree(argoCd: ArgoCd, name: string): Promise<readonly TreeNode[]> {
   const { nodes = [] } = (await argoCd.call(`applications/${name}/resource-tree`)) as { nodes?: readonly TreeNode[] };
   return nodes;
 }
 
 export async function stackNode(argoCd: ArgoCd, name: string): Promise<TreeNode | undefined> {
-  return (await nodesOf(argoCd, name)).find(({ kind }) => kind === "Stack");
+  return (await resourceTree(argoCd, name)).find(({ kind }) => kind === "Stack");
 }
 
 interface StackAction {
@@ -66,7 +66,7 @@ interface StackAction {
   readonly action: string;
 }
 
-export async function act(argoCd: ArgoCd, { application, namespace, stack, action }: StackAction): Promise<void> {
+export async function runAction(argoCd: ArgoCd, { application, namespace, stack, action }: StackAction): Promise<void> {
   const resource = { group: "pulumi.com", version: "v1", kind: "Stack", namespace, resourceName: stack };
   await argoCd.call(`applications/${application}/resource/actions/v2`, { ...resource, action });
 }

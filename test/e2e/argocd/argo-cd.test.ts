@@ -1,4 +1,4 @@
-/** Argo CD on top: it brings Stacks from Git, tells how they stand, and takes their resources down with them. */
+/** Stacks under Argo CD: it syncs them from Git, shows their health, and deletes them together with their resources. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import type { TestRepository } from "@pko/agent/testing";
@@ -6,29 +6,42 @@ import type { Stack } from "@pko/api";
 import { network } from "@pko/cluster";
 import { serveCloud, type Cloud } from "@pko/testkit";
 
-import { applyTo, getStack, isReady, kubectl, listUpdates, newSecret, stackUntil, useScene } from "../harness.ts";
 import {
-  act,
+  applyTo,
+  getStack,
+  isReady,
+  javascriptProject,
+  kubectl,
+  listUpdates,
+  newSecret,
+  stackUntil,
+  useScene,
+} from "../harness.ts";
+import {
   applicationUntil,
   deleteApplication,
   isDegraded,
   isHealthy,
-  nodesOf,
-  refreshed,
+  refresh,
+  resourceTree,
+  runAction,
   stackNode,
 } from "./applications.ts";
 import { startArgoCd, type ArgoCd } from "./argo-cd.ts";
-import { filesOf, type Surroundings } from "./layouts.ts";
+import { exampleFiles, type Replacements } from "./layouts.ts";
 
 const slow = 600_000;
 const scene = useScene("argo-apps");
 let argoCd: ArgoCd;
 let cloud: Cloud;
-let surroundings: Surroundings;
+let replacements: Replacements;
 
-/** A repository that holds a folder of the examples. */
-function repositoryOf(folder: string, name: string): { files: Record<string, string>; repository: TestRepository } {
-  const files = filesOf(folder, surroundings);
+/** Creates a repository with the files of an example. */
+function createExampleRepository(
+  folder: string,
+  name: string,
+): { files: Record<string, string>; repository: TestRepository } {
+  const files = exampleFiles(folder, replacements);
   const repository = scene.git.create(name);
   repository.commit(files);
   return { files, repository };
@@ -50,18 +63,18 @@ describe("an Application", () => {
     const token = cloud.tokens.issue({ kind: "organization", login: "myorg", organizations: ["myorg"] });
     await applyTo(scene, newSecret("pulumi-access-token", { token }));
     argoCd = await startArgoCd([namespace]);
-    surroundings = { gitUrl: git.origin, cloudUrl: cloud.url, namespace, argoCd: argoCd.namespace };
+    replacements = { gitUrl: git.origin, cloudUrl: cloud.url, namespace, argoCd: argoCd.namespace };
   }, slow);
 
-  // Before the scene ends: it would bring back the Stacks that a failed test has left.
+  // Before the scene deletes Stacks of failed tests, which Argo CD would create again.
   afterAll(async () => {
     await argoCd?.stop();
   }, slow);
 
   test.concurrent(
-    "syncs the Stack beside its program, stays Synced, runs it again on request, and destroys it at its end",
+    "syncs the Stack next to its program, stays Synced, runs it again on request, and destroys it on deletion",
     async () => {
-      const { files, repository } = repositoryOf("beside-the-program", "my-app");
+      const { files, repository } = createExampleRepository("beside-the-program", "my-app");
       await applyText(files["application.yaml"]);
       await applicationUntil(argoCd, "my-app", isHealthy);
       const { status } = await getStack(scene, "my-app-dev");
@@ -70,27 +83,27 @@ describe("an Application", () => {
       const node = await stackNode(argoCd, "my-app");
       expect(node?.health?.message).toMatch(/^The last update succeeded/);
       expect(node?.networkingInfo?.externalURLs).toEqual(["https://app.pulumi.com/myorg/my-app/dev"]);
-      const kinds = (await nodesOf(argoCd, "my-app")).map(({ kind }) => kind);
+      const kinds = (await resourceTree(argoCd, "my-app")).map(({ kind }) => kind);
       for (const kind of ["Workspace", "Update", "Pod"]) expect(kinds).toContain(kind);
 
       const resource = { application: "my-app", namespace: scene.namespace, stack: "my-app-dev" };
-      await act(argoCd, { ...resource, action: "reconcile" });
+      await runAction(argoCd, { ...resource, action: "reconcile" });
       await stackUntil(
         scene,
         "my-app-dev",
         (stack) => isReady(stack) && (stack.status?.lastUpdate?.reconcileRequest ?? "") !== "",
       );
       expect(await listUpdates(scene, "my-app-dev")).toHaveLength(2);
-      await refreshed(argoCd, "my-app");
+      await refresh(argoCd, "my-app");
       const settled = await applicationUntil(argoCd, "my-app", isHealthy);
-      // Neither the operator nor the action has made a difference that Argo CD would have had to take back.
+      // Neither the operator nor the action has made a change that Argo CD had to revert.
       expect(settled.status.history).toHaveLength(1);
 
       const manifest = "deploy/stack.yaml";
       const wave = 'argocd.argoproj.io/sync-wave: "3"\n';
       const request = `${wave}    pulumi.com/reconciliation-request: from-git\n`;
       repository.commit({ ...files, [manifest]: (files[manifest] ?? "").replace(wave, request) });
-      await refreshed(argoCd, "my-app");
+      await refresh(argoCd, "my-app");
       await stackUntil(scene, "my-app-dev", ({ status }) => status?.lastUpdate?.reconcileRequest === "from-git");
       await applicationUntil(argoCd, "my-app", isHealthy);
 
@@ -101,9 +114,9 @@ describe("an Application", () => {
   );
 
   test.concurrent(
-    "is Degraded by a broken program and tells its error, goes on to the next wave when it is mended, and destroys in the foreground",
+    "is Degraded with the error of a broken program, continues with the next wave once it is fixed, and is deleted in the foreground",
     async () => {
-      const { files, repository } = repositoryOf("program", "queue");
+      const { files, repository } = createExampleRepository("program", "queue");
       const program = "deploy/program.yaml";
       const broken = (files[program] ?? "").replace("${settings.input}", "${nothing.here}");
       repository.commit({ ...files, [program]: broken });
@@ -112,7 +125,7 @@ describe("an Application", () => {
       const node = await stackNode(argoCd, "queue");
       expect(node?.health?.status).toBe("Degraded");
       expect(node?.health?.message).toContain('variable named "nothing" could not be found');
-      // The wave of the Stack has failed, so the one after it has not begun.
+      // The Stack's wave has failed, so the next one has not started.
       expect(degraded.status.sync.status).toBe("OutOfSync");
       const later = [
         "get",
@@ -126,7 +139,7 @@ describe("an Application", () => {
       expect(await kubectl(later)).toBe("");
 
       repository.commit(files);
-      await refreshed(argoCd, "queue");
+      await refresh(argoCd, "queue");
       await applicationUntil(argoCd, "queue", isHealthy);
       const stack = await getStack(scene, "queue");
       expect(stack.status?.outputs).toEqual({ address: "https://queue.example.com" });
@@ -150,13 +163,13 @@ describe("an Application", () => {
   );
 
   test.concurrent(
-    "of Applications brings one environment each: a preview, staging from the trunk, production from its branch",
+    "of Applications deploys a preview, staging from main, and production from the release branch",
     async () => {
-      const program = repositoryOf("trunk-based/pulumi-webapp", "pulumi-webapp");
+      const program = createExampleRepository("trunk-based/pulumi-webapp", "pulumi-webapp");
       const released = program.repository.commit(program.files, "release");
       program.repository.commit(program.files, "feature/add-cache");
       const staged = program.repository.commit({ ...program.files, "NOTES.md": "not released yet" }, "main");
-      const { files } = repositoryOf("trunk-based/webapp-manifests", "webapp-manifests");
+      const { files } = createExampleRepository("trunk-based/webapp-manifests", "webapp-manifests");
       await applyText(files["root.yaml"]);
       await applicationUntil(argoCd, "webapp", isHealthy);
       const names = ["webapp-preview", "webapp-staging", "webapp-production"] as const;
@@ -173,18 +186,18 @@ describe("an Application", () => {
 
       await deleteApplication(argoCd, "webapp");
       expect(resources("staging")).toEqual([]);
-      // It does not ask for a destroy.
+      // This Stack does not set destroyOnFinalize.
       expect(resources("production")).not.toEqual([]);
     },
     slow,
   );
 
   test.concurrent(
-    "brings a cluster before what runs in it, and takes it down after that",
+    "deploys a cluster before its applications, and destroys it after them",
     async () => {
-      repositoryOf("clusters/pulumi-eks", "pulumi-eks");
-      repositoryOf("clusters/pulumi-apps", "pulumi-apps");
-      const { files } = repositoryOf("clusters/gitops-repo", "gitops-repo");
+      createExampleRepository("clusters/pulumi-eks", "pulumi-eks");
+      createExampleRepository("clusters/pulumi-apps", "pulumi-apps");
+      const { files } = createExampleRepository("clusters/gitops-repo", "gitops-repo");
       await applyText(files["argocd/dev-app.yaml"]);
       await applicationUntil(argoCd, "dev", isHealthy);
       const [cluster, apps] = await Promise.all([getStack(scene, "cluster-dev"), getStack(scene, "apps-dev")]);
@@ -202,9 +215,9 @@ describe("an Application", () => {
   );
 
   test.concurrent(
-    "cancels an update by an action, and leaves it at that until a person asks for more",
+    "cancels an update by an action, and does not retry it",
     async () => {
-      const deploy = { ...filesOf("beside-the-program", surroundings) };
+      const deploy = { ...exampleFiles("beside-the-program", replacements) };
       const stack = (deploy["deploy/stack.yaml"] ?? "").replaceAll("my-app", "slow-app");
       const application = (deploy["application.yaml"] ?? "").replaceAll("my-app", "slow-app");
       scene.git.create("slow-app").commit({ ...slowProject, "deploy/stack.yaml": stack });
@@ -216,7 +229,7 @@ describe("an Application", () => {
         ({ status }) => status?.conditions?.[0]?.message.includes("has been running") ?? false,
       );
       const resource = { application: "slow-app", namespace: scene.namespace, stack: "slow-app-dev" };
-      await act(argoCd, { ...resource, action: "cancel" });
+      await runAction(argoCd, { ...resource, action: "cancel" });
       await applicationUntil(argoCd, "slow-app", isDegraded);
       const cancelled = await getStack(scene, "slow-app-dev");
       expect((await stackNode(argoCd, "slow-app"))?.health?.message).toMatch(/was cancelled, as requested/);
@@ -228,11 +241,5 @@ describe("an Application", () => {
   );
 });
 
-/** It takes longer than anybody would wait. */
-const slowProject = {
-  "Pulumi.yaml": "name: slow-app\nruntime: nodejs\n",
-  "package.json": '{ "name": "slow-app", "main": "index.js" }',
-  // The SDK comes with the image; the language host wants to see a folder all the same.
-  "node_modules/.keep": "",
-  "index.js": "setTimeout(() => {}, 1_000_000);\n",
-};
+/** Runs longer than the test. */
+const slowProject = javascriptProject("slow-app", "setTimeout(() => {}, 1_000_000);\n");

@@ -1,6 +1,6 @@
 /**
- * A real Argo CD: its components as processes on this machine, in a namespace of its own, told of our kinds by the
- * command of our page. It deploys into the given namespaces and sees no others.
+ * A real Argo CD: its components run as processes on this machine, with their own namespace and our settings. It deploys only
+ * to the given namespaces.
  */
 import { mkdtempSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,9 +15,9 @@ import { settingsFile } from "./scripts.ts";
 const root = join(import.meta.dir, "../../..");
 
 export interface ArgoCd {
-  /** Where its Applications are. */
+  /** The namespace of its Applications. */
   readonly namespace: string;
-  /** Its API, as its web page and its command line call it. */
+  /** Calls its HTTP API. */
   call(path: string, body?: object): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export async function startArgoCd(namespaces: readonly string[]): Promise<ArgoCd
   const url = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
     await Promise.all(children.map((child) => child.stop()));
-    // Nobody is there any more to do what their finalizers ask for.
+    // No controller is left to handle the finalizers.
     await removeFinalizers("applications", namespace);
     await kubectl(["delete", "namespace", namespace, "--wait=false"]);
   };
@@ -38,16 +38,17 @@ export async function startArgoCd(namespaces: readonly string[]): Promise<ArgoCd
   } catch (error) {
     const logs = await Promise.all(children.map((child) => child.log()));
     await stop();
-    throw new Error(`Argo CD does not start:\n${logs.join("\n")}`, { cause: error });
+    throw new Error(`Argo CD did not start:\n${logs.join("\n")}`, { cause: error });
   }
   return {
     namespace,
     async call(path, body) {
       const headers = { "content-type": "application/json" };
       const request = body ? { method: "POST", headers, body: JSON.stringify(body) } : {};
-      const answer = await fetch(`${url}/api/v1/${path}`, request);
-      if (!answer.ok) throw new Error(`Argo CD answers ${answer.status} to ${path}: ${await answer.text()}`);
-      return (await answer.json()) as unknown;
+      const response = await fetch(`${url}/api/v1/${path}`, request);
+      if (!response.ok)
+        throw new Error(`Argo CD responded with ${response.status} to ${path}: ${await response.text()}`);
+      return (await response.json()) as unknown;
     },
     stop,
   };
@@ -55,14 +56,14 @@ export async function startArgoCd(namespaces: readonly string[]): Promise<ArgoCd
 
 async function install(namespace: string, namespaces: readonly string[]): Promise<void> {
   const manifests = join(moduleFolder(), "manifests");
-  const kinds = ["application", "applicationset", "appproject"].map((name) => `${manifests}/crds/${name}-crd.yaml`);
-  for (const file of kinds) await kubectl(["apply", "--server-side", "--force-conflicts", "-f", file]);
-  for (const file of kinds) {
-    // At first a new kind has no conditions at all, which kubectl takes for an error.
+  const crds = ["application", "applicationset", "appproject"].map((name) => `${manifests}/crds/${name}-crd.yaml`);
+  for (const file of crds) await kubectl(["apply", "--server-side", "--force-conflicts", "-f", file]);
+  for (const file of crds) {
+    // A new CRD has no conditions at first, which kubectl reports as an error.
     await waitFor(() => kubectl(["wait", "--for=condition=Established", "-f", file, "--timeout=30s"]));
   }
   await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  // Its own settings, as everybody has them; the page of its kustomization is not among them.
+  // The default settings of an installation.
   for (const name of ["argocd-cm", "argocd-cmd-params-cm", "argocd-rbac-cm", "argocd-secret"]) {
     await kubectl(["apply", "-n", namespace, "-f", `${manifests}/base/config/${name}.yaml`]);
   }
@@ -74,7 +75,7 @@ async function install(namespace: string, namespaces: readonly string[]): Promis
     stringData: {
       name: "in-cluster",
       server: "https://kubernetes.default.svc",
-      // An app of apps deploys into Argo CD's own.
+      // An app of apps deploys to the namespace of Argo CD.
       namespaces: [...namespaces, namespace].join(","),
       clusterResources: "true",
       config: "{}",
@@ -82,11 +83,11 @@ async function install(namespace: string, namespaces: readonly string[]): Promis
   });
 }
 
-/** Where the sources of the program that was built are: its manifests are there, too. */
+/** The sources of the argocd binary, which include its manifests. */
 function moduleFolder(): string {
   const command = ["go", "mod", "download", "-json", "github.com/argoproj/argo-cd/v3"];
   const { stdout, stderr, success } = Bun.spawnSync(command, { cwd: join(root, "hack/cluster/go/argocd") });
-  if (!success) throw new Error(`Argo CD's manifests cannot be had: ${stdout.toString()}${stderr.toString()}`);
+  if (!success) throw new Error(`cannot download the manifests of Argo CD: ${stdout.toString()}${stderr.toString()}`);
   return (JSON.parse(stdout.toString()) as { Dir: string }).Dir;
 }
 
@@ -104,7 +105,7 @@ async function startComponents(namespace: string): Promise<{ children: ChildProc
     `ARGOCD_SSH_DATA_PATH=${folder}`,
     `TMPDIR=${folder}`,
   ];
-  // Both are many programs in one, and go by the name that they are called.
+  // Both binaries contain several programs, and the name of the command selects one.
   const start = (program: string, name: string, ...flags: readonly string[]): ChildProcess => {
     symlinkSync(program, join(folder, name));
     const command = ["env", ...environment, join(folder, name), ...flags];

@@ -1,4 +1,4 @@
-/** What Argo CD makes of our objects: each as the operator's own code reports it, judged by Argo CD itself. */
+/** The health that Argo CD computes from the statuses that the operator writes. */
 import { describe, expect, test } from "bun:test";
 import {
   stackConditions,
@@ -29,11 +29,11 @@ import { statusOf as workspaceStatus } from "../../../packages/operator/src/work
 import { view as workspaceView } from "../../../packages/operator/src/workspace/testing/views.ts";
 import { actionsOf, changesBy, healthOf } from "./scripts.ts";
 
-interface Judged extends KubeObject {
+interface Assessed extends KubeObject {
   readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] };
 }
 
-type Case = readonly [sentence: string, object: Judged, status: string, message: RegExp];
+type Case = readonly [sentence: string, object: Assessed, status: string, message: RegExp];
 
 function cases(title: string, table: readonly Case[], known?: ConditionTable): void {
   describe(title, () => {
@@ -45,7 +45,7 @@ function cases(title: string, table: readonly Case[], known?: ConditionTable): v
       });
     }
     if (!known) return;
-    test("every reason that there is was judged", () => {
+    test("every reason is covered", () => {
       const reasons = new Set(Object.values(known).flatMap((byReason) => Object.keys(byReason)));
       for (const [, { status }] of table) for (const { reason } of status?.conditions ?? []) reasons.delete(reason);
       expect([...reasons]).toEqual([]);
@@ -67,7 +67,7 @@ const inState = (request: string) => ({ last: succeeded(), request, status: { ob
 
 const stalledStacks = Object.keys(stackConditions.Stalled).map((reason): Case => {
   const outcome = { kind: "stalled", reason: reason as StackReason<"Stalled">, message: `why: ${reason}` } as const;
-  return [`is Degraded when stalled by ${reason}, and says why`, stackAfter(outcome), "Degraded", RegExp(reason)];
+  return [`is Degraded with a message when stalled by ${reason}`, stackAfter(outcome), "Degraded", RegExp(reason)];
 });
 
 cases(
@@ -87,32 +87,32 @@ cases(
       /runs/,
     ],
     [
-      "is Progressing while it waits for another, and names it",
+      "is Progressing while it waits for another Stack, and names it",
       stackAfter({ kind: "prerequisites", ...waiting }),
       "Progressing",
       /Stack base/,
     ],
     [
-      "is Progressing while a failure is tried again, and tells the error",
+      "is Progressing while it retries a failure, and shows the error",
       stackAfter({ ...failure, preview: false }),
       "Progressing",
       /no such bucket\nIt is tried again at 2030/,
     ],
     [
-      "is Progressing while a failed preview is tried again",
+      "is Progressing while it retries a failed preview",
       stackAfter({ ...failure, preview: true }, { spec: { preview: true } }),
       "Progressing",
       /no such bucket/,
     ],
     [
-      "is Progressing while a conflict is tried again",
+      "is Progressing while it retries a conflict",
       stackAfter(conflict, { spec: { retryOnUpdateConflict: true } }),
       "Progressing",
       /another runs/,
     ],
-    ["is Degraded by a conflict otherwise", stackAfter(conflict), "Degraded", /another runs/],
+    ["is Degraded by a conflict that it does not retry", stackAfter(conflict), "Degraded", /another runs/],
     [
-      "is Healthy when it is up to date, and tells of the update",
+      "is Healthy when it is up to date, and shows the last update",
       stackAfter(upToDate),
       "Healthy",
       /^The last .* 3 created/,
@@ -136,20 +136,20 @@ cases(
       /not seen the present spec/,
     ],
     [
-      "is Progressing by a new reconcile request",
+      "is Progressing when there is a new reconcile request",
       stackOf(inState("second")),
       "Progressing",
       /not seen the reconcile request/,
     ],
-    ["is Healthy when the reconcile request was seen", stackOf(inState("first")), "Healthy", /succeeded/],
+    ["is Healthy when the reconcile request was observed", stackOf(inState("first")), "Healthy", /succeeded/],
     ["is Progressing while it is being deleted", deleting()(stackAfter(upToDate)), "Progressing", /deletion/],
-    ["that the Go operator left is Healthy, too", ofTheReference(), "Healthy", /processed/],
+    ["is Healthy with a status of the Go operator", stackOfGoOperator(), "Healthy", /processed/],
     ...stalledStacks,
   ],
   stackConditions,
 );
 
-function ofTheReference(): Stack {
+function stackOfGoOperator(): Stack {
   const condition = {
     type: "Ready",
     status: "True",
@@ -177,7 +177,7 @@ cases(
   [
     ["is Progressing before the operator has seen it", workspaceView().workspace, "Progressing", /not seen/],
     [
-      "is Progressing while its pod starts, and says what that waits for",
+      "is Progressing while its pod starts, and shows what the pod waits for",
       workspaceAfter({ kind: "waiting", message: "no node has room", isStuck: true }),
       "Progressing",
       /no node has room/,
@@ -195,13 +195,13 @@ cases(
       /goes on/,
     ],
     [
-      "is Progressing while it installs",
+      "is Progressing while it installs dependencies",
       workspaceAfter({ kind: "preparing", phase: "install" }),
       "Progressing",
       /installed/,
     ],
     [
-      "is Progressing while it is prepared",
+      "is Progressing while it is configured",
       workspaceAfter({ kind: "preparing", phase: "config" }),
       "Progressing",
       /configured/,
@@ -212,18 +212,18 @@ cases(
       "Progressing",
       /timeout/,
     ],
-    ["is Progressing while it goes", workspaceAfter({ kind: "deleting" }), "Progressing", /deleted/],
+    ["is Progressing while its objects are deleted", workspaceAfter({ kind: "deleting" }), "Progressing", /deleted/],
     [
-      "is Degraded when its spec is refused",
+      "is Degraded when its spec is rejected",
       workspaceAfter({ kind: "refused", message: "no such volume" }),
       "Degraded",
       /volume/,
     ],
-    ["is Degraded when its dependencies cannot be had", failedBy({}), "Degraded", /npm: 404\nleft-pad is gone/],
+    ["is Degraded when its dependencies cannot be installed", failedBy({}), "Degraded", /npm: 404\nleft-pad is gone/],
     ["is Degraded when its stack cannot be selected", failedBy({ phase: "stack" }), "Degraded", /404/],
     ["is Degraded when its Pulumi is too old", failedBy({ reason: "versionTooLow" }), "Degraded", /404/],
     [
-      "is Degraded while an object of somebody else has a name that it needs",
+      "is Degraded while an object of another owner has a name that it needs",
       workspaceAfter({ kind: "blocked", message: "StatefulSet team/web-workspace is not this Workspace's." }),
       "Degraded",
       /is not this Workspace's/,
@@ -285,14 +285,9 @@ cases(
       /does not answer/,
     ],
     ["is Healthy when it succeeded", doneUpdate, "Healthy", /succeeded/],
+    ["stays Healthy when its time to live changes afterwards", atGeneration(2)(doneUpdate), "Healthy", /succeeded/],
     [
-      "is Healthy still when its time to live is changed after that",
-      atGeneration(2)(doneUpdate),
-      "Healthy",
-      /succeeded/,
-    ],
-    [
-      "is Degraded when it failed, and tells Pulumi's words",
+      "is Degraded when it failed, and shows the error of Pulumi",
       failedUpdate,
       "Degraded",
       /no such bucket\nbucket web-1 is gone/,
@@ -314,8 +309,8 @@ const seenProgram = having<Program>({ status: programStatus(program) })(program)
 
 cases("a Program", [
   ["is Progressing before the operator has seen it", program, "Progressing", /not seen/],
-  ["is Healthy when it was seen", seenProgram, "Healthy", /ready/],
-  ["is Progressing when it has changed since", atGeneration(2)(seenProgram), "Progressing", /not seen/],
+  ["is Healthy when the operator has seen it", seenProgram, "Healthy", /ready/],
+  ["is Progressing when it has changed since then", atGeneration(2)(seenProgram), "Progressing", /not seen/],
   ["is Progressing while it is being deleted", deleting()(seenProgram), "Progressing", /deletion/],
 ]);
 
@@ -323,20 +318,20 @@ describe("the actions of a Stack", () => {
   const idle = stackAfter(upToDate);
   const busy: Stack = { ...idle, status: { ...idle.status, currentUpdate: { name: "web-1" } } };
 
-  test("a reconcile can be asked for at any time, by a new value of the annotation", async () => {
+  test("a reconcile can be requested at any time with a new value of the annotation", async () => {
     expect(await actionsOf(idle)).toEqual(["reconcile"]);
     expect(await actionsOf(stackOf({}))).toEqual(["reconcile"]);
     const added = await changesBy("reconcile", idle);
     expect(added.at(-1)).toMatch(/^pulumi\.com\/reconciliation-request: "20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"$/);
   });
 
-  test("other annotations stay", async () => {
+  test("other annotations are kept", async () => {
     const changed = await changesBy("reconcile", annotated({ kept: "yes" })(idle));
     expect(changed).toHaveLength(1);
     expect(changed[0]).toStartWith("pulumi.com/reconciliation-request: ");
   });
 
-  test("an update can be cancelled while it runs, by its name", async () => {
+  test("a running update can be cancelled by its name", async () => {
     expect(await actionsOf(busy)).toEqual(["cancel", "reconcile"]);
     expect(await changesBy("cancel", busy)).toContain("pulumi.com/cancellation-request: web-1");
     const refusal = await changesBy("cancel", idle).catch(String);

@@ -1,4 +1,4 @@
-/** Our scripts for Argo CD, run by Argo CD's own command on one object. */
+/** Runs our Argo CD scripts on one object with the argocd CLI. */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,27 +18,27 @@ interface Health {
 }
 
 export async function healthOf(object: KubeObject): Promise<Health> {
-  const output = await askArgoCd("health", object);
+  const output = await runScript("health", object);
   const [, status = "", message = ""] = /^STATUS: (\w+)\nMESSAGE: ([^]*)\n$/.exec(output) ?? [];
   return { status, message };
 }
 
-/** The names of those that are offered. */
+/** The names of the enabled actions. */
 export async function actionsOf(object: KubeObject): Promise<string[]> {
-  const [, ...lines] = (await askArgoCd("list-actions", object)).trimEnd().split("\n");
+  const [, ...lines] = (await runScript("list-actions", object)).trimEnd().split("\n");
   return lines.flatMap((line) => (line.endsWith("false") ? [line.split(" ")[0] ?? ""] : []));
 }
 
 /** The lines that the action adds to the object's YAML. */
 export async function changesBy(action: string, object: KubeObject): Promise<string[]> {
-  const output = await askArgoCd("run-action", object, action);
+  const output = await runScript("run-action", object, action);
   return output.split("\n").flatMap((line) => (line.startsWith("> ") ? [line.slice(2).trim()] : []));
 }
 
-let made = 0;
+let files = 0;
 
-async function askArgoCd(what: string, object: KubeObject, ...more: readonly string[]): Promise<string> {
-  const file = join(folder, `${++made}.json`);
+async function runScript(what: string, object: KubeObject, ...more: readonly string[]): Promise<string> {
+  const file = join(folder, `${++files}.json`);
   await writeFile(file, JSON.stringify(object));
   const settings = ["--argocd-cm-path", await configMapFile()];
   const child = Bun.spawn(
@@ -46,20 +46,20 @@ async function askArgoCd(what: string, object: KubeObject, ...more: readonly str
     {
       stdout: "pipe",
       stderr: "pipe",
-      // Settings of whoever runs the tests change nothing.
+      // Ignores the settings of the user who runs the tests.
       env: { PATH: process.env["PATH"] ?? "", HOME: folder },
     },
   );
-  const [output, trouble, code] = await Promise.all([
+  const [output, errors, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  if (code !== 0) throw new Error(`argocd ${what} ended with ${code}: ${trouble}`);
+  if (code !== 0) throw new Error(`argocd ${what} failed with exit code ${code}: ${errors}`);
   return output;
 }
 
-/** The patch, as it makes a ConfigMap. */
+/** Writes the ConfigMap that results from our patch. */
 async function configMapFile(): Promise<string> {
   const file = join(folder, "argocd-cm.yaml");
   const labels = { "app.kubernetes.io/part-of": "argocd" };

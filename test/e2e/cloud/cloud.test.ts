@@ -1,4 +1,4 @@
-/** Stacks on Pulumi Cloud: every way to sign in, environments, links, conflicts and runs that die. The cloud is a stand-in. */
+/** Stacks on a fake Pulumi Cloud: all ways to sign in, environments, permalinks, conflicts and interrupted runs. */
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import { network } from "@pko/cluster";
@@ -25,7 +25,7 @@ import {
 } from "../harness.ts";
 
 const slow = 300_000;
-/** The operator's default for all Stacks. */
+/** The operator's default. */
 const tokenSeconds = 60;
 const canary = "canary-secret-value";
 
@@ -42,7 +42,7 @@ function cloudStack(name: string, { envRefs = {}, ...spec }: { envRefs?: object;
   });
 }
 
-/** The very keys with which the cluster signs the tokens of its service accounts. */
+/** Trusts the keys with which the cluster signs service account tokens. */
 async function clusterAsIssuer(): Promise<Issuer> {
   const discovery = JSON.parse(await kubectl(["get", "--raw", "/.well-known/openid-configuration"])) as {
     issuer: string;
@@ -68,12 +68,12 @@ beforeAll(async () => {
     scene,
     newProgram("web", {
       configuration: {
-        who: { type: "string", default: "nobody" },
+        who: { type: "string", default: "none" },
         only: { type: "string", default: "nowhere" },
         password: { type: "string", secret: true, default: "none" },
       },
       resources: { kept: { type: "pulumi:index:Stash", properties: { input: "${password}" } } },
-      outputs: { said: "${who} ${only}", password: "${kept.output}" },
+      outputs: { text: "${who} ${only}", password: "${kept.output}" },
     }),
     newSecret("tokens", {
       accessToken: token,
@@ -85,7 +85,7 @@ beforeAll(async () => {
 
 describe("a Stack on Pulumi Cloud", () => {
   test.concurrent(
-    "signs in with its service account alone, uses environments and secrets, and keeps links to what it did",
+    "signs in with its service account, uses environments and secrets, and records permalinks",
     async () => {
       const stack = (spec: object): object =>
         cloudStack("signed-in", {
@@ -94,7 +94,7 @@ describe("a Stack on Pulumi Cloud", () => {
           secretsRef: { password: fromSecret("tokens", "password") },
           ...spec,
         });
-      // Nobody has registered the cluster yet.
+      // The organization does not trust the cluster yet.
       await applyTo(scene, stack({ environment: ["base"] }));
       const refused = await stackUntil(scene, "signed-in", hasReason("WorkspaceFailed"));
       const words = `register the OIDC issuer ${issuer.url} and allow system:serviceaccount:${scene.namespace}:pulumi a token of the kind organization`;
@@ -106,7 +106,7 @@ describe("a Stack on Pulumi Cloud", () => {
       cloud.exchange.setIssuers("acme", issuer);
       await applyTo(scene, stack({ environment: ["base", "team/above"] }));
       const deployed = await stackUntil(scene, "signed-in", isReady);
-      expect(deployed.status?.outputs).toEqual({ said: "above here", password: "[secret]" });
+      expect(deployed.status?.outputs).toEqual({ text: "above here", password: "[secret]" });
       const subject = `system:serviceaccount:${scene.namespace}:pulumi`;
       const own = () => cloud.exchange.granted.filter(({ kind }) => kind === "organization");
       expect(own()[0]).toEqual({ subject, kind: "organization", name: "", expirationSeconds: tokenSeconds });
@@ -116,14 +116,14 @@ describe("a Stack on Pulumi Cloud", () => {
       expect((await listUpdates(scene, "signed-in")).map(({ status }) => status?.permalink)).toContain(link);
       expect(cloud.stack("acme/web/signed-in")?.checkpoint.toString()).not.toContain(canary);
 
-      // A tenth of its time is over: the next update gets a token of its own.
+      // The next update gets a new token once a tenth of the lifetime is over.
       const before = own().length;
       const deployedAt = Date.now();
       await waitFor(() => Date.now() - deployedAt > tokenSeconds * 100);
       for (const each of cloud.tokens.all())
         if (cloud.tokens.find(each)?.kind === "organization") cloud.tokens.revoke(each);
       await applyTo(scene, stack({ environment: ["base"] }));
-      const dropped = await stackUntil(scene, "signed-in", ({ status }) => status?.outputs?.["said"] === "base here");
+      const dropped = await stackUntil(scene, "signed-in", ({ status }) => status?.outputs?.["text"] === "base here");
       expect(dropped.status?.lastUpdate?.permalink).toEndWith("/updates/2");
       expect(own().length).toBeGreaterThan(before);
 
@@ -144,7 +144,7 @@ describe("a Stack on Pulumi Cloud", () => {
   );
 
   test.concurrent(
-    "says what to do about a refused token, and waits or retries while somebody else updates the stack",
+    "reports how to fix a rejected token, and waits or retries while another client updates the stack",
     async () => {
       const stack = (spec: object): object =>
         cloudStack("by-hand", { stack: "acme/by-hand", envRefs: { PULUMI_API: literal(cloud.url) }, ...spec });
@@ -182,7 +182,7 @@ describe("a Stack on Pulumi Cloud", () => {
   );
 
   test.concurrent(
-    "must be there already when its spec says so; tokens are of a team or a user",
+    "must exist if the spec sets useLocalStackOnly, and can use tokens of a team or a user",
     async () => {
       const stack = (spec: object): object =>
         cloudStack("missing", { stack: "acme/web/missing", backend: cloud.url, ...spec });
@@ -203,7 +203,7 @@ describe("a Stack on Pulumi Cloud", () => {
   );
 
   test.concurrent(
-    "releases what its own interrupted run holds",
+    "cancels its own interrupted update",
     async () => {
       await applyTo(
         scene,
@@ -211,7 +211,7 @@ describe("a Stack on Pulumi Cloud", () => {
       );
       await stackUntil(scene, "interrupted", isReady);
       const stack = cloud.stack("acme/web/interrupted");
-      if (!stack) throw new Error("there is no stack");
+      if (!stack) throw new Error("the stack does not exist");
       const stall = Promise.withResolvers<void>();
       stack.stalled = stall.promise;
       await requestReconcile(scene, "interrupted", "again");
@@ -231,7 +231,7 @@ describe("a Stack on Pulumi Cloud", () => {
 });
 
 test(
-  "no token is told anywhere",
+  "no token appears in logs, events or objects",
   async () => {
     const pods = await kubectl(["get", "pods", ...at(scene), "--output=name"]);
     const logs = pods
@@ -240,9 +240,9 @@ test(
       .map((pod) => kubectl(["logs", pod, ...at(scene), "--all-containers"]));
     const kinds = "stacks.pulumi.com,workspaces.auto.pulumi.com,updates.auto.pulumi.com,events,pods,statefulsets";
     const sinks = [kubectl(["get", kinds, ...at(scene), "--output=json"]), scene.operator.log(), ...logs];
-    const told = (await Promise.all(sinks)).join("\n");
+    const text = (await Promise.all(sinks)).join("\n");
     expect(cloud.tokens.all().length).toBeGreaterThan(3);
-    for (const each of [...cloud.tokens.all(), canary]) expect(told).not.toContain(each);
+    for (const each of [...cloud.tokens.all(), canary]) expect(text).not.toContain(each);
   },
   slow,
 );

@@ -1,4 +1,4 @@
-/** The workspace image runs Pulumi on the cluster: a YAML program and a TypeScript one with a dynamic resource. */
+/** The workspace image runs Pulumi programs on the cluster: YAML, and TypeScript with a dynamic resource. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { waitFor } from "@pko/testkit";
@@ -48,22 +48,22 @@ describe("a pod of the workspace image", () => {
     });
   });
 
-  test("runs the Pulumi CLI as user 1000, and its log can be read", async () => {
+  test("runs the Pulumi CLI as user 1000, and has a readable log", async () => {
     await waitFor(async () => /^v3\.\d+\.\d+\n1000\n/.test(await kubectl(["logs", pod])), {
       what: "the version and the user in the pod's log",
     });
   });
 
-  test("reaches the API server by its service's name", async () => {
+  test("reaches the API server by the name of its Service", async () => {
     const token = "$(cat /var/run/secrets/kubernetes.io/serviceaccount/token)";
-    const authority = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
-    const answer = await shell(
-      `curl -sS --cacert ${authority} -H "Authorization: Bearer ${token}" https://kubernetes.default.svc/version`,
+    const ca = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+    const response = await shell(
+      `curl -sS --cacert ${ca} -H "Authorization: Bearer ${token}" https://kubernetes.default.svc/version`,
     );
-    expect(JSON.parse(answer)).toMatchObject({ major: "1" });
+    expect(JSON.parse(response)).toMatchObject({ major: "1" });
   });
 
-  test("gets a token for the audience it asks for, from an issuer whose keys can be discovered", async () => {
+  test("gets a token for the requested audience, from an issuer with OIDC discovery", async () => {
     const token = await shell("cat /tokens/token");
     const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as Record<
       string,
@@ -77,7 +77,7 @@ describe("a pod of the workspace image", () => {
     });
   });
 
-  test("writes to a claim of the default class that many may share", async () => {
+  test("writes to a ReadWriteMany claim of the default storage class", async () => {
     expect(await shell("echo kept > /data/file && cat /data/file")).toBe("kept\n");
     const claim = await kubectl(["get", "pvc", pod, "--output=jsonpath={.status.phase} {.status.accessModes[0]}"]);
     expect(claim).toBe("Bound ReadWriteMany");

@@ -1,4 +1,4 @@
-/** `make demo` as a newcomer runs it, twice: the second time it clears away the first. */
+/** `make demo`, twice: the second run removes the objects of the first. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
@@ -6,7 +6,7 @@ import { kubectl } from "../harness.ts";
 
 const root = join(import.meta.dir, "../../..");
 
-async function demo(example: string): Promise<{ readonly code: number; readonly said: string }> {
+async function demo(example: string): Promise<{ readonly code: number; readonly output: string }> {
   const child = Bun.spawn(["make", "demo", `EXAMPLE=${example}`], {
     cwd: root,
     env: { ...process.env, NO_COLOR: "1" },
@@ -14,42 +14,42 @@ async function demo(example: string): Promise<{ readonly code: number; readonly 
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [said, complaint, code] = await Promise.all([
+  const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  return { code, said: said + complaint };
+  return { code, output: stdout + stderr };
 }
 
 describe("make demo", () => {
   afterAll(async () => {
     await kubectl(["delete", "stack", "shop", "--namespace=default", "--ignore-not-found", "--timeout=60s"]);
     await kubectl(["delete", "-f", join(root, "examples/program"), "--ignore-not-found"]);
-    // Its operator serves every namespace; those of other tests have operators of their own.
+    // This operator serves every namespace, including those of other tests.
     await kubectl(["delete", "deployment", "--all", "--namespace=pulumi-kubernetes-operator", "--timeout=60s"]);
   }, 120_000);
 
   test("deploys the example, shows its resources and outputs, and rolls a change out in the same workspace", async () => {
-    const { code, said } = await demo("program");
-    expect(said).toContain("+ settings  pulumi:index:Stash");
-    expect(said).toMatch(/shop: ready: up succeeded \(5 created\)/);
-    expect(said).toContain("https://shop.example.com");
-    expect(said).toContain("~ settings  pulumi:index:Stash");
-    expect(said).toContain("https://market.example.com");
-    expect(said).toContain("adminPassword  [secret]");
+    const { code, output } = await demo("program");
+    expect(output).toContain("+ settings  pulumi:index:Stash");
+    expect(output).toMatch(/shop: ready: up succeeded \(5 created\)/);
+    expect(output).toContain("https://shop.example.com");
+    expect(output).toContain("~ settings  pulumi:index:Stash");
+    expect(output).toContain("https://market.example.com");
+    expect(output).toContain("adminPassword  [secret]");
     expect(code).toBe(0);
   }, 300_000);
 
-  test("can be run again", async () => {
-    const { code, said } = await demo("program");
-    expect(said).toMatch(/shop: ready: up succeeded \(5 created\)/);
+  test("can be repeated", async () => {
+    const { code, output } = await demo("program");
+    expect(output).toMatch(/shop: ready: up succeeded \(5 created\)/);
     expect(code).toBe(0);
   }, 300_000);
 
-  test("names the examples that there are, when asked for another", async () => {
-    const { code, said } = await demo("nonsense");
-    expect(said).toContain("error: there is no example nonsense: choose from");
+  test("lists the examples when the requested one does not exist", async () => {
+    const { code, output } = await demo("nonsense");
+    expect(output).toContain("error: there is no example nonsense: choose from");
     expect(code).not.toBe(0);
   });
 });

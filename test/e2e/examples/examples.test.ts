@@ -1,4 +1,4 @@
-/** The examples that need nothing but a cluster, applied as their pages say: each turns Ready with the outputs that it promises. */
+/** The examples that need only a cluster: each becomes ready with the expected outputs. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
@@ -13,7 +13,7 @@ const folder = join(import.meta.dir, "../../../examples");
 type Outputs = NonNullable<NonNullable<Stack["status"]>["outputs"]>;
 
 /** Example → Stack → its outputs. */
-const promised: Readonly<Record<string, Readonly<Record<string, Outputs>>>> = {
+const expectedOutputs: Readonly<Record<string, Readonly<Record<string, Outputs>>>> = {
   program: {
     shop: {
       address: "https://shop.example.com",
@@ -42,20 +42,19 @@ const promised: Readonly<Record<string, Readonly<Record<string, Outputs>>>> = {
   "init-containers": { "init-containers": { value: "[secret]" } },
 };
 
-// First its Stacks go, as the pages tell: their state must still be there when they are destroyed.
 const scene = useScene("examples");
 
 beforeAll(buildCustomImage, slow);
 
-/** As its page tells, with the cluster's own tool, under the name that its Stack has. */
+/** Builds the image of the example under the name that its Stack uses. */
 async function buildCustomImage(): Promise<void> {
   const context = join(folder, "custom-image");
   const name = "registry.example.com/my-team/workspace:1.0";
   await publishImage({ name, containerfile: join(context, "Containerfile"), context }, layout(stateRoot).images);
 }
 
-describe("kubectl apply -f examples/…", () => {
-  for (const [example, stacks] of Object.entries(promised)) {
+describe("kubectl apply deploys the example", () => {
+  for (const [example, stacks] of Object.entries(expectedOutputs)) {
     test.concurrent(
       example,
       async () => {
@@ -71,7 +70,7 @@ describe("kubectl apply -f examples/…", () => {
 });
 
 test(
-  "a changed Secret is what the next update is given, though it is asked for at once",
+  "an update that is requested right after a Secret changes uses the new value",
   async () => {
     await kubectl(["apply", ...at(scene), "-f", join(folder, "program")]);
     await stackUntil(scene, "shop", isReady);

@@ -1,6 +1,6 @@
 /**
- * An image in which the examples of Node.js and Python install their dependencies without any registry: filled on this
- * machine, by the package managers and from the registries that it is set up for. With it comes the `go` command.
+ * An image in which the Node.js and Python examples install their dependencies offline. The package managers of this machine
+ * fill its caches, from the registries that they are configured for. The image also contains the `go` command.
  */
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -22,7 +22,7 @@ const examples = join(repositoryRoot, "examples/languages");
 const containerfile = join(repositoryRoot, "deploy/images/packages.Containerfile");
 const lockfile = join(examples, "typescript/package-lock.json");
 const requirements = join(examples, "python/requirements.txt");
-/** Of the workspace image. */
+/** The version in the workspace image. */
 const pythonVersion = "3.11";
 
 export async function publishPackagesImage(): Promise<string> {
@@ -33,7 +33,7 @@ export async function publishPackagesImage(): Promise<string> {
   const { images } = layout(stateRoot);
   if (isPublished(name, images)) return name;
   const context = join(cacheRoot, `packages-${tag}`);
-  if (!existsSync(context)) await step("collecting packages of Node.js and Python", () => fill(context));
+  if (!existsSync(context)) await step("collecting Node.js and Python packages", () => fill(context));
   await step(`publishing ${name}`, () => publishImage({ name, containerfile, context }, images));
   return name;
 }
@@ -62,7 +62,7 @@ async function fillNpm(draft: string): Promise<void> {
   rmSync(join(cache, "_logs"), { recursive: true, force: true });
 }
 
-/** As the image's own Python needs them, whichever this machine has. Pulumi brings the installer up to date, too. */
+/** For the Python version of the image, not of this machine. Pulumi also updates the installer. */
 async function fillPython(draft: string): Promise<void> {
   const machine = process.arch === "x64" ? "x86_64" : "aarch64";
   const platforms = ["2_17", "2_28"].map((libc) => `--platform=manylinux_${libc}_${machine}`);

@@ -1,6 +1,6 @@
 /**
- * Issue 6, 8: the same program in every language, from a git server, with configuration, a secret and outputs: preview,
- * up, a second commit in the same pod, refresh, destroy.
+ * The same program in every language, from a Git server, with configuration, a secret and outputs: preview, up, a second
+ * commit in the same pod, refresh, destroy.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
@@ -42,8 +42,8 @@ beforeAll(async () => {
 
 type Files = Readonly<Record<string, string | Buffer>>;
 
-/** The files of an example under `app`, as a monorepo has them. */
-function filesOf(language: string): Record<string, string> {
+/** The files of an example in the folder `app`, as in a monorepo. */
+function exampleFiles(language: string): Record<string, string> {
   const root = join(examples, language);
   const names = readdirSync(root, { recursive: true, withFileTypes: true });
   const files = names.filter((entry) => entry.isFile() && !entry.parentPath.includes("node_modules"));
@@ -55,9 +55,9 @@ function filesOf(language: string): Record<string, string> {
   );
 }
 
-/** Go is compiled here, where the compiler and the modules are. */
+/** Compiled on this machine, which has the modules. */
 async function compiledGo(greeting: string): Promise<Files> {
-  const source = filesOf("go");
+  const source = exampleFiles("go");
   const work = mkdtempSync(join(scene.folder, "go-"));
   for (const [path, text] of Object.entries(source)) {
     await Bun.write(join(work, path), text.replace("Hello", greeting));
@@ -72,7 +72,7 @@ async function compiledGo(greeting: string): Promise<Files> {
 function interpreted(language: string): (greeting: string) => Promise<Files> {
   return async (greeting) =>
     Object.fromEntries(
-      Object.entries(filesOf(language)).map(([path, text]) => [path, text.replace("Hello", greeting)]),
+      Object.entries(exampleFiles(language)).map(([path, text]) => [path, text.replace("Hello", greeting)]),
     );
 }
 
@@ -86,8 +86,7 @@ const languages: Readonly<Record<string, (greeting: string) => Promise<Files>>> 
 function exampleStack(language: string, more: object): object {
   return newStack(language, {
     workspaceTemplate: { spec: { ...onFileBackend.workspaceTemplate.spec, image } },
-    projectRepo: scene.git.url(language),
-    branch: "main",
+    ...scene.git.source(language),
     repoDir: "app",
     config: { who: "world", times: 3 },
     secretsRef: { password: fromSecret("greeting", "password") },
@@ -96,8 +95,8 @@ function exampleStack(language: string, more: object): object {
   });
 }
 
-/** What the Update says of its end. */
-async function refreshed(language: string): Promise<Condition> {
+/** Runs a refresh and returns the Complete condition of its Update. */
+async function refresh(language: string): Promise<Condition> {
   const { client, namespace } = scene;
   const name = `${language}-refresh`;
   await applyTo(scene, {
@@ -111,11 +110,11 @@ async function refreshed(language: string): Promise<Condition> {
       const { status } = await client.get(updates, { name, namespace });
       return status?.endTime !== undefined && status.conditions?.find(({ type }) => type === "Complete");
     },
-    { timeoutMs: 120_000, what: `the end of the refresh of ${language}` },
+    { timeoutMs: 120_000, what: `the refresh of ${language} to end` },
   );
 }
 
-describe("examples/languages", () => {
+describe("the example deploys, follows a commit, refreshes and destroys in", () => {
   for (const [language, files] of Object.entries(languages)) {
     test.concurrent(
       language,
@@ -141,7 +140,7 @@ describe("examples/languages", () => {
           ({ status }) => status?.lastUpdate?.lastSuccessfulCommit === second,
         );
         expect(followed.status?.outputs).toMatchObject({ greeting: "Goodbye, world!" });
-        expect(await refreshed(language)).toMatchObject({ status: "True", message: "The refresh succeeded." });
+        expect(await refresh(language)).toMatchObject({ status: "True", message: "The refresh succeeded." });
         expect(await podUid(scene, language)).toBe(pod);
 
         await deleteStack(scene, language);
