@@ -1,4 +1,4 @@
-/** Issue 8, 5: state in a bucket, with keys from a Secret; who encrypts it; and whose lock is released. */
+/** State in a bucket: access keys from a Secret, secrets providers, and locks. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -46,13 +46,13 @@ const keys = (name: string, secretAccessKey: string): object =>
   newSecret(name, { accessKeyId: s3.accessKeyId, secretAccessKey, passphrase: "canary-passphrase" });
 
 interface BucketStack {
-  /** With the keys. */
+  /** The Secret with the access keys. */
   readonly secret?: string;
   readonly env?: object;
   readonly [field: string]: unknown;
 }
 
-/** As docs/backends.md has it. */
+/** As in docs/backends.md. */
 function onBucket(name: string, { secret = "aws", env = {}, ...spec }: BucketStack): object {
   return newStackWithoutBackend(name, {
     stack: name,
@@ -67,7 +67,7 @@ function onBucket(name: string, { secret = "aws", env = {}, ...spec }: BucketSta
   });
 }
 
-/** Its one resource takes its time. */
+/** Has one slow resource. */
 const slowProject = javascriptProject(
   "slow",
   `
@@ -92,8 +92,8 @@ exports.id = new Slow("slow").id;
 
 const locksOf = (stack: string): string[] => s3.locks("states").filter((path) => path.includes(`/${stack}/`));
 
-/** As another process would have it, of a pod of the same name in another cluster. */
-function lockFromElsewhere(stack: string): string {
+/** Writes a lock of a process in a pod of the same name in another cluster. */
+function writeForeignLock(stack: string): string {
   const path = s3.path("states", `.pulumi/locks/organization/slow/${stack}/6a1f0d5e-0000-4000-8000-000000000000.json`);
   const holder = { pid: 7, username: "pulumi", hostname: `${stack}-workspace-0`, timestamp: "2026-01-01T00:00:00Z" };
   mkdirSync(dirname(path), { recursive: true });
@@ -103,14 +103,14 @@ function lockFromElsewhere(stack: string): string {
 
 describe("a bucket as the backend", () => {
   test.concurrent(
-    "is released from the lock of a run that died with its pod, and from no other",
+    "is unlocked after a run that was killed with its pod, but keeps other locks",
     async () => {
       scene.git.create("slow").commit(slowProject);
-      const source = { projectRepo: scene.git.url("slow"), branch: "main", destroyOnFinalize: true };
+      const source = { ...scene.git.source("slow"), destroyOnFinalize: true };
       await applyTo(scene, onBucket("stored", source));
-      // A run that is not confirmed to have taken its lock leaves it to people.
+      // The operator removes only locks of recorded processes.
       const isConfirmed = async () => (await listUpdates(scene, "stored")).some(({ status }) => status?.process);
-      await waitFor(isConfirmed, { timeoutMs: 240_000, what: "the first update to be recorded with its lock" });
+      await waitFor(isConfirmed, { timeoutMs: 240_000, what: "the process of the first update to be recorded" });
       expect(locksOf("stored")).toHaveLength(1);
       await killPod(scene, "stored");
       const stored = await stackUntil(scene, "stored", isReady);
@@ -121,7 +121,7 @@ describe("a bucket as the backend", () => {
       expect(others.length).toBeGreaterThan(0);
       expect(locksOf("stored")).toEqual([]);
 
-      const lock = lockFromElsewhere("stored");
+      const lock = writeForeignLock("stored");
       await requestReconcile(scene, "stored", "while-locked");
       const conflict = (stack: Stack): boolean => stalledReasonOf(stack) === "UpdateConflict";
       expect(messageOf(await stackUntil(scene, "stored", conflict))).toContain("stored-workspace-0 (pid 7)");
@@ -134,7 +134,7 @@ describe("a bucket as the backend", () => {
   );
 
   test.concurrent(
-    "says who refuses the keys, and is taken up when the Secret is corrected",
+    "reports rejected access keys, and works once the Secret is corrected",
     async () => {
       await applyTo(scene, onBucket("refused", { secret: "aws-mistyped", ...program }));
       const refused = await stackUntil(scene, "refused", isStalled);
@@ -148,7 +148,7 @@ describe("a bucket as the backend", () => {
   );
 
   test.concurrent(
-    "is encrypted by whom secretsProvider names; where it cannot be reached, or the stack has another, that is told",
+    "is encrypted by the secretsProvider, and an unreachable or different provider is reported",
     async () => {
       const key = "awskms://alias/pulumi?region=us-east-1";
       const closed = literal(`http://${network.machine}:9`);

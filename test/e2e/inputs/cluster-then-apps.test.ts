@@ -1,6 +1,6 @@
 /**
- * Seed 004, "Creating clusters and applications together": one Stack makes a cluster, another deploys applications to it,
- * with the kubeconfig that the first one has as its output. The cluster is this one; `kubectl` is the real one.
+ * Creating clusters and applications together: one Stack creates a cluster, another deploys applications to it, with the
+ * kubeconfig from the outputs of the first. The cluster is the test cluster.
  */
 import { beforeAll, expect, test } from "bun:test";
 
@@ -42,24 +42,24 @@ beforeAll(async () => {
   });
 }, slow);
 
-/** What a program that makes a cluster would have as its output: an object, with a token of its own. */
+/** A project whose output is a kubeconfig with a new token, as if it had created a cluster. */
 async function clusterProject(): Promise<Record<string, string>> {
   const token = await kubectl(["create", "token", "deployer", ...at(scene), "--duration=1h"]);
-  // Flattened: a kubeconfig may hold the authority, or name its file.
+  // Flattened, because the kubeconfig may contain the CA or the name of its file.
   const path = "--output=jsonpath={.clusters[0].cluster.certificate-authority-data}";
-  const authority = await kubectl(["config", "view", "--raw", "--flatten", path]);
-  const named = { cluster: "dev", user: "deployer", namespace: scene.namespace };
+  const ca = await kubectl(["config", "view", "--raw", "--flatten", path]);
+  const context = { cluster: "dev", user: "deployer", namespace: scene.namespace };
   const kubeconfig = {
     apiVersion: "v1",
     kind: "Config",
     clusters: [
       {
         name: "dev",
-        cluster: { server: network.apiServerUrl, "certificate-authority-data": authority },
+        cluster: { server: network.apiServerUrl, "certificate-authority-data": ca },
       },
     ],
     users: [{ name: "deployer", user: { token: token.trim() } }],
-    contexts: [{ name: "dev", context: named }],
+    contexts: [{ name: "dev", context }],
     "current-context": "dev",
   };
   const project = {
@@ -71,7 +71,7 @@ async function clusterProject(): Promise<Record<string, string>> {
   return { "Pulumi.yaml": JSON.stringify(project) };
 }
 
-/** Its resource is a ConfigMap, made by `kubectl` with whatever KUBECONFIG there is. */
+/** Its resource is a ConfigMap, which `kubectl` creates with the KUBECONFIG of the program. */
 const appsProject = javascriptProject(
   "k8s-apps",
   `
@@ -101,7 +101,7 @@ exports.whoami = require("node:child_process").execFileSync("/tools/kubectl", ["
 `,
 );
 
-/** As in the document, but for the namespace, the backend, and where the repositories are. */
+/** As in the docs, except for the namespace, the backend and the repository. */
 function documentStack(name: string, repository: string, spec: object): object {
   const { envRefs, workspaceTemplate } = onFileBackend;
   return {
@@ -111,8 +111,7 @@ function documentStack(name: string, repository: string, spec: object): object {
     spec: {
       serviceAccountName: "pulumi-stack-sa",
       stack: name,
-      projectRepo: scene.git.url(repository),
-      branch: "main",
+      ...scene.git.source(repository),
       destroyOnFinalize: true,
       envRefs,
       workspaceTemplate,
@@ -123,7 +122,7 @@ function documentStack(name: string, repository: string, spec: object): object {
 
 function appsStack(): object {
   const mount = { name: "tools", mountPath: "/tools" };
-  const copying = {
+  const copyKubectl = {
     name: "kubectl",
     image: tools,
     command: ["sh", "-c", "cp /tools/* /into/"],
@@ -136,19 +135,19 @@ function appsStack(): object {
       ...onFileBackend.envRefs,
       KUBECONFIG: { type: "StackOutput", stack: "cluster-dev", output: "kubeconfig" },
     },
-    workspaceTemplate: podWith({ initContainers: [copying], mounts: [mount], volumes }),
+    workspaceTemplate: podWith({ initContainers: [copyKubectl], mounts: [mount], volumes }),
   });
 }
 
 test(
-  "creating clusters and applications together",
+  "a Stack waits for a cluster of another Stack, deploys to it, and follows its kubeconfig",
   async () => {
     const { namespace } = scene;
     const repository = scene.git.create("pulumi-eks");
     repository.commit(await clusterProject());
     scene.git.create("pulumi-apps").commit(appsProject);
 
-    // In the wrong order, as two waves that are applied together would be.
+    // In the wrong order.
     await applyTo(scene, appsStack());
     const waiting = await stackUntil(scene, "apps-dev", hasReason("PrerequisiteNotSatisfied"));
     expect(messageOf(waiting)).toContain("there is no Stack cluster-dev");
@@ -166,7 +165,7 @@ test(
     const configMap = ["get", "configmap", "app", ...at(scene), "--output=jsonpath={.data.text}"];
     expect(await kubectl(configMap)).toBe("deployed");
 
-    // Another token is another kubeconfig: the applications follow by themselves.
+    // A new token changes the kubeconfig, which triggers an update of the applications.
     const before = await listUpdates(scene, "apps-dev");
     repository.commit(await clusterProject());
     await requestReconcile(scene, "cluster-dev", "rotated");
@@ -176,7 +175,7 @@ test(
     });
     await stackUntil(scene, "apps-dev", isReady);
 
-    // First the applications: their cluster must still be there.
+    // The applications first, while their cluster still exists.
     await deleteStack(scene, "apps-dev");
     expect(await kubectl(["get", "configmaps", ...at(scene), "--output=name"])).not.toContain("configmap/app");
   },

@@ -1,4 +1,4 @@
-/** Issue 8, 6: configuration of every form, from every place; what is wrong with it is told, and mended without help. */
+/** Configuration of every form and from every source; errors are reported, and the Stack recovers once they are fixed. */
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import { waitFor } from "@pko/testkit";
@@ -14,7 +14,7 @@ import {
   newConfigMap,
   newProgram,
   newSecret,
-  newStack,
+  newStackWithDestroy,
   onFileBackend,
   podUid,
   readOutput,
@@ -42,7 +42,7 @@ const limits = (json: string): object =>
 
 const database = (password: string): object => newSecret("database", { password });
 
-/** Keys that are paths into a value, as Workspaces have them. */
+/** Keys that are paths into a value, which only Workspaces support. */
 const withPaths = {
   spec: {
     ...onFileBackend.workspaceTemplate.spec,
@@ -51,27 +51,25 @@ const withPaths = {
         name: "configured",
         config: [
           { key: "tree.list[0].name", path: true, value: "first" },
-          { key: 'tree["two words"]', path: true, value: true },
+          { key: 'tree["a space"]', path: true, value: true },
         ],
       },
     ],
   },
 };
 
-const destroyed = (name: string, spec: object): object => newStack(name, { destroyOnFinalize: true, ...spec });
-
-/** With the keys as a Stack has them: programs get `project:config:key`. */
-async function given(): Promise<Given> {
+/** With the keys of the Stack; the program sees `project:config:key`. */
+async function readGiven(): Promise<Given> {
   const text = await readOutput(scene, "configured", "given");
   return JSON.parse(text.replaceAll('"echo:config:', '"').replaceAll("aws:config:", "aws:")) as Given;
 }
 
 describe("configuration", () => {
   test.concurrent(
-    "arrives as it was written, goes when it is taken out, and is followed where it comes from",
+    "is passed on unchanged, is removed when it is no longer in the spec, and follows ConfigMaps and Secrets",
     async () => {
-      const source = { projectRepo: scene.git.url("echo"), branch: "main" };
-      // The document's own values (seed 001), and some more.
+      const source = scene.git.source("echo");
+      // The values of the docs, and some more.
       const config = {
         environment: "production",
         database: { host: "db.example.com", port: 5432, ssl: true },
@@ -89,7 +87,7 @@ describe("configuration", () => {
       const password = fromSecret("database", "password");
       await applyTo(
         scene,
-        destroyed("configured", {
+        newStackWithDestroy("configured", {
           ...source,
           config,
           configRef: { limits: limited },
@@ -105,7 +103,7 @@ describe("configuration", () => {
       );
       const ready = await stackUntil(scene, "configured", isReady);
       expect(JSON.stringify({ ...ready, spec: {} })).not.toContain("canary-password");
-      const first = await given();
+      const first = await readGiven();
       expect(first.config).toEqual({
         environment: "production",
         database: '{"host":"db.example.com","port":5432,"ssl":true}',
@@ -117,7 +115,7 @@ describe("configuration", () => {
         digits: "0123",
         "dotted.key": "not a path",
         "aws:region": "us-east-1",
-        tree: '{"list":[{"name":"first"}],"two words":true}',
+        tree: '{"list":[{"name":"first"}],"a space":true}',
         limits: '{"requests":{"perSecond":20}}',
         settings: '{"host":"db.example.com","maxConnections":100,"port":5432}',
         text: '{"requests": {"perSecond": 20}}',
@@ -131,34 +129,36 @@ describe("configuration", () => {
       );
       const pod = await podUid(scene, "configured");
 
-      // One of each form is taken out.
+      // Removes one value of each form.
       const { ratio: _, ...fewer } = config;
       const reduced = { ...source, config: fewer, secretsRef: { password } };
       await applyTo(
         scene,
-        destroyed("configured", { ...reduced, configRef: { limits: limited }, configRefs: { settings } }),
+        newStackWithDestroy("configured", { ...reduced, configRef: { limits: limited }, configRefs: { settings } }),
       );
       await stackUntil(scene, "configured", isReady);
-      const gone = new Set(["ratio", "text", "literal", "mapped", "legacy", "tree"]);
-      const second = await given();
-      expect(second.config).toEqual(Object.fromEntries(Object.entries(first.config).filter(([key]) => !gone.has(key))));
+      const removed = new Set(["ratio", "text", "literal", "mapped", "legacy", "tree"]);
+      const second = await readGiven();
+      expect(second.config).toEqual(
+        Object.fromEntries(Object.entries(first.config).filter(([key]) => !removed.has(key))),
+      );
       expect(second.secretKeys).toEqual(["echo:password"]);
-      // The same files are read, so the same pod could stay.
+      // The pod is kept, because it mounts the same files.
       expect(await podUid(scene, "configured")).toBe(pod);
 
       await applyTo(scene, limits('{"requests": '));
-      // The Stack or its Workspace sees it first; either names the value.
+      // Either the Stack or its Workspace reports it first, and names the value.
       const invalid = await stackUntil(scene, "configured", (stack) => stalledReasonOf(stack) !== undefined);
       expect(messageOf(invalid)).toMatch(
         /configuration limits: the value is not valid JSON|is not JSON, as the configuration value limits says/,
       );
       await applyTo(scene, limits('{"requests": {"perSecond": 30}}'));
-      await waitFor(async () => (await given()).config["limits"] === '{"requests":{"perSecond":30}}', {
+      await waitFor(async () => (await readGiven()).config["limits"] === '{"requests":{"perSecond":30}}', {
         timeoutMs: 240_000,
         what: "the changed value of the ConfigMap in an update",
       });
       await applyTo(scene, database("canary-changed"));
-      await waitFor(async () => (await given()).config["password"] === "canary-changed", {
+      await waitFor(async () => (await readGiven()).config["password"] === "canary-changed", {
         timeoutMs: 240_000,
         what: "the changed value of the Secret in an update",
       });
@@ -168,12 +168,12 @@ describe("configuration", () => {
   );
 
   test.concurrent(
-    "a CLI that is too old is told with the version that is needed and how to get it; another image is enough",
+    "reports a CLI that is too old with the required version, and works with another image",
     async () => {
       const image = await publishOldPulumi();
       const template = onFileBackend.workspaceTemplate.spec;
       const withImage = (more: object): object =>
-        destroyed("dated", {
+        newStackWithDestroy("dated", {
           programRef: { name: "plain" },
           config: { database: { port: 5432 } },
           workspaceTemplate: { spec: { ...template, ...more } },
@@ -182,7 +182,7 @@ describe("configuration", () => {
       const stalled = await stackUntil(scene, "dated", (stack) => stalledReasonOf(stack) === "PulumiVersionTooLow");
       expect(messageOf(stalled)).toContain(`the workspace's Pulumi CLI is ${oldVersion}; the operator needs 3.105.0`);
       expect(messageOf(stalled)).toContain("pulumi/pulumi:3.105.0-nonroot or a later one");
-      // `kubectl apply` takes away what is no longer there.
+      // `kubectl apply` removes the image.
       await applyTo(scene, withImage({}));
       const ready = await stackUntil(scene, "dated", isReady);
       expect(ready.status?.outputs).toEqual({ text: "plain" });

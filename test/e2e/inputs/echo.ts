@@ -1,6 +1,6 @@
 import { javascriptProject } from "../harness.ts";
 
-/** A program that tells what it was given: all its configuration, and the variables that `ECHO` names. */
+/** A program that outputs its configuration and the environment variables that `ECHO` names. */
 export const echoProject = javascriptProject(
   "echo",
   `

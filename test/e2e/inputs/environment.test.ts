@@ -1,4 +1,4 @@
-/** Issue 8, 7: variables from every place, outputs of other Stacks, and all that a template can do to the pod. */
+/** Environment variables from every source, outputs of other Stacks, and pod templates. */
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import type { Stack } from "@pko/api";
@@ -20,6 +20,7 @@ import {
   newSecret,
   newServiceAccount,
   newStack,
+  newStackWithDestroy,
   onFileBackend,
   podUid,
   podWith,
@@ -33,33 +34,31 @@ import { echoProject, type Given } from "./echo.ts";
 
 const slow = 420_000;
 const scene = useScene("environment", {
-  secondNamespace: "environment-elsewhere",
+  secondNamespace: "environment-second",
   operator: { flags: ["--reference-check-interval=3s"] },
 });
-/** Of an operator that lets templates have their way. */
+/** With an operator that does not enforce the security profile. */
 const lenient = useScene("lenient", { operator: { flags: ["--enforce-security-profile=false"] } });
 
 beforeAll(() => void scene.git.create("echo").commit(echoProject));
 
-const destroyed = (name: string, spec: object): object => newStack(name, { destroyOnFinalize: true, ...spec });
+const source = (): object => scene.git.source("echo");
 
-const source = (): object => ({ projectRepo: scene.git.url("echo"), branch: "main" });
-
-async function givenTo(stack: string): Promise<Given> {
+async function readGiven(stack: string): Promise<Given> {
   return JSON.parse(await readOutput(scene, stack, "given")) as Given;
 }
 
-async function variablesOf(stack: string): Promise<Given["variables"]> {
-  return (await givenTo(stack)).variables;
+async function readVariables(stack: string): Promise<Given["variables"]> {
+  return (await readGiven(stack)).variables;
 }
 
 const isWaiting = hasReason("PrerequisiteNotSatisfied");
 
-/** A Program with the outputs that the others are given. */
+/** A Program whose outputs other Stacks use. */
 const base = (region: string): object =>
   newProgram("base", { outputs: { region, cluster: { name: region, nodes: [1, 2] }, constant: "same" } });
 
-/** What Stacks may not have, each with the words that it is refused with. */
+/** Variables that Stacks must not read, each with its error message. */
 const refused: Readonly<Record<string, readonly [envRef: object, words: string]>> = {
   "the operator's own environment": [
     { type: "Env", env: { name: "HOME" } },
@@ -70,7 +69,7 @@ const refused: Readonly<Record<string, readonly [envRef: object, words: string]>
 
 describe("the environment", () => {
   test.concurrent(
-    "has variables of every type; a template shapes the pod that has them",
+    "has variables of every type, and a template changes the pod",
     async () => {
       const { namespace } = scene;
       await applyTo(
@@ -110,16 +109,16 @@ describe("the environment", () => {
       }).spec;
       await applyTo(
         scene,
-        destroyed("variables", {
+        newStackWithDestroy("variables", {
           ...source(),
           serviceAccountName: "deployer",
           envRefs: {
             PULUMI_BACKEND_URL: onFileBackend.envRefs.PULUMI_BACKEND_URL,
             ECHO: literal(names.join(",")),
-            A_LITERAL: literal("as it is: $HOME 'q'"),
+            A_LITERAL: literal("unchanged: $HOME 'q'"),
             A_SECRET: { type: "Secret", secret: { name: "one", key: "key" } },
             A_CONFIGMAP: { type: "ConfigMap", configMap: { name: "settings", key: "level" } },
-            // The program's, whatever the agent calls its own settings.
+            // These belong to the program, even though the agent has settings of the same names.
             AGENT_NAME: literal("smith"),
             AGENT_GRACE_SECONDS: literal("x"),
           },
@@ -130,7 +129,7 @@ describe("the environment", () => {
             spec: {
               image: "docker.io/pulumi/pulumi:latest-nonroot",
               resources: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "2Gi" } },
-              // Seed 001, with the two lines of its init container.
+              // The init container of the docs.
               initContainers: [
                 {
                   name: "setup-env",
@@ -156,8 +155,8 @@ describe("the environment", () => {
         }),
       );
       await stackUntil(scene, "variables", isReady);
-      expect(await variablesOf("variables")).toEqual({
-        A_LITERAL: "as it is: $HOME 'q'",
+      expect(await readVariables("variables")).toEqual({
+        A_LITERAL: "unchanged: $HOME 'q'",
         A_SECRET: "canary-one",
         A_CONFIGMAP: "debug",
         FROM_ENVS: "envs",
@@ -191,7 +190,7 @@ describe("the environment", () => {
       });
       expect(await execInPod(scene, "variables", "cat /etc/app/app.conf")).toBe("port = 80\n");
 
-      // A changed Secret replaces the pod, and is no update by itself; the next one has it.
+      // A changed Secret replaces the pod without an update, and the next update uses it.
       const before = await podUid(scene, "variables");
       await applyTo(scene, newSecret("one", { key: "canary-changed" }));
       await waitFor(async () => (await podUid(scene, "variables")) !== before, {
@@ -200,7 +199,7 @@ describe("the environment", () => {
       });
       expect(await listUpdates(scene, "variables")).toHaveLength(1);
       await requestReconcile(scene, "variables", "changed");
-      await waitFor(async () => (await variablesOf("variables"))["A_SECRET"] === "canary-changed", {
+      await waitFor(async () => (await readVariables("variables"))["A_SECRET"] === "canary-changed", {
         timeoutMs: 240_000,
         what: "an update with the changed Secret",
       });
@@ -210,9 +209,9 @@ describe("the environment", () => {
   );
 
   test.concurrent(
-    "has what a template of the Go operator's users gets it: root, a privileged container, a folder of the node",
+    "allows root, a privileged container and a host path if the security profile is not enforced",
     async () => {
-      // Only root with its capabilities may give files away.
+      // Only root with its capabilities can change the owner of a file.
       const script = 'touch /cache/file && chown 1234 /cache/file && echo "USR=$(ls -d /node/share)" >> $PULUMI_ENV';
       const owner = {
         name: "owner",
@@ -248,11 +247,11 @@ describe("the environment", () => {
   );
 
   test.concurrent(
-    "has outputs of another Stack of its namespace, which it waits for and follows; a circle is told",
+    "has outputs of another Stack in its namespace, waits for them and follows them, and reports a dependency cycle",
     async () => {
       const output = (name: string): object => ({ type: "StackOutput", stack: "base", output: name });
       const names = ["REGION", "CLUSTER", "CONSTANT"];
-      const dependent = destroyed("dependent", {
+      const dependent = newStackWithDestroy("dependent", {
         ...source(),
         envRefs: {
           ...onFileBackend.envRefs,
@@ -267,27 +266,28 @@ describe("the environment", () => {
       const waiting = await stackUntil(scene, "dependent", isWaiting);
       expect(messageOf(waiting)).toContain("there is no Stack base");
 
-      const provider = (more: object = {}): object => destroyed("base", { programRef: { name: "base" }, ...more });
+      const provider = (more: object = {}): object =>
+        newStackWithDestroy("base", { programRef: { name: "base" }, ...more });
       await applyTo(scene, base("eu-west-1"), provider());
       await stackUntil(scene, "dependent", isReady);
-      expect(await variablesOf("dependent")).toEqual({
+      expect(await readVariables("dependent")).toEqual({
         REGION: "eu-west-1",
         CLUSTER: '{"name":"eu-west-1","nodes":[1,2]}',
         CONSTANT: "same",
       });
-      const { config, secretKeys } = await givenTo("dependent");
+      const { config, secretKeys } = await readGiven("dependent");
       expect({ config, secretKeys }).toEqual({
         config: { "echo:config:constant": "same" },
         secretKeys: ["echo:constant"],
       });
 
-      // The Stack base has succeeded, but not here.
+      // The Stack base exists in the other namespace only.
       const envRefs = { ...onFileBackend.envRefs, REGION: output("region") };
-      await applyTo(scene.second, destroyed("stranger", { ...source(), envRefs }));
-      expect(messageOf(await stackUntil(scene.second, "stranger", isWaiting))).toContain("there is no Stack base");
+      await applyTo(scene.second, newStackWithDestroy("other", { ...source(), envRefs }));
+      expect(messageOf(await stackUntil(scene.second, "other", isWaiting))).toContain("there is no Stack base");
 
       await applyTo(scene, base("us-east-1"));
-      await waitFor(async () => (await variablesOf("dependent"))["REGION"] === "us-east-1", {
+      await waitFor(async () => (await readVariables("dependent"))["REGION"] === "us-east-1", {
         timeoutMs: 240_000,
         what: "an update with the changed output",
       });
@@ -295,8 +295,8 @@ describe("the environment", () => {
 
       const back = { ...onFileBackend.envRefs, BACK: { type: "StackOutput", stack: "dependent", output: "given" } };
       await applyTo(scene, provider({ envRefs: back }));
-      const circle = await stackUntil(scene, "base", (stack) => stalledReasonOf(stack) === "SpecInvalid");
-      expect(messageOf(circle)).toContain("Stacks wait for each other: base → dependent → base");
+      const cycle = await stackUntil(scene, "base", (stack) => stalledReasonOf(stack) === "SpecInvalid");
+      expect(messageOf(cycle)).toContain("Stacks wait for each other: base → dependent → base");
       await applyTo(scene, provider());
       await stackUntil(scene, "base", isReady);
     },
@@ -305,8 +305,8 @@ describe("the environment", () => {
 
   for (const [what, [envRef, words]] of Object.entries(refused)) {
     test.concurrent(`does not have ${what}`, async () => {
-      const stack = destroyed("refused", { programRef: { name: "base" }, envRefs: { A: envRef } });
-      expect(await refusalOf(stack)).toContain(words);
+      const stack = newStackWithDestroy("refused", { programRef: { name: "base" }, envRefs: { A: envRef } });
+      expect(await applyError(stack)).toContain(words);
     });
   }
 
@@ -315,17 +315,18 @@ describe("the environment", () => {
     async () => {
       const secret = { name: "authority", key: "tls.key", namespace: "pulumi-kubernetes-operator" };
       const envRefs = { ...onFileBackend.envRefs, A: { type: "Secret", secret } };
-      // Where the chart's policy is installed, the API server says it already.
-      const refusal = await refusalOf(destroyed("curious", { programRef: { name: "base" }, envRefs }));
+      // With the chart's policy, the API server rejects the Stack.
+      const rejection = await applyError(newStackWithDestroy("curious", { programRef: { name: "base" }, envRefs }));
       const isInvalid = (stack: Stack): boolean => stalledReasonOf(stack) === "SpecInvalid";
-      const words = refusal || messageOf(await stackUntil(scene, "curious", isInvalid));
+      const words = rejection || messageOf(await stackUntil(scene, "curious", isInvalid));
       expect(words).toContain("a Stack reads Secrets of its own namespace alone");
     },
     slow,
   );
 });
 
-async function refusalOf(stack: object): Promise<string> {
+/** Empty if the API server accepts the object. */
+async function applyError(stack: object): Promise<string> {
   try {
     await applyTo(scene, stack);
     return "";

@@ -1,4 +1,4 @@
-/** An image that holds `kubectl` alone, for an init container that puts it where a program finds it. */
+/** An image with `kubectl`, for an init container that copies it to the program's volume. */
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ export async function publishKubectl(): Promise<string> {
   const context = mkdtempSync(join(tmpdir(), "pko-kubectl-image-"));
   try {
     copyFileSync(toolPath("kube"), join(context, "kube"));
-    // The cluster's programs are one file; this is one of its names.
+    // One binary contains all programs of the cluster.
     writeFileSync(join(context, "kubectl"), '#!/bin/sh\nexec "$(dirname "$0")/kube" kubectl "$@"\n');
     const containerfile = join(context, "Containerfile");
     const lines = ["FROM docker.io/library/busybox:latest", "COPY --chmod=755 kube kubectl /tools/"];

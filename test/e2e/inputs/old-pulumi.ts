@@ -1,4 +1,4 @@
-/** An image whose CLI says that it is an old one. */
+/** An image whose CLI reports an old version. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

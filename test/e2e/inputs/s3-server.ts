@@ -1,4 +1,4 @@
-/** An S3 server of this machine: buckets are folders, and only who signs with its keys is let in. */
+/** An S3 server on this machine whose buckets are folders. It checks signatures. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,11 +9,11 @@ import { freePort, spawnChild, waitFor } from "@pko/testkit";
 export interface S3Server {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of a bucket, as Pulumi takes it for a backend. */
+  /** The URL of a bucket as a Pulumi backend. */
   backendUrl(bucket: string): string;
-  /** The locks of stacks in a bucket. */
+  /** The lock files in a bucket. */
   locks(bucket: string): string[];
-  /** A file of the bucket, for tests to write. */
+  /** The file of an object. */
   path(bucket: string, key: string): string;
   stop(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface S3Server {
 export async function serveS3(...buckets: readonly string[]): Promise<S3Server> {
   const root = mkdtempSync(join(tmpdir(), "pko-s3-"));
   const folder = join(root, "buckets");
-  // Where the file system has no extended attributes, they are beside the files.
+  // In case the file system has no extended attributes.
   const attributes = join(root, "attributes");
   for (const path of [attributes, ...buckets.map((bucket) => join(folder, bucket))])
     mkdirSync(path, { recursive: true });

@@ -104,7 +104,7 @@ describe("the chart on a cluster", () => {
     async () => {
       const { folder, git } = scene;
       const repository = git.create("cloned");
-      const ca = await createAuthority("a company's own");
+      const ca = await createAuthority("a private CA");
       const tls = await ca.issue({ commonName: "git", ips: [network.machine] });
       const https = serveGit(git.folder, { hostname: network.machine, tls });
       // The restricted namespace would reject the pod of the SSH server.

@@ -1,4 +1,4 @@
-/** Sources of Flux, made by its own source-controller: followed, waited for, and refused when they are not what they say. */
+/** Flux sources of a real source-controller: Stacks follow them, wait for them, and reject artifacts with a wrong digest. */
 import { beforeAll, expect, test } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ import { startSourceController, type SourceController } from "./source-controlle
 
 const slow = 600_000;
 const group = "source.toolkit.fluxcd.io";
-/** The most that an artifact may unpack to. */
+/** The operator's limit for unpacked artifacts. */
 const maxBytes = 100_000;
 
 let flux: SourceController;
@@ -47,18 +47,18 @@ beforeAll(() => {
   registry = serveRegistry();
   bucket = serveBucket("programs", "access-key");
   scene.defer(() => Promise.all([registry.stop(), bucket.stop()]));
-  // Its controller has to let them go.
+  // While the controller still runs, because it has to remove their finalizers.
   scene.defer(() => kubectl(["delete", "gitrepositories,ocirepositories,buckets", "--all", ...at(scene)]));
 });
 
 const project = (text: string): string => yamlProject(text)["Pulumi.yaml"] ?? "";
 
 test.concurrent(
-  "a GitRepository: absent, not ready, deployed from its folder, followed in the same pod, too large",
+  "a GitRepository is reported while it is missing, not ready or too large, and is followed in the same pod",
   async () => {
     const repository = scene.git.create("web");
     repository.commit({ "README.md": "nothing yet" });
-    // The documents' version, which this controller no longer serves.
+    // The docs use this version, which the controller no longer serves.
     const sourceRef = { apiVersion: `${group}/v1beta2`, kind: "GitRepository", name: "web" };
     await deploy("web", { sourceRef, dir: "infra" });
     await stalledBy(scene, "web", { words: "there is no GitRepository web" });
@@ -77,8 +77,8 @@ test.concurrent(
     await stackUntil(scene, "web", hasText("two"));
     expect(await podUid(scene, "web")).toBe(pod);
 
-    // Flux cannot fetch it any more: what it has fetched is there still.
-    await applyTo(scene, gitRepository("web", { branch: "gone" }));
+    // Flux can no longer fetch the branch, but still serves the last artifact.
+    await applyTo(scene, gitRepository("web", { branch: "missing" }));
     await kubectl(["wait", "gitrepository/web", ...at(scene), "--for=condition=Ready=False", "--timeout=120s"]);
     await reconcileAndWait(scene, "web", "again");
     await applyTo(scene, gitRepository("web", { branch: "release" }));
@@ -99,7 +99,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "an OCIRepository: a tag that moves is followed; a tag that is not there is told",
+  "an OCIRepository is reported while its tag is missing, and is followed when the tag moves",
   async () => {
     await applyTo(scene, {
       apiVersion: `${group}/v1`,
@@ -120,7 +120,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "a Bucket: credentials that are refused are told; objects that change are followed",
+  "a Bucket is reported while its credentials are rejected, and is followed when objects change",
   async () => {
     bucket.files = { "app/Pulumi.yaml": project("one"), "other/file": "x" };
     const credentials = (accesskey: string): object => newSecret("bucket", { accesskey, secretkey: "hush" });
@@ -151,9 +151,9 @@ test.concurrent(
 );
 
 test.concurrent(
-  "an artifact that is gone or is not the one that was announced is refused, and used once its source has made it anew",
+  "an artifact that is missing or has a wrong digest is rejected, and is used once Flux has created it again",
   async () => {
-    const names = ["gone", "forged"] as const;
+    const names = ["missing", "forged"] as const;
     for (const name of names) {
       const repository = scene.git.create(name);
       repository.commit(yamlProject(name));
@@ -161,12 +161,12 @@ test.concurrent(
       const ready = `gitrepository/${name}`;
       await kubectl(["wait", ready, ...at(scene), "--for=condition=Ready", "--timeout=120s"]);
     }
-    rmSync(artifactOf("gone"));
-    writeFileSync(artifactOf("forged"), "something else");
+    rmSync(artifactFile("missing"));
+    writeFileSync(artifactFile("forged"), "something else");
     for (const name of names) {
       await deploy(name, { sourceRef: { apiVersion: `${group}/v1`, kind: "GitRepository", name } });
     }
-    await says("gone", "the artifact: not found (404)");
+    await waitForMessage("missing", "the artifact: not found (404)");
     await stalledBy(scene, "forged", { reason: "WorkspaceFailed", words: "its digest is another" });
     for (const name of names) await refresh("gitrepository", name);
     for (const name of names) await stackUntil(scene, name, hasText(name));
@@ -175,7 +175,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "an ExternalArtifact, which another controller announces, is a source like Flux's own",
+  "an ExternalArtifact of another controller is a source like those of Flux",
   async () => {
     const repository = scene.git.create("handed-on");
     const commit = repository.commit(yamlProject("handed on"));
@@ -208,8 +208,8 @@ function gitRepository(name: string, ref: object): object {
   return { apiVersion: `${group}/v1`, kind: "GitRepository", metadata: { name }, spec };
 }
 
-/** Where the controller keeps the present artifact of a GitRepository. */
-function artifactOf(name: string): string {
+/** The file in which the controller stores the current artifact of a GitRepository. */
+function artifactFile(name: string): string {
   const folder = join(flux.storage, "gitrepository", scene.namespace, name);
   const file = readdirSync(folder).find((each) => each.endsWith(".tar.gz") && !each.startsWith("latest")) ?? "";
   return join(folder, file);
@@ -219,7 +219,7 @@ async function deploy(name: string, fluxSource: object): Promise<void> {
   await applyTo(scene, newStack(name, { fluxSource }));
 }
 
-/** Asks Flux to look now; it would look once in the source's interval. */
+/** Makes Flux reconcile the source now instead of after its interval. */
 async function refresh(kind: string, name: string): Promise<void> {
   const annotation = `reconcile.fluxcd.io/requestedAt=${crypto.randomUUID()}`;
   await kubectl(["annotate", kind, name, ...at(scene), "--overwrite", annotation]);
@@ -230,9 +230,9 @@ const hasText =
   (stack: Stack): boolean =>
     isReady(stack) && stack.status?.outputs?.["text"] === text;
 
-/** In whatever condition: what passes by itself is not called stalled. */
-async function says(name: string, words: string): Promise<void> {
-  const isSaid = async (): Promise<boolean> =>
-    JSON.stringify((await getStack(scene, name)).status?.conditions ?? []).includes(words);
-  await waitFor(isSaid, { timeoutMs: 240_000, what: `Stack ${name}: ${words}` });
+/** In any condition, because a Stack is not stalled while it retries. */
+async function waitForMessage(name: string, text: string): Promise<void> {
+  const isReported = async (): Promise<boolean> =>
+    JSON.stringify((await getStack(scene, name)).status?.conditions ?? []).includes(text);
+  await waitFor(isReported, { timeoutMs: 240_000, what: `Stack ${name} to report: ${text}` });
 }

@@ -1,4 +1,4 @@
-/** A registry with the artifacts that a test puts there, in the form in which Flux's own tool pushes them. */
+/** A registry with artifacts in the format of `flux push artifact`. */
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { answerRegistry, network } from "@pko/cluster";
 
 export interface Registry {
-  /** `oci://…` of a repository. */
+  /** The `oci://` URL of a repository. */
   url(repository: string): string;
-  /** Makes the tag stand for an artifact of these files. */
+  /** Sets the tag to an artifact with these files. */
   push(name: string, files: Readonly<Record<string, string>>): void;
   stop(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function serveRegistry(): Registry {
   return {
     url: (repository) => `oci://${network.machine}:${server.port}/${repository}`,
     push(name, files) {
-      const layer = write("application/vnd.cncf.flux.content.v1.tar+gzip", archiveOf(files));
+      const layer = write("application/vnd.cncf.flux.content.v1.tar+gzip", createArchive(files));
       const config = write("application/vnd.cncf.flux.config.v1+json", "{}");
       const manifest = { schemaVersion: 2, mediaType: manifestType, config, layers: [layer] };
       tags.set(`docker.io/${name}`, write(manifestType, JSON.stringify(manifest)));
@@ -56,7 +56,7 @@ export function serveRegistry(): Registry {
   };
 }
 
-function archiveOf(files: Readonly<Record<string, string>>): Uint8Array {
+function createArchive(files: Readonly<Record<string, string>>): Uint8Array {
   const folder = mkdtempSync(join(tmpdir(), "pko-artifact-"));
   for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, path), text);
   const { stdout } = Bun.spawnSync(["tar", "-cz", "-C", folder, "."]);

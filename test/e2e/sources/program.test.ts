@@ -1,4 +1,4 @@
-/** Program objects: all that Pulumi YAML has to say, and what is told of one that is broken, missing or gone. */
+/** Program objects: every section of Pulumi YAML, and the reports for a Program that is broken or missing. */
 import { expect, test } from "bun:test";
 
 import type { Stack } from "@pko/api";
@@ -30,14 +30,14 @@ const canary = "canary-configuration-secret";
 
 const scene = useScene("programs");
 
-/** Pulumi writes a package's schema beside its folder, so the pod's user must be able to write there. */
+/** Pulumi writes a package's schema next to its folder, so the user of the pod needs write access there. */
 const folder = "/tmp/greeting";
 
 const sections = (note: number, extra: Parameters<typeof everySection>[0]["extra"] = {}): object =>
   everySection({ folder, note, extra });
 
 test.concurrent(
-  "every section: packages, configuration of every type, variables, functions, options, references, outputs",
+  "a Program can use every section: packages, configuration, variables, functions, options, references, outputs",
   async () => {
     await applyTo(
       scene,
@@ -63,18 +63,18 @@ test.concurrent(
     });
     const pod = await podUid(scene, "sections");
 
-    // Another generation: what is ignored stays, what is new comes.
+    // A new generation keeps ignored changes and creates new resources.
     await applyTo(scene, newProgram("sections", sections(2, { locked, added: stash("new") })));
     const changed = await stackUntil(
       scene,
       "sections",
       ({ status }) => status?.lastUpdate?.lastSuccessfulCommit === "2",
     );
-    // The two that hold the program's own file are updated, and no third.
+    // Only the two resources that contain the program's file are updated.
     expect(changed.status?.lastUpdate?.changes).toMatchObject({ create: 1, update: 2 });
     expect(await podUid(scene, "sections")).toBe(pod);
 
-    // What is protected is not deleted, and the error names it.
+    // A protected resource is not deleted, and the error names it.
     await applyTo(scene, newProgram("sections", sections(2, { added: stash("new") })));
     const refused = await stackUntil(scene, "sections", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(messageOf(refused)).toMatch(/locked.*protect/s);
@@ -92,7 +92,7 @@ test.concurrent(
   slow,
 );
 
-/** A value of each kind of the Stack's own, and the package's folder in the pod. */
+/** A Stack's own configuration of each kind, and the folder of the package in the pod. */
 function withInputs(): object {
   return {
     config: { region: "east", size: 7 },
@@ -105,14 +105,14 @@ function withInputs(): object {
 }
 
 test.concurrent(
-  "one that is missing is waited for; one that is broken is told with its line; one that is gone and comes back goes on",
+  "a Stack waits for a missing Program, reports the broken line, and continues when a deleted Program is created again",
   async () => {
     await applyTo(scene, stack("late", {}));
     await stackUntil(scene, "late", saysOfSource("there is no Program late"));
     await applyTo(scene, newProgram("late", { outputs: { text: { "fn::join": "not a list" } } }));
     const misused = await stackUntil(scene, "late", isFailedAt("1"));
     expect(messageOf(misused)).toMatch(/Pulumi\.yaml:5.*fn::join must be a two-valued list/s);
-    // The line itself: the file is nowhere to be looked at.
+    // The message quotes the line, because users cannot read the file.
     expect(messageOf(misused)).toContain("fn::join: not a list");
 
     await applyTo(scene, newProgram("late", { resources: { kept: stash("${nothing.here}") } }));
@@ -120,9 +120,9 @@ test.concurrent(
     expect(messageOf(unknown)).toMatch(/nothing.*Pulumi\.yaml/s);
     expect(messageOf(unknown)).toContain("input: ${nothing.here}");
 
-    await applyTo(scene, newProgram("late", { outputs: { text: "mended" } }));
-    const mended = await stackUntil(scene, "late", isReady);
-    expect(mended.status).toMatchObject({ outputs: { text: "mended" }, lastUpdate: { lastSuccessfulCommit: "3" } });
+    await applyTo(scene, newProgram("late", { outputs: { text: "fixed" } }));
+    const fixed = await stackUntil(scene, "late", isReady);
+    expect(fixed.status).toMatchObject({ outputs: { text: "fixed" }, lastUpdate: { lastSuccessfulCommit: "3" } });
     const count = (await listUpdates(scene, "late")).length;
 
     await kubectl(["delete", "program", "late", ...at(scene)]);
@@ -139,9 +139,9 @@ function stack(name: string, spec: object): object {
 }
 
 const saysOfSource =
-  (words: string) =>
+  (text: string) =>
   (each: Stack): boolean =>
-    hasReason("SourceUnavailable")(each) && messageOf(each).includes(words);
+    hasReason("SourceUnavailable")(each) && messageOf(each).includes(text);
 
 const isFailedAt =
   (generation: string) =>

@@ -1,4 +1,4 @@
-/** Flux's own source-controller, as a process of the test that serves one namespace. */
+/** A real Flux source-controller as a process that serves one namespace. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,16 +9,16 @@ import { freePort, spawnChild, waitFor } from "@pko/testkit";
 import { kubectl } from "../harness.ts";
 
 export interface SourceController {
-  /** Where the artifacts are: `kind/namespace/name/digest.tar.gz`. */
+  /** The folder of the artifacts: `kind/namespace/name/digest.tar.gz`. */
   readonly storage: string;
   log(): Promise<string>;
   stop(): Promise<void>;
 }
 
 export async function startSourceController(namespace: string): Promise<SourceController> {
-  const definitions = join(await moduleSources("source-controller"), "config/crd/bases");
-  await kubectl(["apply", "--server-side", "--force-conflicts", "-f", definitions]);
-  await kubectl(["wait", "--for=condition=Established", "-f", definitions, "--timeout=60s"]);
+  const crds = join(await moduleSources("source-controller"), "config/crd/bases");
+  await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
+  await kubectl(["wait", "--for=condition=Established", "-f", crds, "--timeout=60s"]);
   const folder = mkdtempSync(join(tmpdir(), "pko-flux-"));
   const address = `${network.machine}:${await freePort()}`;
   const child = spawnChild({
@@ -35,6 +35,6 @@ export async function startSourceController(namespace: string): Promise<SourceCo
     env: { KUBECONFIG: clusterKubeconfig(), RUNTIME_NAMESPACE: namespace, HOME: folder, TMPDIR: folder },
   });
   await waitFor(async () => (await child.log()).includes("Starting workers") || !child.running, { timeoutMs: 120_000 });
-  if (!child.running) throw new Error(`the source-controller has ended: ${await child.log()}`);
+  if (!child.running) throw new Error(`the source-controller exited: ${await child.log()}`);
   return { storage: folder, log: () => child.log(), stop: () => child.stop() };
 }

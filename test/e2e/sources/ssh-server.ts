@@ -1,4 +1,4 @@
-/** A real sshd in a pod, which serves the repositories of a folder of this machine. */
+/** A real sshd in a pod that serves the repositories in a folder of this machine. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,10 +14,10 @@ const mount = "/repositories";
 const port = 2222;
 
 export interface SshServer {
-  /** Addresses of a repository: by URL, and in the form `user@host:path`. */
   url(repository: string): string;
+  /** The address in the form `user@host:path`. */
   scp(repository: string): string;
-  /** A known_hosts file in which the server has this key. */
+  /** A known_hosts file with this key for the server. */
   knownHosts(key: SshKeys): string;
 }
 
@@ -28,8 +28,8 @@ interface SshServerOptions {
   readonly users: readonly SshKeys[];
 }
 
-/** A mounted folder is open to all: sshd would take nothing from it unless told to. */
-const files = ["-o", "AuthorizedKeysFile=/keys/authorized_keys", "-o", "StrictModes=no"];
+/** StrictModes is off because the mounted folder is readable by all users. */
+const keyOptions = ["-o", "AuthorizedKeysFile=/keys/authorized_keys", "-o", "StrictModes=no"];
 
 export async function startSshServer({ namespace, repositories, host, users }: SshServerOptions): Promise<SshServer> {
   const image = await publishSshd();
@@ -51,7 +51,7 @@ export async function startSshServer({ namespace, repositories, host, users }: S
           {
             name: "sshd",
             image,
-            args: ["-p", String(port), "-p", "22", "-h", "/keys/host", ...files],
+            args: ["-p", String(port), "-p", "22", "-h", "/keys/host", ...keyOptions],
             readinessProbe: { tcpSocket: { port }, periodSeconds: 1 },
             volumeMounts: [
               { name: "keys", mountPath: "/keys" },
@@ -65,7 +65,7 @@ export async function startSshServer({ namespace, repositories, host, users }: S
             secret: {
               secretName: "sshd",
               defaultMode: 0o644,
-              // Nobody but root may read a host's key; the user's own process reads the other file.
+              // sshd requires that only root can read the host key.
               items: [
                 { key: "host", path: "host", mode: 0o600 },
                 { key: "authorized_keys", path: "authorized_keys" },
