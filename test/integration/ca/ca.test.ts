@@ -1,4 +1,4 @@
-/** Whatever becomes of the CA while an `up` runs: it starts once, its result and outputs are recorded once, and its pod stays. */
+/** Whatever happens to the CA during an `up`: it starts once, its result and outputs are recorded once, and its pod is kept. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { caRotationRequestAnnotation } from "@pko/api";
 import { builtin, systemClock, type Clock } from "@pko/kube";
@@ -33,17 +33,17 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 }, patience);
 
-interface Settings {
+interface Options {
   /** The disturbance opens the gate itself. */
   readonly opensGate?: boolean;
 }
 
 let count = 0;
 
-/** The disturbance comes while the `up` waits at its gate. */
-async function survives(
+/** Checks that an `up` survives the disturbance, which happens while the `up` waits at its gate. */
+async function expectSurvival(
   disturbance: (name: string) => Promise<void>,
-  { opensGate = false }: Settings = {},
+  { opensGate = false }: Options = {},
 ): Promise<void> {
   const name = `up-${(count += 1)}`;
   const starts = cluster.starts();
@@ -61,10 +61,10 @@ async function survives(
   expect(await cluster.podUid()).toBe(podUid);
 }
 
-/** What is in its memory is lost; `meanwhile` no operator runs. */
-async function restart(meanwhile?: () => Promise<void>, clock?: Clock): Promise<void> {
+/** Starts a new operator, without the memory of the old one. `whileDown` runs in between. */
+async function restart(whileDown?: () => Promise<void>, clock?: Clock): Promise<void> {
   await cluster.stopOperator();
-  await meanwhile?.();
+  await whileDown?.();
   cluster.startOperator(clock);
 }
 
@@ -72,26 +72,26 @@ async function storedAuthorities(): Promise<Authorities> {
   return JSON.parse(await cluster.storedCa()) as Authorities;
 }
 
-async function certificateOf(authorities: Authorities, issuedAt: Date): Promise<Certificate> {
+async function issueCertificate(authorities: Authorities, issuedAt: Date): Promise<Certificate> {
   const { namespace = "" } = cluster.ref("web");
   return await issueWorkspaceCertificate(authorities, { namespace, name: "web" }, issuedAt);
 }
 
 test(
-  "nothing: the Update just succeeds",
+  "an Update succeeds without a disturbance",
   async () => {
-    await survives(() => Promise.resolve());
+    await expectSurvival(() => Promise.resolve());
   },
   patience,
 );
 
 test(
-  "the Secret of the CA is deleted while the operator runs: the same CA is stored again",
+  "the operator stores the same CA again when its Secret is deleted",
   async () => {
     const before = await cluster.storedCa();
-    await survives(async () => {
+    await expectSurvival(async () => {
       await cluster.deleteCa();
-      // What its timer does within a minute.
+      // A timer does this within a minute.
       await cluster.operator.authority.load();
     });
     expect(await cluster.storedCa()).toBe(before);
@@ -100,20 +100,20 @@ test(
 );
 
 test(
-  "the Secret of the CA is deleted and the operator restarts, as a chart that owned it did on uninstall and install",
+  "an Update survives that the Secret of the CA is deleted while the operator restarts, as old charts did on reinstallation",
   async () => {
     const lost = (await storedAuthorities())[0]?.cert.trim() ?? "";
     expect(cluster.trustedByAgent()).toContain(lost);
-    await survives(() => restart(() => cluster.deleteCa()));
+    await expectSurvival(() => restart(() => cluster.deleteCa()));
     expect(cluster.trustedByAgent()).not.toContain(lost);
   },
   patience,
 );
 
 test(
-  "the run ends while there is no operator and no CA: its result is recorded later",
+  "the result of a run that ends without operator and CA is recorded later",
   async () => {
-    await survives(
+    await expectSurvival(
       () =>
         restart(async () => {
           await cluster.deleteCa();
@@ -126,23 +126,23 @@ test(
 );
 
 test(
-  "the Secret of the CA is emptied and the operator restarts, as after helm upgrade --force or a sync with Replace=true",
+  "an Update survives an empty Secret of the CA at a restart, as after helm upgrade --force or a sync with Replace=true",
   async () => {
     const before = cluster.certificate();
-    await survives(() => restart(() => cluster.patchCa({ data: null })));
-    await cluster.renewedCertificate(before);
+    await expectSurvival(() => restart(() => cluster.patchCa({ data: null })));
+    await cluster.waitForRenewal(before);
   },
   patience,
 );
 
 test(
-  "a rotation is requested: the agent is given the new trust while its run goes on",
+  "the agent trusts the new CA during its run when a rotation is requested",
   async () => {
     const before = cluster.certificate();
-    await survives(async () => {
+    await expectSurvival(async () => {
       await cluster.patchCa({ metadata: { annotations: { [caRotationRequestAnnotation]: "now" } } });
       await cluster.operator.authority.load();
-      await cluster.renewedCertificate(before);
+      await cluster.waitForRenewal(before);
     });
     expect(await storedAuthorities()).toHaveLength(2);
   },
@@ -150,10 +150,10 @@ test(
 );
 
 test(
-  "the next CA signs the operator's certificate before the agent has heard of it",
+  "an Update survives that the operator's certificate is signed by a CA that the agent does not trust yet",
   async () => {
     await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
-    await survives(async () => {
+    await expectSurvival(async () => {
       await cluster.storeCa(await addAuthority(await storedAuthorities(), ago(3 * hour)));
       await cluster.operator.authority.load();
     });
@@ -162,11 +162,11 @@ test(
 );
 
 test(
-  "the workspace's certificate has expired while no operator ran",
+  "an Update survives that the workspace's certificate expires while no operator runs",
   async () => {
     await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
-    const expired = await certificateOf(await storedAuthorities(), ago(40 * day));
-    await survives(() => restart(() => cluster.storeCertificate(expired)));
+    const expired = await issueCertificate(await storedAuthorities(), ago(40 * day));
+    await expectSurvival(() => restart(() => cluster.storeCertificate(expired)));
   },
   patience,
 );
@@ -175,13 +175,13 @@ test.each([
   ["has expired", -40 * day, "certificate has expired"],
   ["is not valid yet", 2 * hour, "certificate is not yet valid"],
 ])(
-  "TLS refuses a certificate that %s until the kubelet brings another: the Update reports it and does not fail",
+  "an Update reports a certificate that %s and does not fail until the kubelet updates the certificate",
   async (_, issuedAfterMs, problem) => {
     await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
-    const refused = await certificateOf(await storedAuthorities(), ago(-issuedAfterMs));
-    await survives(
+    const rejected = await issueCertificate(await storedAuthorities(), ago(-issuedAfterMs));
+    await expectSurvival(
       async (name) => {
-        await restart(() => cluster.pauseKubeletWith(refused));
+        await restart(() => cluster.pauseKubeletWith(rejected));
         const { status } = await cluster.progressing(name, "TransientFailure");
         const failed = status?.conditions?.find(({ type }) => type === "Failed");
         expect(failed?.status).toBe("False");
@@ -191,19 +191,19 @@ test.each([
       },
       { opensGate: true },
     );
-    expect(cluster.certificate()).not.toBe(refused.cert);
+    expect(cluster.certificate()).not.toBe(rejected.cert);
   },
   patience,
 );
 
 test(
-  "the CA itself has expired while no operator ran",
+  "an Update survives that the CA expires while no operator runs",
   async () => {
     const expired = await createAuthorities(ago(400 * day));
-    await survives(() =>
+    await expectSurvival(() =>
       restart(async () => {
         await cluster.storeCa(expired);
-        await cluster.storeCertificate(await certificateOf(expired, ago(395 * day)));
+        await cluster.storeCertificate(await issueCertificate(expired, ago(395 * day)));
       }),
     );
     expect(await storedAuthorities()).not.toEqual(expired as never);
@@ -215,11 +215,11 @@ test.each([
   ["ahead", year],
   ["behind", -year],
 ])(
-  "the operator restarts with a clock that is a year %s: the CA stays",
+  "the CA is kept when the operator restarts with a clock that is a year %s",
   async (_, wrongByMs) => {
     const before = await cluster.storedCa();
     const certificate = cluster.certificate();
-    await survives(() => restart(undefined, { ...systemClock, now: () => Date.now() + wrongByMs }));
+    await expectSurvival(() => restart(undefined, { ...systemClock, now: () => Date.now() + wrongByMs }));
     expect(await cluster.storedCa()).toBe(before);
     expect(cluster.certificate()).toBe(certificate);
     await restart();

@@ -1,6 +1,6 @@
 /**
- * One Workspace on a real API server: the controllers of the operator, and the real agent with the real CLI in a process of its
- * own. The kubelet is played: it copies the Workspace's certificate from its Secret to the agent's folder.
+ * One Workspace on a real API server, with the controllers of the operator and a process of the real agent with the real CLI.
+ * A fake kubelet copies the Workspace's certificate from its Secret to the agent's folder.
  */
 import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
@@ -57,9 +57,9 @@ import { controllerOf } from "../workspace/harness.ts";
 
 const repository = join(import.meta.dir, "../../..");
 const certificateFiles = ["ca.crt", "tls.crt", "tls.key"] as const;
-const soonMs = 60_000;
+const timeoutMs = 60_000;
 
-/** On this machine alone, and of no other test. */
+/** A loopback address that no other test uses. */
 const podIP = "127.79.0.1";
 const project = {
   name: "shop",
@@ -84,7 +84,7 @@ export class CaCluster implements AsyncDisposable {
     this.#place = place;
   }
 
-  /** With a Workspace that is ready for Updates. */
+  /** Returns once the Workspace is ready for Updates. */
   static async open(authorities: Authorities): Promise<CaCluster> {
     const server = await apiServerWithApi();
     const cluster = new CaCluster(await testNamespace({ server }));
@@ -97,7 +97,7 @@ export class CaCluster implements AsyncDisposable {
   }
 
   get operator(): Operator {
-    if (!this.#operator) throw new Error("no operator runs");
+    if (!this.#operator) throw new Error("no operator is running");
     return this.#operator;
   }
 
@@ -124,18 +124,18 @@ export class CaCluster implements AsyncDisposable {
     });
   }
 
-  /** Records each start of an `up`, and has it wait until the gate is opened. */
+  /** A wrapper of the CLI that records each start of an `up` and waits until the gate is opened. */
   #writeCli(): void {
     const log = join(this.#folder, "starts.log");
     const gate = join(this.#folder, "gate");
     execFileSync("mkfifo", [gate]);
-    const hold = `case " $* " in *" up "*) echo up >> '${log}'; cat '${gate}' > /dev/null;; esac`;
+    const wait = `case " $* " in *" up "*) echo up >> '${log}'; cat '${gate}' > /dev/null;; esac`;
     const path = join(this.#folder, "pulumi");
-    writeFileSync(path, `#!/bin/sh\n${hold}\nexec '${toolPath("pulumi")}' "$@"\n`);
+    writeFileSync(path, `#!/bin/sh\n${wait}\nexec '${toolPath("pulumi")}' "$@"\n`);
     chmodSync(path, 0o755);
   }
 
-  /** How often an `up` has begun. */
+  /** How often an `up` has started. */
   starts(): number {
     const log = join(this.#folder, "starts.log");
     return existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n").length : 0;
@@ -152,7 +152,7 @@ export class CaCluster implements AsyncDisposable {
     });
   }
 
-  /** What the StatefulSet's controller and the kubelet do. */
+  /** Does the work of the StatefulSet controller and the kubelet. */
   async #startPod(): Promise<void> {
     const name = "web-workspace";
     const set = await this.#until("the StatefulSet", () => this.client.find(builtin.statefulSets, this.ref(name)));
@@ -211,7 +211,7 @@ export class CaCluster implements AsyncDisposable {
     this.#isKubeletPaused = false;
   }
 
-  /** All files at once, as the kubelet does, by a link to another folder. */
+  /** Replaces all files atomically with a symbolic link, as the kubelet does. */
   async #copyCertificate(): Promise<boolean> {
     const secret = await this.client.find(builtin.secrets, this.ref("web-workspace-tls"));
     const data = JSON.stringify(secret?.data);
@@ -231,7 +231,6 @@ export class CaCluster implements AsyncDisposable {
     this.#operator = new Operator(this.client, { namespace: this.#place.name, clock, record });
   }
 
-  /** As a process that ends: its memory is gone. */
   async stopOperator(): Promise<void> {
     await this.#operator?.stop();
     this.#operator = undefined;
@@ -291,7 +290,7 @@ export class CaCluster implements AsyncDisposable {
     });
   }
 
-  /** How often the success of the Update was reported, by whichever operator. */
+  /** How often the success of the Update was reported by an event. */
   timesRecorded(name: string): number {
     return this.#recorded.filter((each) => each === name).length;
   }
@@ -300,8 +299,8 @@ export class CaCluster implements AsyncDisposable {
     return (await this.client.get(builtin.pods, this.ref("web-workspace-0"))).metadata.uid;
   }
 
-  /** What the agent is given, once it differs from what it had. */
-  async renewedCertificate(before: string): Promise<void> {
+  /** Returns once the agent has another certificate. */
+  async waitForRenewal(before: string): Promise<void> {
     await this.#until("another certificate", () => this.certificate() !== before);
   }
 
@@ -309,16 +308,16 @@ export class CaCluster implements AsyncDisposable {
     return readFileSync(join(this.#folder, "tls", "tls.crt"), "utf8");
   }
 
-  /** The CAs that the agent is told to trust. */
+  /** The CA bundle of the agent. */
   trustedByAgent(): string {
     return readFileSync(join(this.#folder, "tls", "ca.crt"), "utf8");
   }
 
   async #until<T>(what: string, condition: Parameters<typeof waitFor<T>>[0]): Promise<T> {
     try {
-      return await waitFor<T>(condition, { timeoutMs: soonMs, what });
+      return await waitFor<T>(condition, { timeoutMs, what });
     } catch (error) {
-      throw new Error(`${what} did not come; the agent says ${await this.#agent?.log()}`, { cause: error });
+      throw new Error(`timed out waiting for ${what}; log of the agent: ${await this.#agent?.log()}`, { cause: error });
     }
   }
 
@@ -335,11 +334,11 @@ export class CaCluster implements AsyncDisposable {
 interface OperatorOptions {
   readonly namespace: string;
   readonly clock: Clock;
-  /** Called with the name of each Update whose success is reported by an event. */
+  /** Called with the name of each Update whose success an event reports. */
   readonly record: (name: string) => void;
 }
 
-/** What `operator.ts` wires, but for Stacks and Programs. */
+/** The controllers that `operator.ts` starts, without Stacks and Programs. */
 class Operator {
   readonly authority: ReturnType<typeof authority>;
   readonly #stop = new AbortController();
@@ -391,7 +390,7 @@ class Operator {
 const encode = (text: string): string => Buffer.from(text).toString("base64");
 const textIn = ({ data }: Known<Secret>, key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
 
-/** The serial number of the certificate that new connections to the agent are shown. */
+/** The serial number of the certificate that the agent presents to new connections. */
 async function servedSerial(): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect({ host: podIP, port: agentPort, rejectUnauthorized: false });
