@@ -1,4 +1,4 @@
-/** Every command that readers are told to type exists, with its options, its kinds and its files. */
+/** Every command in the docs exists, with its options, kinds and files. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -27,18 +27,18 @@ for (const { path, blocks } of pages) {
   }
 }
 
-describe("can be typed as it is printed", () => {
+describe("the docs contain a valid command", () => {
   for (const { where, command } of commands.values()) {
     test.concurrent(`${command.line} (${where})`, async () => {
       const check = checks[command.words[0] ?? ""];
       if (!check)
-        throw new Error(`nobody knows how to check ${command.words[0]}: tell commands.test.ts, or leave it out`);
+        throw new Error(`no check for ${command.words[0]}: add one to commands.test.ts, or remove the command`);
       await check(command);
     });
   }
 });
 
-/** How each program's commands are checked. What is not here is not in the pages. */
+/** The check for each program. The docs use no other program. */
 const checks: Readonly<Record<string, (command: Command) => void | Promise<void>>> = {
   make: checkMake,
   kubectl: checkKubectl,
@@ -60,31 +60,31 @@ function checkMake({ words }: Command): void {
   }
 }
 
-/** Verbs that are followed by a kind. */
+/** Verbs with a kind as their first argument. */
 const kindVerbs = new Set(["get", "describe", "delete", "wait", "annotate", "label", "patch", "edit", "explain"]);
 
 async function checkKubectl(command: Command): Promise<void> {
   const [, verb = "", kind = ""] = command.words;
-  // It reads all options before it tells how to use them, and refuses those that it does not know.
+  // kubectl parses all options before it prints the help, and rejects unknown ones.
   const help = await server.kubectl([...command.words.slice(1).filter((word) => word !== "--"), "--help"]);
   expect(help).toContain(`kubectl ${verb}`);
   for (const file of valuesOf(command, "-f", "--filename", "--patch-file")) if (file !== "-") checkFile(file);
   if (!kindVerbs.has(verb) || kind.startsWith("-")) return;
   const names = kind.split(",").map((name) => name.split(/[/.]/, 1)[0] ?? "");
   for (const name of names) expect(kinds).toContain(name);
-  for (const path of valuesOf(command, "-o", "--output").flatMap(fieldsOf)) {
+  for (const path of valuesOf(command, "-o", "--output").flatMap(jsonPathFields)) {
     await server.kubectl(["explain", `${names[0]}${path}`]);
   }
 }
 
-/** The fields that a JSONPath asks for, as far as a schema knows them. */
-function fieldsOf(output: string): string[] {
+/** The fields of a JSONPath, up to the last one that is in the schema. */
+function jsonPathFields(output: string): string[] {
   return [...output.matchAll(/\{((?:\.[A-Za-z]+)+)/g)].map(([, path = ""]) =>
     path.replace(/^(\.status\.outputs|\.data)\..*/, "$1"),
   );
 }
 
-/** Plural and singular names, and the short ones. */
+/** Plural, singular and short names. */
 async function servedKinds(): Promise<ReadonlySet<string>> {
   const listed = await server.kubectl(["api-resources", "--no-headers"]);
   const names = new Set<string>();
@@ -98,12 +98,12 @@ async function servedKinds(): Promise<ReadonlySet<string>> {
   return names;
 }
 
-/** It reads all options before it prints how to use them, and refuses those that it does not know. */
+/** Helm and Pulumi parse all options before they print the help, and reject unknown ones. */
 async function checkCobra(tool: "helm" | "pulumi", { words }: Command): Promise<void> {
   const [, verb = ""] = words;
   const child = Bun.spawn([toolPath(tool), ...words.slice(1), "--help"], { stdout: "pipe", stderr: "pipe" });
-  const [help, trouble] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  expect(trouble).toBe("");
+  const [help, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  expect(errors).toBe("");
   expect(help).toContain(`${tool} ${verb}`);
   for (const chart of words.filter((word) => /^(\.\/)?charts\//.test(word))) checkFile(chart);
 }
@@ -113,11 +113,11 @@ function checkDocker(command: Command): void {
   expect(["build", "push"]).toContain(verb);
   if (verb !== "build") return;
   const context = command.words.at(-1) ?? "";
-  // That folder is made by `make release-files`.
+  // `make release-files` creates that folder.
   const given = context === ".build/image" ? [] : [context];
   for (const file of [...valuesOf(command, "-f"), ...given]) checkFile(file);
 }
 
 function checkFile(path: string): void {
-  expect(`${path}: ${existsSync(join(root, path)) ? "is there" : "is missing"}`).toBe(`${path}: is there`);
+  expect(`${path}: ${existsSync(join(root, path)) ? "exists" : "is missing"}`).toBe(`${path}: exists`);
 }

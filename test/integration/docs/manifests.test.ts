@@ -1,4 +1,4 @@
-/** Every manifest that readers are shown is taken by the API server, to the letter, and understood by the operator. */
+/** The API server accepts every manifest of the docs and the examples, and the operator can normalise every Stack. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
   await server.kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items }) });
 }, patience);
 
-test("there are examples, and pages with manifests", () => {
+test("the docs and the examples contain manifests", () => {
   expect(exampleManifests.length).toBeGreaterThan(20);
   expect(pageManifests.length).toBeGreaterThan(20);
 });
@@ -41,20 +41,20 @@ describe("kubectl apply --dry-run=server --validate=strict accepts", () => {
   }
 });
 
-describe("the operator understands", () => {
+describe("the operator normalises", () => {
   for (const manifest of manifests) {
     for (const stack of stacksOf(manifest)) {
       test(`Stack ${stack.metadata.name} of ${manifest.where}`, () => {
         const outcome = normaliseStack(stack);
         if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
-        // Pages may show what is deprecated; examples do it as one should.
+        // Pages may show deprecated fields; examples must not.
         if (exampleManifests.includes(manifest)) expect(describeProblems(outcome.advice)).toBe("");
       });
     }
   }
 });
 
-describe("the chart takes", () => {
+describe("the chart accepts the values of", () => {
   for (const { where, text } of valuesBlocks) {
     test(where, async () => {
       const command = [
@@ -72,7 +72,7 @@ describe("the chart takes", () => {
   }
 });
 
-describe("an example tells what it is", () => {
+describe("an example has a README", () => {
   for (const folder of new Set(exampleManifests.map(({ where }) => where.split("/").slice(0, 2).join("/")))) {
     test(folder, () => expect(existsSync(join(root, folder, "README.md"))).toBe(true));
   }

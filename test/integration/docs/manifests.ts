@@ -1,4 +1,4 @@
-/** The manifests that readers are shown: the files of the examples, and the YAML blocks of the pages. */
+/** The manifests of the docs: the files of the examples and the YAML blocks of the pages. */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
@@ -7,10 +7,10 @@ import { parseAllDocuments } from "yaml";
 import { files, pages, root } from "../../docs/pages.ts";
 
 export interface Manifest {
-  /** Where it stands. */
+  /** The file, and the block in it. */
   readonly where: string;
   readonly objects: readonly ManifestObject[];
-  /** Why it has none. */
+  /** Why the text cannot be parsed. */
   readonly problem?: string;
 }
 
@@ -26,7 +26,7 @@ const otherFiles = /^(Pulumi(\..*)?|values|kustomization)\.yaml$/;
 export const exampleManifests: readonly Manifest[] = files
   .filter((path) => path.startsWith("examples/") && /\.ya?ml$/.test(path) && !otherFiles.test(basename(path)))
   .map((path) => {
-    // What `make demo` changes is a patch of the example's Stack.
+    // The files that `make demo` applies are patches of the example's Stack.
     const read = path.includes("/change/") ? completed : asObject;
     return manifest({ where: path, text: readFileSync(join(root, path), "utf8") }, read);
   });
@@ -42,7 +42,7 @@ const yamlBlocks: readonly Fragment[] = pages.flatMap(({ path, blocks }) =>
     .map(({ text }, index) => ({ where: `${path}, YAML block ${index + 1}`, text })),
 );
 
-/** Values for Helm begin with this line. */
+/** Helm values start with this line. */
 const valuesMark = "# values.yaml\n";
 
 export const valuesBlocks = yamlBlocks.filter(({ text }) => text.startsWith(valuesMark));
@@ -59,7 +59,7 @@ function manifest({ where, text }: Fragment, read: (value: unknown) => ManifestO
   }
 }
 
-/** A part of a Pulumi.yaml, which is for Pulumi to judge. */
+/** Whether the text is a part of a Pulumi.yaml, which is not a manifest. */
 function isProject(text: string): boolean {
   return /^runtime:/m.test(text) && !/^apiVersion:/m.test(text);
 }
@@ -72,7 +72,7 @@ function parsed(text: string): unknown[] {
   });
 }
 
-/** A page may show a part of a Stack: the rest is what every Stack needs. */
+/** Adds the required fields if a page shows only a part of a Stack. */
 function completed(value: unknown): ManifestObject {
   const { apiVersion, metadata, spec, ...others } = value as Record<string, unknown>;
   if (apiVersion !== undefined) return asObject(value);

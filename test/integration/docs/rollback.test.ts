@@ -1,4 +1,4 @@
-/** The command of docs/operations.md that copies the CA before a rollback, typed as it is printed. */
+/** The command in docs/operations.md that copies the CA before a rollback. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -20,20 +20,18 @@ function copyCommand(): string {
 }
 
 test(
-  "the former Secret of the CA gets what the present one holds",
+  "the documented command copies the CA to the Secret of older versions",
   async () => {
     const server = await startApiServer();
     using shell = new Shell(server);
     try {
-      await shell.type(`kubectl create namespace ${namespace}`);
+      await shell.run(`kubectl create namespace ${namespace}`);
       const create = `kubectl create secret generic -n ${namespace}`;
-      await shell.type(
+      await shell.run(
         `${create} ${formerCaSecretName} --from-literal=authorities.json='["a"]' --from-literal=ca.crt=a`,
       );
-      await shell.type(
-        `${create} ${caSecretName} --from-literal=authorities.json='["a","b"]' --from-literal=ca.crt=ab`,
-      );
-      await shell.type(copyCommand());
+      await shell.run(`${create} ${caSecretName} --from-literal=authorities.json='["a","b"]' --from-literal=ca.crt=ab`);
+      await shell.run(copyCommand());
       const present = await server.client.get(builtin.secrets, { namespace, name: caSecretName });
       const former = await server.client.get(builtin.secrets, { namespace, name: formerCaSecretName });
       expect(former.data).toEqual(present.data ?? {});

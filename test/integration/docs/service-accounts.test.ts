@@ -1,4 +1,4 @@
-/** The policy of docs/security.md that allows certain service accounts only: what it is for, it does. */
+/** The policy in docs/security.md that restricts service accounts. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { Stack, Workspace } from "@pko/api";
@@ -11,7 +11,7 @@ import { pageManifests } from "./manifests.ts";
 setDefaultTimeout(patience);
 
 let server: ApiServer;
-/** Stands for `team-a` of the page. */
+/** Replaces `team-a` of the page. */
 let place: TestNamespace;
 let objects: string;
 
@@ -68,24 +68,24 @@ async function isRejected(
 const template = (spec: object) => ({ workspaceTemplate: { spec } });
 const other = { serviceAccountName: "admin" };
 
-describe("another service account is rejected", () => {
+describe("the policy rejects another service account", () => {
   const places = {
     "in a Stack": stack(other),
-    "in a Stack's template of Workspaces": stack(template(other)),
-    "in a Stack's template of pods": stack(template({ podTemplate: { spec: other } })),
+    "in the workspace template of a Stack": stack(template(other)),
+    "in the pod template of a Stack": stack(template({ podTemplate: { spec: other } })),
     "in a Workspace": workspace(other),
-    "in a Workspace's template of pods": workspace({ podTemplate: { spec: other } }),
+    "in the pod template of a Workspace": workspace({ podTemplate: { spec: other } }),
   };
   for (const [where, create] of Object.entries(places)) {
     test(where, async () => expect(await isRejected(create)).toBe(true));
   }
 });
 
-test("the one that the policy names is accepted, and so is none", async () => {
+test("the policy accepts the service account that it names, and no service account", async () => {
   expect(await isRejected(stack({ serviceAccountName: "deployer" }))).toBe(false);
   expect(await isRejected(stack({}))).toBe(false);
 });
 
-test("another namespace is not affected", async () => {
+test("the policy does not affect other namespaces", async () => {
   expect(await isRejected(stack(other), "default")).toBe(false);
 });

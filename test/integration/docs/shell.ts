@@ -1,4 +1,4 @@
-/** The commands of a page, and a shell that runs them as a user types them, in the folder of a clone. */
+/** Extracts the commands of a page and runs them in the root folder of the repository. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export class Shell implements Disposable {
     }
   }
 
-  async type(line: string): Promise<string> {
+  async run(line: string): Promise<string> {
     const child = Bun.spawn(["sh", "-c", line], {
       cwd: root,
       stdin: "ignore",
@@ -37,12 +37,12 @@ export class Shell implements Disposable {
       stderr: "pipe",
       env: { PATH: `${this.#bin}:${process.env["PATH"]}`, HOME: this.#bin, KUBECONFIG: this.#kubeconfig },
     });
-    const [output, trouble, code] = await Promise.all([
+    const [output, errors, code] = await Promise.all([
       new Response(child.stdout).text(),
       new Response(child.stderr).text(),
       child.exited,
     ]);
-    if (code !== 0) throw new Error(`${line}: ${trouble}`);
+    if (code !== 0) throw new Error(`${line}: ${errors}`);
     return output;
   }
 

@@ -1,4 +1,4 @@
-/** The steps of docs/operations.md, "Uninstall", typed as they are printed, on an API server of its own. */
+/** The steps of docs/operations.md, "Uninstall", on a separate API server. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,7 +16,7 @@ import { commandsIn, Shell } from "./shell.ts";
 
 const namespace = "default";
 const release = ["-n", "pulumi-kubernetes-operator", "pulumi-kubernetes-operator"];
-const definitions = resource({
+const crds = resource({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
   plural: "customresourcedefinitions",
@@ -36,26 +36,26 @@ afterAll(async () => {
   shell[Symbol.dispose]();
 });
 
-const type = (line: string): Promise<string> => shell.type(line);
+const run = (line: string): Promise<string> => shell.run(line);
 
-/** The commands of the section; those of the way out are the ones that remove finalizers. */
-function printed(): { steps: string[]; wayOut: string[] } {
+/** The commands of the section. `recovery` removes the finalizers. */
+function documentedCommands(): { steps: string[]; recovery: string[] } {
   const page = readFileSync(join(root, "docs/operations.md"), "utf8");
   const section = page.slice(page.indexOf("\n## Uninstall"));
-  const [steps = "", wayOut = ""] = section.split("**If the operator was removed first,**");
-  return { steps: commandsIn(steps), wayOut: commandsIn(wayOut) };
+  const [steps = "", recovery = ""] = section.split("**If the operator was removed first,**");
+  return { steps: commandsIn(steps), recovery: commandsIn(recovery) };
 }
 
 async function install(): Promise<void> {
-  await type(`helm install --create-namespace ${release.join(" ")} charts/pulumi-kubernetes-operator`);
-  await waitFor(async () => (await type("kubectl get stacks,updates,workspaces,programs -A")) !== undefined, {
+  await run(`helm install --create-namespace ${release.join(" ")} charts/pulumi-kubernetes-operator`);
+  await waitFor(async () => (await run("kubectl get stacks,updates,workspaces,programs -A")) !== undefined, {
     timeoutMs: patience / 4,
     what: "the kinds to be served",
   });
 }
 
-/** The operator, and Stacks that have been updated. */
-async function running(...names: readonly string[]) {
+/** Starts the operator and returns once it has updated the Stacks. */
+async function startWithStacks(...names: readonly string[]) {
   const { client } = server;
   const simulator = new Simulator({ client, namespace, now: () => systemClock.now() });
   const operator = new Operator({ client, name: namespace }, systemClock);
@@ -72,7 +72,7 @@ async function running(...names: readonly string[]) {
   return { simulator, operator };
 }
 
-async function countOf<T extends KubeObject>(kind: Resource<T>): Promise<number> {
+async function count<T extends KubeObject>(kind: Resource<T>): Promise<number> {
   try {
     return (await server.client.list(kind)).items.length;
   } catch (error) {
@@ -82,49 +82,49 @@ async function countOf<T extends KubeObject>(kind: Resource<T>): Promise<number>
 }
 
 test(
-  "the steps remove everything, and destroy only what is to be destroyed",
+  "the steps remove everything, and destroy only the Stacks that should be destroyed",
   async () => {
     await install();
-    const { simulator, operator } = await running("website", "api");
-    const { steps } = printed();
+    const { simulator, operator } = await startWithStacks("website", "api");
+    const { steps } = documentedCommands();
     expect(steps.length).toBe(7);
     for (const line of steps) {
-      // The deletion of a namespace is finished by a controller that an API server alone does not have.
+      // Deleting a namespace needs a controller, which this API server does not have.
       if (line.startsWith("kubectl delete namespace")) continue;
       if (line.startsWith("helm uninstall")) {
-        expect([await countOf(stacks), await countOf(updates), await countOf(workspaces)]).toEqual([0, 0, 0]);
+        expect([await count(stacks), await count(updates), await count(workspaces)]).toEqual([0, 0, 0]);
         await operator[Symbol.asyncDispose]();
         await simulator[Symbol.asyncDispose]();
       }
-      await type(line);
+      await run(line);
     }
     expect(simulator.runs.filter(({ type }) => type === "destroy").map(({ name }) => name.split("-")[0])).toEqual([
       "api",
     ]);
-    const { items } = await server.client.list(definitions);
+    const { items } = await server.client.list(crds);
     expect(items.filter(({ metadata }) => metadata.name?.endsWith("pulumi.com"))).toEqual([]);
   },
   patience,
 );
 
 test(
-  "after the wrong order a Stack waits for its finalizer, and the way out removes it",
+  "a Stack keeps its finalizer if the operator is removed first, and the recovery commands delete the Stack",
   async () => {
     await install();
-    const { simulator, operator } = await running("website");
+    const { simulator, operator } = await startWithStacks("website");
     await operator[Symbol.asyncDispose]();
-    await type(`helm uninstall ${release.join(" ")}`);
-    await type("kubectl delete stacks,updates --all --all-namespaces --wait=false");
+    await run(`helm uninstall ${release.join(" ")}`);
+    await run("kubectl delete stacks,updates --all --all-namespaces --wait=false");
     const { metadata } = await server.client.get(stacks, { namespace, name: "website" });
     expect([metadata.deletionTimestamp !== undefined, metadata.finalizers]).toEqual([true, [stackFinalizer]]);
     const [update] = (await server.client.list(updates)).items;
-    for (const line of printed().wayOut) {
-      const isOfUpdate = line.startsWith("kubectl patch update");
-      // A successful Update has lost its finalizer already.
-      if (isOfUpdate && !update) continue;
-      await type(line.replace(/(patch update) \S+/, `$1 ${update?.metadata.name}`));
+    for (const line of documentedCommands().recovery) {
+      const isUpdateCommand = line.startsWith("kubectl patch update");
+      // A successful Update no longer has a finalizer.
+      if (isUpdateCommand && !update) continue;
+      await run(line.replace(/(patch update) \S+/, `$1 ${update?.metadata.name}`));
     }
-    await waitFor(async () => (await countOf(stacks)) + (await countOf(updates)) === 0, {
+    await waitFor(async () => (await count(stacks)) + (await count(updates)) === 0, {
       what: "Stacks and Updates to be deleted",
     });
     await simulator[Symbol.asyncDispose]();
