@@ -1,4 +1,4 @@
-/** No operation of the chart touches the CA: real Helm on a real API server, with what the operator does to its Secret. */
+/** No Helm operation changes the CA. Runs real Helm and the operator's CA code on a real API server. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { chart, helmOn } from "../../e2e/install/helm.ts";
 import { apiServerWithApi, patience } from "../api/install.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pko-chart-ca-"));
-/** The chart as it was when it held the Secret of the CA. */
+/** The chart as it was when it contained the Secret of the CA. */
 const formerChart = join(folder, "chart");
 const release = "pulumi-kubernetes-operator";
 let place: TestNamespace;
@@ -35,29 +35,29 @@ async function helm(...args: readonly string[]): Promise<string> {
   return await helmOn(place.server.kubeconfig, ...args, "--namespace", place.name);
 }
 
-/** Cluster-wide objects have names of their own; the kinds are those of all tests. */
+/** Cluster-scoped objects get unique names, and the CRDs are shared by all tests. */
 const values = (): string[] => [
   "--skip-crds",
   `--set=fullnameOverride=${place.name},watchNamespaces={${place.name}}`,
   "--set=crds.upgrade=false,admissionPolicy.enabled=false",
 ];
 
-async function secret(name: string): Promise<Known<Secret> | undefined> {
+async function findSecret(name: string): Promise<Known<Secret> | undefined> {
   return await place.client.find(builtin.secrets, { namespace: place.name, name });
 }
 
-/** What an operator that starts now trusts. */
-async function trusted(): Promise<string> {
+/** The CA bundle of an operator that starts now. */
+async function trustBundle(): Promise<string> {
   const starting = authority({ client: place.client, namespace: place.name });
   await starting.load();
   return starting.operatorCredentials().ca;
 }
 
 test(
-  "an upgrade from a chart that held the Secret of the CA keeps it, and the operator takes the CA over",
+  "an upgrade from a chart that contains the Secret of the CA keeps it, and the operator adopts the CA",
   async () => {
     await helm("install", release, formerChart, ...values());
-    // The operator of that chart filled the Secret.
+    // The operator of that chart wrote the data of the Secret.
     const other = await testNamespace({ server: place.server });
     const former = authority({ client: other.client, namespace: other.name });
     await former.load();
@@ -67,9 +67,9 @@ test(
     await place.client.patch(builtin.secrets, { namespace: place.name, name: formerCaSecretName }, { patch });
 
     await helm("upgrade", release, chart, ...values());
-    expect((await secret(formerCaSecretName))?.data).toEqual(data as never);
-    expect(await trusted()).toBe(former.operatorCredentials().ca);
-    expect((await secret(caSecretName))?.data).toEqual(data as never);
+    expect((await findSecret(formerCaSecretName))?.data).toEqual(data as never);
+    expect(await trustBundle()).toBe(former.operatorCredentials().ca);
+    expect((await findSecret(caSecretName))?.data).toEqual(data as never);
   },
   patience,
 );
@@ -84,19 +84,19 @@ test.each([
   ["helm upgrade --force of that", () => helm("upgrade", "--force", release, chart, ...values())],
   ["helm uninstall of that", () => helm("uninstall", release)],
 ])(
-  "%s leaves the CA alone",
+  "%s does not change the CA",
   async (_, operation) => {
-    const before = await secret(caSecretName);
-    const bundle = await trusted();
+    const before = await findSecret(caSecretName);
+    const bundle = await trustBundle();
     await operation();
-    expect(await secret(caSecretName)).toEqual(before as never);
-    expect(await trusted()).toBe(bundle);
+    expect(await findSecret(caSecretName)).toEqual(before as never);
+    expect(await trustBundle()).toBe(bundle);
   },
   patience,
 );
 
 test(
-  "a new release has neither a Secret nor a Lease of its own",
+  "a new release contains neither a Secret nor a Lease",
   async () => {
     await helm("install", release, chart, ...values());
     const manifest = await helm("get", "manifest", release);

@@ -1,4 +1,4 @@
-{{- /* What the operator writes itself. In the chart, empty, so that it goes when the chart goes; Helm never changes what is in it. */}}
+{{- /* The operator writes the data. The chart contains the empty objects so that Helm deletes them; Helm never changes their data. */}}
 {{- $labels := include "operator.labels" . }}
 apiVersion: v1
 kind: Secret
@@ -8,7 +8,7 @@ metadata:
   labels:
     {{- $labels | nindent 4 }}
 type: Opaque
-{{- /* A lease of the Go operator is its own, and Helm would refuse to take it over. */}}
+{{- /* Helm cannot adopt a lease of the Go operator. */}}
 {{- $lease := lookup "coordination.k8s.io/v1" "Lease" .Release.Namespace "operator.pulumi.com" }}
 {{- if or (not $lease) (eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $lease) .Release.Name) }}
 ---

@@ -1,4 +1,4 @@
-/** The quickstart manifest over the Go operator's, on an API server of its own, by the commands of docs/migration.md. */
+/** Switching from the Go operator's quickstart manifest to ours with the commands of docs/migration.md. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -16,25 +16,24 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-/** Without colons, which names of roles have as well. */
 const namesIn = (output: string): string[] => output.split("\n").filter((line) => line !== "");
 
-/** The words of the command in the page that begins so. */
-function documented(beginning: string): string[] {
+/** The arguments of the command in the page that starts with `prefix`. */
+function documentedCommand(prefix: string): string[] {
   const page = readFileSync(pathTo("../../../docs/migration.md"), "utf8").replaceAll("\\\n", " ");
-  const line = page.split("\n").find((each) => each.trim().startsWith(beginning));
+  const line = page.split("\n").find((each) => each.trim().startsWith(prefix));
   return line?.trim().split(/\s+/).slice(1) ?? [];
 }
 
 test(
-  "every object of ours is as on a new cluster, and the objects that stay behind are deleted by the documented command",
+  "our objects are the same as on a new cluster, and the documented commands delete the remaining objects of the Go operator",
   async () => {
-    // As its own documents say: its definitions are too large for a plain apply.
+    // As its docs recommend, because its CRDs are too large for a client-side apply.
     await server.kubectl(["apply", "--server-side", "--filename", reference]);
     const before = namesIn(await server.kubectl(["get", "--output=name", "--filename", reference]));
     expect(before).toHaveLength(19);
 
-    const apply = documented("kubectl apply --server-side --force-conflicts");
+    const apply = documentedCommand("kubectl apply --server-side --force-conflicts");
     await server.kubectl(apply.map((word) => (word.endsWith("install.yaml") ? quickstart : word)));
     const read = async (kind: string, name: string, path: string): Promise<string> => {
       const place = ["--namespace=pulumi-kubernetes-operator", `--output=jsonpath=${path}`];
@@ -50,15 +49,18 @@ test(
     expect(await read("service", "pulumi-kubernetes-operator", "{.spec.ports[*].name}")).toBe("http-metrics");
 
     const kept = new Set(namesIn(await server.kubectl(["get", "--output=name", "--filename", quickstart])));
-    const left = before.filter((name) => !kept.has(name));
-    const deletions = [documented("kubectl delete service,role"), documented("kubectl delete clusterrole,")];
+    const remaining = before.filter((name) => !kept.has(name));
+    const deletions = [
+      documentedCommand("kubectl delete service,role"),
+      documentedCommand("kubectl delete clusterrole,"),
+    ];
     for (const words of deletions) await server.kubectl(words);
     const after = namesIn(
       await server.kubectl(["get", "--ignore-not-found", "--output=name", "--filename", reference]),
     );
-    expect(after.filter((name) => left.includes(name))).toEqual([]);
-    expect(left).toContain("service/controller-manager-metrics-service");
-    // Nothing of ours went with them, but for a binding that nothing needs.
+    expect(after.filter((name) => remaining.includes(name))).toEqual([]);
+    expect(remaining).toContain("service/controller-manager-metrics-service");
+    // They delete none of our objects except for an unused binding.
     const ours = namesIn(
       await server.kubectl(["get", "--ignore-not-found", "--output=name", "--filename", quickstart]),
     );

@@ -1,4 +1,4 @@
-/** `kubectl delete -f install.yaml`, on an API server of its own: it takes the definitions away. */
+/** `kubectl delete -f install.yaml`, on a separate API server because it deletes the CRDs. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
@@ -13,25 +13,28 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-async function left(): Promise<string[]> {
+async function listObjects(): Promise<string[]> {
   const output = await server.kubectl(["get", "--ignore-not-found", "--output=name", "--filename", quickstart]);
   return output.split("\n").filter((line) => line !== "" && !line.startsWith("namespace/"));
 }
 
 test(
-  "what kubectl apply made, kubectl delete takes away",
+  "kubectl delete removes what kubectl apply created",
   async () => {
     await server.kubectl(["apply", "--filename", quickstart]);
-    // A definition that goes before its kind is served stays for minutes: the API server cannot list what there is to delete.
+    // Deleting a CRD before the API server serves it takes minutes.
     const kinds = "stacks,programs,workspaces,updates";
     await waitFor(async () => (await server.kubectl(["get", kinds, "--all-namespaces"])) === "", {
-      what: "kinds served",
+      what: "the kinds to be served",
     });
-    // Namespaces end by a controller that only whole clusters have, and their content with them.
+    // Deleting a namespace needs a controller, which this API server does not have.
     await server.kubectl(["delete", "--wait=false", "--filename", quickstart]);
-    // Definitions go once their objects have.
-    await waitFor(async () => (await left()).length === 0, { timeoutMs: 30_000, what: "everything to be gone" });
-    expect(await left()).toEqual([]);
+    // The API server deletes the CRDs after their objects.
+    await waitFor(async () => (await listObjects()).length === 0, {
+      timeoutMs: 30_000,
+      what: "everything to be deleted",
+    });
+    expect(await listObjects()).toEqual([]);
   },
   patience,
 );

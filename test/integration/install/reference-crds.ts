@@ -1,4 +1,4 @@
-/** Definitions with the Go operator's fields, made from the list of them that the API's tests hold as facts. */
+/** CRDs with the fields of the Go operator, built from the field list of the API's tests. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -11,22 +11,22 @@ interface Schema {
   [keyword: string]: unknown;
 }
 
-interface Definition {
-  /** Such as `stacks.pulumi.com`. */
+interface ReferenceCrd {
+  /** For example `stacks.pulumi.com`. */
   readonly name: string;
   readonly versions: readonly object[];
 }
 
-const facts = readFileSync(
+const fieldList = readFileSync(
   fileURLToPath(new URL("../../../packages/api/src/crd/testdata/reference-fields.txt", import.meta.url)),
   "utf8",
 );
 
-export function referenceDefinitions(): Definition[] {
-  const sections = facts.split(/^## /m).filter((section) => section.trim() !== "");
+export function referenceCrds(): ReferenceCrd[] {
+  const sections = fieldList.split(/^## /m).filter((section) => section.trim() !== "");
   const kinds = sections.map((section) => {
     const [, kind = "", group = "", version = ""] = /^(\w+) ([\w.]+)\/(\w+) /.exec(section) ?? [];
-    return { kind, group, version, schema: schemaOf(section) };
+    return { kind, group, version, schema: parseSchema(section) };
   });
   const names = new Set(kinds.map(({ kind, group }) => `${kind.toLowerCase()}s.${group}`));
   return [...names].map((name) => {
@@ -39,24 +39,24 @@ export function referenceDefinitions(): Definition[] {
         served: true,
         storage: index === 0,
         subresources: { status: {} },
-        // A later version has the same fields.
+        // All versions have the same fields.
         schema: { openAPIV3Schema: first?.schema },
       })),
     };
   });
 }
 
-function schemaOf(section: string): Schema {
+function parseSchema(section: string): Schema {
   const root: Schema = { type: "object", properties: {} };
   for (const line of section.split("\n")) {
-    const [, path, told] = /^([a-z]\S*): (.+)$/.exec(line) ?? [];
-    if (path !== undefined && told !== undefined) Object.assign(at(root, path), fieldOf(told));
+    const [, path, field] = /^([a-z]\S*): (.+)$/.exec(line) ?? [];
+    if (path !== undefined && field !== undefined) Object.assign(nodeAt(root, path), parseField(field));
   }
-  return closed(root);
+  return withUnknownFields(root);
 }
 
-/** The node of a path, in which `*` is any key and `[]` any entry. */
-function at(root: Schema, path: string): Schema {
+/** The node of a path, in which `*` is any key and `[]` any item. */
+function nodeAt(root: Schema, path: string): Schema {
   return path
     .replaceAll("[]", ".[]")
     .split(".")
@@ -68,25 +68,25 @@ function at(root: Schema, path: string): Schema {
     }, root);
 }
 
-function fieldOf(told: string): Schema {
-  const [type = "", ...demands] = told.split(" ");
-  const demand = (name: string): string | undefined =>
-    demands.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
+function parseField(field: string): Schema {
+  const [type = "", ...attributes] = field.split(" ");
+  const attribute = (name: string): string | undefined =>
+    attributes.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
   if (type === "any") return { "x-kubernetes-preserve-unknown-fields": true };
   if (type === "int-or-string") return { "x-kubernetes-int-or-string": true };
-  const required = demand("required")?.split(",");
-  const values = demand("values");
-  const items = demand("items");
+  const required = attribute("required")?.split(",");
+  const values = attribute("values");
+  const items = attribute("items");
   return {
     type,
     ...(required && { required }),
-    ...(values !== undefined && { additionalProperties: fieldOf(values) }),
-    ...(items !== undefined && { items: fieldOf(items) }),
+    ...(values !== undefined && { additionalProperties: parseField(values) }),
+    ...(items !== undefined && { items: parseField(items) }),
   };
 }
 
-/** What the list says no more of, such as pod templates, holds anything. */
-function closed(schema: Schema): Schema {
+/** Allows any content where the list has no details, for example in pod templates. */
+function withUnknownFields(schema: Schema): Schema {
   const { properties, additionalProperties, items } = schema;
   if (schema.type === "object" && !properties && !additionalProperties) {
     return { ...schema, "x-kubernetes-preserve-unknown-fields": true };
@@ -95,9 +95,9 @@ function closed(schema: Schema): Schema {
   return {
     ...schema,
     ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, closed(each)])),
+      properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, withUnknownFields(each)])),
     }),
-    ...(additionalProperties && { additionalProperties: closed(additionalProperties) }),
-    ...(items && { items: closed(items) }),
+    ...(additionalProperties && { additionalProperties: withUnknownFields(additionalProperties) }),
+    ...(items && { items: withUnknownFields(items) }),
   };
 }

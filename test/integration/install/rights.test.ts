@@ -1,7 +1,7 @@
 /**
- * What SECURITY.md and docs/security.md say that nobody can do: each call is made, with the token of the account in question,
- * and denied. The operator's roles are those of deploy/quickstart/install.yaml and, for an operator that serves some namespaces
- * only, those that the chart makes of the same rules.
+ * The API server denies the calls that SECURITY.md and docs/security.md list, made with the token of each account. The
+ * operator's roles are those of deploy/quickstart/install.yaml and, for an operator with watchNamespaces, those that the chart
+ * creates from the same rules.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -16,21 +16,20 @@ import { servedRights, type Right } from "./rights.ts";
 setDefaultTimeout(patience);
 
 let server: ApiServer;
-/** Has a Secret, a pod, a ServiceAccount and a Stack. */
 let team: TestNamespace;
 let other: TestNamespace;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-  [team, other] = await Promise.all([furnished(), furnished()]);
+  [team, other] = await Promise.all([createNamespace(), createNamespace()]);
 }, patience);
 
 afterAll(async () => {
   await Promise.all([team, other].map((place) => place.remove()));
 });
 
-/** A namespace with something to read and to delete in it. */
-async function furnished(): Promise<TestNamespace> {
+/** Creates a namespace with objects that the calls could read or delete. */
+async function createNamespace(): Promise<TestNamespace> {
   const place = await testNamespace({ server });
   const metadata = { name: "tenants", namespace: place.name };
   const containers = [{ name: "main", image: "none" }];
@@ -50,8 +49,8 @@ interface Caller {
   readonly impersonated?: string;
 }
 
-/** The status code of a call such as `GET /api/v1/secrets`. What is allowed by mistake is a dry run. */
-async function statusOf({ credentials, impersonated }: Caller, call: string): Promise<number> {
+/** The status code of a call such as `GET /api/v1/secrets`. Writes are dry runs. */
+async function callStatus({ credentials, impersonated }: Caller, call: string): Promise<number> {
   const [method = "", path = ""] = call.split(" ");
   const isWrite = method !== "GET";
   const query = isWrite ? "dryRun=All" : "timeoutSeconds=1";
@@ -73,12 +72,12 @@ async function statusOf({ credentials, impersonated }: Caller, call: string): Pr
   return response.status;
 }
 
-async function tokenOf(namespace: string, name: string): Promise<Credentials> {
+async function createToken(namespace: string, name: string): Promise<Credentials> {
   const { token } = await server.client.createToken({ namespace, name }, { audiences: [] });
   return staticCredentials({ server: server.url, token, tls: { ca: server.authority.cert } });
 }
 
-/** By what is tried; `NS` is the tenant's namespace. */
+/** Calls by name. `NS` stands for the tenant's namespace. */
 type Calls = Readonly<Record<string, string>>;
 
 const core = "/api/v1/namespaces/NS";
@@ -109,41 +108,41 @@ const deniedToOperator: Calls = {
   "create a cluster role": `POST ${rbac}/clusterroles`,
   "bind a cluster role": `POST ${rbac}/clusterrolebindings`,
   "change its own cluster role": `PATCH ${rbac}/clusterroles/${operatorNamespace}-controller-manager`,
-  "create a definition": `POST ${crds}`,
-  "delete a definition of its own": `DELETE ${crds}/stacks.pulumi.com`,
-  "read another definition": `GET ${crds}/gitrepositories.source.toolkit.fluxcd.io`,
-  "change another definition": `PATCH ${crds}/gitrepositories.source.toolkit.fluxcd.io`,
-  "lift an admission policy":
+  "create a CRD": `POST ${crds}`,
+  "delete its own CRD": `DELETE ${crds}/stacks.pulumi.com`,
+  "read another CRD": `GET ${crds}/gitrepositories.source.toolkit.fluxcd.io`,
+  "change another CRD": `PATCH ${crds}/gitrepositories.source.toolkit.fluxcd.io`,
+  "delete an admission policy":
     "DELETE /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/stacks.pulumi.com",
   "list nodes": "GET /api/v1/nodes",
   "list namespaces": "GET /api/v1/namespaces",
-  "take somebody's lease": "PATCH /apis/coordination.k8s.io/v1/namespaces/NS/leases/tenants",
+  "take another lease": "PATCH /apis/coordination.k8s.io/v1/namespaces/NS/leases/tenants",
 };
 
 describe("the operator cannot", () => {
   let operator: Credentials;
 
   beforeAll(async () => {
-    operator = await tokenOf(operatorNamespace, "controller-manager");
+    operator = await createToken(operatorNamespace, "controller-manager");
   });
 
-  test("do what follows for want of a right, not of a valid token: it reads a Secret by its name", async () => {
-    expect(await statusOf({ credentials: operator }, `GET ${at(team, core)}/secrets/tenants`)).toBe(200);
+  test("do the following although its token is valid: it can read a Secret by name", async () => {
+    expect(await callStatus({ credentials: operator }, `GET ${at(team, core)}/secrets/tenants`)).toBe(200);
   });
 
   for (const [what, call] of Object.entries(deniedToOperator)) {
     test(what, async () => {
-      expect(await statusOf({ credentials: operator }, at(team, call))).toBe(403);
+      expect(await callStatus({ credentials: operator }, at(team, call))).toBe(403);
     });
   }
 
   test("act as another user", async () => {
     const caller = { credentials: operator, impersonated: "admin" };
-    expect(await statusOf(caller, `GET ${at(team, core)}/secrets/tenants`)).toBe(403);
+    expect(await callStatus(caller, `GET ${at(team, core)}/secrets/tenants`)).toBe(403);
   });
 
-  test("do anything in a namespace that its rules do not name", async () => {
-    const granted = rightsIn([...servedRules, ...metricsAuthRules, ...ofEverybody]);
+  test("do anything in a namespace that its rules do not allow", async () => {
+    const granted = rightsIn([...servedRules, ...metricsAuthRules, ...rulesOfAllUsers]);
     const rights = (await servedRights(server.credentials)).filter((right) => !granted.has(textOf(right)));
     expect(rights.length).toBeGreaterThan(200);
     expect(await notDenied(operator, rights, team)).toEqual([]);
@@ -155,7 +154,7 @@ describe("an operator with watchNamespaces cannot", () => {
   let operator: Credentials;
 
   beforeAll(async () => {
-    home = await furnished();
+    home = await createNamespace();
     const admin = server.credentials;
     operator = (await operatorAccount({ admin, home: home.name, namespaces: [team.name] })).credentials;
   });
@@ -171,35 +170,35 @@ describe("an operator with watchNamespaces cannot", () => {
     "list Stacks": "GET /apis/pulumi.com/v1/namespaces/NS/stacks",
   };
 
-  test("do what follows for want of a right, not of a valid token: it reads a Secret where it serves", async () => {
-    expect(await statusOf({ credentials: operator }, `GET ${at(team, core)}/secrets/tenants`)).toBe(200);
+  test("do the following although its token is valid: it can read a Secret in a served namespace", async () => {
+    expect(await callStatus({ credentials: operator }, `GET ${at(team, core)}/secrets/tenants`)).toBe(200);
   });
 
   for (const [what, call] of Object.entries(outside)) {
-    test(`${what} of a namespace that it does not serve`, async () => {
-      expect(await statusOf({ credentials: operator }, at(other, call))).toBe(403);
+    test(`${what} in a namespace that it does not serve`, async () => {
+      expect(await callStatus({ credentials: operator }, at(other, call))).toBe(403);
     });
   }
 
-  test("do anything at all in a namespace that it does not serve", async () => {
-    const open = rightsIn([...metricsAuthRules, ...ofEverybody]);
-    const rights = (await servedRights(server.credentials)).filter((right) => !open.has(textOf(right)));
+  test("do anything in a namespace that it does not serve", async () => {
+    const allowed = rightsIn([...metricsAuthRules, ...rulesOfAllUsers]);
+    const rights = (await servedRights(server.credentials)).filter((right) => !allowed.has(textOf(right)));
     expect(await notDenied(operator, rights, other)).toEqual([]);
   });
 
   test("list the Stacks of all namespaces", async () => {
-    expect(await statusOf({ credentials: operator }, "GET /apis/pulumi.com/v1/stacks")).toBe(403);
+    expect(await callStatus({ credentials: operator }, "GET /apis/pulumi.com/v1/stacks")).toBe(403);
   });
 
-  test("read a Secret of its own namespace but the one with its CA", async () => {
+  test("read a Secret in its own namespace except for its CA", async () => {
     const secret = `GET ${at(home, core)}/secrets`;
-    expect(await statusOf({ credentials: operator }, `${secret}/tenants`)).toBe(403);
-    expect(await statusOf({ credentials: operator }, `${secret}/${caSecretName}`)).toBe(404);
+    expect(await callStatus({ credentials: operator }, `${secret}/tenants`)).toBe(403);
+    expect(await callStatus({ credentials: operator }, `${secret}/${caSecretName}`)).toBe(404);
   });
 
-  test("take a lease of its own namespace but the one that it is elected by", async () => {
+  test("take a lease in its own namespace except for its own", async () => {
     const lease = `PATCH ${at(home, "/apis/coordination.k8s.io/v1/namespaces/NS/leases/tenants")}`;
-    expect(await statusOf({ credentials: operator }, lease)).toBe(403);
+    expect(await callStatus({ credentials: operator }, lease)).toBe(403);
   });
 });
 
@@ -208,29 +207,29 @@ const deniedToWorkspace: Calls = {
   "list the Secrets of the operator": `GET /api/v1/namespaces/${operatorNamespace}/secrets`,
   "take the operator's lease": `PATCH /apis/coordination.k8s.io/v1/namespaces/${operatorNamespace}/leases/operator.pulumi.com`,
   "run a command in the operator's pod": `POST /api/v1/namespaces/${operatorNamespace}/pods/any/exec?command=id`,
-  "read a Secret of its own namespace by the API": `GET ${core}/secrets/tenants`,
+  "read a Secret in its own namespace": `GET ${core}/secrets/tenants`,
   "change the Stack that it runs for": "PATCH /apis/pulumi.com/v1/namespaces/NS/stacks/tenants",
   "change its Workspace": "PATCH /apis/auto.pulumi.com/v1alpha1/namespaces/NS/workspaces/tenants",
   "create an Update": "POST /apis/auto.pulumi.com/v1alpha1/namespaces/NS/updates",
 };
 
-describe("a program cannot, with the token of a service account that nobody gave a role,", () => {
+describe("a program with a service account without roles cannot", () => {
   for (const [what, call] of Object.entries(deniedToWorkspace)) {
     test(what, async () => {
-      const credentials = await tokenOf(team.name, "tenants");
-      expect(await statusOf({ credentials }, at(team, call))).toBe(403);
+      const credentials = await createToken(team.name, "tenants");
+      expect(await callStatus({ credentials }, at(team, call))).toBe(403);
     });
   }
 
-  test("do anything, and the operator gives it no right", async () => {
-    const everybodys = rightsIn(ofEverybody);
-    const rights = (await servedRights(server.credentials)).filter((right) => !everybodys.has(textOf(right)));
-    expect(await notDenied(await tokenOf(team.name, "tenants"), rights, team)).toEqual([]);
+  test("do anything that its service account was not granted", async () => {
+    const allowed = rightsIn(rulesOfAllUsers);
+    const rights = (await servedRights(server.credentials)).filter((right) => !allowed.has(textOf(right)));
+    expect(await notDenied(await createToken(team.name, "tenants"), rights, team)).toEqual([]);
   });
 });
 
-/** What Kubernetes itself lets every account do: ask about itself. */
-const ofEverybody: readonly Rule[] = [
+/** Kubernetes allows every account to query its own identity and permissions. */
+const rulesOfAllUsers: readonly Rule[] = [
   { apiGroups: ["authentication.k8s.io"], resources: ["selfsubjectreviews"], verbs: ["create"] },
   {
     apiGroups: ["authorization.k8s.io"],
@@ -254,13 +253,13 @@ function rightsIn(rules: readonly Rule[]): ReadonlySet<string> {
   );
 }
 
-/** The rights whose call was not answered with 403. */
+/** The rights whose call was not denied with 403. */
 async function notDenied(credentials: Credentials, rights: readonly Right[], place: TestNamespace): Promise<string[]> {
   const left = rights.slice();
   const wrong: string[] = [];
   const worker = async (): Promise<void> => {
     for (let right = left.pop(); right; right = left.pop()) {
-      const status = await statusOf({ credentials }, right.callIn(place.name));
+      const status = await callStatus({ credentials }, right.callIn(place.name));
       if (status !== 403) wrong.push(`${textOf(right)}: ${status}`);
     }
   };

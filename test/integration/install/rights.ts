@@ -1,4 +1,4 @@
-/** Every right that the API server knows, and the call that needs it. */
+/** Every permission that the API server knows, and the call that needs it. */
 import { fetchTransport, type Credentials } from "@pko/kube";
 
 export interface Right {
@@ -7,7 +7,7 @@ export interface Right {
   /** With its subresource: `pods/exec`. */
   readonly resource: string;
   readonly verb: string;
-  /** Method and path: in the namespace, where the resource has one. */
+  /** Method and path, in the namespace if the resource is namespaced. */
   readonly callIn: (namespace: string) => string;
 }
 
@@ -26,13 +26,13 @@ interface Discovered {
 
 const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/** Of all resources, in the version that the API server prefers. */
+/** For all resources, in the preferred version. */
 export async function servedRights(admin: Credentials): Promise<Right[]> {
-  const groups = await Promise.all(["/api", "/apis"].map((path) => discovered(admin, path)));
-  return groups.flat().flatMap(rightsOf);
+  const groups = await Promise.all(["/api", "/apis"].map((path) => discover(admin, path)));
+  return groups.flat().flatMap(groupRights);
 }
 
-async function discovered(admin: Credentials, path: string): Promise<readonly Discovered[]> {
+async function discover(admin: Credentials, path: string): Promise<readonly Discovered[]> {
   const { tls } = await admin.access();
   const response = await fetchTransport({
     method: "GET",
@@ -45,18 +45,18 @@ async function discovered(admin: Credentials, path: string): Promise<readonly Di
   return ((await response.json()) as { readonly items: readonly Discovered[] }).items;
 }
 
-function rightsOf({ metadata: { name: group = "" }, versions: [preferred] }: Discovered): Right[] {
+function groupRights({ metadata: { name: group = "" }, versions: [preferred] }: Discovered): Right[] {
   if (!preferred) return [];
   const root = group === "" ? `/api/${preferred.version}` : `/apis/${group}/${preferred.version}`;
   const rights: Right[] = [];
   for (const { resource, scope, verbs, subresources = [] } of preferred.resources ?? []) {
     const collection = (namespace: string): string =>
       `${root}${scope === "Namespaced" ? `/namespaces/${namespace}` : ""}/${resource}`;
-    for (const verb of verbs) rights.push({ group, resource, verb, callIn: callOf(verb, collection) });
+    for (const verb of verbs) rights.push({ group, resource, verb, callIn: callFor(verb, collection) });
     for (const { subresource, verbs } of subresources) {
-      const path = (namespace: string): string => `${collection(namespace)}/somebodys/${subresource}`;
+      const path = (namespace: string): string => `${collection(namespace)}/other/${subresource}`;
       for (const verb of verbs) {
-        const callIn = (namespace: string): string => `${methodOf(verb)} ${path(namespace)}`;
+        const callIn = (namespace: string): string => `${httpMethod(verb)} ${path(namespace)}`;
         rights.push({ group, resource: `${resource}/${subresource}`, verb, callIn });
       }
     }
@@ -64,16 +64,16 @@ function rightsOf({ metadata: { name: group = "" }, versions: [preferred] }: Dis
   return rights;
 }
 
-const ofCollections = new Set(["create", "deletecollection", "list", "watch"]);
+const collectionVerbs = new Set(["create", "deletecollection", "list", "watch"]);
 
-const callOf =
+const callFor =
   (verb: string, collection: (namespace: string) => string) =>
   (namespace: string): string => {
-    const path = collection(namespace) + (ofCollections.has(verb) ? "" : "/somebodys");
-    return `${methodOf(verb)} ${path}${verb === "watch" ? "?watch=1" : ""}`;
+    const path = collection(namespace) + (collectionVerbs.has(verb) ? "" : "/other");
+    return `${httpMethod(verb)} ${path}${verb === "watch" ? "?watch=1" : ""}`;
   };
 
-function methodOf(verb: string): string {
+function httpMethod(verb: string): string {
   switch (verb) {
     case "create":
       return "POST";

@@ -1,4 +1,4 @@
-/** The definitions of the kinds when an operator starts whose version brings others. */
+/** The operator upgrades its CRDs when it starts. */
 import {
   crdHashAnnotation,
   crdRules,
@@ -14,11 +14,11 @@ import { testNamespace, type ApiServer } from "@pko/testkit";
 import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { apiServerWithApi, patience, programs, stacks, updates, workspaces } from "../api/install.ts";
-import { referenceDefinitions } from "./reference-definitions.ts";
+import { referenceCrds } from "./reference-crds.ts";
 
 setDefaultTimeout(patience);
 
-const definitions = resource<CustomResourceDefinition & KubeObject>({
+const crds = resource<CustomResourceDefinition & KubeObject>({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
   plural: "customresourcedefinitions",
@@ -35,33 +35,33 @@ beforeAll(async () => {
 }, patience);
 
 afterEach(async () => {
-  for (const { metadata } of wanted) await write({ annotations: unversioned }, {}, metadata.name);
+  for (const { metadata } of wanted) await patchCrd({ annotations: unversioned }, {}, metadata.name);
   await upgrade();
 });
 
 const upgrade = (client: Client = server.client): Promise<void> => upgradeDefinitions({ client, log: silentLogger });
 
-async function write(metadata: object, spec: object = {}, of = name): Promise<void> {
-  await server.client.patch(definitions, { name: of }, { patch: { type: "merge", body: { metadata, spec } } });
+async function patchCrd(metadata: object, spec: object = {}, crd = name): Promise<void> {
+  await server.client.patch(crds, { name: crd }, { patch: { type: "merge", body: { metadata, spec } } });
 }
 
-/** As an older operator left it: no field of ours, no annotation. */
-async function leaveOldDefinition(annotations: object): Promise<void> {
+/** Replaces the CRD by one of an older operator, without our fields. */
+async function writeOldCrd(annotations: object): Promise<void> {
   const schema = { openAPIV3Schema: { type: "object", properties: { old: { type: "string" } } } };
   const versions = [{ name: "v1", served: true, storage: true, schema }];
-  await write({ annotations }, { versions });
+  await patchCrd({ annotations }, { versions });
 }
 
 const unversioned = { [crdVersionAnnotation]: null, [crdHashAnnotation]: null };
 
-test("a definition of the Go operator is replaced, and its objects stay", async () => {
+test("replaces a CRD of the Go operator and keeps its objects", async () => {
   await using namespace = await testNamespace();
   const { apiVersion, kind } = programs;
   const metadata = { name: "kept", namespace: namespace.name };
   await server.client.create(programs, { apiVersion, kind, metadata, program: { outputs: { a: "b" } } });
-  await leaveOldDefinition(unversioned);
+  await writeOldCrd(unversioned);
   await upgrade();
-  const { spec, metadata: upgraded } = await server.client.get(definitions, { name });
+  const { spec, metadata: upgraded } = await server.client.get(crds, { name });
   const ours = wanted.find((each) => each.metadata.name === name);
   expect(upgraded.annotations).toMatchObject(ours?.metadata.annotations ?? {});
   expect(spec.versions[0]?.schema.openAPIV3Schema.properties?.["old"]).toBeUndefined();
@@ -69,9 +69,9 @@ test("a definition of the Go operator is replaced, and its objects stay", async 
   expect((await server.client.get(programs, metadata)).program).toEqual({ outputs: { a: "b" } });
 });
 
-test("objects of the Go operator are the same under its definitions and under ours", async () => {
-  for (const { name: of, versions } of referenceDefinitions())
-    await write({ annotations: unversioned }, { versions }, of);
+test("keeps objects of the Go operator unchanged when its CRDs are replaced by ours", async () => {
+  for (const { name: crd, versions } of referenceCrds())
+    await patchCrd({ annotations: unversioned }, { versions }, crd);
   await using namespace = await testNamespace();
   const metadata = { name: "web", namespace: namespace.name };
   const condition = {
@@ -133,17 +133,17 @@ test("objects of the Go operator are the same under its definitions and under ou
   const before = [];
   for (const [kind, content, status] of objects) {
     const { apiVersion } = kind;
-    const held = { ...metadata, finalizers: ["finalizer.stack.pulumi.com"] };
-    await server.client.create(kind, { apiVersion, kind: kind.kind, metadata: held, ...content });
+    const withFinalizer = { ...metadata, finalizers: ["finalizer.stack.pulumi.com"] };
+    await server.client.create(kind, { apiVersion, kind: kind.kind, metadata: withFinalizer, ...content });
     const change = { patch: { type: "merge", body: { status } }, subresource: "status" } as const;
     before.push(await server.client.patch(kind, metadata, change));
   }
-  await upgrade(await rightsOf(crdRules));
+  await upgrade(await clientWithRules(crdRules));
   for (const [index, [kind]] of objects.entries()) {
-    const { metadata: { uid, finalizers, generation } = {}, ...told } = before[index] ?? {};
-    const kept = { metadata: { uid, finalizers, generation }, ...told };
+    const { metadata: { uid, finalizers, generation } = {}, ...rest } = before[index] ?? {};
+    const kept = { metadata: { uid, finalizers, generation }, ...rest };
     expect(await server.client.get(kind, metadata)).toMatchObject(kept);
-    // Writes are checked against the new definition.
+    // The API server validates this write with the new CRD.
     const touched = { labels: { touched: "yes" }, finalizers: null };
     await server.client.patch(kind, metadata, { patch: { type: "merge", body: { metadata: touched } } });
   }
@@ -151,8 +151,8 @@ test("objects of the Go operator are the same under its definitions and under ou
 
 const time = "2026-01-01T00:00:00Z";
 
-/** A client of someone who may do this and nothing else. */
-async function rightsOf(rules: readonly Rule[]): Promise<Client> {
+/** A client of a user with only these permissions. */
+async function clientWithRules(rules: readonly Rule[]): Promise<Client> {
   const user = `upgrader-${crypto.randomUUID().slice(0, 8)}`;
   const apiGroup = "rbac.authorization.k8s.io";
   const items = [
@@ -169,27 +169,27 @@ async function rightsOf(rules: readonly Rule[]): Promise<Client> {
   return await server.clientFor({ name: user });
 }
 
-test("an operator without the right goes on with what is there", async () => {
-  await leaveOldDefinition(unversioned);
-  await upgrade(await rightsOf([]));
-  const { metadata } = await server.client.get(definitions, { name });
+test("keeps the CRDs if it is not permitted to change them", async () => {
+  await writeOldCrd(unversioned);
+  await upgrade(await clientWithRules([]));
+  const { metadata } = await server.client.get(crds, { name });
   expect(metadata.annotations?.[crdHashAnnotation]).toBeUndefined();
 });
 
-test("a definition that is up to date is not written", async () => {
+test("does not write a CRD that is up to date", async () => {
   await upgrade();
-  const before = await server.client.get(definitions, { name });
+  const before = await server.client.get(crds, { name });
   await upgrade();
-  const after = await server.client.get(definitions, { name });
+  const after = await server.client.get(crds, { name });
   expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion ?? "");
 });
 
-test("an operator that was rolled back leaves the newer definition", async () => {
+test("keeps a newer CRD after a rollback", async () => {
   const [major] = version.split(".");
   const newer = { [crdVersionAnnotation]: `${Number(major) + 1}.0.0`, [crdHashAnnotation]: "other" };
-  await leaveOldDefinition(newer);
+  await writeOldCrd(newer);
   await upgrade();
-  const { spec, metadata } = await server.client.get(definitions, { name });
+  const { spec, metadata } = await server.client.get(crds, { name });
   expect(metadata.annotations).toMatchObject(newer);
   expect(spec.versions[0]?.schema.openAPIV3Schema.properties?.["old"]).toBeDefined();
 });
