@@ -1,6 +1,6 @@
 /**
- * For each name that the operator writes, somebody else's object has it first; then a Stack that needs it is created, changed
- * and deleted. The object stays as it is, byte by byte, the Stack tells what is in its way, and goes on once it is removed.
+ * For each name that the operator uses, an object of another owner exists before a Stack that needs the name is created,
+ * changed and deleted. The object stays unchanged, and the Stack reports the conflict until the object is deleted.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
@@ -10,25 +10,25 @@ import { stacks, updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import { running } from "../workspace/harness.ts";
-import { isReady, OwnershipStage, patience, stalledOf, type Place } from "./stage.ts";
+import { isReady, OwnershipStage, patience, stalledCondition, type Place } from "./stage.ts";
 
 interface Case {
   readonly title: string;
   readonly resource: Resource;
   readonly nameFor: (stack: Stack) => string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** The rest of somebody else's object. */
+  /** The rest of the other owner's object. */
   readonly body?: object;
   readonly status?: object;
-  /** Whether it is as it stays, once other controllers have seen it. */
+  /** Whether other controllers have finished writing its status. */
   readonly isSettled?: (object: KubeObject) => boolean;
-  /** Done while the object is in the way. A change of the spec gives the next Update another name. */
+  /** A patch of the Stack during the conflict. A change of the spec gives the next Update another name. */
   readonly change?: object;
-  /** What the operator does not get to while the object is in the way. */
+  /** Steps that the operator must not complete during the conflict. */
   readonly blockedSteps: readonly string[];
-  /** Whether the outputs are told only by another run. */
+  /** Whether only another run reports the outputs. */
   readonly needsRun?: boolean;
-  /** How many updates it takes until the Stack is ready, its objects removed. */
+  /** The number of updates until the Stack is ready, after the object is deleted. */
   readonly runs: number;
 }
 
@@ -38,7 +38,7 @@ const changedLabels = { metadata: { labels: { changed: "yes" } } };
 const nameOf = ({ metadata }: Pick<KubeObject, "metadata">): string => metadata.name ?? "";
 const workspaceName = (stack: Stack): string => `${nameOf(stack)}-workspace`;
 
-/** As the operator names the first one. */
+/** The name of the first Update. */
 const updateName = (stack: Stack): string =>
   updateNameOf({
     stackName: nameOf(stack),
@@ -51,12 +51,12 @@ const updateName = (stack: Stack): string =>
     attempt: 0,
   });
 
-const labels = { app: "theirs" };
-const theirPods = { metadata: { labels }, spec: { containers: [{ name: "app", image: "app:1" }] } };
-const theirData = { type: "Opaque", data: { password: "aHVzaA==" } };
+const labels = { app: "other" };
+const otherPods = { metadata: { labels }, spec: { containers: [{ name: "app", image: "app:1" }] } };
+const otherData = { type: "Opaque", data: { password: "aHVzaA==" } };
 const statusOf = (object: KubeObject) => (object as { status?: Record<string, unknown> }).status;
 
-/** Of a workspace whose objects cannot all be created. */
+/** Steps of a workspace whose objects cannot all be created. */
 const workspaceSteps = ["issueCertificate", "applyObjects"];
 
 const cases: readonly Case[] = [
@@ -64,7 +64,7 @@ const cases: readonly Case[] = [
     title: "StatefulSet <stack>-workspace",
     resource: builtin.statefulSets,
     nameFor: workspaceName,
-    body: { spec: { serviceName: "theirs", selector: { matchLabels: labels }, template: theirPods } },
+    body: { spec: { serviceName: "other", selector: { matchLabels: labels }, template: otherPods } },
     isSettled: (set) =>
       statusOf(set)?.["observedGeneration"] === set.metadata.generation && statusOf(set)?.["replicas"] === 1,
     blockedSteps: workspaceSteps,
@@ -82,17 +82,17 @@ const cases: readonly Case[] = [
     title: "Pod <stack>-workspace-0",
     resource: builtin.pods,
     nameFor: (stack) => `${workspaceName(stack)}-0`,
-    body: { spec: theirPods.spec },
+    body: { spec: otherPods.spec },
     blockedSteps: ["retryPod"],
     runs: 1,
   },
   {
-    title: "Pod <stack>-workspace-0 that runs and has a label of the operator",
+    title: "running Pod <stack>-workspace-0 with a label of the operator",
     resource: builtin.pods,
     nameFor: (stack) => `${workspaceName(stack)}-0`,
     labels: { "auto.pulumi.com/component": "workspace" },
     status: running(99),
-    body: { spec: theirPods.spec },
+    body: { spec: otherPods.spec },
     blockedSteps: ["retryPod"],
     runs: 1,
   },
@@ -100,7 +100,7 @@ const cases: readonly Case[] = [
     title: "Secret <stack>-workspace-tls",
     resource: builtin.secrets,
     nameFor: (stack) => `${workspaceName(stack)}-tls`,
-    body: theirData,
+    body: otherData,
     blockedSteps: workspaceSteps,
     runs: 1,
   },
@@ -108,7 +108,7 @@ const cases: readonly Case[] = [
     title: "Secret <stack>-outputs",
     resource: builtin.secrets,
     nameFor: (stack) => `${nameOf(stack)}-outputs`,
-    body: theirData,
+    body: otherData,
     blockedSteps: ["writeOutputs"],
     runs: 2,
   },
@@ -116,7 +116,7 @@ const cases: readonly Case[] = [
     title: "Secret <update>-stack-outputs",
     resource: builtin.secrets,
     nameFor: (stack) => outputsSecretNameOf(updateName(stack)),
-    body: theirData,
+    body: otherData,
     change: changedLabels,
     blockedSteps: ["writeOutputs"],
     needsRun: true,
@@ -126,7 +126,7 @@ const cases: readonly Case[] = [
     title: "Workspace <stack>",
     resource: workspaces,
     nameFor: nameOf,
-    body: { spec: { local: { dir: "/app" }, stacks: [{ name: "theirs", create: true }] } },
+    body: { spec: { local: { dir: "/app" }, stacks: [{ name: "other", create: true }] } },
     isSettled: (workspace) => JSON.stringify(statusOf(workspace)).includes('"Succeeded"'),
     blockedSteps: ["applyWorkspace"],
     runs: 1,
@@ -135,7 +135,7 @@ const cases: readonly Case[] = [
     title: "Update <stack>-<hash>",
     resource: updates,
     nameFor: updateName,
-    body: { spec: { workspaceName: "theirs", stackName: "theirs", type: "preview" } },
+    body: { spec: { workspaceName: "other", stackName: "other", type: "preview" } },
     isSettled: (update) => JSON.stringify(statusOf(update) ?? {}).includes("WorkspaceNotFound"),
     blockedSteps: ["createUpdate"],
     change: changedLabels,
@@ -150,51 +150,51 @@ beforeAll(async () => {
 afterAll(() => stage[Symbol.asyncDispose]());
 
 test.concurrent.each(cases.map((each, index) => [each.title, each, index] as const))(
-  "somebody else's %s survives a Stack that needs its name",
+  "%s of another owner survives a Stack that needs its name",
   async (_, each, index) => {
     const place = stage.place(index);
-    const dev = await occupied(place, each, "dev");
+    const dev = await createConflict(place, each, "dev");
     await expectEventsOnce(place, dev);
     await place.change("dev", each.change ?? changedSpec);
-    await blocked(place, dev);
+    await waitForReport(place, dev);
     await dev.expectUnchanged();
 
-    const gone = await occupied(place, each, "gone");
-    await place.client.delete(stacks, place.at("gone"));
-    await place.isGone("gone");
-    await nothingOwnedIsLeft(place, gone.stack);
-    await gone.expectUnchanged();
+    const deleted = await createConflict(place, each, "deleted");
+    await place.client.delete(stacks, place.at("deleted"));
+    await place.waitForDeletion("deleted");
+    await waitForGarbageCollection(place, deleted.stack);
+    await deleted.expectUnchanged();
 
     await dev.expectUnchanged();
-    expect(await stepsLogged(place, each)).toEqual([]);
+    expect(await loggedSteps(place, each)).toEqual([]);
     await remove(place, dev);
     await place.until("dev", "recover", isReady);
     const { data } = await place.client.get(builtin.secrets, place.at("dev-outputs"));
     expect(data).toEqual({ greeting: Buffer.from("hello").toString("base64") });
-    expect(await updatesOf(place, dev.stack)).toHaveLength(each.runs);
+    expect(await ownedUpdates(place, dev.stack)).toHaveLength(each.runs);
   },
   patience,
 );
 
-test("all of it takes no right that the operator is not installed with", async () => {
+test("the operator needs no permission that it is not installed with", async () => {
   expect((await stage.log()).split("\n").filter((line) => line.includes("Forbidden"))).toEqual([]);
 });
 
-interface Occupied {
+interface Conflict {
   readonly case: Case;
   readonly stack: Stack;
   readonly name: string;
   expectUnchanged(): Promise<void>;
 }
 
-/** A Stack whose name is taken, once it tells so. */
-async function occupied(place: Place, each: Case, stackName: string): Promise<Occupied> {
+/** Creates the object and then the Stack, and waits until the Stack reports the conflict. */
+async function createConflict(place: Place, each: Case, stackName: string): Promise<Conflict> {
   const { client } = place;
   const stack = await place.stack(stackName);
   const { resource } = each;
   const { apiVersion, kind } = resource;
   const name = each.nameFor(stack);
-  const metadata = { ...place.at(name), labels: { ...labels, ...each.labels }, annotations: { note: "mine" } };
+  const metadata = { ...place.at(name), labels: { ...labels, ...each.labels }, annotations: { note: "unchanged" } };
   await client.create(resource, { apiVersion, kind, metadata, ...each.body });
   if (each.status) {
     const patch = { type: "merge", body: { status: each.status } } as const;
@@ -205,12 +205,12 @@ async function occupied(place: Place, each: Case, stackName: string): Promise<Oc
   const expectUnchanged = async (): Promise<void> =>
     expect(await client.get(resource, place.at(name))).toEqual(before as never);
   const result = { case: each, stack, name, expectUnchanged };
-  await blocked(place, result);
+  await waitForReport(place, result);
   await expectUnchanged();
   return result;
 }
 
-/** Other controllers, and ours of its kind, write its status: it is read once they have written nothing for two seconds. */
+/** Controllers write the status of the object, so it is read once they have written nothing for two seconds. */
 async function settled({ client, namespace }: Place, { resource, isSettled }: Case, name: string): Promise<KubeObject> {
   const ref = { namespace, name };
   let last = await client.get(resource, ref);
@@ -225,17 +225,17 @@ async function settled({ client, namespace }: Place, { resource, isSettled }: Ca
   );
 }
 
-async function blocked(place: Place, { case: each, stack, name }: Occupied): Promise<void> {
+async function waitForReport(place: Place, { case: each, stack, name }: Conflict): Promise<void> {
   const text = `${each.resource.kind} ${place.namespace}/${name} (without an owner) already exists`;
-  await place.until(nameOf(stack), `tell of ${each.title}`, (now) => {
-    const stalled = stalledOf(now);
+  await place.until(nameOf(stack), `report ${each.title}`, (now) => {
+    const stalled = stalledCondition(now);
     const isSeen = now.status?.observedGeneration === now.metadata.generation;
     return isSeen && stalled?.reason === "OwnershipConflict" && stalled.message.includes(text);
   });
 }
 
-/** The garbage collector has deleted what was created for the Stack, and so is done with its work. */
-async function nothingOwnedIsLeft(place: Place, { metadata }: Stack): Promise<void> {
+/** Returns once all objects that the Stack owns are deleted. */
+async function waitForGarbageCollection(place: Place, { metadata }: Stack): Promise<void> {
   const { client, namespace } = place;
   await waitFor(
     async () => {
@@ -247,11 +247,11 @@ async function nothingOwnedIsLeft(place: Place, { metadata }: Stack): Promise<vo
         .filter((object) => object.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
       return owned.length === 0;
     },
-    { timeoutMs: patience / 3, what: "the garbage collector", pollMs: 200 },
+    { timeoutMs: patience / 3, what: "the garbage collector to finish", pollMs: 200 },
   );
 }
 
-async function expectEventsOnce({ client, namespace }: Place, { stack }: Occupied): Promise<void> {
+async function expectEventsOnce({ client, namespace }: Place, { stack }: Conflict): Promise<void> {
   const events = await waitFor(
     async () => {
       const { items } = await client.list(builtin.events, { namespace });
@@ -266,23 +266,27 @@ async function expectEventsOnce({ client, namespace }: Place, { stack }: Occupie
   expect(counts).toEqual(counts.map(() => 1));
 }
 
-/** Steps that the log calls made though the object is in the way. */
-async function stepsLogged({ namespace }: Place, { blockedSteps }: Case): Promise<string[]> {
+/** Blocked steps that the operator has logged as completed. */
+async function loggedSteps({ namespace }: Place, { blockedSteps }: Case): Promise<string[]> {
   const lines = (await stage.log()).split("\n").filter((line) => line.includes("step made"));
   return lines.filter((line) => line.includes(namespace) && blockedSteps.some((step) => line.includes(`"${step}"`)));
 }
 
-async function remove(place: Place, { case: each, name }: Occupied): Promise<void> {
+async function remove(place: Place, { case: each, name }: Conflict): Promise<void> {
   await place.client.delete(each.resource, place.at(name), { propagationPolicy: "Background" });
   if (!each.needsRun) return;
   const text =
     `Secret ${name} with its outputs does not exist. The next update writes them; to request one now, ` +
     `set the annotation ${reconcileRequestAnnotation} of the Stack to another value.`;
-  await place.until("dev", "ask for an update", (stack) => stalledOf(stack)?.message.endsWith(text) ?? false);
+  await place.until(
+    "dev",
+    "report that it needs an update",
+    (stack) => stalledCondition(stack)?.message.endsWith(text) ?? false,
+  );
   await place.change("dev", { metadata: { annotations: { [reconcileRequestAnnotation]: "again" } } });
 }
 
-async function updatesOf({ client, namespace }: Place, { metadata }: Stack): Promise<KubeObject[]> {
+async function ownedUpdates({ client, namespace }: Place, { metadata }: Stack): Promise<KubeObject[]> {
   const { items } = await client.list(updates, { namespace });
   return items.filter((update) => update.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
 }

@@ -1,6 +1,6 @@
 /**
- * The operator as a process of its own, with the rights that it is installed with, for several namespaces of a real API server. The controllers of Kubernetes create
- * the pods of StatefulSets and collect garbage; each pod of a workspace is answered for by a fake agent.
+ * The operator as a process, with the RBAC rules of an installation, for several namespaces of a real API server. The
+ * controllers of Kubernetes create the pods of StatefulSets and collect garbage. Each workspace pod has a fake agent.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ export class OwnershipStage implements AsyncDisposable {
     this.#node = new FakeNode(parts.server.client, namespaces);
   }
 
-  /** With a namespace for each test. */
+  /** Creates a namespace for each test. */
   static async open(count: number): Promise<OwnershipStage> {
     const parts = await setStage();
     const { server } = parts;
@@ -56,7 +56,6 @@ export class OwnershipStage implements AsyncDisposable {
     return new Place(space.client, space.name);
   }
 
-  /** The operator's log. */
   async log(): Promise<string> {
     return await Bun.file(join(this.#programs.folder, "operator.log")).text();
   }
@@ -80,11 +79,11 @@ function startOperator({ folder, operator }: Programs, namespaces: readonly stri
     "probe-address": "127.0.0.1:0",
     "metrics-address": "127.0.0.1:0",
   };
-  const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return spawnChild({ command: [process.execPath, operator, ...given], logFile: join(folder, "operator.log") });
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  return spawnChild({ command: [process.execPath, operator, ...args], logFile: join(folder, "operator.log") });
 }
 
-/** One namespace, and what a test does and sees in it. */
+/** A namespace, with helpers for its Stacks. */
 export class Place {
   readonly client: Client;
   readonly namespace: string;
@@ -98,12 +97,12 @@ export class Place {
     return { namespace: this.namespace, name };
   }
 
-  /** A Stack that waits for its Program. Its UID is known before anything is created for it. */
+  /** Creates a Stack that waits for its Program, so that its UID is known before it owns anything. */
   async stack(name: string): Promise<Stack> {
     const { apiVersion, kind } = stackKind;
     const spec = { stack: "dev", programRef: { name }, destroyOnFinalize: true };
     const created = await this.client.create(stacks, { apiVersion, kind, metadata: this.at(name), spec });
-    await this.until(name, "wait for its Program", (stack) => reasonOf(stack) === "SourceUnavailable");
+    await this.until(name, "wait for its Program", (stack) => stalledReason(stack) === "SourceUnavailable");
     return created;
   }
 
@@ -117,37 +116,37 @@ export class Place {
     await this.client.patch(stacks, this.at(name), { patch: { type: "merge", body } });
   }
 
-  async until(name: string, what: string, is: (stack: Stack) => boolean): Promise<Stack> {
+  async until(name: string, what: string, isSatisfied: (stack: Stack) => boolean): Promise<Stack> {
     let last: Stack | undefined;
     try {
       return await waitFor(
         async () => {
           last = await this.client.get(stacks, this.at(name));
           checkStatus(last);
-          return is(last) && last;
+          return isSatisfied(last) && last;
         },
         { timeoutMs: patience / 3, what: `${name} to ${what}`, pollMs: 100 },
       );
     } catch (error) {
-      throw new Error(`${name} does not ${what}: ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
+      throw new Error(`Stack ${name} did not ${what}: ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
     }
   }
 
-  async isGone(name: string): Promise<void> {
-    const isGone = async (): Promise<boolean> => (await this.client.find(stacks, this.at(name))) === undefined;
-    await waitFor(isGone, { timeoutMs: patience / 3, what: `${name} to be deleted`, pollMs: 100 });
+  async waitForDeletion(name: string): Promise<void> {
+    const isDeleted = async (): Promise<boolean> => (await this.client.find(stacks, this.at(name))) === undefined;
+    await waitFor(isDeleted, { timeoutMs: patience / 3, what: `${name} to be deleted`, pollMs: 100 });
   }
 }
 
-export const stalledOf = ({ status }: Stack) => status?.conditions?.find(({ type }) => type === "Stalled");
+export const stalledCondition = ({ status }: Stack) => status?.conditions?.find(({ type }) => type === "Stalled");
 
-const reasonOf = (stack: Stack): string => stalledOf(stack)?.reason ?? "";
+const stalledReason = (stack: Stack): string => stalledCondition(stack)?.reason ?? "";
 
 export const isReady = ({ metadata, status }: Stack): boolean =>
   status?.observedGeneration === metadata.generation &&
   status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
 
-/** Every pod has an address of its own, on this machine alone. */
+/** Counts the loopback addresses, one for each pod. */
 let addresses = 0;
 
 class FakeNode implements AsyncDisposable {
@@ -159,11 +158,11 @@ class FakeNode implements AsyncDisposable {
   constructor(client: Client, namespaces: readonly string[]) {
     this.#client = client;
     const pods = reflector(client, builtin.pods, { namespaces });
-    pods.store.subscribe(({ key, after }) => this.#settle(key, after));
+    pods.store.subscribe(({ key, after }) => this.#onPodChange(key, after));
     this.#running = pods.run(this.#stop.signal);
   }
 
-  #settle(key: Key, pod: Known<Pod> | undefined): void {
+  #onPodChange(key: Key, pod: Known<Pod> | undefined): void {
     const known = this.#agents.get(key);
     const uid = pod?.metadata.uid ?? "";
     if (known && known.uid !== uid) {
@@ -172,10 +171,10 @@ class FakeNode implements AsyncDisposable {
     }
     const isWorkspace = pod?.spec?.containers.some(({ name }) => name === pulumiContainer);
     if (!pod || !isWorkspace || this.#agents.has(key)) return;
-    this.#agents.set(key, { uid, agent: this.#begin(pod).catch(() => undefined) });
+    this.#agents.set(key, { uid, agent: this.#startAgent(pod).catch(() => undefined) });
   }
 
-  async #begin({ metadata: { name = "", namespace = "" } }: Known<Pod>): Promise<FakeAgent> {
+  async #startAgent({ metadata: { name = "", namespace = "" } }: Known<Pod>): Promise<FakeAgent> {
     addresses += 1;
     const number = addresses;
     const status = running(number);
