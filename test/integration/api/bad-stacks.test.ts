@@ -1,11 +1,11 @@
-/** What is wrong is told: at once by the API server where it can, else by the normaliser, in a Stalled condition. */
+/** Invalid Stacks are reported by the API server where possible, otherwise by the operator in the Stalled condition. */
 import { describeProblems, normaliseStack } from "@pko/api";
 import type { Stack } from "@pko/api";
 import { isInvalid, type ApiError } from "@pko/kube";
 import type { ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { misshapenStacks, misspeltStacks, refusedStacks } from "./bad-stacks.ts";
+import { misshapenStacks, misspeltStacks, rejectedStacks } from "./bad-stacks.ts";
 import { apiServerWithApi, patience, stacks } from "./install.ts";
 import { stalledStacks } from "./stalled-stacks.ts";
 
@@ -17,8 +17,8 @@ beforeAll(async () => {
   server = await apiServerWithApi();
 }, patience);
 
-/** What the API server says against it, or undefined. */
-async function refusalOf(object: object): Promise<string | undefined> {
+/** The error of the API server; undefined if it accepts the object. */
+async function admissionError(object: object): Promise<string | undefined> {
   const stack = object as Stack;
   const kind = { ...stacks, apiVersion: stack.apiVersion };
   try {
@@ -32,46 +32,46 @@ async function refusalOf(object: object): Promise<string | undefined> {
 
 const isBadRequest = (error: unknown): error is ApiError => (error as Partial<ApiError>).status === 400;
 
-function stallOf(object: object): string | undefined {
+function normaliserError(object: object): string | undefined {
   const outcome = normaliseStack(object);
   return outcome.ok ? undefined : describeProblems(outcome.problems);
 }
 
-test("there are more than 120 of them", () => {
-  const all = [...refusedStacks, ...misshapenStacks, ...misspeltStacks, ...stalledStacks];
+test("there are more than 120 cases with unique names", () => {
+  const all = [...rejectedStacks, ...misshapenStacks, ...misspeltStacks, ...stalledStacks];
   expect(all.length).toBeGreaterThan(120);
   expect(new Set(all.map(({ what }) => what)).size).toBe(all.length);
 });
 
-describe("refused at once, and stalled in the same words where the rule is not known", () => {
-  for (const { what, stack, expected } of refusedStacks) {
+describe("the API server and the operator reject with the same message", () => {
+  for (const { what, stack, expected } of rejectedStacks) {
     test(what, async () => {
-      expect(await refusalOf(stack)).toContain(expected);
-      expect(stallOf(stack)).toContain(expected);
+      expect(await admissionError(stack)).toContain(expected);
+      expect(normaliserError(stack)).toContain(expected);
     });
   }
 });
 
-describe("refused for its shape", () => {
+describe("the schema rejects", () => {
   for (const { what, stack, expected } of misshapenStacks) {
     test(what, async () => {
-      expect(await refusalOf(stack)).toContain(expected);
-      expect(stallOf(stack)).toBeDefined();
+      expect(await admissionError(stack)).toContain(expected);
+      expect(normaliserError(stack)).toBeDefined();
     });
   }
 });
 
-describe("refused by strict validation", () => {
+describe("strict validation rejects", () => {
   for (const { what, stack, expected } of misspeltStacks) {
-    test(what, async () => expect(await refusalOf(stack)).toContain(expected));
+    test(what, async () => expect(await admissionError(stack)).toContain(expected));
   }
 });
 
-describe("let in, as by the reference, and stalled", () => {
+describe("the API server accepts, and the operator rejects", () => {
   for (const { what, stack, expected } of stalledStacks) {
     test(what, async () => {
-      expect(await refusalOf(stack)).toBeUndefined();
-      expect(stallOf(stack)).toContain(expected);
+      expect(await admissionError(stack)).toBeUndefined();
+      expect(normaliserError(stack)).toContain(expected);
     });
   }
 });

@@ -1,10 +1,8 @@
-/** Stacks that cannot be carried out, each with what its author is told. */
+/** Invalid Stacks, each with a part of its error message. */
 
-/** Told by the API server at once, and by the normaliser to an operator whose API server does not know the rule. */
 export interface BadStack {
   readonly what: string;
   readonly stack: object;
-  /** Part of the message. */
   readonly expected: string;
 }
 
@@ -41,7 +39,11 @@ const sources: readonly BadStack[] = [
   bad("no source", { stack: "dev" }, noSource),
   bad("an empty repository", { stack: "dev", projectRepo: "" }, noSource),
   bad("a template without a source", { stack: "dev", workspaceTemplate: { spec: { image: "i" } } }, noSource),
-  bad("no init container", { stack: "dev", workspaceTemplate: { spec: { initContainers: [] } } }, noSource),
+  bad(
+    "an empty list of init containers",
+    { stack: "dev", workspaceTemplate: { spec: { initContainers: [] } } },
+    noSource,
+  ),
   bad("Git and Flux", fromGit(flux), several),
   bad("Git and a Program", fromGit(program), several),
   bad("Git and a folder in the image", fromGit(local), several),
@@ -55,27 +57,39 @@ const sources: readonly BadStack[] = [
   bad("a branch and a tag", fromGit({ tag: "v1" }), severalRevisions),
   bad("a tag and a commit", fromGit({ branch: "", tag: "v1", commit: sha }), severalRevisions),
   bad("a branch, a tag and a commit", fromGit({ tag: "v1", commit: sha }), severalRevisions),
-  bad("a branch beside a Program", fromProgram({ branch: "main" }), noRepository),
-  bad("a commit beside a Flux source", from(flux)({ commit: sha }), noRepository),
-  bad("a tag alone", { stack: "dev", tag: "v1" }, noRepository),
-  bad("a branch beside a folder in the image", from(local)({ branch: "main" }), noRepository),
+  bad("a branch and a Program", fromProgram({ branch: "main" }), noRepository),
+  bad("a commit and a Flux source", from(flux)({ commit: sha }), noRepository),
+  bad("a tag without a repository", { stack: "dev", tag: "v1" }, noRepository),
+  bad("a branch and a folder in the image", from(local)({ branch: "main" }), noRepository),
 ];
 
 const wrongReferences: readonly (readonly [string, Fields, string])[] = [
   ["of an unknown type", { type: "Vault" }, "is not a type of reference"],
   ["of an empty type", { type: "" }, "is not a type of reference; use Literal, Secret, ConfigMap or StackOutput"],
-  ["of a type in small letters", { type: "secret", secret: { name: "s", key: "k" } }, "is not a type of reference"],
+  ["of a type in lower case", { type: "secret", secret: { name: "s", key: "k" } }, "is not a type of reference"],
   ["to the operator's environment", { type: "Env", env: { name: "HOME" } }, "type Env would read the operator's own"],
   ["to the operator's files", { type: "FS", filesystem: { path: "/etc" } }, "type FS would read the operator's own"],
-  ["that is a literal without one", { type: "Literal" }, "type Literal needs a literal; set literal.value"],
-  ["to no Secret", { type: "Secret" }, "type Secret needs a secret; set secret.name and secret.key"],
-  ["to a literal, but of type Secret", { type: "Secret", literal: { value: "v" } }, "type Secret needs a secret"],
+  ["of type Literal without a literal", { type: "Literal" }, "type Literal needs a literal; set literal.value"],
+  ["of type Secret without a Secret", { type: "Secret" }, "type Secret needs a secret; set secret.name and secret.key"],
+  ["of type Secret with a literal", { type: "Secret", literal: { value: "v" } }, "type Secret needs a secret"],
   ["to a Secret without a name", secret({ name: "" }), "type Secret needs a secret"],
-  ["to no key of a Secret", secret({ key: "" }), "type Secret needs a secret"],
-  ["to no ConfigMap", { type: "ConfigMap" }, "type ConfigMap needs a configMap; set configMap.name and configMap.key"],
-  ["to no key of a ConfigMap", { type: "ConfigMap", configMap: { name: "c", key: "" } }, "needs a configMap"],
-  ["to no Stack", { type: "StackOutput", output: "o" }, "needs a Stack and one of its outputs; set stack and output"],
-  ["to no output", { type: "StackOutput", stack: "s" }, "needs a Stack and one of its outputs"],
+  ["to a Secret without a key", secret({ key: "" }), "type Secret needs a secret"],
+  [
+    "of type ConfigMap without a ConfigMap",
+    { type: "ConfigMap" },
+    "type ConfigMap needs a configMap; set configMap.name and configMap.key",
+  ],
+  ["to a ConfigMap without a key", { type: "ConfigMap", configMap: { name: "c", key: "" } }, "needs a configMap"],
+  [
+    "of type StackOutput without a Stack",
+    { type: "StackOutput", output: "o" },
+    "needs a Stack and one of its outputs; set stack and output",
+  ],
+  [
+    "of type StackOutput without an output",
+    { type: "StackOutput", stack: "s" },
+    "needs a Stack and one of its outputs",
+  ],
   ["to an output of a Stack without a name", { type: "StackOutput", stack: "", output: "o" }, "needs a Stack and one"],
 ];
 
@@ -96,12 +110,12 @@ const credentials: readonly BadStack[] = [
   auth("a token in plain text", { accessToken: literal }, onlySecrets),
   auth("a token from the environment", { accessToken: { type: "Env", env: { name: "T" } } }, onlySecrets),
   auth("a token from a file", { accessToken: { type: "FS", filesystem: { path: "/t" } } }, onlySecrets),
-  auth("a token from no Secret", { accessToken: { type: "Secret" } }, "type Secret needs a secret"),
+  auth("a token without a Secret", { accessToken: { type: "Secret" } }, "type Secret needs a secret"),
   auth("an ssh key in plain text", { sshAuth: { sshPrivateKey: literal } }, onlySecrets),
   auth("a key's password in plain text", { sshAuth: { sshPrivateKey: secret(), password: literal } }, onlySecrets),
   auth("a user name in plain text", { basicAuth: { userName: literal, password: secret() } }, onlySecrets),
   auth("a password in plain text", { basicAuth: { userName: secret(), password: literal } }, onlySecrets),
-  auth("an App's ID in plain text", app({ appID: literal }), onlySecrets),
+  auth("the ID of an App in plain text", app({ appID: literal }), onlySecrets),
   auth("an App's installation in plain text", app({ installationID: literal }), onlySecrets),
   auth("an App's key in plain text", app({ privateKey: literal }), onlySecrets),
 ];
@@ -136,7 +150,7 @@ const nameless = "the prerequisite names no Stack; set name: NAME, or type: Stac
 const noDuration = "is not a duration; write a number and a unit, such as 90s, 30m or 1h30m";
 
 const prerequisites: readonly BadStack[] = [
-  after("a prerequisite that says nothing", {}, nameless),
+  after("an empty prerequisite", {}, nameless),
   after("a prerequisite with an empty name", { name: "" }, nameless),
   after("a prerequisite of type Stack without a name", { type: "Stack" }, nameless),
   after("a prerequisite of type Stack with a duration for a name", { type: "Stack", requirement: {} }, nameless),
@@ -173,8 +187,8 @@ const metadata: readonly BadStack[] = [
   ),
 ];
 
-/** Refused in good words. */
-export const refusedStacks: readonly BadStack[] = [
+/** Rejected by our own rules. */
+export const rejectedStacks: readonly BadStack[] = [
   ...oidc,
   ...sources,
   ...references,
@@ -186,16 +200,16 @@ export const refusedStacks: readonly BadStack[] = [
 
 const template = (spec: Fields) => fromProgram({ workspaceTemplate: { spec } });
 
-/** Refused in the API server's own words, because something has the wrong type. */
+/** Rejected by the schema, with the API server's message. */
 export const misshapenStacks: readonly BadStack[] = [
   { what: "no spec", stack: object(undefined), expected: "there is no spec" },
   bad("no stack", program, "spec.stack: Required value"),
   bad("a number for a stack", { ...program, stack: 1 }, "spec.stack: Invalid value"),
   bad("a list for a repository", fromGit({ projectRepo: ["a"] }), "spec.projectRepo: Invalid value"),
-  bad("a text for a list of targets", fromProgram({ targets: "urn:a" }), "spec.targets: Invalid value"),
-  bad("a text for a flag", fromProgram({ preview: "yes" }), "spec.preview: Invalid value"),
+  bad("a string for a list of targets", fromProgram({ targets: "urn:a" }), "spec.targets: Invalid value"),
+  bad("a string for a flag", fromProgram({ preview: "yes" }), "spec.preview: Invalid value"),
   bad(
-    "a text for a number",
+    "a string for a number",
     fromProgram({ resyncFrequencySeconds: "60" }),
     "spec.resyncFrequencySeconds: Invalid value",
   ),
@@ -204,10 +218,10 @@ export const misshapenStacks: readonly BadStack[] = [
     fromProgram({ resyncFrequencySeconds: 1.5 }),
     "spec.resyncFrequencySeconds: Invalid value",
   ),
-  bad("a text for configuration", fromProgram({ config: "a=b" }), "spec.config: Invalid value"),
+  bad("a string for configuration", fromProgram({ config: "a=b" }), "spec.config: Invalid value"),
   bad("a list for configuration", fromProgram({ config: ["a"] }), "spec.config: Invalid value"),
   bad("a list of variables", fromProgram({ envRefs: [] }), "spec.envRefs: Invalid value"),
-  bad("a text for ESC environments", fromProgram({ environment: "prod" }), "spec.environment: Invalid value"),
+  bad("a string for ESC environments", fromProgram({ environment: "prod" }), "spec.environment: Invalid value"),
   bad("a number for a secret value", fromProgram({ secrets: { a: 1 } }), "spec.secrets.a: Invalid value"),
   bad("a reference without a type", fromProgram({ envRefs: { A: {} } }), "spec.envRefs.A.type: Required value"),
   bad(
@@ -231,20 +245,20 @@ export const misshapenStacks: readonly BadStack[] = [
     "spec.configRef.a.key: Required value",
   ),
   bad(
-    "a text for the flag json",
+    "a string for the flag json",
     fromProgram({ configRefs: { a: { name: "c", key: "k", json: "yes" } } }),
     "spec.configRefs.a.json: Invalid value",
   ),
-  bad("a Program of no name", { stack: "dev", programRef: {} }, "spec.programRef.name: Required value"),
+  bad("a Program without a name", { stack: "dev", programRef: {} }, "spec.programRef.name: Required value"),
   bad("Flux without a source", { stack: "dev", fluxSource: {} }, "spec.fluxSource.sourceRef: Required value"),
   bad(
     "a Flux source without a kind",
     { stack: "dev", fluxSource: { sourceRef: { apiVersion: "a/v1", name: "b" } } },
     "spec.fluxSource.sourceRef.kind: Required value",
   ),
-  auth("an ssh sign-in without a key", { sshAuth: {} }, "spec.gitAuth.sshAuth.sshPrivateKey: Required value"),
+  auth("SSH auth without a key", { sshAuth: {} }, "spec.gitAuth.sshAuth.sshPrivateKey: Required value"),
   auth(
-    "a sign-in without a password",
+    "basic auth without a password",
     { basicAuth: { userName: secret() } },
     "spec.gitAuth.basicAuth.password: Required value",
   ),
@@ -254,7 +268,7 @@ export const misshapenStacks: readonly BadStack[] = [
     fromProgram({ workspaceReclaimPolicy: "Keep" }),
     "spec.workspaceReclaimPolicy: Unsupported",
   ),
-  bad("a text for prerequisites", fromProgram({ prerequisites: "a" }), "spec.prerequisites: Invalid value"),
+  bad("a string for prerequisites", fromProgram({ prerequisites: "a" }), "spec.prerequisites: Invalid value"),
   after(
     "a number for a duration",
     { name: "a", requirement: { succeededWithinDuration: 30 } },
@@ -266,34 +280,34 @@ export const misshapenStacks: readonly BadStack[] = [
     "spec.workspaceTemplate.spec.env[0].name: Required",
   ),
   bad(
-    "a variable from no key",
+    "a variable from a Secret without a key",
     template({ env: [{ name: "A", valueFrom: { secretKeyRef: { name: "s" } } }] }),
     "secretKeyRef.key: Required value",
   ),
   bad(
-    "an amount in words",
+    "a quantity in words",
     template({ resources: { limits: { cpu: "lots" } } }),
     "resources.limits.cpu: Invalid value",
   ),
   bad(
-    "a text for init containers",
+    "a string for init containers",
     template({ initContainers: "a" }),
     "spec.workspaceTemplate.spec.initContainers: Invalid",
   ),
-  bad("a text for a pod", template({ podTemplate: { spec: "a" } }), "podTemplate.spec: Invalid value"),
+  bad("a string for a pod", template({ podTemplate: { spec: "a" } }), "podTemplate.spec: Invalid value"),
   bad(
-    "a text for parallelism",
+    "a string for parallelism",
     fromProgram({ updateTemplate: { spec: { parallel: "4" } } }),
     "spec.parallel: Invalid value",
   ),
   bad(
-    "more prerequisites than anyone has",
+    "too many prerequisites",
     fromProgram({ prerequisites: Array.from({ length: 1001 }, (_, index) => ({ name: `s${index}` })) }),
     "1000 items",
   ),
 ];
 
-/** Refused by strict validation, as kubectl asks for it: names that nobody reads. */
+/** Rejected by strict validation, which kubectl requests, because of unknown fields. */
 export const misspeltStacks: readonly BadStack[] = [
   bad("a misspelt field", fromProgram({ destroyOnFinalise: true }), 'unknown field "spec.destroyOnFinalise"'),
   bad(
@@ -317,5 +331,5 @@ export const misspeltStacks: readonly BadStack[] = [
     "prerequisites[0].namespace",
   ),
   bad("a misspelt field of the template", template({ imag: "i" }), "spec.workspaceTemplate.spec.imag"),
-  auth("a misspelt way to sign in", { token: secret() }, "spec.gitAuth.token"),
+  auth("a misspelt kind of credentials", { token: secret() }, "spec.gitAuth.token"),
 ];

@@ -1,4 +1,4 @@
-/** Every manifest of the documents that define the product: accepted, kept as written, and understood. */
+/** Every manifest of the docs that define the product is accepted, stored unchanged and normalised as expected. */
 import { describeProblems, normaliseStack } from "@pko/api";
 import type { Program, Stack } from "@pko/api";
 import { testNamespace, type ApiServer } from "@pko/testkit";
@@ -29,20 +29,20 @@ describe("kubectl apply --dry-run=server --validate=strict accepts", () => {
   }
 });
 
-describe("the API server keeps as written", () => {
+describe("the API server stores unchanged", () => {
   for (const { name, objects } of documentFiles) {
     for (const object of objects.filter(({ apiVersion }) => apiVersion === "pulumi.com/v1")) {
       test(`${object.kind} ${object.metadata.name} of ${name}`, async () => {
         await using namespace = await testNamespace();
         const { kind, metadata, ...content } = object;
         const placed = { ...object, metadata: { ...metadata, namespace: namespace.name } };
-        const kept = kind === "Stack" ? await keptStack(placed) : await keptProgram(placed);
-        expect({ ...kept, metadata: undefined, kind: undefined }).toEqual({
+        const stored = kind === "Stack" ? await storeStack(placed) : await storeProgram(placed);
+        expect({ ...stored, metadata: undefined, kind: undefined }).toEqual({
           ...content,
           metadata: undefined,
           kind: undefined,
         });
-        expect(kept.metadata.annotations).toEqual(metadata.annotations);
+        expect(stored.metadata.annotations).toEqual(metadata.annotations);
       });
     }
   }
@@ -50,24 +50,24 @@ describe("the API server keeps as written", () => {
 
 const strictly = { fieldValidation: "Strict" } as const;
 
-async function keptStack(object: DocumentObject): Promise<Stack> {
+async function storeStack(object: DocumentObject): Promise<Stack> {
   await server.client.create(stacks, object as unknown as Stack, strictly);
   return await server.client.get(stacks, object.metadata);
 }
 
-async function keptProgram(object: DocumentObject): Promise<Program> {
+async function storeProgram(object: DocumentObject): Promise<Program> {
   await server.client.create(programs, object, strictly);
   return await server.client.get(programs, object.metadata);
 }
 
-describe("the normaliser understands", () => {
+describe("the operator normalises", () => {
   for (const { name, objects } of documentFiles) {
     for (const object of objects.filter(({ kind }) => kind === "Stack")) {
       test(`Stack ${object.metadata.name} of ${name}`, () => {
         const outcome = normaliseStack(object);
         const meaning = documentMeanings[name]?.[object.metadata.name];
         if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
-        if (!meaning) throw new Error("document-meanings.ts does not say what it means");
+        if (!meaning) throw new Error("document-meanings.ts has no entry for it");
         expect(outcome.value).toMatchObject(meaning);
       });
     }

@@ -1,4 +1,4 @@
-/** The documents' manifests, object by object. */
+/** The objects in the manifests of the docs. */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 
@@ -31,7 +31,7 @@ export const documentFiles: readonly DocumentFile[] = readdirSync(pathTo(folder)
     return { name, path, objects };
   });
 
-/** The namespaces that the manifests expect to find. */
+/** The namespaces of the manifests. */
 export const documentNamespaces: readonly string[] = [
   ...new Set(documentFiles.flatMap(({ objects }) => objects.flatMap(({ metadata }) => metadata.namespace ?? []))),
 ];

@@ -1,4 +1,4 @@
-/** Puts the API into the tests' API server, as the quickstart manifest does, once for a run. */
+/** Installs the quickstart manifest in the shared API server, once per process. */
 import { customResourceDefinitions, programKind, stackKind, updateKind, workspaceKind } from "@pko/api";
 import type { Program, Stack, Update, Workspace } from "@pko/api";
 import { isInvalid, resource } from "@pko/kube";
@@ -14,10 +14,10 @@ export const pathTo = (path: string): string => fileURLToPath(new URL(path, impo
 
 export const quickstart = pathTo("../../../deploy/quickstart/install.yaml");
 
-/** How long a test or the start of the API server may take on a machine that is busy, in milliseconds. */
+/** Timeout in milliseconds for a test or the start of the API server on a busy machine. */
 export const patience = 120_000;
 
-/** Of Flux and Argo CD. */
+/** CRDs of Flux and Argo CD. */
 const otherKinds = ["gitrepositories.source.toolkit.fluxcd.io", "applications.argoproj.io"];
 
 let installed: Promise<ApiServer> | undefined;
@@ -32,7 +32,7 @@ async function install(): Promise<ApiServer> {
   await server.kubectl(["apply", "--filename", quickstart, "--filename", pathTo("fixtures/other-kinds.yaml")]);
   const kinds = [...customResourceDefinitions().map(({ metadata }) => metadata.name), ...otherKinds];
   await server.kubectl(["wait", "crd", ...kinds, "--for=condition=Established", "--timeout=30s"]);
-  // Established kinds are served a moment before their storage is.
+  // An established CRD may not be served yet.
   const list = ["get", kinds.join(","), "--all-namespaces"];
   await waitFor(async () => (await server.kubectl(list)) !== undefined, {
     timeoutMs: patience / 4,
@@ -42,7 +42,7 @@ async function install(): Promise<ApiServer> {
   return server;
 }
 
-/** The API server reads new policies a moment after they are written. */
+/** The API server enforces a new policy after a delay. */
 async function policyIsInForce(server: ApiServer): Promise<boolean> {
   const probe: Stack = {
     apiVersion: stackKind.apiVersion,

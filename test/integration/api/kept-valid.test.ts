@@ -1,4 +1,4 @@
-/** What is valid for the reference stays valid, however odd, and what is there already stays editable. */
+/** Stacks that are valid for the Go operator stay valid, and invalid Stacks that already exist stay editable. */
 import { normaliseStack } from "@pko/api";
 import type { Stack, StackSpec } from "@pko/api";
 import { resource } from "@pko/kube";
@@ -27,26 +27,26 @@ const stackOf = (spec: StackSpec, namespace: string): Stack => ({
   spec,
 });
 
-describe("accepted and understood", () => {
+describe("the API server accepts, and the operator normalises", () => {
   const cases: [string, StackSpec][] = [
-    ["a resync below the floor", { ...program, resyncFrequencySeconds: 10 }],
-    ["a resync of 0", { ...program, resyncFrequencySeconds: 0 }],
+    ["a resync interval below the minimum", { ...program, resyncFrequencySeconds: 10 }],
+    ["a resync interval of 0", { ...program, resyncFrequencySeconds: 0 }],
     ["a negative backoff, which means the default", { ...program, retryMaxBackoffDurationSeconds: -1 }],
-    ["an empty branch beside a commit", { ...git, branch: "", commit: "0".repeat(40) }],
+    ["an empty branch and a commit", { ...git, branch: "", commit: "0".repeat(40) }],
     ["a commit in branch", { ...git, branch: "0".repeat(40) }],
     ["the name of a tag in commit", { ...git, branch: "", commit: "v1.0" }],
     ["a pull request in branch", { ...git, branch: "refs/pull/1/head" }],
     [
-      "empty fields of Git beside a Flux source",
+      "empty Git fields and a Flux source",
       { stack: "dev", fluxSource: { sourceRef: source }, projectRepo: "", branch: "" },
     ],
-    ["two ways to sign in", { ...git, gitAuth: { accessToken: secret(), sshAuth: { sshPrivateKey: secret() } } }],
-    ["a repository by ssh", { ...git, projectRepo: "git@github.com:org/repo.git", gitAuthSecret: "git" }],
-    ["a reference with more than it needs", { ...program, envRefs: { A: { ...secret(), literal: { value: "v" } } } }],
+    ["two kinds of credentials", { ...git, gitAuth: { accessToken: secret(), sshAuth: { sshPrivateKey: secret() } } }],
+    ["a repository over SSH", { ...git, projectRepo: "git@github.com:org/repo.git", gitAuthSecret: "git" }],
+    ["a reference with an unused field", { ...program, envRefs: { A: { ...secret(), literal: { value: "v" } } } }],
     ["an empty literal", { ...program, envRefs: { A: { type: "Literal", literal: { value: "" } } } }],
     ["a Git source patched by the template", { ...git, workspaceTemplate: { spec: { git: { shallow: true } } } }],
     [
-      "a source in the template alone",
+      "a source only in the template",
       { stack: "dev", workspaceTemplate: { spec: { git: { url: "https://h/r", ref: "main" } } } },
     ],
     [
@@ -63,10 +63,7 @@ describe("accepted and understood", () => {
       },
     ],
     ["a name of 42 characters for another Stack", { ...program, prerequisites: [{ name: "a".repeat(42) }] }],
-    [
-      "a negative sign on a duration, where it does no harm",
-      { ...program, updateTemplate: { spec: { ttlAfterCompleted: "-1h" } } },
-    ],
+    ["a negative time to live", { ...program, updateTemplate: { spec: { ttlAfterCompleted: "-1h" } } }],
     [
       "no targets, configuration or environment",
       { ...program, targets: [], config: {}, envRefs: {}, envs: [], prerequisites: [] },
@@ -101,27 +98,27 @@ describe("accepted and understood", () => {
   for (const [what, spec] of cases) {
     test(what, async () => {
       const stack = stackOf(spec, "default");
-      const kept = await server.client.create(stacks, stack, { dryRun: true, fieldValidation: "Strict" });
-      expect(kept.spec).toEqual(spec);
-      expect(normaliseStack(kept).ok).toBe(true);
+      const stored = await server.client.create(stacks, stack, { dryRun: true, fieldValidation: "Strict" });
+      expect(stored.spec).toEqual(spec);
+      expect(normaliseStack(stored).ok).toBe(true);
     });
   }
 
   test("a reference that names its own namespace", async () => {
     await using namespace = await testNamespace();
     const spec = { ...program, envRefs: { A: secret({ namespace: namespace.name }) } };
-    const kept = await server.client.create(stacks, stackOf(spec, namespace.name), { fieldValidation: "Strict" });
-    expect(normaliseStack(kept).ok).toBe(true);
+    const stored = await server.client.create(stacks, stackOf(spec, namespace.name), { fieldValidation: "Strict" });
+    expect(normaliseStack(stored).ok).toBe(true);
   });
 
-  test("any Stack as v1alpha1", async () => {
+  test("a Stack as v1alpha1", async () => {
     const older = resource<Stack>({ ...stacks, apiVersion: "pulumi.com/v1alpha1" });
     const stack = { ...stackOf(git, "default"), apiVersion: older.apiVersion };
     await server.client.create(older, stack, { dryRun: true, fieldValidation: "Strict" });
   });
 });
 
-/** A definition without rules, as the reference's is. */
+/** A CRD without validation rules, like that of the Go operator. */
 const permissive = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -140,7 +137,7 @@ const permissive = {
   },
 };
 
-test("a Stack that was let in before can still be reported on and deleted", async () => {
+test("an invalid Stack from before the rules can still be updated and deleted", async () => {
   const own = await startApiServer();
   try {
     await own.kubectl(["apply", "--filename", "-"], { input: JSON.stringify(permissive) });
@@ -153,7 +150,7 @@ test("a Stack that was let in before can still be reported on and deleted", asyn
     await waitFor(async () => own.client.create(stacks, old), { timeoutMs: patience / 4, what: "Stacks to be served" });
     await own.kubectl(["apply", "--filename", quickstart]);
     const ref = { name, namespace: "default" };
-    await waitFor(async () => isRefused(own, old), { timeoutMs: patience / 4, what: "the rules to be in force" });
+    await waitFor(async () => isRejected(own, old), { timeoutMs: patience / 4, what: "the rules to be in force" });
 
     const status = { observedGeneration: 1 };
     await own.client.patch(stacks, ref, { patch: { type: "merge", body: { status } }, subresource: "status" });
@@ -167,8 +164,8 @@ test("a Stack that was let in before can still be reported on and deleted", asyn
   }
 });
 
-async function isRefused(own: ApiServer, stack: Stack): Promise<boolean> {
+async function isRejected(own: ApiServer, stack: Stack): Promise<boolean> {
   const copy = { ...stack, metadata: { name: "copy", namespace: "default" } };
-  const outcome = await own.client.create(stacks, copy, { dryRun: true }).catch(() => "refused");
-  return outcome === "refused";
+  const outcome = await own.client.create(stacks, copy, { dryRun: true }).catch(() => "rejected");
+  return outcome === "rejected";
 }

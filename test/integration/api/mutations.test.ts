@@ -1,4 +1,4 @@
-/** Specs that nobody would write: the normaliser answers each, and lets nothing through that the API server refuses. */
+/** Random specs: the normaliser handles all of them, and rejects what the API server rejects. */
 import { normaliseStack } from "@pko/api";
 import type { Stack } from "@pko/api";
 import { isInvalid } from "@pko/kube";
@@ -7,7 +7,7 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { documentFiles } from "./documents.ts";
 import { apiServerWithApi, patience, stacks } from "./install.ts";
-import { mutated, numbersFrom } from "./mutations.ts";
+import { mutate, numbersFrom } from "./mutations.ts";
 
 setDefaultTimeout(patience);
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const secret = { type: "Secret", secret: { name: "s", key: "k", namespace: "default" } };
 
-/** Has what the documents' Stacks have not. */
+/** Has the fields that the Stacks of the docs do not use. */
 const rich = {
   stack: "org/web/dev",
   projectRepo: "git@github.com:org/repo.git",
@@ -58,7 +58,7 @@ const amount = 500;
 
 function mutants(seed: number): unknown[] {
   const next = numbersFrom(seed);
-  return Array.from({ length: amount }, (_, index) => mutated(seeds[index % seeds.length], next));
+  return Array.from({ length: amount }, (_, index) => mutate(seeds[index % seeds.length], next));
 }
 
 test(`${amount} random mutations of valid specs never crash the normaliser`, () => {
@@ -72,28 +72,28 @@ test(`${amount} random mutations of valid specs never crash the normaliser`, () 
   }
 });
 
-test("nor does anything that is no object of the API", () => {
+test("random objects never crash the normaliser", () => {
   const next = numbersFrom(5);
   for (let index = 0; index < amount; index++) {
-    const object = mutated(stackOf(seeds[index % seeds.length]), next);
+    const object = mutate(stackOf(seeds[index % seeds.length]), next);
     expect(typeof normaliseStack(object).ok).toBe("boolean");
   }
 });
 
-test("what the API server refuses, the normaliser refuses too", async () => {
+test("the normaliser rejects what the API server rejects", async () => {
   const disagreements: unknown[] = [];
-  let refused = 0;
+  let rejected = 0;
   for (const spec of mutants(6)) {
     const stack = stackOf(spec) as Stack;
-    if (!(await isRefused(stack))) continue;
-    refused++;
+    if (!(await isRejected(stack))) continue;
+    rejected++;
     if (normaliseStack(stack).ok) disagreements.push(spec);
   }
-  expect(refused).toBeGreaterThan(amount / 4);
+  expect(rejected).toBeGreaterThan(amount / 4);
   expect(disagreements).toEqual([]);
 });
 
-async function isRefused(stack: Stack): Promise<boolean> {
+async function isRejected(stack: Stack): Promise<boolean> {
   try {
     await server.client.create(stacks, stack, { dryRun: true, fieldValidation: "Ignore" });
     return false;

@@ -1,8 +1,8 @@
-/** Random changes to JSON values, the same for the same seed. */
+/** Random changes to JSON values, reproducible by seed. */
 
 export type Numbers = () => number;
 
-/** Numbers from 0 up to 1 (mulberry32). */
+/** Random numbers from 0 to 1 (mulberry32). */
 export function numbersFrom(seed: number): Numbers {
   let state = seed;
   return () => {
@@ -53,31 +53,31 @@ function pick<T>(choices: readonly T[], next: Numbers): T | undefined {
   return choices[Math.floor(next() * choices.length)];
 }
 
-/** A copy of `value`, changed in one to four places. */
-export function mutated(value: unknown, next: Numbers): unknown {
+/** A copy of `value` with one to four random changes. */
+export function mutate(value: unknown, next: Numbers): unknown {
   let result: unknown = structuredClone(value);
   const changes = 1 + Math.floor(next() * 4);
-  for (let change = 0; change < changes; change++) result = changedSomewhere(result, next);
+  for (let change = 0; change < changes; change++) result = changeOne(result, next);
   return result;
 }
 
-function changedSomewhere(value: unknown, next: Numbers): unknown {
+function changeOne(value: unknown, next: Numbers): unknown {
   if (typeof value !== "object" || value === null || next() < 0.1) return pick(garbage, next);
-  return Array.isArray(value) ? changedList(value, next) : changedObject(value as Record<string, unknown>, next);
+  return Array.isArray(value) ? changeList(value, next) : changeObject(value as Record<string, unknown>, next);
 }
 
-function changedList(list: readonly unknown[], next: Numbers): unknown[] {
+function changeList(list: readonly unknown[], next: Numbers): unknown[] {
   const at = Math.floor(next() * list.length);
   const choice = next();
   if (choice < 0.2) return list.toSpliced(at, 1);
   if (choice < 0.4) return list.toSpliced(at, 0, list[at] ?? pick(garbage, next));
-  return list.length === 0 ? [pick(garbage, next)] : list.with(at, changedSomewhere(list[at], next));
+  return list.length === 0 ? [pick(garbage, next)] : list.with(at, changeOne(list[at], next));
 }
 
-function changedObject(object: Readonly<Record<string, unknown>>, next: Numbers): Record<string, unknown> {
+function changeObject(object: Readonly<Record<string, unknown>>, next: Numbers): Record<string, unknown> {
   const key = pick(Object.keys(object), next) ?? "";
   const choice = next();
   if (choice < 0.2) return Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
   if (choice < 0.35) return { ...object, [pick(keys, next) ?? ""]: pick(garbage, next) };
-  return { ...object, [key]: changedSomewhere(object[key], next) };
+  return { ...object, [key]: changeOne(object[key], next) };
 }

@@ -1,4 +1,4 @@
-/** Updates never change what they ran; Workspaces and Programs keep the rules of the reference. */
+/** The spec of an Update is immutable; Workspaces and Programs have the rules of the Go operator. */
 import type { Program, Update, UpdateSpec, Workspace } from "@pko/api";
 import { isInvalid } from "@pko/kube";
 import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
@@ -18,7 +18,8 @@ beforeAll(async () => {
 
 afterAll(async () => namespace.remove(), patience);
 
-async function refusal(attempt: Promise<unknown>): Promise<string> {
+/** Empty if the API server accepts the request. */
+async function admissionError(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
     return "";
@@ -63,24 +64,24 @@ describe("an Update", () => {
   ];
   for (const [field, changed] of changes) {
     test(`cannot change its ${field}`, async () => {
-      const told = await refusal(change({ spec: changed }));
-      expect(told).toContain(`spec.${field}: Forbidden: cannot change once the Update exists; create another Update`);
+      const error = await admissionError(change({ spec: changed }));
+      expect(error).toContain(`spec.${field}: Forbidden: cannot change once the Update exists; create another Update`);
     });
   }
 
   test("cannot lose its spec", async () => {
-    expect(await refusal(change({ spec: null }))).toContain("cannot change once the Update exists");
+    expect(await admissionError(change({ spec: null }))).toContain("cannot change once the Update exists");
   });
 
-  test("may be kept for longer or shorter", async () => {
+  test("can change its time to live", async () => {
     expect((await change({ spec: { ttlAfterCompleted: "1h" } })).spec?.ttlAfterCompleted).toBe("1h");
   });
 
-  test("is not kept for a time that is none", async () => {
-    expect(await refusal(change({ spec: { ttlAfterCompleted: "a day" } }))).toContain("is not a duration");
+  test("cannot have a time to live that is not a duration", async () => {
+    expect(await admissionError(change({ spec: { ttlAfterCompleted: "a day" } }))).toContain("is not a duration");
   });
 
-  test("reports what a preview planned and printed", async () => {
+  test("stores the changes and output of a preview", async () => {
     const status = {
       startTime: new Date().toISOString(),
       permalink: "https://app.pulumi.com/1",
@@ -92,11 +93,11 @@ describe("an Update", () => {
     expect((await server.client.patch(updates, ref(), { patch, subresource: "status" })).status).toEqual(status);
   });
 
-  test("does not print more into its status than fits there", async () => {
+  test("cannot store more output than the limit", async () => {
     const stdout = { text: "x".repeat(20_000), truncated: false };
     const patch = { type: "merge", body: { status: { stdout } } } as const;
-    const told = await refusal(server.client.patch(updates, ref(), { patch, subresource: "status" }));
-    expect(told).toContain("status.stdout.text");
+    const error = await admissionError(server.client.patch(updates, ref(), { patch, subresource: "status" }));
+    expect(error).toContain("status.stdout.text");
   });
 });
 
@@ -111,21 +112,21 @@ describe("a Workspace", () => {
   const create = async (spec: unknown) =>
     server.client.create(workspaces, workspace(spec), { dryRun: true, fieldValidation: "Strict" });
 
-  test("gets the defaults of the reference", async () => {
+  test("gets the defaults of the Go operator", async () => {
     expect((await create({})).spec).toEqual({ securityProfile: "restricted", serviceAccountName: "default" });
   });
 
   const bad: [string, unknown, string][] = [
-    ["with a stack of no name", { stacks: [{}] }, "spec.stacks[0].name: Required value"],
+    ["with a stack without a name", { stacks: [{}] }, "spec.stacks[0].name: Required value"],
     ["with a stack named twice", { stacks: [{ name: "a" }, { name: "a" }] }, "Duplicate value"],
-    ["with configuration of no key", { stacks: [{ name: "a", config: [{}] }] }, "config[0].key: Required value"],
-    ["with a variable of no name", { env: [{}] }, "spec.env[0].name: Required value"],
+    ["with configuration without a key", { stacks: [{ name: "a", config: [{}] }] }, "config[0].key: Required value"],
+    ["with a variable without a name", { env: [{}] }, "spec.env[0].name: Required value"],
     ["with a variable set twice", { env: [{ name: "A" }, { name: "A" }] }, "Duplicate value"],
-    ["with half a project", { projectInfo: { name: "a" } }, "spec.projectInfo.runtime: Required value"],
-    ["with half an App", { git: { auth: { githubApp: {} } } }, "githubApp.appID: Required value"],
+    ["with a project without a runtime", { projectInfo: { name: "a" } }, "spec.projectInfo.runtime: Required value"],
+    ["with an App without an ID", { git: { auth: { githubApp: {} } } }, "githubApp.appID: Required value"],
   ];
   for (const [what, spec, expected] of bad) {
-    test(`${what} is refused`, async () => expect(await refusal(create(spec))).toContain(expected));
+    test(`${what} is rejected`, async () => expect(await admissionError(create(spec))).toContain(expected));
   }
 });
 
@@ -136,7 +137,7 @@ describe("a Program", () => {
     return await server.client.create(programs, object, { dryRun: true, fieldValidation: "Strict" });
   };
 
-  test("keeps what Pulumi YAML has beyond the reference's list", async () => {
+  test("keeps the parts of Pulumi YAML that the Go operator's CRD does not list", async () => {
     const program = {
       name: "web",
       configuration: { size: { type: "Integer", default: 3, secret: true } },
@@ -156,12 +157,16 @@ describe("a Program", () => {
   });
 
   const bad: [string, unknown, string][] = [
-    ["with a resource of no type", { resources: { a: {} } }, "program.resources.a.type: Required value"],
-    ["with a resource of an empty type", { resources: { a: { type: "" } } }, "program.resources.a.type: Invalid value"],
-    ["that reads a resource of no ID", { resources: { a: { type: "t", get: {} } } }, "get.id: Required value"],
+    ["with a resource without a type", { resources: { a: {} } }, "program.resources.a.type: Required value"],
+    [
+      "with a resource with an empty type",
+      { resources: { a: { type: "" } } },
+      "program.resources.a.type: Invalid value",
+    ],
+    ["that reads a resource without an ID", { resources: { a: { type: "t", get: {} } } }, "get.id: Required value"],
     ["with a list of resources", { resources: [] }, "program.resources: Invalid value"],
   ];
   for (const [what, program, expected] of bad) {
-    test(`${what} is refused`, async () => expect(await refusal(create(program))).toContain(expected));
+    test(`${what} is rejected`, async () => expect(await admissionError(create(program))).toContain(expected));
   }
 });

@@ -1,4 +1,4 @@
-/** What users type first: install, explain, list. */
+/** The first commands of a user: install, explain, list. */
 import { customResourceDefinitions, operatorImage } from "@pko/api";
 import { testNamespace, type ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -15,7 +15,7 @@ beforeAll(async () => {
   server = await apiServerWithApi();
 }, patience);
 
-test("the quickstart manifest goes in by plain kubectl apply, again and again", async () => {
+test("kubectl apply installs the quickstart manifest, and can be repeated", async () => {
   await server.kubectl(["apply", "--filename", quickstart]);
   const again = await server.kubectl(["apply", "--filename", quickstart]);
   const lines = again.trim().split("\n");
@@ -33,7 +33,7 @@ interface Granting {
   readonly subjects?: readonly { readonly name: string }[];
 }
 
-test("the quickstart manifest holds everything and is small", () => {
+test("the quickstart manifest contains the operator and is small", () => {
   const text = readFileSync(quickstart, "utf8");
   expect(Buffer.byteLength(text)).toBeLessThan(200_000);
   expect(text).toContain(`image: ${operatorImage}`);
@@ -46,25 +46,27 @@ test("every CRD is a file below 256 KiB", () => {
   for (const file of files) expect(statSync(`${folder}/${file}`).size).toBeLessThan(256 * 1024);
 });
 
-test("the API server finds nothing to complain of in the CRDs", async () => {
+test("the API server reports no problem with the CRDs", async () => {
   const output = await server.kubectl(["get", "crd", "--output", "json"]);
-  const { items } = JSON.parse(output) as { items: { metadata: { name: string }; status: { conditions: Fact[] } }[] };
+  const { items } = JSON.parse(output) as {
+    items: { metadata: { name: string }; status: { conditions: Condition[] } }[];
+  };
   const ours = items.filter(({ metadata }) => metadata.name.endsWith("pulumi.com"));
   expect(ours).toHaveLength(4);
   for (const { status } of ours) {
     expect(status.conditions.find(({ type }) => type === "NonStructuralSchema")).toBeUndefined();
     expect(status.conditions).toContainEqual(
-      expect.objectContaining({ type: "NamesAccepted", status: "True" }) as Fact,
+      expect.objectContaining({ type: "NamesAccepted", status: "True" }) as Condition,
     );
   }
 });
 
-interface Fact {
+interface Condition {
   readonly type: string;
   readonly status: string;
 }
 
-describe("kubectl explain tells in a sentence", () => {
+describe("kubectl explain describes", () => {
   const cases: [string, string][] = [
     ["stack", "A Pulumi stack, kept in step with its program and its spec."],
     ["stk.spec.branch", "The branch to follow"],
@@ -78,16 +80,16 @@ describe("kubectl explain tells in a sentence", () => {
   ];
   for (const [field, sentence] of cases) {
     test(field, async () => {
-      const told = await server.kubectl(["explain", field]);
-      expect(told.replaceAll(/\s+/g, " ")).toContain(sentence);
+      const explanation = await server.kubectl(["explain", field]);
+      expect(explanation.replaceAll(/\s+/g, " ")).toContain(sentence);
     });
   }
 });
 
 describe("kubectl get", () => {
-  test("shows at a glance how a Stack is, by its short name", async () => {
+  test("shows the state of a Stack by its short name", async () => {
     await using namespace = await testNamespace();
-    await createSettledStack(namespace.name);
+    await createPreviewedStack(namespace.name);
     const [heading = "", row = ""] = (await server.kubectl(["get", "stk", `--namespace=${namespace.name}`])).split(
       "\n",
     );
@@ -103,17 +105,17 @@ describe("kubectl get", () => {
     expect(row).toMatch(/^web +succeeded +\S+ +True +https:\/\/app.pulumi.com\/1/);
   });
 
-  test("shows more when asked, and all our kinds under one name", async () => {
+  test("shows more columns with --output=wide, and all our kinds in the category pulumi", async () => {
     await using namespace = await testNamespace();
-    await createSettledStack(namespace.name);
+    await createPreviewedStack(namespace.name);
     const wide = await server.kubectl(["get", "pulumi", "--output=wide", `--namespace=${namespace.name}`]);
     expect(wide).toContain("stack.pulumi.com/web");
     for (const shown of ["org/web/dev", "main@sha1:abc", "preview", "2 to create"]) expect(wide).toContain(shown);
   });
 });
 
-/** Its status is what a preview leaves. */
-async function createSettledStack(namespace: string): Promise<void> {
+/** With the status after a preview. */
+async function createPreviewedStack(namespace: string): Promise<void> {
   const metadata = { name: "web", namespace };
   await server.client.create(stacks, {
     apiVersion: stacks.apiVersion,
@@ -141,6 +143,6 @@ async function createSettledStack(namespace: string): Promise<void> {
     projectInfo: { name: "web", runtime: "yaml" },
   };
   const patch = { type: "merge", body: { status } } as const;
-  const kept = await server.client.patch(stacks, metadata, { patch, subresource: "status" });
-  expect(kept.status).toEqual(status);
+  const stored = await server.client.patch(stacks, metadata, { patch, subresource: "status" });
+  expect(stored.status).toEqual(status);
 }

@@ -1,4 +1,4 @@
-/** Stacks that the API server lets in, as the reference's does, and that stall with a reason. */
+/** Invalid Stacks that the API server accepts, as for the Go operator, and that the operator reports as stalled. */
 import type { BadStack } from "./bad-stacks.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -41,7 +41,7 @@ export const stalledStacks: readonly BadStack[] = [
     expected: "cannot be the name of the workspace's Service",
   },
   { what: "a name that starts with a digit", stack: named("1web", program({})), expected: "metadata.name: cannot be" },
-  stalled("a repository by git's own protocol", git({ projectRepo: "git://host/repo" }), address),
+  stalled("a repository with the protocol git", git({ projectRepo: "git://host/repo" }), address),
   stalled("a repository in a file", git({ projectRepo: "file:///srv/repo" }), address),
   stalled("a repository on a path", git({ projectRepo: "/srv/repo" }), address),
   stalled("a command for a repository", git({ projectRepo: "ext::sh -c id" }), address),
@@ -54,7 +54,7 @@ export const stalledStacks: readonly BadStack[] = [
   stalled("a tag that is a branch", git({ branch: "", tag: "refs/heads/a" }), "spec.tag: is not the name of a tag"),
   stalled("a tag with a colon", git({ branch: "", tag: "a:b" }), "spec.tag: is not the name of a tag"),
   stalled(
-    "no source, and a pod template that brings none",
+    "no source, and a pod template without init containers",
     { stack: "dev", workspaceTemplate: { spec: { podTemplate: { spec: { nodeSelector: { pool: "builds" } } } } } },
     "spec: no source for the program; set one of projectRepo",
   ),
@@ -63,32 +63,32 @@ export const stalledStacks: readonly BadStack[] = [
     git({ branch: "", commit: "03658b5" }),
     "spec.commit: is not a full commit hash; write all 40",
   ),
-  stalled("a folder above the repository", git({ repoDir: "../x" }), "spec.repoDir: leads out of the source"),
-  stalled("a folder that climbs out", git({ repoDir: "a/../../b" }), "spec.repoDir: leads out of the source"),
+  stalled("a folder outside the repository", git({ repoDir: "../x" }), "spec.repoDir: leads out of the source"),
+  stalled("a path that leaves the repository", git({ repoDir: "a/../../b" }), "spec.repoDir: leads out of the source"),
   stalled("repoDir for a Flux source", { ...flux({}), repoDir: "a" }, "spec.repoDir: is a folder of a Git repository"),
+  stalled("empty credentials", git({ gitAuth: {} }), "spec.gitAuth: gives no way to sign in; set one of accessToken"),
   stalled(
-    "a sign-in of no kind",
-    git({ gitAuth: {} }),
-    "spec.gitAuth: gives no way to sign in; set one of accessToken",
-  ),
-  stalled(
-    "a sign-in from a Secret with no such name",
+    "credentials from a Secret with an invalid name",
     git({ gitAuthSecret: "Git_Auth" }),
     "spec.gitAuthSecret: is not the name",
   ),
-  stalled("a folder above the Flux source", flux({}, "../x"), "spec.fluxSource.dir: leads out of the source"),
+  stalled("a folder outside the Flux source", flux({}, "../x"), "spec.fluxSource.dir: leads out of the source"),
   stalled(
-    "a Flux source of no API version",
+    "a Flux source with an invalid API version",
     flux({ apiVersion: "a/b/c" }),
     "sourceRef.apiVersion: is not an API version",
   ),
-  stalled("a Flux source of no kind", flux({ kind: "" }), "spec.fluxSource.sourceRef.kind: is not a kind"),
+  stalled("a Flux source with an empty kind", flux({ kind: "" }), "spec.fluxSource.sourceRef.kind: is not a kind"),
   stalled(
     "a Flux source without a name",
     flux({ name: "" }),
     "spec.fluxSource.sourceRef.name: is not the name of a source",
   ),
-  stalled("a Program without a name", program({ programRef: { name: "" } }), "spec.programRef.name: is not the name"),
+  stalled(
+    "a Program with an empty name",
+    program({ programRef: { name: "" } }),
+    "spec.programRef.name: is not the name",
+  ),
   stalled(
     "a Program in another namespace",
     program({ programRef: { name: "other/web" } }),
@@ -100,7 +100,7 @@ export const stalledStacks: readonly BadStack[] = [
     "spec.workspaceTemplate.spec.local.dir: is missing",
   ),
   stalled(
-    "a variable from a Secret with no such name",
+    "a variable from a Secret with an invalid name",
     program({ envRefs: { A: secret("My_Secret", "k") } }),
     "spec.envRefs.A.secret.name: is not the name of a Secret",
   ),
@@ -120,7 +120,7 @@ export const stalledStacks: readonly BadStack[] = [
     "spec.configRef.a.key: is not a key of a ConfigMap",
   ),
   stalled(
-    "configuration from no ConfigMap",
+    "configuration from a ConfigMap without a name",
     program({ configRefs: { a: { name: "", key: "k" } } }),
     "spec.configRefs.a.name: is not the name of a ConfigMap",
   ),
@@ -130,12 +130,12 @@ export const stalledStacks: readonly BadStack[] = [
     "spec.accessTokenSecret: is not the name of a Secret",
   ),
   stalled(
-    "variables from a ConfigMap with no such name",
+    "variables from a ConfigMap with an invalid name",
     program({ envs: ["ok", "Not_Ok"] }),
     "spec.envs[1]: is not the name of a ConfigMap",
   ),
   stalled(
-    "variables from a Secret with no such name",
+    "variables from a Secret with an invalid name",
     program({ envSecrets: ["Not_Ok"] }),
     "spec.envSecrets[0]: is not the name of a Secret",
   ),
@@ -150,7 +150,7 @@ export const stalledStacks: readonly BadStack[] = [
     "spec.envRefs.A.stack: is this Stack itself",
   ),
   stalled(
-    "an output of a Stack with no such name",
+    "an output of a Stack with an invalid name",
     program({ secretsRef: { a: { type: "StackOutput", stack: "other/web", output: "o" } } }),
     "spec.secretsRef.a.stack: is not the name of a Stack",
   ),
@@ -165,17 +165,17 @@ export const stalledStacks: readonly BadStack[] = [
     "spec.prerequisites[0].requirement: is this Stack itself",
   ),
   stalled(
-    "a prerequisite with no such name",
+    "a prerequisite with an invalid name",
     program({ prerequisites: [{ name: "other/web" }] }),
     "spec.prerequisites[0].name: is not the name",
   ),
   stalled(
-    "a prerequisite within no time",
+    "a prerequisite within zero seconds",
     program({ prerequisites: [{ name: "a", succeededWithinDuration: "0s" }] }),
     "succeededWithinDuration: can never be met",
   ),
   stalled(
-    "a prerequisite within less than no time",
+    "a prerequisite within a negative duration",
     program({ prerequisites: [{ name: "a", requirement: { succeededWithinDuration: "-5m" } }] }),
     "succeededWithinDuration: can never be met",
   ),
@@ -201,7 +201,7 @@ export const stalledStacks: readonly BadStack[] = [
     "spec.secretsRef.a: sets a, which spec.config.a sets too; keep one",
   ),
   stalled(
-    "a key that is given and referred to",
+    "a key with a value and a reference",
     program({ config: { a: "b" }, configRef: { a: { name: "c", key: "k" } } }),
     "spec.configRef.a: sets a, which spec.config.a sets too",
   ),
@@ -231,7 +231,7 @@ export const stalledStacks: readonly BadStack[] = [
     "initContainers: names a container twice",
   ),
   stalled(
-    "an init container in both places",
+    "an init container in the workspace and pod templates",
     template({ initContainers: [container("a")], podTemplate: { spec: { initContainers: [container("a")] } } }),
     "initContainers: names a container twice",
   ),
