@@ -39,14 +39,14 @@ const goChart = join(import.meta.dir, "testdata/go-operator");
 
 const scene = useScene("switch-stacks", { operator: "none" });
 const home = `switch-${crypto.randomUUID().slice(0, 8)}`;
-let go: GoOperator;
+let oldOperator: GoOperator;
 /** The digest of the state of `shop` before the switch. */
 let checkpoint: string;
 
 describe("a switch from the Go operator", () => {
   beforeAll(async () => {
     uninstallAfter(scene, home);
-    go = goOperator(kubectl, scene.namespace);
+    oldOperator = goOperator(kubectl, scene.namespace);
     await helm("install", "--create-namespace", "-n", home, release, goChart, `--set=fullnameOverride=${home}`);
     await createLeaseOfGoOperator();
     await Promise.all([startPulumiPod(), publishedImage()]);
@@ -236,20 +236,25 @@ const lastUpdate = (name: string, commit: string) => ({
 async function createUpToDateStackFromGit(): Promise<void> {
   const commit = scene.git.create("followed").commit({ "Pulumi.yaml": yamlProject("followed", plain) });
   const url = scene.git.url("followed");
-  const stack = await go.stack("followed", { ...onFileBackend, stack: "dev", projectRepo: url, branch: "main" });
-  const workspace = await go.workspace(stack, {
+  const stack = await oldOperator.stack("followed", {
+    ...onFileBackend,
+    stack: "dev",
+    projectRepo: url,
+    branch: "main",
+  });
+  const workspace = await oldOperator.workspace(stack, {
     serviceAccountName: "pulumi",
     git: { url, ref: commit },
     stacks: [{ name: "dev", create: true }],
   });
   const name = "followed-18beef01";
-  await go.update(workspace, stack, {
+  await oldOperator.update(workspace, stack, {
     name,
     spec: { stackName: "dev" },
     hasFinalizer: false,
     status: { startTime: timeAgo(3610), endTime: timeAgo(3600), conditions: succeeded() },
   });
-  await go.status(stack, "stack-status", { ...ready(), lastUpdate: lastUpdate(name, commit) });
+  await oldOperator.status(stack, "stack-status", { ...ready(), lastUpdate: lastUpdate(name, commit) });
 }
 
 /**
@@ -257,11 +262,11 @@ async function createUpToDateStackFromGit(): Promise<void> {
  * has not recorded.
  */
 async function createUpToDateStackFromProgram(): Promise<void> {
-  await go.program("shop", shop);
+  await oldOperator.program("shop", shop);
   await runUp("shop", shop);
   checkpoint = await stateDigest("shop");
   await applyTo(scene, newSecret("inputs", { key: "hush" }));
-  const stack = await go.stack("shop", {
+  const stack = await oldOperator.stack("shop", {
     ...onFileBackend,
     stack: "dev",
     programRef: { name: "shop" },
@@ -270,25 +275,25 @@ async function createUpToDateStackFromProgram(): Promise<void> {
   });
   const reconcileRequest = "before the switch";
   await requestReconcile(scene, "shop", reconcileRequest);
-  const workspace = await go.workspace(stack, {
+  const workspace = await oldOperator.workspace(stack, {
     serviceAccountName: "pulumi",
     flux: { url: "http://pulumi-kubernetes-operator/programs/shop/1", digest: `sha256:${"ab".repeat(32)}` },
     stacks: [{ name: "dev", create: true }],
   });
   const name = "shop-18beef02";
-  await go.update(workspace, stack, {
+  await oldOperator.update(workspace, stack, {
     name: "old-18beef00",
     spec: { stackName: "dev", ttlAfterCompleted: "1s" },
     hasFinalizer: false,
     status: { startTime: timeAgo(7210), endTime: timeAgo(7200), conditions: succeeded() },
   });
-  await go.update(workspace, stack, {
+  await oldOperator.update(workspace, stack, {
     name: "old-18beef01",
     spec: { stackName: "dev", ttlAfterCompleted: "1s" },
     hasFinalizer: true,
     status: { conditions: aborted() },
   });
-  await go.update(workspace, stack, {
+  await oldOperator.update(workspace, stack, {
     name,
     spec: { stackName: "dev" },
     hasFinalizer: false,
@@ -299,7 +304,7 @@ async function createUpToDateStackFromProgram(): Promise<void> {
       outputs: `${name}-stack-outputs`,
     },
   });
-  await go.status(stack, "stack-status", {
+  await oldOperator.status(stack, "stack-status", {
     ...ready(),
     observedReconcileRequest: reconcileRequest,
     lastUpdate: { ...lastUpdate(name, "1"), reconcileRequest },
@@ -310,21 +315,21 @@ async function createUpToDateStackFromProgram(): Promise<void> {
 
 /** A Stack with a running update, whose lock remains when the operator and the pod are deleted. */
 async function createBusyStack(): Promise<void> {
-  await go.program("busy", plain);
-  const stack = await go.stack("busy", { ...onFileBackend, stack: "dev", programRef: { name: "busy" } });
-  const workspace = await go.workspace(stack, {
+  await oldOperator.program("busy", plain);
+  const stack = await oldOperator.stack("busy", { ...onFileBackend, stack: "dev", programRef: { name: "busy" } });
+  const workspace = await oldOperator.workspace(stack, {
     serviceAccountName: "pulumi",
     flux: { url: "http://pulumi-kubernetes-operator/programs/busy/1", digest: `sha256:${"ab".repeat(32)}` },
     stacks: [{ name: "dev", create: true }],
   });
   const name = "busy-18c0ffee";
-  await go.update(workspace, stack, {
+  await oldOperator.update(workspace, stack, {
     name,
     spec: { stackName: "dev" },
     hasFinalizer: true,
     status: { conditions: running() },
   });
-  await go.status(stack, "stack-status", {
+  await oldOperator.status(stack, "stack-status", {
     observedGeneration: 1,
     observedReconcileRequest: "",
     currentUpdate: { generation: 1, name, commit: "1" },
@@ -342,10 +347,10 @@ async function createBusyStack(): Promise<void> {
 
 async function createStackToDelete(): Promise<void> {
   await runUp("deleted", plain);
-  await go.program("deleted", plain);
+  await oldOperator.program("deleted", plain);
   const spec = { ...onFileBackend, stack: "dev", programRef: { name: "deleted" }, destroyOnFinalize: true };
-  const stack = await go.stack("deleted", spec);
-  await go.status(stack, "stack-status", {
+  const stack = await oldOperator.stack("deleted", spec);
+  await oldOperator.status(stack, "stack-status", {
     ...ready(),
     lastUpdate: lastUpdate("deleted-18beef03", "1"),
     projectInfo: { name: "deleted", runtime: "yaml" },

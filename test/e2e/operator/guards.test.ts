@@ -46,27 +46,21 @@ beforeAll(async () => {
 test.concurrent(
   "an agent accepts requests only from the operator",
   async () => {
-    await deploy("guarded", { repository: "plain" });
+    await deploy("target", { repository: "plain" });
     await deploy("neighbour", { repository: "plain" });
-    await Promise.all(["guarded", "neighbour"].map((name) => stackUntil(scene, name, isReady)));
-    const host = await kubectl([
-      "get",
-      "pod",
-      "guarded-workspace-0",
-      ...at(scene),
-      "--output=jsonpath={.status.podIP}",
-    ]);
-    const serverName = workspaceServerName({ namespace: scene.namespace, name: "guarded" });
+    await Promise.all(["target", "neighbour"].map((name) => stackUntil(scene, name, isReady)));
+    const host = await kubectl(["get", "pod", "target-workspace-0", ...at(scene), "--output=jsonpath={.status.podIP}"]);
+    const serverName = workspaceServerName({ namespace: scene.namespace, name: "target" });
     const getInfo = async (credentials: Certificate) =>
       await connectAgent({ address: { host, port: 50_051, serverName }, credentials: () => credentials }).info();
 
     // With the certificates of another workspace, and of the agent itself.
-    for (const name of ["neighbour", "guarded"]) {
+    for (const name of ["neighbour", "target"]) {
       const reply = await getInfo(await workspaceCertificate(name));
       expect({ name, ok: reply.ok }).toEqual({ name, ok: false });
     }
     const url = `https://${host}:50051/v1/info`;
-    const { ca } = await workspaceCertificate("guarded");
+    const { ca } = await workspaceCertificate("target");
     const withoutCertificate = fetch(url, { method: "POST", body: "{}", tls: { ca, rejectUnauthorized: false } });
     expect(await withoutCertificate.then(({ status }) => status).catch(() => "refused")).toBe("refused");
     const withoutTls = fetch(url.replace("https", "http"), { method: "POST", body: "{}" });

@@ -160,7 +160,7 @@ test.concurrent(
       "first\nsecond\n",
     );
     rmSync(repository.folder, { recursive: true });
-    await requestReconcile(scene, "leaving", "gone");
+    await requestReconcile(scene, "leaving", "without its source");
     await stackUntil(scene, "leaving", hasReason("SourceUnavailable"));
     await deleteStack(scene, "leaving");
     // All workspaces of the namespace share the volume.

@@ -194,7 +194,13 @@ test.concurrent(
     await deploy("external", { sourceRef });
     await stalledBy(scene, "external", { words: "ExternalArtifact external has no artifact yet" });
     const lastTransitionTime = new Date().toISOString();
-    const ready = { type: "Ready", status: "True", reason: "Succeeded", message: "made", lastTransitionTime };
+    const ready = {
+      type: "Ready",
+      status: "True",
+      reason: "Succeeded",
+      message: "stored artifact",
+      lastTransitionTime,
+    };
     const patch = JSON.stringify({ status: { artifact, conditions: [ready] } });
     const target = ["externalartifact", "external", ...at(scene)];
     await kubectl(["patch", ...target, "--subresource=status", "--type=merge", `--patch=${patch}`]);
