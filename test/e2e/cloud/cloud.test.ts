@@ -164,9 +164,9 @@ describe("a Stack on Pulumi Cloud", () => {
       await applyTo(scene, withToken("accessToken"));
       await stackUntil(scene, "by-hand", isReady);
       const other = cloud.hold("acme/web/by-hand");
-      await requestReconcile(scene, "by-hand", "while-held");
-      const held = await stackUntil(scene, "by-hand", hasReason("UpdateConflict"));
-      expect(held.status?.conditions?.find(({ type }) => type === "Stalled")?.message).toContain("another update");
+      await requestReconcile(scene, "by-hand", "while-updating");
+      const conflict = await stackUntil(scene, "by-hand", hasReason("UpdateConflict"));
+      expect(conflict.status?.conditions?.find(({ type }) => type === "Stalled")?.message).toContain("another update");
       expect(await eventsJson(scene, "by-hand")).toContain("StackUpdateConflictDetected");
       expect(other.result).toBe("in-progress");
 
@@ -214,7 +214,7 @@ describe("a Stack on Pulumi Cloud", () => {
       if (!stack) throw new Error("the stack does not exist");
       const stall = Promise.withResolvers<void>();
       stack.stalled = stall.promise;
-      await requestReconcile(scene, "interrupted", "again");
+      await requestReconcile(scene, "interrupted", "second");
       const left = await waitFor(() => stack.active, { timeoutMs: 120_000 });
       await killPod(scene, "interrupted");
       stack.stalled = Promise.resolve();
@@ -224,7 +224,7 @@ describe("a Stack on Pulumi Cloud", () => {
         (each) => isReady(each) && each.status?.lastUpdate?.state === "succeeded" && left.result === "cancelled",
       );
       stall.resolve();
-      expect((await getStack(scene, "interrupted")).status?.observedReconcileRequest).toBe("again");
+      expect((await getStack(scene, "interrupted")).status?.observedReconcileRequest).toBe("second");
     },
     slow,
   );

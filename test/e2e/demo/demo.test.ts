@@ -2,30 +2,20 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
+import { attempt, repositoryRoot } from "@pko/cluster";
+
 import { kubectl } from "../harness.ts";
 
-const root = join(import.meta.dir, "../../..");
-
 async function demo(example: string): Promise<{ readonly code: number; readonly output: string }> {
-  const child = Bun.spawn(["make", "demo", `EXAMPLE=${example}`], {
-    cwd: root,
-    env: { ...process.env, NO_COLOR: "1" },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const options = { cwd: repositoryRoot, env: { NO_COLOR: "1" } };
+  const { code, stdout, stderr } = await attempt(["make", "demo", `EXAMPLE=${example}`], options);
   return { code, output: stdout + stderr };
 }
 
 describe("make demo", () => {
   afterAll(async () => {
     await kubectl(["delete", "stack", "shop", "--namespace=default", "--ignore-not-found", "--timeout=60s"]);
-    await kubectl(["delete", "-f", join(root, "examples/program"), "--ignore-not-found"]);
+    await kubectl(["delete", "-f", join(repositoryRoot, "examples/program"), "--ignore-not-found"]);
     // This operator serves every namespace, including those of other tests.
     await kubectl(["delete", "deployment", "--all", "--namespace=pulumi-kubernetes-operator", "--timeout=60s"]);
   }, 120_000);

@@ -313,7 +313,7 @@ describe("the environment", () => {
   test.concurrent(
     "does not have a Secret of another namespace",
     async () => {
-      const secret = { name: "authority", key: "tls.key", namespace: "pulumi-kubernetes-operator" };
+      const secret = { name: "ca", key: "tls.key", namespace: "pulumi-kubernetes-operator" };
       const envRefs = { ...onFileBackend.envRefs, A: { type: "Secret", secret } };
       // With the chart's policy, the API server rejects the Stack.
       const rejection = await applyError(newStackWithDestroy("curious", { programRef: { name: "base" }, envRefs }));

@@ -37,7 +37,7 @@ test(
   slow,
 );
 
-test("reports in one line that a cluster of the user needs an image", async () => {
+test("reports in one line that a cluster of the user's own needs an image", async () => {
   const { code, stderr } = await deploy({ CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: "" });
   expect(code).not.toBe(0);
   const lines = stderr.split("\n").filter((line) => line.startsWith("error:"));

@@ -52,8 +52,8 @@ test(
   async () => {
     await kubectl(["apply", "-f", "-"], { input: manifest });
     await kubectl(["rollout", "status", "deployment", "-n", operatorNamespace, "--timeout=120s"]);
-    const again = await kubectl(["apply", "-f", "-"], { input: manifest });
-    expect(again.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged"))).toEqual([]);
+    const reapplied = await kubectl(["apply", "-f", "-"], { input: manifest });
+    expect(reapplied.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged"))).toEqual([]);
 
     await applyTo(place, program, stack);
     await stackUntil(place, "quickstart", isReady);

@@ -47,7 +47,7 @@ describe("six running updates", () => {
   }, slow);
 
   test(
-    "survive that the chart is uninstalled and installed again, and so does the CA",
+    "survive a reinstallation of the chart, and so does the CA",
     async () => {
       const before = await caData();
       await helm("uninstall", release, "-n", home, "--wait");

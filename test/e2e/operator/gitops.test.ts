@@ -51,8 +51,8 @@ describe("the operator on a cluster", () => {
       expect(deployed.status?.lastUpdate).toMatchObject({ state: "succeeded", type: "up" });
       const pod = await podUid(scene, "greeting");
 
-      await applyTo(scene, program(" again"));
-      await stackUntil(scene, "greeting", ({ status }) => status?.outputs?.["greeting"] === "hello world again");
+      await applyTo(scene, program(" and all"));
+      await stackUntil(scene, "greeting", ({ status }) => status?.outputs?.["greeting"] === "hello world and all");
       expect(await podUid(scene, "greeting")).toBe(pod);
       expect(await listUpdates(scene, "greeting")).toHaveLength(2);
 

@@ -75,7 +75,7 @@ async function updateResult(name: string): Promise<Update> {
 
 /** Undefined if the Update succeeded. */
 const failureReason = ({ status }: Update): string | undefined =>
-  status?.conditions?.find(({ type, status: holds }) => type === "Failed" && holds === "True")?.reason;
+  status?.conditions?.find(({ type, status: value }) => type === "Failed" && value === "True")?.reason;
 
 const updateOutputs = (update: string): Promise<Record<string, string>> => readSecret(scene, `${update}-stack-outputs`);
 
@@ -138,8 +138,8 @@ test(
 
     await applyTo(scene, newUpdate("down-small", "two", { stackName: "small", type: "destroy", remove: true }));
     expect(failureReason(await updateResult("down-small"))).toBeUndefined();
-    await applyTo(scene, newUpdate("again-large", "two", { stackName: "large", expectNoChanges: true }));
-    expect(failureReason(await updateResult("again-large"))).toBeUndefined();
+    await applyTo(scene, newUpdate("unchanged-large", "two", { stackName: "large", expectNoChanges: true }));
+    expect(failureReason(await updateResult("unchanged-large"))).toBeUndefined();
     expect(await scene.operator.log()).not.toContain("canary");
   },
   slow,

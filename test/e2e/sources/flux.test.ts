@@ -80,7 +80,7 @@ test.concurrent(
     // Flux can no longer fetch the branch, but still serves the last artifact.
     await applyTo(scene, gitRepository("web", { branch: "missing" }));
     await kubectl(["wait", "gitrepository/web", ...at(scene), "--for=condition=Ready=False", "--timeout=120s"]);
-    await reconcileAndWait(scene, "web", "again");
+    await reconcileAndWait(scene, "web", "branch-missing");
     await applyTo(scene, gitRepository("web", { branch: "release" }));
     expect(await listUpdates(scene, "web")).toHaveLength(3);
 

@@ -17,10 +17,10 @@ beforeAll(async () => {
 
 test("kubectl apply installs the quickstart manifest, and can be repeated", async () => {
   await server.kubectl(["apply", "--filename", quickstart]);
-  const again = await server.kubectl(["apply", "--filename", quickstart]);
-  const lines = again.trim().split("\n");
+  const reapplied = await server.kubectl(["apply", "--filename", quickstart]);
+  const lines = reapplied.trim().split("\n");
   expect(lines.filter((line) => !line.endsWith(" unchanged"))).toEqual([]);
-  expect(again).toContain("serviceaccount/pulumi");
+  expect(reapplied).toContain("serviceaccount/pulumi");
 });
 
 test("the quickstart manifest grants nothing to the service account of Stacks", () => {

@@ -100,7 +100,7 @@ test(
 );
 
 test(
-  "an Update survives that the Secret of the CA is deleted while the operator restarts, as old charts did on reinstallation",
+  "an Update survives the deletion of the CA at a restart of the operator, as caused by old charts on reinstallation",
   async () => {
     const lost = (await storedAuthorities())[0]?.cert.trim() ?? "";
     expect(cluster.trustedByAgent()).toContain(lost);
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  "an Update survives an empty Secret of the CA at a restart, as after helm upgrade --force or a sync with Replace=true",
+  "an Update survives an emptied CA Secret at a restart, as after helm upgrade --force or a sync with Replace=true",
   async () => {
     const before = cluster.certificate();
     await expectSurvival(() => restart(() => cluster.patchCa({ data: null })));
@@ -150,7 +150,7 @@ test(
 );
 
 test(
-  "an Update survives that the operator's certificate is signed by a CA that the agent does not trust yet",
+  "an Update survives an operator certificate of a CA that the agent does not trust yet",
   async () => {
     await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
     await expectSurvival(async () => {
@@ -162,7 +162,7 @@ test(
 );
 
 test(
-  "an Update survives that the workspace's certificate expires while no operator runs",
+  "an Update survives a workspace certificate that expires while no operator runs",
   async () => {
     await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
     const expired = await issueCertificate(await storedAuthorities(), ago(40 * day));
@@ -197,7 +197,7 @@ test.each([
 );
 
 test(
-  "an Update survives that the CA expires while no operator runs",
+  "an Update survives a CA that expires while no operator runs",
   async () => {
     const expired = await createAuthorities(ago(400 * day));
     await expectSurvival(() =>

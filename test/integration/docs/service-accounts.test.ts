@@ -81,7 +81,7 @@ describe("the policy rejects another service account", () => {
   }
 });
 
-test("the policy accepts the service account that it names, and no service account", async () => {
+test("the policy accepts the named service account, and a Stack without a service account", async () => {
   expect(await isRejected(stack({ serviceAccountName: "deployer" }))).toBe(false);
   expect(await isRejected(stack({}))).toBe(false);
 });

@@ -15,14 +15,14 @@ import { apiServerWithApi, patience } from "../api/install.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pko-chart-ca-"));
 /** The chart as it was when it contained the Secret of the CA. */
-const formerChart = join(folder, "chart");
+const oldChart = join(folder, "chart");
 const release = "pulumi-kubernetes-operator";
 let place: TestNamespace;
 
 beforeAll(async () => {
   place = await testNamespace({ server: await apiServerWithApi() });
-  cpSync(chart, formerChart, { recursive: true });
-  cpSync(join(import.meta.dir, "former-state.yaml.tpl"), join(formerChart, "templates/state.yaml"));
+  cpSync(chart, oldChart, { recursive: true });
+  cpSync(join(import.meta.dir, "former-state.yaml.tpl"), join(oldChart, "templates/state.yaml"));
 }, patience);
 
 afterAll(async () => {
@@ -56,7 +56,7 @@ async function trustBundle(): Promise<string> {
 test(
   "an upgrade from a chart that contains the Secret of the CA keeps it, and the operator adopts the CA",
   async () => {
-    await helm("install", release, formerChart, ...values());
+    await helm("install", release, oldChart, ...values());
     // The operator of that chart wrote the data of the Secret.
     const other = await testNamespace({ server: place.server });
     const former = authority({ client: other.client, namespace: other.name });
@@ -77,12 +77,12 @@ test(
 test.each([
   ["helm upgrade", () => helm("upgrade", release, chart, ...values())],
   ["helm upgrade --force", () => helm("upgrade", "--force", release, chart, ...values())],
-  ["helm rollback to the former chart", () => helm("rollback", release, "1")],
-  ["helm upgrade after that", () => helm("upgrade", release, chart, ...values())],
+  ["helm rollback to the old chart", () => helm("rollback", release, "1")],
+  ["helm upgrade after the rollback", () => helm("upgrade", release, chart, ...values())],
   ["helm uninstall", () => helm("uninstall", release)],
-  ["helm install", () => helm("install", release, chart, ...values())],
-  ["helm upgrade --force of that", () => helm("upgrade", "--force", release, chart, ...values())],
-  ["helm uninstall of that", () => helm("uninstall", release)],
+  ["helm install after the uninstallation", () => helm("install", release, chart, ...values())],
+  ["helm upgrade --force of the new release", () => helm("upgrade", "--force", release, chart, ...values())],
+  ["helm uninstall of the new release", () => helm("uninstall", release)],
 ])(
   "%s does not change the CA",
   async (_, operation) => {

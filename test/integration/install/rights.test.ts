@@ -126,7 +126,7 @@ describe("the operator cannot", () => {
     operator = await createToken(operatorNamespace, "controller-manager");
   });
 
-  test("do the following although its token is valid: it can read a Secret by name", async () => {
+  test("do the following for lack of permissions: its token is valid and can read a Secret by name", async () => {
     expect(await callStatus({ credentials: operator }, `GET ${at(team, core)}/secrets/tenants`)).toBe(200);
   });
 
@@ -170,7 +170,7 @@ describe("an operator with watchNamespaces cannot", () => {
     "list Stacks": "GET /apis/pulumi.com/v1/namespaces/NS/stacks",
   };
 
-  test("do the following although its token is valid: it can read a Secret in a served namespace", async () => {
+  test("do the following for lack of permissions: its token is valid and can read a Secret in a served namespace", async () => {
     expect(await callStatus({ credentials: operator }, `GET ${at(team, core)}/secrets/tenants`)).toBe(200);
   });
 

@@ -283,7 +283,7 @@ async function remove(place: Place, { case: each, name }: Conflict): Promise<voi
     "report that it needs an update",
     (stack) => stalledCondition(stack)?.message.endsWith(text) ?? false,
   );
-  await place.change("dev", { metadata: { annotations: { [reconcileRequestAnnotation]: "again" } } });
+  await place.change("dev", { metadata: { annotations: { [reconcileRequestAnnotation]: "write-outputs" } } });
 }
 
 async function ownedUpdates({ client, namespace }: Place, { metadata }: Stack): Promise<KubeObject[]> {
