@@ -1,16 +1,16 @@
-/** The commands of a block that readers are told to type: as much of the shell's language as the pages use. */
+/** Parses the commands in a `sh` block: only the part of the shell syntax that the pages use. */
 
 export interface Command {
-  /** Without quotes; variables as they are written. */
+  /** Without quotes; variables are not expanded. */
   readonly words: readonly string[];
-  /** As it is written, for messages. */
+  /** The source text, for messages. */
   readonly line: string;
 }
 
 const piece =
   /(?<comment>(?<=^|\s)#[^\n]*)|(?<end>\n|&&|\|\|?|;)|(?<space>(?:[ \t]|\\\n)+)|'(?<single>[^']*)'|"(?<double>(?:\\[^]|[^"\\])*)"|(?<nested>\$\([^()]*\))|\\(?<escaped>.)|(?<plain>[^\s'"\\;|&#]|#)/gy;
 
-/** Throws on what it does not know, such as a redirection of more lines: nothing that is not understood passes. */
+/** Throws on syntax that it does not support, such as a here-document, so that no command goes unchecked. */
 export function parseCommands(text: string): Command[] {
   const commands: Command[] = [];
   let [words, word, line]: [string[], string | undefined, string] = [[], undefined, ""];
@@ -33,15 +33,15 @@ export function parseCommands(text: string): Command[] {
     const part = Object.values(parts).find((value) => value !== undefined);
     if (part !== undefined) word = (word ?? "") + part;
   }
-  if (read < text.length) throw new Error(`not a command that is understood: ${text.slice(read).split("\n", 1)[0]}`);
+  if (read < text.length) throw new Error(`the shell syntax is not supported: ${text.slice(read).split("\n", 1)[0]}`);
   endCommand();
   for (const { words, line } of commands) {
-    if (words.some((word) => /^\d?[<>]/.test(word))) throw new Error(`redirections are not understood: ${line}`);
+    if (words.some((word) => /^\d?[<>]/.test(word))) throw new Error(`redirections are not supported: ${line}`);
   }
   return commands;
 }
 
-/** The values of an option, in whichever way they are given. */
+/** The values of an option, given as `--option value` or `--option=value`. */
 export function valuesOf({ words }: Command, ...names: readonly string[]): string[] {
   return words.flatMap((word, index) => {
     const name = names.find((name) => word === name || word.startsWith(`${name}=`));

@@ -1,4 +1,4 @@
-/** What the pages tell of reasons, events, messages, metrics and flags is what the sources say. */
+/** The reasons, events, messages, metrics and flags on the pages exist in the source code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -9,7 +9,7 @@ import { describe, expect, test } from "bun:test";
 
 import { files, pages, root } from "./pages.ts";
 
-const spansOf = (path: string): readonly string[] => pages.find((page) => page.path === path)?.spans ?? [];
+const codeSpans = (path: string): readonly string[] => pages.find((page) => page.path === path)?.spans ?? [];
 
 const isSource = (path: string): boolean => /^packages\/.*\.ts$/.test(path) && !/\.test\.ts$|\/testing\//.test(path);
 const sources = files
@@ -17,9 +17,9 @@ const sources = files
   .map((path) => readFileSync(join(root, path), "utf8"))
   .join("\n");
 
-const troubleshooting = spansOf("docs/troubleshooting.md");
+const troubleshooting = codeSpans("docs/troubleshooting.md");
 
-describe("troubleshooting knows every", () => {
+describe("the troubleshooting page describes", () => {
   const reasons = [stackConditions, workspaceConditions, updateConditions]
     .flatMap((table) => Object.values<object>(table))
     .flatMap((table) => Object.keys(table));
@@ -27,57 +27,57 @@ describe("troubleshooting knows every", () => {
   test.each([...new Set([...reasons, ...failures])])("%s", (name) => expect(troubleshooting).toContain(name));
 });
 
-/** Without the sources in the message of a failure. */
-const isSaid = (text: string): boolean => sources.includes(text);
+/** A function rather than `expect(sources)`, so that a failure does not print all sources. */
+const isInSources = (text: string): boolean => sources.includes(text);
 
-test("troubleshooting quotes what the sources say", () => {
+test("the troubleshooting page quotes messages as they are in the source code", () => {
   const isCommand = (span: string): boolean => /^(pulumi|kubectl) /.test(span) || /^\w+: \w+$/.test(span);
   const messages = troubleshooting.filter((span) => span.includes(" ") && !isCommand(span));
   expect(messages.length).toBeGreaterThan(15);
-  expect(messages.filter((message) => !message.split("…").every((part) => isSaid(part.trim())))).toEqual([]);
+  expect(messages.filter((message) => !message.split("…").every((part) => isInSources(part.trim())))).toEqual([]);
 });
 
-describe("the page on status knows every event", () => {
-  const told = spansOf("docs/updates-and-status.md");
-  test.each(Object.keys({ ...stackEvents, ...autoEvents }))("%s", (event) => expect(told).toContain(event));
+describe("the status page describes the event", () => {
+  const documented = codeSpans("docs/updates-and-status.md");
+  test.each(Object.keys({ ...stackEvents, ...autoEvents }))("%s", (event) => expect(documented).toContain(event));
 });
 
-test("the security page lists the operator's rights as they are", () => {
+test("the security page lists exactly the operator's permissions", () => {
   const page = readFileSync(join(root, "docs/security.md"), "utf8");
-  const told = new Map<string, string>();
+  const documented = new Map<string, string>();
   for (const [, resources = "", verbs = ""] of page.matchAll(
     /^\| (`[a-z/]+`(?:, `[a-z/]+`)*) +\| ([a-z, ]*[a-z]) +\|/gm,
   )) {
-    for (const resource of resources.replaceAll("`", "").split(", ")) told.set(resource, verbs);
+    for (const resource of resources.replaceAll("`", "").split(", ")) documented.set(resource, verbs);
   }
   const granted = servedRules.flatMap(({ resources, verbs }) =>
     resources.map((resource) => [resource, verbs.join(", ")] as const),
   );
-  expect(Object.fromEntries(told)).toEqual(Object.fromEntries(granted));
+  expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(granted));
 });
 
-test("the page on operations tells of flags and metrics that there are", () => {
-  const told = spansOf("docs/operations.md");
-  const flags = told.filter((span) => /^--[a-z-]+$/.test(span));
+test("the flags and metrics on the operations page exist", () => {
+  const documented = codeSpans("docs/operations.md");
+  const flags = documented.filter((span) => /^--[a-z-]+$/.test(span));
   expect(flags.length).toBeGreaterThan(4);
-  expect(flags.filter((flag) => !isSaid(`"${flag.slice(2)}": { type: `))).toEqual([]);
-  // The names of some are put together of a prefix and the rest.
-  const nameOf = (span: string): string =>
+  expect(flags.filter((flag) => !isInSources(`"${flag.slice(2)}": { type: `))).toEqual([]);
+  // The source code adds these prefixes to the names of some metrics.
+  const unprefixed = (span: string): string =>
     /^(?:(?:controller_runtime|workqueue|reflector)_)?([a-z_]+)/.exec(span)?.[1] ?? "";
-  const metrics = told.filter((span) => /^[a-z]+(_[a-z]+)+(\{.*\})?$/.test(span));
+  const metrics = documented.filter((span) => /^[a-z]+(_[a-z]+)+(\{.*\})?$/.test(span));
   expect(metrics.length).toBeGreaterThan(10);
-  expect(metrics.filter((metric) => !isSaid(`"${nameOf(metric)}"`))).toEqual([]);
+  expect(metrics.filter((metric) => !isInSources(`"${unprefixed(metric)}"`))).toEqual([]);
 });
 
-test("the page on operations knows every alert of the chart", () => {
+test("the operations page describes every alert of the chart", () => {
   const rules = readFileSync(join(root, "charts/pulumi-kubernetes-operator/templates/prometheus-rule.yaml"), "utf8");
   const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name = ""]) => name);
   expect(alerts.length).toBeGreaterThan(2);
-  const told = new Set(spansOf("docs/operations.md"));
-  expect(alerts.filter((alert) => !told.has(alert))).toEqual([]);
+  const documented = new Set(codeSpans("docs/operations.md"));
+  expect(alerts.filter((alert) => !documented.has(alert))).toEqual([]);
 });
 
-test("the page on operations knows when a former CA is removed", async () => {
+test("the operations page gives the time after which a former CA is removed", async () => {
   const page = readFileSync(join(root, "docs/operations.md"), "utf8");
   const [, days, hours] = /removed (\d+) days and (\d+) hours after the new one was added/.exec(page) ?? [];
   const hourMs = 3_600_000;

@@ -1,4 +1,4 @@
-/** What the pages say of each other and of the repository is so. */
+/** The links, paths and code blocks on the pages are valid. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
@@ -8,7 +8,7 @@ import { files, pages, root, type Page } from "./pages.ts";
 
 const byPath = new Map(pages.map((page) => [page.path, page]));
 
-describe("every relative link leads somewhere", () => {
+describe("relative links have a target", () => {
   for (const page of pages)
     test(page.path, () => expect(page.links.flatMap((link) => brokenLink(page, link))).toEqual([]));
 });
@@ -17,68 +17,81 @@ function brokenLink(page: Page, link: string): string[] {
   if (/^(https?|mailto):/.test(link)) return [];
   const [path = "", anchor] = link.split("#");
   const target = path === "" ? page.path : join(dirname(page.path), decodeURI(path));
-  if (!existsSync(join(root, target))) return [`${link}: there is no ${target}`];
+  if (!existsSync(join(root, target))) return [`${link}: ${target} does not exist`];
   if (anchor === undefined || byPath.get(target)?.anchors.has(anchor)) return [];
-  return [`${link}: ${target} has no heading of that name`];
+  return [`${link}: ${target} has no such heading`];
 }
 
-test("every page of docs/ is reached from its index", () => {
-  const reached = new Set<string>();
+test("every page in docs and examples is reachable from docs/README.md", () => {
+  const reachable = new Set<string>();
   const walk = (path: string): void => {
-    if (reached.has(path)) return;
-    reached.add(path);
+    if (reachable.has(path)) return;
+    reachable.add(path);
     for (const link of byPath.get(path)?.links ?? []) {
       const target = link.startsWith("#") ? path : join(dirname(path), link.split("#")[0] ?? "");
-      // A folder shows its pages.
+      // A link to a directory leads to all pages in it.
       for (const other of byPath.keys()) if (other === target || other.startsWith(`${target}/`)) walk(other);
     }
   };
   walk("docs/README.md");
-  const missed = pages.map(({ path }) => path).filter((path) => /^(docs|examples)\//.test(path) && !reached.has(path));
-  expect(missed).toEqual([]);
+  const unreachable = pages
+    .map(({ path }) => path)
+    .filter((path) => /^(docs|examples)\//.test(path) && !reachable.has(path));
+  expect(unreachable).toEqual([]);
 });
 
-/** The folders of the repository: what begins with one of them, between backticks, is a path. */
-const top = [...new Set(files.filter((path) => path.includes("/")).map((path) => path.split("/", 1)[0] ?? ""))];
+/** The top-level directories: a code span that starts with one of them is a path. */
+const topDirectories = [
+  ...new Set(files.filter((path) => path.includes("/")).map((path) => path.split("/", 1)[0] ?? "")),
+];
 const isPath = (span: string): boolean =>
-  top.some((folder) => span.startsWith(`${folder}/`)) && !/[\s<>{}…]/.test(span);
+  topDirectories.some((directory) => span.startsWith(`${directory}/`)) && !/[\s<>{}…]/.test(span);
 
-describe("every path between backticks is there", () => {
+describe("paths in backticks exist", () => {
   for (const { path, spans } of pages) {
-    test(path, () => expect(spans.filter((span) => isPath(span) && !isThere(span))).toEqual([]));
+    test(path, () => expect(spans.filter((span) => isPath(span) && !exists(span))).toEqual([]));
   }
 });
 
-function isThere(span: string): boolean {
+function exists(span: string): boolean {
   if (existsSync(join(root, span))) return true;
   return span.includes("*") && files.some((path) => new Bun.Glob(span).match(path));
 }
 
-test("every file that ARCHITECTURE.md names is there", () => {
+test("the files that ARCHITECTURE.md names exist", () => {
   const names = new Set(files.map((path) => basename(path)));
   const named = byPath.get("ARCHITECTURE.md")?.spans.filter((span) => /^[\w.-]+\.[a-z]+$/.test(span)) ?? [];
   expect(named.length).toBeGreaterThan(3);
   expect(named.filter((name) => !names.has(name))).toEqual([]);
 });
 
-describe("ARCHITECTURE.md knows what imports what", () => {
+describe("ARCHITECTURE.md lists the imports of", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
-  for (const [, folder = "", told = ""] of page.matchAll(/^\| `([^`]+)` +\|.*\| ([a-z, ]+?) +\|$/gm)) {
+  for (const [, folder = "", documented = ""] of page.matchAll(/^\| `([^`]+)` +\|.*\| ([a-z, ]+?) +\|$/gm)) {
     test(folder, () => {
       const sources = files.filter((path) => path.startsWith(`${folder}/`) && /(?<!\.test)\.ts$/.test(path));
       const text = sources.map((path) => readFileSync(join(root, path), "utf8")).join("\n");
       const imports = text.matchAll(/(?:from|import) "@pko\/([a-z]+)/g);
       const names = [...new Set(Array.from(imports, ([, name = ""]) => name))].toSorted();
-      expect(names.join(", ") || "nothing").toBe(told);
+      expect(names.join(", ") || "nothing").toBe(documented);
     });
   }
 });
 
-/** Each is checked somewhere: here, or in test/integration/docs. The others are only shown. */
+/** `sh` and `yaml` blocks are checked in test/integration/docs. */
 const languages = new Set(["sh", "yaml", "mermaid", "ts", "json", "text"]);
 
-describe("every block says what language it is in", () => {
+describe("code blocks have a known language", () => {
   for (const { path, blocks } of pages) {
     test(path, () => expect(blocks.filter(({ language }) => !languages.has(language))).toEqual([]));
+  }
+});
+
+describe("decision records start with their status and date", () => {
+  for (const { path } of pages.filter(({ path }) => path.startsWith("docs/adr/"))) {
+    test(path, () => {
+      const text = readFileSync(join(root, path), "utf8");
+      expect(text).toMatch(/^# \d+\. .+\n\n- Status: (accepted|superseded by .+)\n- Date: \d{4}-\d{2}-\d{2}\n/);
+    });
   }
 });

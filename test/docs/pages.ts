@@ -1,4 +1,4 @@
-/** Every Markdown page of the repository, taken apart: what it links to, what it calls by its path, what it tells to type. */
+/** Every Markdown page of the repository, parsed into its headings, links, code blocks and code spans. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
@@ -10,21 +10,21 @@ interface Block {
 }
 
 export interface Page {
-  /** From the repository's root. */
+  /** Relative to the root of the repository. */
   readonly path: string;
   readonly anchors: ReadonlySet<string>;
   readonly links: readonly string[];
   readonly blocks: readonly Block[];
-  /** What stands between single backticks. */
+  /** The texts in single backticks. */
   readonly spans: readonly string[];
 }
 
-const passedOver = new Set(["node_modules", ".git", ".build", ".cluster"]);
+const ignored = new Set(["node_modules", ".git", ".build", ".cluster"]);
 
-/** The files below a folder, from the repository's root, but for those that are not of this repository. */
+/** The files below a directory, relative to the root of the repository, without dependencies and build results. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => !passedOver.has(name))
+    .filter(({ name }) => !ignored.has(name))
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       return entry.isDirectory() ? filesBelow(path) : [relative(root, path)];
@@ -43,7 +43,7 @@ function parsePage(path: string, markdown: string): Page {
   const links: string[] = [];
   const blocks: Block[] = [];
   const spans: string[] = [];
-  // What they return is the text that the parts around them see; only headings look at it, for their anchors.
+  // Each callback returns its text to the enclosing element. Only headings need it, for their anchors.
   const parts: Bun.markdown.RenderCallbacks = {
     heading(text, { id }) {
       anchors.add(id ?? "");

@@ -1,4 +1,4 @@
-/** What SECURITY.md says of dependencies, images and releases is how the repository is made. */
+/** The repository matches what SECURITY.md describes about dependencies, images and releases. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -22,52 +22,52 @@ interface Locked {
   readonly hasInstallScript?: boolean;
 }
 
-/** The packages of others, by the folders that they are installed in. */
+/** Third-party packages, by the directories that they are installed in. */
 const locked = Object.entries(
   (JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> }).packages,
 ).filter(([path, { link }]) => path.includes("node_modules/") && !link);
 
-test("the lockfile has a checksum for every npm package of others", () => {
+test("the lockfile has a checksum for every third-party npm package", () => {
   expect(locked.length).toBeGreaterThan(50);
   expect(locked.filter(([, { integrity }]) => !integrity?.startsWith("sha512-")).map(([path]) => path)).toEqual([]);
 });
 
-describe("npm packages are asked for by an exact version", () => {
+describe("npm dependencies have exact versions", () => {
   const manifests = files.filter((path) => /^((packages|hack)\/[^/]+\/|test\/|bench\/)?package\.json$/.test(path));
   test.each(manifests)("%s", (path) => {
     const { dependencies, devDependencies } = JSON.parse(read(path)) as Package;
-    const wanted = Object.entries({ ...dependencies, ...devDependencies });
-    const ours = (name: string): boolean => name.startsWith("@pko/");
-    expect(wanted.filter(([name, version]) => !ours(name) && !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+    const required = Object.entries({ ...dependencies, ...devDependencies });
+    const isOurs = (name: string): boolean => name.startsWith("@pko/");
+    expect(required.filter(([name, version]) => !isOurs(name) && !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 });
 
-test("nothing that is compiled in has an install script, and of the rest npm runs the runtime's alone", () => {
+test("no compiled-in package has an install script, and npm runs only the install script of the runtime", () => {
   const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript);
   expect(scripted.filter(([, { dev }]) => !dev).map(([path]) => path)).toEqual([]);
   const { allowScripts } = JSON.parse(read("package.json")) as Package;
   expect(allowScripts).toEqual({ bun: true });
 });
 
-test("every Go module of the local cluster has its sums", () => {
+test("every Go module of the local cluster has a go.sum", () => {
   const modules = files.filter((path) => /^hack\/cluster\/go\/.*go\.mod$/.test(path)).map((path) => dirname(path));
   expect(modules.length).toBeGreaterThan(3);
-  // One without dependencies needs none.
-  const needy = modules.filter((folder) => read(join(folder, "go.mod")).includes("require"));
-  expect(needy.filter((folder) => !files.includes(join(folder, "go.sum")))).toEqual([]);
+  // A module without dependencies needs none.
+  const dependent = modules.filter((folder) => read(join(folder, "go.mod")).includes("require"));
+  expect(dependent.filter((folder) => !files.includes(join(folder, "go.sum")))).toEqual([]);
 });
 
 describe("workflows", () => {
   const workflows = files.filter((path) => path.startsWith(".github/workflows/"));
 
-  test.each(workflows)("%s names every action by its commit, and may read alone unless a job says more", (path) => {
+  test.each(workflows)("%s pins every action to a commit, and is read-only by default", (path) => {
     const actions = [...read(path).matchAll(/uses: (\S+)/g)].map(([, action = ""]) => action);
     expect(actions.length).toBeGreaterThan(1);
     expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
     expect(parse(read(path))).toMatchObject({ permissions: { contents: "read" } });
   });
 
-  test("a release has signatures, provenance, bills of materials and checksums", () => {
+  test("a release has signatures, provenance, SBOMs and checksums", () => {
     const release = read(".github/workflows/release.yaml");
     for (const command of [
       'cosign sign --yes --recursive "$IMAGE@$DIGEST"',
@@ -81,18 +81,18 @@ describe("workflows", () => {
   });
 });
 
-test("the operator's image begins with nothing, and its user is not root", () => {
+test("the operator's image is built from scratch, and its user is not root", () => {
   const [, last = ""] = read("deploy/images/operator.Containerfile").split("\nFROM scratch\n");
   expect(last).not.toContain("FROM ");
   expect(last).toMatch(/^USER 65532:65532$/m);
 });
 
-test("every threat of SECURITY.md names a test that is there", () => {
+test("every threat in SECURITY.md names an existing test", () => {
   const [, table = ""] = read("SECURITY.md").split("\n## Threats\n");
   const rows = table.split("\n").filter((line) => line.startsWith("| "));
   const threats = rows.slice(2).map((row) => row.split("|").map((cell) => cell.trim()));
   expect(threats.length).toBeGreaterThan(15);
-  const isShown = (cell: string): boolean =>
+  const namesTest = (cell: string): boolean =>
     [...cell.matchAll(/`([^`]+\.test\.ts)`/g)].some(([, path = ""]) => files.includes(path));
-  expect(threats.filter(([, , , shownBy = ""]) => !isShown(shownBy)).map(([, threat]) => threat)).toEqual([]);
+  expect(threats.filter(([, , , tests = ""]) => !namesTest(tests)).map(([, threat]) => threat)).toEqual([]);
 });
