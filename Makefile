@@ -19,7 +19,7 @@ verify: setup ## Formats, lint, types, generated files
 	@test -z "$$(gofmt -l hack/cluster/go examples)" || { echo "error: not formatted (gofmt -w): $$(gofmt -l hack/cluster/go examples)"; exit 1; }
 	@node_modules/.bin/oxlint --quiet
 	@node_modules/.bin/tsc -b
-	@$(BUN) packages/api/generate.ts --check
+	@$(BUN) packages/install/generate.ts --check
 	@$(CLUSTER) run actionlint
 	@echo "verify: clean"
 
@@ -28,7 +28,7 @@ format: setup ## Rewrites files the way verify wants them
 	@gofmt -w hack/cluster/go examples
 
 generate: setup ## Writes the files that are made from the API's schemas
-	@$(BUN) packages/api/generate.ts
+	@$(BUN) packages/install/generate.ts
 
 cluster: setup ## A real Kubernetes cluster on this machine (or the one that CLUSTER_KUBECONFIG names)
 	@$(CLUSTER) up

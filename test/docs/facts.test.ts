@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { autoEvents, servedRules, stackConditions, stackEvents, updateConditions, workspaceConditions } from "@pko/api";
+import { autoEvents, stackConditions, stackEvents, updateConditions, workspaceConditions } from "@pko/api";
+import { servedRules } from "@pko/install";
 import { ErrorClass } from "@pko/rpc";
 import { addAuthority, createAuthorities, rotateAuthorities } from "@pko/rpc/pki";
 import { describe, expect, test } from "bun:test";

@@ -2,7 +2,7 @@
  * A ServiceAccount with exactly the roles that chart and quickstart give the operator, so that every test that runs the
  * operator with it shows that these roles suffice.
  */
-import { crdRules, metricsAuthRules, ownRules, servedRules, type Rule } from "@pko/api";
+import { crdRules, metricsAuthRules, ownRules, servedRules, type Rule } from "@pko/install";
 import {
   builtin,
   connect,

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { operatorNamespace } from "@pko/api";
+import { operatorNamespace } from "@pko/install";
 import { clusterKubeconfig, repositoryRoot } from "@pko/cluster";
 import { builtin, connect, kubeconfigCredentials, type Client, type Credentials } from "@pko/kube";
 import { kubectlFor, type Kubectl } from "@pko/testkit";

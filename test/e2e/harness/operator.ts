@@ -1,7 +1,7 @@
 /** The operator as a process on this machine, so that a test can kill it. The agent image is published to the cluster. */
 import { join } from "node:path";
 
-import { operatorNamespace } from "@pko/api";
+import { operatorNamespace } from "@pko/install";
 import { network, publishOperatorImage, repositoryRoot } from "@pko/cluster";
 import type { Client } from "@pko/kube";
 import { spawnChild, type ChildProcess } from "@pko/testkit";

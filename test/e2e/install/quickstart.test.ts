@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { imageTag, operatorNamespace } from "@pko/api";
+import { imageTag } from "@pko/api";
+import { operatorNamespace } from "@pko/install";
 import { givenKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 

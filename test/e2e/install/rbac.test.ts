@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { ownRules, servedRules, type Rule } from "@pko/api";
+import { ownRules, servedRules, type Rule } from "@pko/install";
 import { workspaces } from "@pko/operator";
 import { faultProxy, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/testkit";
 

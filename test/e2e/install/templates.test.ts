@@ -4,7 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { quickstartObjects } from "@pko/api";
+import { quickstartObjects } from "@pko/install";
 import { optionVariables } from "@pko/operator";
 import { parse } from "yaml";
 

@@ -5,7 +5,8 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { caSecretName, metricsAuthRules, operatorNamespace, servedRules, type Rule } from "@pko/api";
+import { caSecretName } from "@pko/api";
+import { metricsAuthRules, operatorNamespace, servedRules, type Rule } from "@pko/install";
 import { builtin, fetchTransport, staticCredentials, type Credentials } from "@pko/kube";
 import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 

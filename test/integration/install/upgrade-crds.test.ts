@@ -1,13 +1,12 @@
 /** The operator upgrades its CRDs when it starts. */
 import {
   crdHashAnnotation,
-  crdRules,
   crdVersionAnnotation,
   customResourceDefinitions,
   version,
   type CustomResourceDefinition,
-  type Rule,
 } from "@pko/api";
+import { crdRules, type Rule } from "@pko/install";
 import { resource, silentLogger, type Client, type KubeObject, type Resource } from "@pko/kube";
 import { upgradeDefinitions } from "@pko/operator";
 import { testNamespace, type ApiServer } from "@pko/testkit";

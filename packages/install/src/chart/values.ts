@@ -2,10 +2,8 @@
  * The chart's values: what each is called, what it means and what it is unless told. `values.yaml`, `values.schema.json` and
  * the chart's README are made from this. Names are those of the Go operator's chart where it has the value, too.
  */
+import { durationPattern, imageRegistry, imageRepository } from "@pko/api";
 import { Type, type TProperties, type TSchema, type TSchemaOptions } from "typebox";
-
-import { durationPattern } from "../shared/duration.ts";
-import { imageRegistry, imageRepository } from "../version.ts";
 
 const closed = { additionalProperties: false };
 

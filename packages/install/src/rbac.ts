@@ -3,8 +3,7 @@
  * records a run and compares; test/integration/install/rights.test.ts makes every other call and expects it to be denied.
  * The operator reads Secrets by names from specs: it cannot list or watch them.
  */
-import { kindDefinitions } from "../crd/all.ts";
-import { autoGroup, pulumiGroup } from "../kinds.ts";
+import { autoGroup, caSecretName, formerCaSecretName, kindDefinitions, leaseName, pulumiGroup } from "@pko/api";
 
 export interface Rule {
   readonly apiGroups: readonly string[];
@@ -17,13 +16,6 @@ export interface PathRule {
   readonly nonResourceURLs: readonly string[];
   readonly verbs: readonly string[];
 }
-
-/** The Go operator's own: while one of both leads, the other waits. */
-export const leaseName = "operator.pulumi.com";
-/** Where the operator keeps the CA that signs the agents' certificates. It creates this Secret itself. */
-export const caSecretName = "pulumi-kubernetes-operator-ca";
-/** Where earlier versions kept it: an object of the chart, which is read once and left to its release. */
-export const formerCaSecretName = "pulumi-kubernetes-operator-authority";
 
 const watch = ["list", "watch"] as const;
 const apply = ["create", "patch"] as const;

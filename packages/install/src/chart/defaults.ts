@@ -1,7 +1,7 @@
 /** What each of the chart's values is unless told: `values.yaml` shows it, and the quickstart is made with it. */
 import type { Static } from "typebox";
 
-import { ChartValues } from "./chart-values.ts";
+import { ChartValues } from "./values.ts";
 
 export interface Field {
   readonly type?: string | readonly string[];

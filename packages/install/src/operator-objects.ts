@@ -3,9 +3,9 @@
  * chart's templates make of them.
  * Names and selectors are those of the Go operator's quickstart, so that this one takes its place instead of running beside.
  */
-import { labelsOfWorkspace } from "../labels.ts";
-import { imageTag, operatorImage } from "../version.ts";
-import { chartDefaults } from "./chart-defaults.ts";
+import { agentPort, imageTag, labelsOfWorkspace, operatorImage } from "@pko/api";
+
+import { chartDefaults } from "./chart/defaults.ts";
 import {
   crdRules,
   editRules,
@@ -19,7 +19,6 @@ import {
 } from "./rbac.ts";
 
 export const operatorNamespace = "pulumi-kubernetes-operator";
-export const agentPort = 50_051;
 export const metricsPort = 8383;
 export const probesPort = 8081;
 

@@ -1,7 +1,8 @@
 /** What `kubectl apply --filename deploy/quickstart/install.yaml` puts into a cluster. */
-import { stackPolicy } from "../admission/stack-policy.ts";
-import { customResourceDefinitions } from "../crd/all.ts";
+import { customResourceDefinitions } from "@pko/api";
+
 import { operatorNamespaceObject, operatorObjects } from "./operator-objects.ts";
+import { stackPolicy } from "./stack-policy.ts";
 
 /** The service account that the documents' Stacks name. It needs no rights: the agent authenticates by certificate. */
 const serviceAccount = {

@@ -1,13 +1,20 @@
 /** The files of the chart that are made from TypeScript: what has to agree with the code, the quickstart or the schemas. */
+import { agentPort, imageTag, operatorImage, version } from "@pko/api";
 import { Document, isScalar, visit, type Pair } from "yaml";
 
-import { stackPolicy } from "../admission/stack-policy.ts";
-import { isRecord } from "../schema/record.ts";
-import { imageTag, operatorImage, version } from "../version.ts";
-import { chartDefaults, type Field } from "./chart-defaults.ts";
-import { ChartValues } from "./chart-values.ts";
-import { agentPort, metricsPort, probesPort } from "./operator-objects.ts";
-import { crdRules, editRules, metricsAuthRules, metricsReaderRules, ownRules, servedRules, viewRules } from "./rbac.ts";
+import { metricsPort, probesPort } from "../operator-objects.ts";
+import {
+  crdRules,
+  editRules,
+  metricsAuthRules,
+  metricsReaderRules,
+  ownRules,
+  servedRules,
+  viewRules,
+} from "../rbac.ts";
+import { stackPolicy } from "../stack-policy.ts";
+import { chartDefaults, type Field } from "./defaults.ts";
+import { ChartValues } from "./values.ts";
 
 export const chartFolder = "charts/pulumi-kubernetes-operator";
 
@@ -88,7 +95,7 @@ export function chartReadme(): string {
 
 function* rows(prefix: string, field: Field): Iterable<string> {
   for (const [name, child] of Object.entries(field.properties ?? {})) {
-    if (child.default === undefined && isRecord(child.properties) && Object.keys(child.properties).length > 0) {
+    if (child.default === undefined && Object.keys(child.properties ?? {}).length > 0) {
       yield* rows(`${prefix}${name}.`, child);
     } else if (child.default !== undefined) {
       yield `| \`${prefix}${name}\` | \`${JSON.stringify(child.default)}\` | ${child.description ?? ""} |`;

@@ -1,21 +1,13 @@
 /** Every file that is generated, from the schemas or from other files: path from the repository's root → content. */
+import { crdOf, kindDefinitions } from "@pko/api";
 import { format } from "prettier";
 import { Document, isScalar, visit } from "yaml";
 
-import { kindDefinitions } from "./crd/all.ts";
-import { crdOf } from "./crd/definition.ts";
-import { referencePage } from "./docs/reference.ts";
-import { argoCdSettings } from "./install/argo-cd.ts";
-import {
-  chartFacts,
-  chartFolder,
-  chartMetadata,
-  chartReadme,
-  valuesSchema,
-  valuesYaml,
-} from "./install/chart-files.ts";
-import { dashboard } from "./install/dashboard.ts";
-import { quickstartObjects } from "./install/quickstart.ts";
+import { argoCdSettings } from "./argo-cd.ts";
+import { chartFacts, chartFolder, chartMetadata, chartReadme, valuesSchema, valuesYaml } from "./chart/files.ts";
+import { dashboard } from "./dashboard.ts";
+import { quickstartObjects } from "./quickstart.ts";
+import { referencePage } from "./reference-page.ts";
 
 const note = "Generated from packages/api by `bun packages/api/generate.ts`; do not edit.";
 

@@ -1,7 +1,5 @@
 /** A kind's reference page, in Markdown. */
-import { rootSchema, type KindDefinition } from "../crd/definition.ts";
-import type { StructuralSchema } from "../crd/structural.ts";
-import { unused } from "../shared/template-metadata.ts";
+import { rootSchema, unused, type KindDefinition, type StructuralSchema } from "@pko/api";
 
 export function referencePage(definition: KindDefinition): string {
   const root = rootSchema(definition);

@@ -6,11 +6,10 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { kindDefinitions } from "@pko/api";
 import { stringify } from "yaml";
 
-import { kindDefinitions } from "../crd/all.ts";
-
-const folder = fileURLToPath(new URL("../../../../deploy/argocd", import.meta.url));
+const folder = fileURLToPath(new URL("../../../deploy/argocd", import.meta.url));
 
 export async function argoCdSettings(): Promise<object> {
   const data: Record<string, string> = {};

@@ -2,10 +2,14 @@
  * What the rules in the Stack's schema cannot see: the object's namespace, and a field that is an object or a text. The
  * API server evaluates the policy itself. The normaliser checks the same again, so an error in here lets a Stack through.
  */
-import { sentence, type Wording } from "../schema/cel.ts";
-import { durationPattern, durationWording } from "../shared/duration.ts";
-import { stackDefinition } from "../stack/definition.ts";
-import { stackWording as wording } from "../stack/wording.ts";
+import {
+  durationPattern,
+  durationWording,
+  sentence,
+  stackDefinition,
+  stackWording as wording,
+  type Wording,
+} from "@pko/api";
 
 const { group, plural, versions } = stackDefinition;
 

@@ -26,7 +26,7 @@ async function write(files: ReadonlyMap<string, string>): Promise<void> {
 
 const stale = await staleFiles();
 if (process.argv.includes("--check")) {
-  for (const path of stale.keys()) console.error(`${path} is stale: run bun packages/api/generate.ts`);
+  for (const path of stale.keys()) console.error(`${path} is stale: run make generate`);
   process.exitCode = stale.size > 0 ? 1 : 0;
 } else {
   await write(stale);

@@ -1,0 +1,3 @@
+export * from "./operator-objects.ts";
+export * from "./quickstart.ts";
+export * from "./rbac.ts";
