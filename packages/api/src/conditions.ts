@@ -1,33 +1,34 @@
-/** Conditions and their reasons, with what each tells. They are API: tools and people wait for them. */
+/** Condition types and reasons with their meanings. They are part of the API: users and tools wait for them. */
 
 /** Condition type → reason → meaning. */
 export type ConditionTable = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** While Ready is not True, exactly one of Reconciling and Stalled is present; neither when it is. */
+/** While Ready is not True, exactly one of Reconciling and Stalled is present. While Ready is True, neither is. */
 export const stackConditions = {
   Ready: {
     ProcessingCompleted: "True: the stack matches its spec and source.",
-    NotReadyInProgress: "False: work is going on or will be tried again; see Reconciling.",
-    NotReadyStalled: "False: something stands in the way; see Stalled.",
+    NotReadyInProgress: "False: the operator is working or will retry; see Reconciling.",
+    NotReadyStalled: "False: the operator cannot make progress; see Stalled.",
   },
   Reconciling: {
     StackProcessing: "A workspace is being prepared or an update is running.",
-    RetryingAfterFailure: "The last update failed and will be tried again.",
-    PreviewFailed: "The last preview failed and will be tried again.",
-    PrerequisiteNotSatisfied: "The stack waits for another Stack.",
+    RetryingAfterFailure: "The last update failed and will be retried.",
+    PreviewFailed: "The last preview failed and will be retried.",
+    PrerequisiteNotSatisfied: "The stack is waiting for another Stack to succeed.",
   },
   Stalled: {
-    SpecInvalid: "The spec cannot be carried out as written; the message names the fields.",
+    SpecInvalid: "The spec is invalid; the message names the fields and the fixes.",
     SourceUnavailable: "The program's source cannot be reached.",
     UpdateConflict: "Another update of the same Pulumi stack is running elsewhere.",
-    PulumiVersionTooLow: "The workspace's Pulumi CLI is too old for what the spec asks.",
+    PulumiVersionTooLow: "The Pulumi CLI in the workspace is too old for a feature that the spec uses.",
     WorkspaceFailed: "The workspace could not be prepared.",
     UpdateFailed:
-      "Several updates in a row failed, and they are still tried again, ever more rarely; or one was cancelled on request.",
-    OwnershipConflict: "An object of somebody else has a name that the stack needs; the message names it and the fix.",
-    OutputsLost: "The last update succeeded, but its outputs were not kept; the next update writes them.",
-    NamespaceTerminating: "The namespace is being deleted, so no workspace can run the destroy.",
-    NodeLost: "The workspace's pod does not respond, and its node may be lost; somebody has to confirm that.",
+      "Several consecutive updates failed, and retries continue with increasing backoff; or an update was cancelled on request.",
+    OwnershipConflict:
+      "An object with a name that the stack needs has another owner; the message names the object and the fix.",
+    OutputsLost: "The last update succeeded, but its outputs were not saved; the next update saves them.",
+    NamespaceTerminating: "The namespace is being deleted, so no workspace can be created to run the destroy.",
+    NodeLost: "The workspace pod does not respond, and its node may be lost; an administrator must confirm that.",
   },
 } as const satisfies ConditionTable;
 
@@ -35,16 +36,16 @@ const workspaceReasons = {
   Deleting: "The workspace is being deleted.",
   RollingUpdate: "The pod is being replaced.",
   WaitingForReplicas: "The pod is not ready yet.",
-  ConnectionFailed: "The pod's agent does not answer.",
+  ConnectionFailed: "The agent in the pod does not respond.",
   IncompatibleConfiguration: "The Pulumi CLI is too old for the configuration.",
   Installing: "The program's dependencies are being installed.",
   InstallationFailed: "The program's dependencies could not be installed.",
   Initializing: "The Pulumi stacks are being selected and configured.",
   OwnershipConflict:
-    "An object of somebody else has a name that the workspace needs; the message names it and the fix.",
+    "An object with a name that the workspace needs has another owner; the message names the object and the fix.",
   InitializationFailed: "A Pulumi stack could not be selected or configured.",
-  Succeeded: "The workspace is prepared.",
-  NodeLost: "The pod does not respond, and its node may be lost; somebody has to confirm that.",
+  Succeeded: "The workspace is ready for updates.",
+  NodeLost: "The pod does not respond, and its node may be lost; an administrator must confirm that.",
 } as const;
 
 export const workspaceConditions = {
@@ -53,22 +54,22 @@ export const workspaceConditions = {
 } as const satisfies ConditionTable;
 
 const updateReasons = {
-  Progressing: "The operation has not ended.",
-  Complete: "The operation has ended.",
-  Updated: "The operation was carried out.",
+  Progressing: "The operation has not finished.",
+  Complete: "The operation has finished.",
+  Updated: "The operation was run.",
   UpdateSucceeded: "Pulumi succeeded.",
   UpdateFailed: "Pulumi failed.",
-  Aborted: "The operation was broken off by a restart.",
+  Aborted: "A restart interrupted the operation.",
   Canceled: "The operation was cancelled.",
-  WorkspaceNotFound: "There is no Workspace of the given name.",
+  WorkspaceNotFound: "No Workspace with the given name exists.",
   WorkspaceNotReady: "The Workspace is not ready yet.",
-  TransientFailure: "The workspace could not be reached, and will be tried again.",
-  Failed: "The operation ended without success.",
-  Unknown: "Nobody knows how the operation ended.",
+  TransientFailure: "The workspace could not be reached; the operator will retry.",
+  Failed: "The operation did not succeed.",
+  Unknown: "The result of the operation is unknown.",
 } as const;
 
 const updateStalls = {
-  NodeLost: "The pod does not respond, and its node may be lost; somebody has to confirm that.",
+  NodeLost: "The pod does not respond, and its node may be lost; an administrator must confirm that.",
 } as const;
 
 /** Stalled is present only while it is True. */

@@ -1,4 +1,4 @@
-/** The reasons of events, by kind, with their type. */
+/** Event reasons and their types, by the kind that the events are about. */
 export type EventType = "Normal" | "Warning";
 
 export const stackEvents = {

@@ -1,4 +1,4 @@
-/** Who owns which fields, as the API server records it. The names are those of the reference: ownership carries over. */
+/** Field managers for server-side apply. The names are those of the reference, so that field ownership carries over. */
 
 const operator = "pulumi-kubernetes-operator";
 

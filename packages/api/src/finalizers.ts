@@ -1,2 +1,2 @@
-/** Keeps a Stack until its resources are destroyed, and an Update until its Stack has taken note of it. */
+/** Blocks the deletion of a Stack until its resources are destroyed, and of an Update until its Stack has recorded the result. */
 export const stackFinalizer = "finalizer.stack.pulumi.com";

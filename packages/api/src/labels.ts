@@ -1,4 +1,4 @@
-/** Labels on the objects that the operator makes. */
+/** Labels on the objects that the operator creates. */
 
 const componentLabel = "pulumi.com/component";
 export const stackNameLabel = "pulumi.com/stack-name";

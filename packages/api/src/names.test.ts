@@ -28,17 +28,17 @@ describe("the name of an Update", () => {
     { attempt: 2 },
   ];
   for (const other of others) {
-    test(`differs with another ${Object.keys(other).join()}`, () => {
+    test(`differs when ${Object.keys(other).join()} differs`, () => {
       expect(updateNameOf({ ...trigger, ...other })).not.toBe(updateNameOf(trigger));
     });
   }
 
-  test("fits into a label though the Stack's name is long", () => {
+  test("fits into a label even if the Stack's name is long", () => {
     expect(updateNameOf({ ...trigger, stackName: "a".repeat(200) }).length).toBeLessThanOrEqual(63);
   });
 });
 
-test("a Stack's other objects are named as in the reference", () => {
+test("a Stack's other objects have the same names as in the reference", () => {
   expect(workspaceNameOf("web")).toBe("web");
   expect(statefulSetNameOf("web")).toBe("web-workspace");
   expect(outputsSecretNameOf("web-1")).toBe("web-1-stack-outputs");

@@ -1,20 +1,20 @@
-/** Names of generated objects: the same question always gets the same name, so creating twice is creating once. */
+/** Names of generated objects. They are deterministic, so creating an object twice creates it once. */
 import { createHash } from "node:crypto";
 
-import { nameLimit } from "./stack/wording.ts";
+import { nameLimit } from "./stack/messages.ts";
 import type { UpdateType } from "./update/spec.ts";
 
 export const workspaceNameOf = (stackName: string): string => stackName;
 
-/** The StatefulSet of a Workspace, and the headless Service before it. */
+/** The StatefulSet of a Workspace, and its headless Service. */
 export const statefulSetNameOf = (workspaceName: string): string => `${workspaceName}-workspace`;
 
 export const outputsSecretNameOf = (updateName: string): string => `${updateName}-stack-outputs`;
 
-/** The Secret that keeps what an Update printed, where status cannot hold it. */
+/** The Secret with the whole output of an Update, if it is too long for the status. */
 export const stdoutSecretNameOf = (updateName: string): string => `${updateName}-stdout`;
 
-/** Why an update runs. Two updates differ in at least one of these. */
+/** Why an update runs. Any two updates differ in at least one of these fields. */
 export interface UpdateTrigger {
   readonly stackName: string;
   readonly stackUid: string;
@@ -22,9 +22,9 @@ export interface UpdateTrigger {
   readonly generation: number;
   readonly revision: string;
   readonly reconcileRequest: string;
-  /** Which of the periodic resyncs it is. */
+  /** The number of the periodic resync. */
   readonly resyncSlot: number;
-  /** Which try it is, after failures. */
+  /** The number of the attempt, after failures. */
   readonly attempt: number;
 }
 
@@ -34,6 +34,6 @@ export function updateNameOf(trigger: UpdateTrigger): string {
   const { stackName, stackUid, type, generation, revision, reconcileRequest, resyncSlot, attempt } = trigger;
   const identity = JSON.stringify([stackUid, type, generation, revision, reconcileRequest, resyncSlot, attempt]);
   const hash = createHash("sha256").update(identity).digest("hex").slice(0, hashLength);
-  // A Stack of the reference may have a longer name; labels hold 63 characters.
+  // A Stack created for the reference may have a longer name; a label value has at most 63 characters.
   return `${stackName.slice(0, nameLimit)}-${hash}`;
 }

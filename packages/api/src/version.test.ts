@@ -20,4 +20,4 @@ test.each([
   ["latest", "3.0.0", false],
   ["", "3.0.0", false],
   ["3.0.0", "", false],
-])("%s after %s: %p", (a, b, newer) => expect(isNewer(a, b)).toBe(newer));
+])("%s is newer than %s: %p", (a, b, newer) => expect(isNewer(a, b)).toBe(newer));

@@ -1,4 +1,4 @@
-/** The version of the operator, of its image and of its chart: the one place that says it. */
+/** The version of the operator, its image and its chart. It is defined only here. */
 import { gt, valid } from "semver";
 
 export const version = "3.0.0";
@@ -8,7 +8,7 @@ export const imageRepository = "pulumi/pulumi-kubernetes-operator";
 export const imageTag = `v${version}`;
 export const operatorImage = `${imageRegistry}/${imageRepository}:${imageTag}`;
 
-/** Whether version `a` comes after `b`, by semantic versioning; never of what is no version. */
+/** Whether version `a` is newer than `b` by semantic versioning; false if either is not a version. */
 export function isNewer(a: string, b: string): boolean {
   return valid(a) !== null && valid(b) !== null && gt(a, b);
 }

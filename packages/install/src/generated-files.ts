@@ -1,5 +1,5 @@
 /** Every file that is generated, from the schemas or from other files: path from the repository's root → content. */
-import { crdOf, kindDefinitions } from "@pko/api";
+import { buildCrd, kindDefinitions } from "@pko/api";
 import { format } from "prettier";
 import { Document, isScalar, visit } from "yaml";
 
@@ -15,9 +15,9 @@ export async function generatedFiles(): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const definition of kindDefinitions) {
     const { group, plural, kind } = definition;
-    files.set(`deploy/crds/${group}_${plural}.yaml`, yamlFile([crdOf(definition)]));
+    files.set(`deploy/crds/${group}_${plural}.yaml`, yamlFile([buildCrd(definition)]));
     files.set(`docs/api/${kind.toLowerCase()}.md`, await markdownFile(referencePage(definition)));
-    files.set(`${chartFolder}/crds/${group}_${plural}.yaml`, yamlFile([crdOf(definition)]));
+    files.set(`${chartFolder}/crds/${group}_${plural}.yaml`, yamlFile([buildCrd(definition)]));
   }
   files.set(`${chartFolder}/Chart.yaml`, yamlFile([chartMetadata]));
   files.set(`${chartFolder}/facts.yaml`, yamlFile([chartFacts]));

@@ -4,11 +4,11 @@
  */
 import {
   durationPattern,
-  durationWording,
-  sentence,
+  durationMessage,
+  validationText,
   stackDefinition,
-  stackWording as wording,
-  type Wording,
+  stackMessages as messages,
+  type ValidationMessage,
 } from "@pko/api";
 
 const { group, plural, versions } = stackDefinition;
@@ -31,7 +31,7 @@ function foreignEntries(map: string): { name: string; expression: string } {
 }
 
 function noForeignEntries(map: string): Validation {
-  const remedy = `.secret.namespace: ${sentence(wording.otherNamespace)}`;
+  const remedy = `.secret.namespace: ${validationText(messages.otherNamespace)}`;
   return {
     expression: `variables.${map}.size() == 0`,
     messageExpression: `"spec.${map}." + variables.${map}[0] + "${remedy}"`,
@@ -55,15 +55,15 @@ function ownNamespace(credential: string): Validation {
   const namespace = `object.spec${steps.join("")}.orValue("")`;
   return {
     expression: `${namespace} == "" || ${namespace} == object.metadata.namespace`,
-    message: `spec.${path}: ${sentence(wording.otherNamespace)}`,
+    message: `spec.${path}: ${validationText(messages.otherNamespace)}`,
   };
 }
 
 /** `demand` holds for every prerequisite `p`. */
-function everyPrerequisite(demand: string, what: Wording): Validation {
+function everyPrerequisite(demand: string, what: ValidationMessage): Validation {
   return {
     expression: `!has(object.spec.prerequisites) || object.spec.prerequisites.all(p, ${demand})`,
-    message: `spec.prerequisites: ${sentence(what)}`,
+    message: `spec.prerequisites: ${validationText(what)}`,
   };
 }
 
@@ -72,11 +72,11 @@ const byRequirement = `has(p.requirement) && type(p.requirement) == string && p.
 const hasDuration = "has(p.requirement) && type(p.requirement) == map && has(p.requirement.succeededWithinDuration)";
 
 const prerequisites: readonly Validation[] = [
-  everyPrerequisite(`(${byName}) || (${byRequirement})`, wording.prerequisiteWithoutName),
-  everyPrerequisite(`!(${byName} && ${byRequirement})`, wording.prerequisiteTwoNames),
+  everyPrerequisite(`(${byName}) || (${byRequirement})`, messages.prerequisiteWithoutName),
+  everyPrerequisite(`!(${byName} && ${byRequirement})`, messages.prerequisiteTwoNames),
   everyPrerequisite(`!(${hasDuration}) || p.requirement.succeededWithinDuration.matches(r"${durationPattern}")`, {
-    ...durationWording,
-    message: `requirement.succeededWithinDuration ${durationWording.message}`,
+    ...durationMessage,
+    message: `requirement.succeededWithinDuration ${durationMessage.message}`,
   }),
 ];
 

@@ -1,9 +1,9 @@
-/** Every kind of the API, in the order of its documents. */
+/** All kinds of the API, in the order of the documentation. */
 import { programDefinition } from "../program/definition.ts";
 import { stackDefinition } from "../stack/definition.ts";
 import { updateDefinition } from "../update/definition.ts";
 import { workspaceDefinition } from "../workspace/definition.ts";
-import { crdOf, type CustomResourceDefinition, type KindDefinition } from "./definition.ts";
+import { buildCrd, type CustomResourceDefinition, type KindDefinition } from "./definition.ts";
 
 export const kindDefinitions: readonly KindDefinition[] = [
   stackDefinition,
@@ -12,4 +12,4 @@ export const kindDefinitions: readonly KindDefinition[] = [
   updateDefinition,
 ];
 
-export const customResourceDefinitions = (): CustomResourceDefinition[] => kindDefinitions.map(crdOf);
+export const customResourceDefinitions = (): CustomResourceDefinition[] => kindDefinitions.map(buildCrd);

@@ -11,7 +11,7 @@ function* nodes(path: string, schema: StructuralSchema): Iterable<[string, Struc
   for (const [name, child] of Object.entries(schema.properties ?? {})) yield* nodes(`${path}.${name}`, child);
 }
 
-/** Entries of a list of texts need no sentence of their own, and `metadata` is described by Kubernetes. */
+/** Strings in lists and maps need no description of their own, and Kubernetes describes `metadata`. */
 function isDescribedElsewhere(path: string, schema: StructuralSchema): boolean {
   const isEntry = path.endsWith("[]") || path.endsWith(".*");
   return path.split(".").length === 2 && path.endsWith(".metadata") ? true : isEntry && schema.type === "string";
@@ -21,14 +21,14 @@ for (const definition of kindDefinitions) {
   describe(definition.kind, () => {
     const all = [...nodes(definition.kind, rootSchema(definition))];
 
-    test("describes every field in one sentence", () => {
+    test("describes every field in a sentence", () => {
       const bad = all.filter(
         ([path, schema]) => !isDescribedElsewhere(path, schema) && !/^[A-Z].*\.$/s.test(schema.description ?? ""),
       );
       expect(bad.map(([path]) => path)).toEqual([]);
     });
 
-    test("has rules that say what is wrong and what to do", () => {
+    test("has rules whose messages contain the problem and the fix", () => {
       const messages = all
         .flatMap(([, schema]) => schema["x-kubernetes-validations"] ?? [])
         .map(({ message }) => message);
@@ -37,7 +37,7 @@ for (const definition of kindDefinitions) {
   });
 }
 
-test("every definition is small enough for kubectl apply, which keeps it in an annotation", () => {
+test("every CRD is small enough for client-side apply, which stores it in an annotation", () => {
   for (const crd of customResourceDefinitions()) {
     expect(Buffer.byteLength(JSON.stringify(crd))).toBeLessThan(256 * 1024);
   }

@@ -1,4 +1,4 @@
-/** From a kind's definition to its CustomResourceDefinition. Pure: the same definition gives the same object. */
+/** Builds the CustomResourceDefinition of a kind. Pure: the same definition always gives the same CRD. */
 import { createHash } from "node:crypto";
 
 import type { TSchema } from "typebox";
@@ -7,14 +7,14 @@ import { crdHashAnnotation, crdVersionAnnotation } from "../annotations.ts";
 import type { ConditionTable } from "../conditions.ts";
 import { validatedBy, type CelRule } from "../schema/cel.ts";
 import { version } from "../version.ts";
-import { structural, withoutSentences, type StructuralSchema } from "./structural.ts";
+import { structural, withoutDescriptions, type StructuralSchema } from "./structural.ts";
 
 export interface PrinterColumn {
   readonly name: string;
   readonly type: "string" | "date" | "integer";
   readonly jsonPath: string;
   readonly description: string;
-  /** Shown by `kubectl get --output wide` alone. */
+  /** Shown only by `kubectl get --output wide`. */
   readonly wide?: true;
 }
 
@@ -22,13 +22,13 @@ export interface KindDefinition {
   readonly kind: string;
   readonly plural: string;
   readonly group: string;
-  /** The first is stored. */
+  /** The first is the storage version. */
   readonly versions: readonly [string, ...string[]];
   readonly shortNames: readonly string[];
   readonly description: string;
-  /** The fields beside apiVersion, kind and metadata. */
+  /** The fields other than apiVersion, kind and metadata. */
   readonly fields: Readonly<Record<string, TSchema>>;
-  /** Rules on the whole object: of metadata they see the name alone. */
+  /** Rules on the whole object. Of metadata, they can read only the name. */
   readonly rules?: readonly CelRule[];
   readonly columns: readonly PrinterColumn[];
   readonly conditions: ConditionTable;
@@ -57,9 +57,9 @@ interface CrdVersion {
 
 const category = "pulumi";
 
-export function crdOf(definition: KindDefinition): CustomResourceDefinition {
+export function buildCrd(definition: KindDefinition): CustomResourceDefinition {
   const { plural, group } = definition;
-  const spec = specOf(definition);
+  const spec = crdSpec(definition);
   const hash = createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 16);
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -72,7 +72,7 @@ export function crdOf(definition: KindDefinition): CustomResourceDefinition {
   };
 }
 
-function specOf(definition: KindDefinition): CustomResourceDefinition["spec"] {
+function crdSpec(definition: KindDefinition): CustomResourceDefinition["spec"] {
   const { kind, plural, group } = definition;
   return {
     group,
@@ -85,22 +85,22 @@ function specOf(definition: KindDefinition): CustomResourceDefinition["spec"] {
       shortNames: definition.shortNames,
       categories: [category],
     },
-    versions: definition.versions.map((name, index) => versionOf(definition, { name, storage: index === 0 })),
+    versions: definition.versions.map((name, index) => crdVersion(definition, { name, storage: index === 0 })),
   };
 }
 
-function versionOf(definition: KindDefinition, which: Pick<CrdVersion, "name" | "storage">): CrdVersion {
+function crdVersion(definition: KindDefinition, which: Pick<CrdVersion, "name" | "storage">): CrdVersion {
   return {
     ...which,
     served: true,
     subresources: { status: {} },
-    additionalPrinterColumns: definition.columns.map(printed),
-    // Sentences in the stored version alone: `kubectl explain` shows that one, and the manifest stays small.
-    schema: { openAPIV3Schema: which.storage ? rootSchema(definition) : withoutSentences(rootSchema(definition)) },
+    additionalPrinterColumns: definition.columns.map(printerColumn),
+    // Only the storage version has descriptions: `kubectl explain` shows that version, and the manifest stays small.
+    schema: { openAPIV3Schema: which.storage ? rootSchema(definition) : withoutDescriptions(rootSchema(definition)) },
   };
 }
 
-function printed({ wide, ...column }: PrinterColumn): object {
+function printerColumn({ wide, ...column }: PrinterColumn): object {
   return wide ? { ...column, priority: 10 } : column;
 }
 
@@ -111,7 +111,7 @@ export function rootSchema(definition: KindDefinition): StructuralSchema {
     description: definition.description,
     ...(definition.rules && validatedBy(...definition.rules)),
     properties: {
-      apiVersion: { type: "string", description: "The version of the API that the object is written in." },
+      apiVersion: { type: "string", description: "The API version of the object." },
       kind: { type: "string", description: `The kind of the object: ${definition.kind}.` },
       metadata: { type: "object" },
       ...Object.fromEntries(fields),

@@ -1,12 +1,12 @@
 /**
- * Whatever the reference accepts is accepted here. `testdata/reference-fields.txt` lists its fields as facts: in a path `*`
- * is any key and `[]` any entry; after the type come its demands.
+ * The API accepts everything that the reference accepts. `testdata/reference-fields.txt` lists the reference's fields: in
+ * a path, `*` is any key and `[]` any entry; the constraints follow the type.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import { kindDefinitions } from "./all.ts";
-import { crdOf, rootSchema, type KindDefinition, type PrinterColumn } from "./definition.ts";
+import { buildCrd, rootSchema, type KindDefinition, type PrinterColumn } from "./definition.ts";
 import type { StructuralSchema } from "./structural.ts";
 
 interface ReferenceField {
@@ -72,18 +72,18 @@ function schemaAt(root: StructuralSchema, path: string): StructuralSchema | unde
   }, root);
 }
 
-/** A field whose content is kept as it is accepts any type that the reference has there. */
-const keepsAll = (schema: StructuralSchema): boolean => schema["x-kubernetes-preserve-unknown-fields"] === true;
+/** A field that preserves unknown content accepts any type. */
+const preservesUnknown = (schema: StructuralSchema): boolean => schema["x-kubernetes-preserve-unknown-fields"] === true;
 
 function typeOf(schema: StructuralSchema): string {
   return schema["x-kubernetes-int-or-string"] ? "int-or-string" : (schema.type ?? "any");
 }
 
-/** What we ask of a field beyond what the reference asks. */
-function extraDemands(field: ReferenceField, schema: StructuralSchema): string[] {
+/** Our constraints on a field that the reference does not have. */
+function extraConstraints(field: ReferenceField, schema: StructuralSchema): string[] {
   const required = (schema.required ?? []).filter((name) => !field.required.includes(name));
   return [
-    ...(typeOf(schema) === field.type || keepsAll(schema) ? [] : [`type ${typeOf(schema)}`]),
+    ...(typeOf(schema) === field.type || preservesUnknown(schema) ? [] : [`type ${typeOf(schema)}`]),
     ...required.map((name) => `required ${name}`),
     ...extraChoices(field, schema),
     ...extraBounds(field, schema),
@@ -111,17 +111,17 @@ for (const reference of kinds) {
     const root = rootSchema(definition);
     const fields = reference.fields.length > 0 ? reference.fields : (kinds[0]?.fields ?? []);
 
-    test("is served, and the first version stored", () => {
-      const versions = crdOf(definition).spec.versions.map(({ name }) => `${definition.group}/${name}`);
+    test("is served, and one version is the storage version", () => {
+      const versions = buildCrd(definition).spec.versions.map(({ name }) => `${definition.group}/${name}`);
       expect(versions).toContain(reference.version);
-      expect(crdOf(definition).spec.versions.filter(({ storage }) => storage)).toHaveLength(1);
+      expect(buildCrd(definition).spec.versions.filter(({ storage }) => storage)).toHaveLength(1);
     });
 
-    test("has every field", () => {
+    test("has every field of the reference", () => {
       expect(fields.filter(({ path }) => !schemaAt(root, path)).map(({ path }) => path)).toEqual([]);
     });
 
-    test("has every default and every kind of list", () => {
+    test("has every default and list type of the reference", () => {
       for (const field of fields) {
         const schema = schemaAt(root, field.path) ?? {};
         if (field.default !== undefined) {
@@ -135,23 +135,25 @@ for (const reference of kinds) {
       }
     });
 
-    test("has every column", () => {
+    test("has every column of the reference", () => {
       const ours = definition.columns.map(({ name, type, jsonPath }) => ({ name, type, jsonPath }));
       for (const column of reference.columns) expect(ours).toContainEqual(column);
     });
   });
 }
 
-test("asks no more of a field than the reference, but for bounds that let the API server evaluate its rules", () => {
-  const demands = kinds.flatMap(({ kind, fields }) => {
+test("constrains fields no more than the reference, except for limits that CEL rules require", () => {
+  const constraints = kinds.flatMap(({ kind, fields }) => {
     const root = rootSchema(definitionOf(kind));
     return fields.flatMap((field) =>
-      extraDemands(field, schemaAt(root, field.path) ?? {}).map((demand) => `${kind} ${field.path}: ${demand}`),
+      extraConstraints(field, schemaAt(root, field.path) ?? {}).map(
+        (constraint) => `${kind} ${field.path}: ${constraint}`,
+      ),
     );
   });
   const references = /^Stack spec\.(envRefs|secretsRef)\.\*\.type: maxLength 64$/;
   const credentials = /^Stack spec\.gitAuth\..+\.type: maxLength 64$/;
-  const unexpected = demands.filter((demand) => !references.test(demand) && !credentials.test(demand));
+  const unexpected = constraints.filter((each) => !references.test(each) && !credentials.test(each));
   expect(unexpected.toSorted()).toEqual([
     "Stack spec.prerequisites: maxItems 1000",
     "Stack spec.updateTemplate.spec.ttlAfterCompleted: maxLength 128",

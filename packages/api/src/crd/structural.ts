@@ -1,4 +1,4 @@
-/** From our schemas to what a CustomResourceDefinition may hold: the structural subset of OpenAPI. */
+/** Converts our schemas to structural schemas, the subset of OpenAPI that a CustomResourceDefinition may contain. */
 import type { CelRule } from "../schema/cel.ts";
 import { wholeKeyword } from "../schema/field.ts";
 import { isRecord, mapRecord, type UnknownRecord } from "../schema/record.ts";
@@ -37,7 +37,7 @@ const copied: ReadonlySet<string> = new Set([
 
 export function structural(schema: unknown): StructuralSchema {
   const result: StructuralSchema = {};
-  if (!isRecord(schema)) throw new Error("a schema is an object");
+  if (!isRecord(schema)) throw new Error("the schema is not an object");
   for (const [keyword, value] of Object.entries(schema)) Object.assign(result, converted(keyword, value));
   return result;
 }
@@ -48,24 +48,24 @@ function converted(keyword: string, value: unknown): StructuralSchema {
   if (keyword === "items") return { items: structural(value) };
   if (keyword === "properties" && isRecord(value)) return { properties: mapRecord(value, structural) };
   if (keyword === "patternProperties" && isRecord(value)) return { additionalProperties: mapValues(value) };
-  throw new Error(`a custom resource's schema cannot say ${keyword}`);
+  throw new Error(`a structural schema cannot contain the keyword ${keyword}`);
 }
 
-/** The schema of the values of a map whose keys may be any text. */
+/** The schema of the values of a map with arbitrary keys. */
 function mapValues(patterns: UnknownRecord): StructuralSchema {
   const [values, ...others] = Object.values(patterns);
-  if (others.length > 0) throw new Error("a map has one schema for all its values");
+  if (others.length > 0) throw new Error("a map must have one schema for all its values");
   return structural(values);
 }
 
-/** The same demands, with no description. */
-export function withoutSentences(schema: StructuralSchema): StructuralSchema {
+/** The same schema without descriptions, to save space. */
+export function withoutDescriptions(schema: StructuralSchema): StructuralSchema {
   const { properties, additionalProperties, items } = schema;
   const result: StructuralSchema = {
     ...schema,
-    ...(properties && { properties: mapRecord(properties, (each) => withoutSentences(each as StructuralSchema)) }),
-    ...(additionalProperties && { additionalProperties: withoutSentences(additionalProperties) }),
-    ...(items && { items: withoutSentences(items) }),
+    ...(properties && { properties: mapRecord(properties, (each) => withoutDescriptions(each as StructuralSchema)) }),
+    ...(additionalProperties && { additionalProperties: withoutDescriptions(additionalProperties) }),
+    ...(items && { items: withoutDescriptions(items) }),
   };
   delete result.description;
   return result;

@@ -1,7 +1,7 @@
-/** The stack's configuration: one list, however many fields it was spread over. */
+/** The stack's configuration as one list, merged from all fields that can set it. */
 import type { JsonValue } from "../schema/field.ts";
 import type { StackSpec } from "../stack/spec.ts";
-import { checkName, valueSourceOf, type SecretKey, type ValueSource } from "./reference.ts";
+import { checkName, valueSource, type SecretKey, type ValueSource } from "./reference.ts";
 import type { Scope } from "./scope.ts";
 
 type ConfigSource =
@@ -12,7 +12,7 @@ type ConfigSource =
 
 export interface ConfigItem {
   readonly key: string;
-  /** Whether Pulumi encrypts it. */
+  /** Whether Pulumi encrypts the value. */
   readonly secret: boolean;
   readonly from: ConfigSource;
 }
@@ -20,7 +20,7 @@ export interface ConfigItem {
 type Fields = Pick<StackSpec, "config" | "configRef" | "configRefs" | "secrets" | "secretsRef">;
 type FieldItem = ConfigItem & { readonly field: string };
 
-export function configOf(spec: Fields, scope: Scope): ConfigItem[] {
+export function stackConfig(spec: Fields, scope: Scope): ConfigItem[] {
   const found = new Map<string, FieldItem>();
   for (const item of [...inlineItems(spec, scope), ...configMapItems(spec, scope), ...secretItems(spec, scope)]) {
     checkOnce(item, found.get(item.key), scope);
@@ -31,10 +31,13 @@ export function configOf(spec: Fields, scope: Scope): ConfigItem[] {
 }
 
 function checkOnce(item: FieldItem, earlier: FieldItem | undefined, { findings }: Scope): void {
-  if (item.key === "") findings.problem(item.field, { message: "has an empty key", remedy: "name the key" });
-  // The two spellings of configRef may say the same.
+  if (item.key === "") findings.problem(item.field, { message: "has an empty key", remedy: "set a key" });
+  // configRef and configRefs may contain the same entry.
   if (!earlier || isSame(earlier, item)) return;
-  findings.problem(item.field, { message: `sets ${item.key}, which ${earlier.field} sets too`, remedy: "keep one" });
+  findings.problem(item.field, {
+    message: `sets ${item.key}, which ${earlier.field} also sets`,
+    remedy: "remove one of them",
+  });
 }
 
 const isSame = (one: ConfigItem, other: ConfigItem): boolean =>
@@ -43,7 +46,7 @@ const isSame = (one: ConfigItem, other: ConfigItem): boolean =>
 function* inlineItems({ config }: Fields, { findings }: Scope): Iterable<FieldItem> {
   for (const [key, value] of Object.entries(config ?? {})) {
     const field = `spec.config.${key}`;
-    if (value === null) findings.problem(field, { message: "has no value", remedy: "give it one, or remove the key" });
+    if (value === null) findings.problem(field, { message: "has no value", remedy: "set a value, or remove the key" });
     else yield { key, secret: false, from: { kind: "value", value }, field };
   }
 }
@@ -60,14 +63,14 @@ function* configMapItems(spec: Fields, scope: Scope): Iterable<FieldItem> {
 
 function* secretItems({ secrets, secretsRef }: Fields, scope: Scope): Iterable<FieldItem> {
   if (secrets && Object.keys(secrets).length > 0) {
-    scope.findings.advise("spec.secrets", { message: "holds secrets in plain text", remedy: "use secretsRef" });
+    scope.findings.advise("spec.secrets", { message: "contains secrets in plain text", remedy: "use secretsRef" });
   }
   for (const [key, value] of Object.entries(secrets ?? {})) {
     yield { key, secret: true, from: { kind: "value", value }, field: `spec.secrets.${key}` };
   }
   for (const [key, reference] of Object.entries(secretsRef ?? {})) {
     const field = `spec.secretsRef.${key}`;
-    const from = valueSourceOf(reference, field, scope);
+    const from = valueSource(reference, field, scope);
     if (from) yield { key, secret: true, from: configSource(from), field };
   }
 }

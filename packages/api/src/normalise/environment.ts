@@ -1,6 +1,6 @@
-/** The environment of Pulumi: single variables, and ConfigMaps and Secrets whose keys all become variables. */
+/** The environment of the Pulumi CLI: single variables, and ConfigMaps and Secrets whose keys become variables. */
 import type { StackSpec } from "../stack/spec.ts";
-import { valueSourceOf, type ValueSource } from "./reference.ts";
+import { valueSource, type ValueSource } from "./reference.ts";
 import { isEnvName, isObjectName } from "./rules.ts";
 import type { Scope } from "./scope.ts";
 
@@ -16,20 +16,20 @@ export interface EnvBundle {
 
 type Fields = Pick<StackSpec, "backend" | "accessTokenSecret" | "envRefs" | "envs" | "envSecrets">;
 
-/** By name, so that the same spec always makes the same pod. A reference wins over the field of its own. */
-export function envOf(spec: Fields, scope: Scope): EnvVariable[] {
+/** Sorted by name, so that the same spec always gives the same pod. An entry of envRefs takes precedence over a dedicated field. */
+export function stackEnv(spec: Fields, scope: Scope): EnvVariable[] {
   const variables = new Map<string, ValueSource>(wellKnown(spec, scope));
   for (const [name, reference] of Object.entries(spec.envRefs ?? {})) {
     const field = `spec.envRefs.${name}`;
     if (!isEnvName(name)) {
-      const remedy = "use printable characters and no equals sign";
-      scope.findings.problem(field, { message: "is not the name of an environment variable", remedy });
+      const remedy = "use only printable ASCII characters and no equals sign";
+      scope.findings.problem(field, { message: "is not a valid name of an environment variable", remedy });
     }
     if (variables.has(name)) {
-      const remedy = `remove ${fieldOf[name]} or the reference`;
-      scope.findings.advise(field, { message: `wins over ${fieldOf[name]}`, remedy });
+      const remedy = `remove ${fieldOf[name]} or this entry`;
+      scope.findings.advise(field, { message: `takes precedence over ${fieldOf[name]}`, remedy });
     }
-    const from = valueSourceOf(reference, field, scope);
+    const from = valueSource(reference, field, scope);
     if (from) variables.set(name, from);
   }
   return [...variables].map(([name, from]) => ({ name, from })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -46,13 +46,16 @@ function* wellKnown({ backend, accessTokenSecret }: Fields, { findings }: Scope)
   const remedy = "use envRefs.PULUMI_ACCESS_TOKEN";
   findings.advise("spec.accessTokenSecret", { message: "is deprecated", remedy });
   if (!isObjectName(accessTokenSecret)) {
-    findings.problem("spec.accessTokenSecret", { message: "is not the name of a Secret", remedy: "correct the name" });
+    findings.problem("spec.accessTokenSecret", {
+      message: "is not a valid name of a Secret",
+      remedy: "correct the name",
+    });
   }
   yield ["PULUMI_ACCESS_TOKEN", { kind: "secret", name: accessTokenSecret, key: "accessToken" }];
 }
 
-/** In the order of the spec: of equal keys the later wins. */
-export function envFromOf({ envs, envSecrets }: Fields, scope: Scope): EnvBundle[] {
+/** In the order of the spec: if several contain the same key, the last takes precedence. */
+export function stackEnvFrom({ envs, envSecrets }: Fields, scope: Scope): EnvBundle[] {
   return [
     ...bundles("configMap", { field: "spec.envs", names: envs ?? [] }, scope),
     ...bundles("secret", { field: "spec.envSecrets", names: envSecrets ?? [] }, scope),
@@ -64,7 +67,7 @@ type Listed = { readonly field: string; readonly names: readonly string[] };
 function bundles(kind: EnvBundle["kind"], { field, names }: Listed, { findings }: Scope): EnvBundle[] {
   if (names.length > 0) findings.advise(field, { message: "is deprecated", remedy: "use envRefs" });
   for (const [index, name] of names.entries()) {
-    const what = `is not the name of a ${kind === "secret" ? "Secret" : "ConfigMap"}`;
+    const what = `is not a valid name of a ${kind === "secret" ? "Secret" : "ConfigMap"}`;
     if (!isObjectName(name)) findings.problem(`${field}[${index}]`, { message: what, remedy: "correct the name" });
   }
   return names.map((name) => ({ kind, name }));

@@ -1,61 +1,61 @@
-/** Problems and advice as data: a spec that cannot be carried out is an expected outcome, not an exception. */
-import { sentence, type Wording } from "../schema/cel.ts";
+/** Problems and advice as data: an invalid spec is an expected outcome, not an exception. */
+import { validationText, type ValidationMessage } from "../schema/cel.ts";
 
-export interface Problem extends Wording {
-  /** The path of the field to blame, such as spec.envRefs.TOKEN.type. */
+export interface Problem extends ValidationMessage {
+  /** The path of the invalid field, such as spec.envRefs.TOKEN.type. */
   readonly field: string;
 }
 
-/** The same form for what works, but not as its author may think. */
+/** For a field that is valid but may not have the intended effect. */
 type Advice = Problem;
 
 export type Normalised<T> =
   | { readonly ok: true; readonly value: T; readonly advice: readonly Advice[] }
   | { readonly ok: false; readonly problems: readonly [Problem, ...Problem[]]; readonly advice: readonly Advice[] };
 
-/** Collects what the parts of a normaliser find. */
+/** Collects the findings of a normaliser's parts. */
 export class Findings {
   private readonly problems: Problem[] = [];
   private readonly advice: Advice[] = [];
-  /** What `kubectl explain` calls the object. */
+  /** The name of the kind for `kubectl explain`. */
   readonly kind: string;
 
   constructor(kind: string) {
     this.kind = kind;
   }
 
-  problem(field: string, { message, remedy }: Wording): void {
+  problem(field: string, { message, remedy }: ValidationMessage): void {
     this.problems.push({ field, message, remedy });
   }
 
-  advise(field: string, { message, remedy }: Wording): void {
+  advise(field: string, { message, remedy }: ValidationMessage): void {
     this.advice.push({ field, message, remedy });
   }
 
-  /** The outcome: `value`, unless there are problems. A value that could not be computed is one. */
+  /** `value`, unless there are problems. A missing value is a problem, too. */
   outcome<T>(value: T | undefined): Normalised<T> {
     const { advice } = this;
     const [first, ...others] = this.problems;
     if (first) return { ok: false, problems: [first, ...others], advice };
-    if (value === undefined) return { ok: false, problems: [incomprehensible], advice };
+    if (value === undefined) return { ok: false, problems: [unknownProblem], advice };
     return { ok: true, value, advice };
   }
 }
 
-const incomprehensible: Problem = {
+const unknownProblem: Problem = {
   field: "spec",
-  message: "cannot be understood",
-  remedy: "compare it with the docs",
+  message: "is invalid",
+  remedy: "compare it with the documentation",
 };
 
-const mostTold = 20;
-/** A condition's message holds 32,768 characters, and users' own keys may be long. */
-const longestTold = 8000;
+const maxProblems = 20;
+/** A condition's message has at most 32,768 characters, and field paths may contain long keys. */
+const maxCharacters = 8000;
 
-/** For a condition or an event: one line for each problem, within bounds. */
+/** One line for each problem, truncated to fit into a condition or an event. */
 export function describeProblems(problems: readonly Problem[]): string {
-  const lines = problems.slice(0, mostTold).map((problem) => `${problem.field}: ${sentence(problem)}`);
-  if (problems.length > mostTold) lines.push(`and ${problems.length - mostTold} more`);
-  const told = lines.join("\n");
-  return told.length > longestTold ? `${told.slice(0, longestTold)}…` : told;
+  const lines = problems.slice(0, maxProblems).map((problem) => `${problem.field}: ${validationText(problem)}`);
+  if (problems.length > maxProblems) lines.push(`and ${problems.length - maxProblems} more`);
+  const message = lines.join("\n");
+  return message.length > maxCharacters ? `${message.slice(0, maxCharacters)}…` : message;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
 import { Findings } from "./findings.ts";
-import { candidateRefs, gitRefOf, gitRepositoryOf, type GitRef } from "./git.ts";
+import { candidateRefs, stackGitRef, parseGitUrl, type GitRef } from "./git.ts";
 
-describe("the address of a repository", () => {
+describe("the URL of a repository", () => {
   const allowed: [string, "https" | "http" | "ssh"][] = [
     ["https://github.com/pulumi/examples", "https"],
     ["https://user@dev.azure.com/org/project/_git/repo", "https"],
@@ -16,10 +16,10 @@ describe("the address of a repository", () => {
     ["http://github.com/pulumi/examples", "http"],
   ];
   for (const [url, transport] of allowed) {
-    test(`${url} goes by ${transport}`, () => expect(gitRepositoryOf(url)).toEqual({ transport, url }));
+    test(`${url} uses ${transport}`, () => expect(parseGitUrl(url)).toEqual({ transport, url }));
   }
 
-  const refused = [
+  const rejected = [
     "",
     "examples",
     "/srv/git/repo",
@@ -35,14 +35,14 @@ describe("the address of a repository", () => {
     "https://host/a\nb",
     "https://host/a b",
   ];
-  for (const url of refused) {
-    test(`${JSON.stringify(url)} is refused`, () => expect(gitRepositoryOf(url)).toBeUndefined());
+  for (const url of rejected) {
+    test(`${JSON.stringify(url)} is rejected`, () => expect(parseGitUrl(url)).toBeUndefined());
   }
 });
 
 describe("a revision", () => {
   const sha = "03658b5514f08970f350618a6e6fdf1bd75f45d0";
-  const cases: [string, Parameters<typeof gitRefOf>[0], GitRef][] = [
+  const cases: [string, Parameters<typeof stackGitRef>[0], GitRef][] = [
     ["a short branch", { branch: "main" }, { kind: "branch", name: "main" }],
     ["a branch with a slash", { branch: "feature/add-cache" }, { kind: "branch", name: "feature/add-cache" }],
     ["a full branch", { branch: "refs/heads/main" }, { kind: "branch", name: "main" }],
@@ -51,18 +51,18 @@ describe("a revision", () => {
     ["a short tag", { tag: "v1.0" }, { kind: "tag", name: "v1.0" }],
     ["a full tag", { tag: "refs/tags/v1.0" }, { kind: "tag", name: "v1.0" }],
     ["a commit", { commit: sha }, { kind: "commit", sha }],
-    ["a commit in capitals", { commit: sha.toUpperCase() }, { kind: "commit", sha }],
-    ["a commit in branch, as the reference takes it", { branch: sha }, { kind: "commit", sha }],
-    ["a tag in commit, as the reference takes it", { commit: "v1.0" }, { kind: "branch", name: "v1.0" }],
-    ["a commit beside an empty branch", { commit: sha, branch: "" }, { kind: "commit", sha }],
+    ["a commit in uppercase", { commit: sha.toUpperCase() }, { kind: "commit", sha }],
+    ["a commit in branch, as in the reference", { branch: sha }, { kind: "commit", sha }],
+    ["a tag in commit, as in the reference", { commit: "v1.0" }, { kind: "branch", name: "v1.0" }],
+    ["a commit with an empty branch", { commit: sha, branch: "" }, { kind: "commit", sha }],
   ];
   for (const [what, spec, ref] of cases) {
-    test(`${what} is ${ref.kind}`, () => expect(gitRefOf(spec, new Findings("stack"))).toEqual(ref));
+    test(`${what} is ${ref.kind}`, () => expect(stackGitRef(spec, new Findings("stack"))).toEqual(ref));
   }
 
-  const bad: [string, Parameters<typeof gitRefOf>[0]][] = [
-    ["none", {}],
-    ["two", { branch: "main", tag: "v1" }],
+  const bad: [string, Parameters<typeof stackGitRef>[0]][] = [
+    ["no revision", {}],
+    ["two revisions", { branch: "main", tag: "v1" }],
     ["a branch that looks like an option", { branch: "--upload-pack=id" }],
     ["a branch with two dots", { branch: "a..b" }],
     ["a branch with a space", { branch: "a b" }],
@@ -73,12 +73,12 @@ describe("a revision", () => {
   for (const [what, spec] of bad) {
     test(`${what} is a problem`, () => {
       const findings = new Findings("stack");
-      expect(gitRefOf(spec, findings)).toBeUndefined();
+      expect(stackGitRef(spec, findings)).toBeUndefined();
       expect(findings.outcome(true).ok).toBe(false);
     });
   }
 
-  test("a branch's name is looked for among branches, then among tags", () => {
+  test("a branch name matches branches first, then tags", () => {
     expect(candidateRefs({ kind: "branch", name: "v1" })).toEqual(["refs/heads/v1", "refs/tags/v1"]);
     expect(candidateRefs({ kind: "tag", name: "v1" })).toEqual(["refs/tags/v1"]);
     expect(candidateRefs({ kind: "other", name: "refs/pull/1/head" })).toEqual(["refs/pull/1/head"]);

@@ -1,8 +1,8 @@
-/** Git: addresses, revisions and credentials in one form each. */
+/** Git repositories, revisions and credentials in normal form. */
 import type { StackSpec } from "../stack/spec.ts";
-import { stackWording } from "../stack/wording.ts";
+import { stackMessages } from "../stack/messages.ts";
 import type { Findings } from "./findings.ts";
-import { secretKeyOf, type SecretKey } from "./reference.ts";
+import { secretKeyIn, type SecretKey } from "./reference.ts";
 import { isArgument, isObjectName } from "./rules.ts";
 import type { Scope } from "./scope.ts";
 
@@ -10,7 +10,7 @@ export type GitRef =
   | { readonly kind: "commit"; readonly sha: string }
   | { readonly kind: "branch"; readonly name: string }
   | { readonly kind: "tag"; readonly name: string }
-  /** Any other full name, such as refs/pull/12/head. */
+  /** Any other full ref name, such as refs/pull/12/head. */
   | { readonly kind: "other"; readonly name: string };
 
 export type GitAuth =
@@ -24,23 +24,23 @@ export type GitAuth =
       readonly installationId: SecretKey;
       readonly privateKey: SecretKey;
     }
-  /** A Secret whose keys tell which of the above it holds: sshPrivateKey, accessToken, or username and password. */
+  /** A Secret whose keys determine the method: sshPrivateKey, accessToken, or username and password. */
   | { readonly kind: "secret"; readonly name: string };
 
 export interface GitRepository {
-  /** Whether plain http may be used is for who connects to say: by default it may not. */
+  /** The caller decides whether plain HTTP is allowed; by default it is not. */
   readonly transport: "https" | "http" | "ssh";
   readonly url: string;
 }
 
-/** The full names to look for, the first that exists wins: as in the reference, a branch's name may be a tag's. */
+/** Full ref names in order of precedence. As in the reference, `branch` may name a tag. */
 export function candidateRefs(ref: Exclude<GitRef, { kind: "commit" }>): string[] {
   if (ref.kind === "branch") return [`refs/heads/${ref.name}`, `refs/tags/${ref.name}`];
   return [ref.kind === "tag" ? `refs/tags/${ref.name}` : ref.name];
 }
 
-/** Undefined for an address that is not allowed. */
-export function gitRepositoryOf(url: string): GitRepository | undefined {
+/** Undefined if the URL is not allowed. */
+export function parseGitUrl(url: string): GitRepository | undefined {
   if (!isArgument(url) || /\s/.test(url)) return undefined;
   const scp = /^(?:[^@:/]+@)?(?<host>[^-@:/][^@:/]*):(?<path>[^/:].*|\/[^/].*)$/.exec(url);
   if (scp) return { transport: "ssh", url };
@@ -55,7 +55,7 @@ export function gitRepositoryOf(url: string): GitRepository | undefined {
 
 const isHash = (text: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/i.test(text);
 
-/** What git-check-ref-format refuses, and nothing that a command could take for an option. */
+/** Follows git-check-ref-format, and rejects names that a command could parse as an option. */
 function isRefName(name: string): boolean {
   const parts = name.split("/");
   return (
@@ -76,16 +76,19 @@ function namedRef(name: string): GitRef {
 
 type Revision = Pick<StackSpec, "branch" | "tag" | "commit">;
 
-/** Undefined when none or several are given, or the one given is no revision: then problems are found. */
-export function gitRefOf(spec: Revision, findings: Findings): GitRef | undefined {
+/** Undefined if not exactly one valid revision is set; then it reports a problem. */
+export function stackGitRef(spec: Revision, findings: Findings): GitRef | undefined {
   const given = (["branch", "tag", "commit"] as const).filter((field) => spec[field]);
   const [field, second] = given;
-  if (!field) findings.problem("spec.branch", stackWording.noRevision);
-  if (second) findings.problem("spec.branch", stackWording.severalRevisions);
+  if (!field) findings.problem("spec.branch", stackMessages.noRevision);
+  if (second) findings.problem("spec.branch", stackMessages.severalRevisions);
   const value = field && spec[field];
   if (!field || !value || second) return undefined;
   if (field !== "commit" && !isRefName(value)) {
-    findings.problem(`spec.${field}`, { message: `is not the name of a ${field}`, remedy: "write it as main or v1.0" });
+    findings.problem(`spec.${field}`, {
+      message: `is not a valid ${field} name`,
+      remedy: "use a name such as main or v1.0",
+    });
     return undefined;
   }
   return { branch: branchRef, tag: tagRef, commit: commitRef }[field](value, findings);
@@ -93,7 +96,7 @@ export function gitRefOf(spec: Revision, findings: Findings): GitRef | undefined
 
 function branchRef(value: string, findings: Findings): GitRef {
   if (!isHash(value)) return namedRef(value);
-  findings.advise("spec.branch", { message: "holds a commit, which is never followed", remedy: "set commit instead" });
+  findings.advise("spec.branch", { message: "is a commit hash, which never changes", remedy: "set commit instead" });
   return { kind: "commit", sha: value.toLowerCase() };
 }
 
@@ -101,36 +104,42 @@ function tagRef(value: string, findings: Findings): GitRef | undefined {
   if (!value.startsWith("refs/")) return { kind: "tag", name: value };
   const ref = namedRef(value);
   if (ref.kind === "tag") return ref;
-  findings.problem("spec.tag", { message: "is not the name of a tag", remedy: "write it as v1.0 or refs/tags/v1.0" });
+  findings.problem("spec.tag", {
+    message: "is not a valid tag name",
+    remedy: "use a name such as v1.0 or refs/tags/v1.0",
+  });
   return undefined;
 }
 
-/** In the reference any name of a ref works as a commit, though it is not polled. */
+/** As in the reference, `commit` may be any ref name. */
 function commitRef(value: string, findings: Findings): GitRef | undefined {
   if (isHash(value)) return { kind: "commit", sha: value.toLowerCase() };
   if (/^[0-9a-f]{4,63}$/i.test(value) || !isRefName(value)) {
-    findings.problem("spec.commit", { message: "is not a full commit hash", remedy: "write all 40 characters of it" });
+    findings.problem("spec.commit", {
+      message: "is not a full commit hash",
+      remedy: "use all 40 characters of the hash",
+    });
     return undefined;
   }
-  findings.advise("spec.commit", { message: "is a name, not a commit hash", remedy: "set branch or tag instead" });
+  findings.advise("spec.commit", { message: "is a ref name, not a commit hash", remedy: "set branch or tag instead" });
   return namedRef(value);
 }
 
 type Auth = Pick<StackSpec, "gitAuth" | "gitAuthSecret">;
 
-const ways = ["sshAuth", "accessToken", "githubApp", "basicAuth"] as const;
+const methods = ["sshAuth", "accessToken", "githubApp", "basicAuth"] as const;
 
-/** Of several ways the first wins, as in the reference: gitAuthSecret, then the order of `ways`. All are checked. */
-export function gitAuthOf({ gitAuth, gitAuthSecret }: Auth, scope: Scope): GitAuth {
-  const given = ways.filter((way) => gitAuth?.[way]);
-  const [used = none] = given.map((way) => authOfWay({ [way]: gitAuth?.[way] }, scope));
-  if (gitAuthSecret) return authOfSecret(gitAuthSecret, scope.findings);
-  const remedy = "set one of accessToken, sshAuth, basicAuth and githubApp";
+/** As in the reference, gitAuthSecret takes precedence, then the order of `methods`. All are validated. */
+export function stackGitAuth({ gitAuth, gitAuthSecret }: Auth, scope: Scope): GitAuth {
+  const given = methods.filter((method) => gitAuth?.[method]);
+  const [used = none] = given.map((method) => authByMethod({ [method]: gitAuth?.[method] }, scope));
+  if (gitAuthSecret) return authBySecret(gitAuthSecret, scope.findings);
+  const remedy = "set exactly one of accessToken, sshAuth, basicAuth and githubApp";
   if (gitAuth && given.length === 0) {
-    scope.findings.problem("spec.gitAuth", { message: "gives no way to sign in", remedy });
+    scope.findings.problem("spec.gitAuth", { message: "contains no credentials", remedy });
   }
   if (given.length > 1) {
-    const message = `gives several ways to sign in, of which ${given[0]} is used`;
+    const message = `contains several credentials, of which only ${given[0]} is used`;
     scope.findings.advise("spec.gitAuth", { message, remedy });
   }
   return used;
@@ -138,19 +147,19 @@ export function gitAuthOf({ gitAuth, gitAuthSecret }: Auth, scope: Scope): GitAu
 
 const none: GitAuth = { kind: "none" };
 
-function authOfSecret(name: string, findings: Findings): GitAuth {
+function authBySecret(name: string, findings: Findings): GitAuth {
   findings.advise("spec.gitAuthSecret", { message: "is deprecated", remedy: "use gitAuth" });
   if (!isObjectName(name)) {
-    findings.problem("spec.gitAuthSecret", { message: "is not the name of a Secret", remedy: "correct the name" });
+    findings.problem("spec.gitAuthSecret", { message: "is not a valid name of a Secret", remedy: "correct the name" });
   }
   return { kind: "secret", name };
 }
 
-type Ways = { readonly [Way in (typeof ways)[number]]?: Required<Auth>["gitAuth"][Way] | undefined };
+type Methods = { readonly [Method in (typeof methods)[number]]?: Required<Auth>["gitAuth"][Method] | undefined };
 
-function authOfWay({ sshAuth, accessToken, githubApp, basicAuth }: Ways, scope: Scope): GitAuth {
-  const key = (field: string, reference: Parameters<typeof secretKeyOf>[0]): SecretKey =>
-    secretKeyOf(reference, `spec.gitAuth.${field}`, scope);
+function authByMethod({ sshAuth, accessToken, githubApp, basicAuth }: Methods, scope: Scope): GitAuth {
+  const key = (field: string, reference: Parameters<typeof secretKeyIn>[0]): SecretKey =>
+    secretKeyIn(reference, `spec.gitAuth.${field}`, scope);
   if (sshAuth) {
     const password = sshAuth.password && { password: key("sshAuth.password", sshAuth.password) };
     return { kind: "ssh", privateKey: key("sshAuth.sshPrivateKey", sshAuth.sshPrivateKey), ...password };

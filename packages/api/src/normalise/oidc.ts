@@ -1,47 +1,54 @@
-/** How a workspace signs in to Pulumi Cloud without a stored token. */
-import { oidcWording, type Oidc } from "../shared/oidc.ts";
+/** How a workspace logs in to Pulumi Cloud without a stored token. */
+import { oidcMessages, type Oidc } from "../shared/oidc.ts";
 import type { Findings } from "./findings.ts";
 
 export interface NormalOidc {
-  /** The operator decides when undefined. */
+  /** Undefined for the operator's default. */
   readonly organization?: string;
   readonly holder: OidcHolder;
-  /** The operator decides when undefined. */
+  /** Undefined for the operator's default. */
   readonly expirationSeconds?: number;
 }
 
-/** Whose token it is. */
+/** The owner of the requested token. */
 export type OidcHolder =
   | { readonly kind: "organization"; readonly admin: boolean }
   | { readonly kind: "team"; readonly team: string }
   | { readonly kind: "user"; readonly user: string };
 
-/** The names of the Pulumi stacks may name the organization. */
-export function oidcOf(given: Oidc | undefined, stacks: readonly string[], findings: Findings): NormalOidc | undefined {
+/** If no organization is set, it is the one that all names in `stacks` share. */
+export function normalOidc(
+  given: Oidc | undefined,
+  stacks: readonly string[],
+  findings: Findings,
+): NormalOidc | undefined {
   if (!given) return undefined;
   const { organization, team, user, admin, expirationSeconds } = given;
   for (const [name, value] of Object.entries({ organization, team, user })) {
     if (value && !isName(value)) {
-      findings.problem(`spec.oidc.${name}`, { message: `is not the name of a Pulumi ${name}`, remedy: "correct it" });
+      findings.problem(`spec.oidc.${name}`, {
+        message: `is not a valid name of a Pulumi ${name}`,
+        remedy: "correct the name",
+      });
     }
   }
-  if (team && user) findings.problem("spec.oidc", oidcWording.teamAndUser);
-  if (admin && (team || user)) findings.problem("spec.oidc", oidcWording.adminOfOthers);
+  if (team && user) findings.problem("spec.oidc", oidcMessages.teamAndUser);
+  if (admin && (team || user)) findings.problem("spec.oidc", oidcMessages.adminOfOthers);
   const [first, ...others] = organizationsIn(stacks);
   const known = organization || (others.length === 0 ? first : undefined);
   return {
     ...(known && { organization: known }),
-    holder: holderOf(given),
+    holder: tokenHolder(given),
     ...(expirationSeconds !== undefined && { expirationSeconds }),
   };
 }
 
-function holderOf({ team, user, admin = false }: Oidc): OidcHolder {
+function tokenHolder({ team, user, admin = false }: Oidc): OidcHolder {
   if (team) return { kind: "team", team };
   return user ? { kind: "user", user } : { kind: "organization", admin };
 }
 
-/** The organizations, each once, that the names of Pulumi stacks begin with. */
+/** The distinct organizations in the names of Pulumi stacks. */
 export function organizationsIn(stacks: readonly string[]): string[] {
   return [...new Set(stacks.flatMap((stack) => organizationIn(stack) ?? []))];
 }

@@ -1,4 +1,4 @@
-/** The Stack that is being normalised: what its parts need to know of the whole, and where they report. */
+/** What the parts of a normaliser need to know about the Stack, and where they report findings. */
 import type { Findings } from "./findings.ts";
 
 export interface Scope {

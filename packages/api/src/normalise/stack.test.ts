@@ -4,7 +4,7 @@ import { describeProblems, normaliseStack, type NormalStack } from "./index.ts";
 
 const secret = (name: string, key: string) => ({ type: "Secret", secret: { name, key } });
 
-/** A Stack that asks for nothing but `spec`, from a Program unless `spec` has a source. */
+/** A Stack with only `spec`, and with a Program as its source unless `spec` has one. */
 function stack(spec: Record<string, unknown>): object {
   const hasSource = ["projectRepo", "fluxSource", "programRef", "workspaceTemplate"].some((field) => field in spec);
   return {
@@ -27,7 +27,7 @@ function adviceOn(spec: Record<string, unknown>): string[] {
   return normaliseStack(stack(spec)).advice.map(({ field }) => field);
 }
 
-describe("spellings that mean the same", () => {
+describe("equivalent spellings", () => {
   const same: [string, Record<string, unknown>, Record<string, unknown>][] = [
     [
       "configRef and configRefs",
@@ -54,14 +54,14 @@ describe("spellings that mean the same", () => {
     ],
     ["a short and a full branch", git({ branch: "main" }), git({ branch: "refs/heads/main" })],
     ["a tag and a tag in branch", git({ branch: "", tag: "v1" }), git({ branch: "refs/tags/v1" })],
-    ["a folder with and without slashes", git({ repoDir: "./infra/" }), git({ repoDir: "infra" })],
+    ["a directory with and without slashes", git({ repoDir: "./infra/" }), git({ repoDir: "infra" })],
     [
-      "accessTokenSecret and the reference it stands for",
+      "accessTokenSecret and the equivalent reference",
       { accessTokenSecret: "token" },
       { envRefs: { PULUMI_ACCESS_TOKEN: secret("token", "accessToken") } },
     ],
     [
-      "backend and the variable it stands for",
+      "backend and the equivalent variable",
       { backend: "s3://state" },
       { envRefs: { PULUMI_BACKEND_URL: { type: "Literal", literal: { value: "s3://state" } } } },
     ],
@@ -70,21 +70,17 @@ describe("spellings that mean the same", () => {
       { secrets: { password: "hunter2" } },
       { secretsRef: { password: { type: "Literal", literal: { value: "hunter2" } } } },
     ],
-    ["initOnCreate and nothing", { initOnCreate: true }, {}],
-    ["a resync below the floor and none", { resyncFrequencySeconds: 10 }, {}],
+    ["initOnCreate and no initOnCreate", { initOnCreate: true }, {}],
+    ["a resync below the minimum and the default", { resyncFrequencySeconds: 10 }, {}],
     [
-      "a resync that never comes, and one in ten years",
+      "a huge resync interval and one of ten years",
       { resyncFrequencySeconds: Number.MAX_SAFE_INTEGER, retryMaxBackoffDurationSeconds: Number.MAX_SAFE_INTEGER },
       { resyncFrequencySeconds: 315_360_000, retryMaxBackoffDurationSeconds: 315_360_000 },
     ],
+    ["the default type of Update and no type", { updateTemplate: { spec: { type: "up" } } }, { updateTemplate: {} }],
+    ["a backoff of 0 and the default", { retryMaxBackoffDurationSeconds: 0 }, {}],
     [
-      "the type of Update that follows anyway, and none",
-      { updateTemplate: { spec: { type: "up" } } },
-      { updateTemplate: {} },
-    ],
-    ["a backoff of 0 and none", { retryMaxBackoffDurationSeconds: 0 }, {}],
-    [
-      "a reference into the own namespace and one without a namespace",
+      "a reference to the own namespace and one without a namespace",
       { envRefs: { A: { type: "Secret", secret: { name: "a", key: "b", namespace: "team" } } } },
       { envRefs: { A: secret("a", "b") } },
     ],
@@ -95,7 +91,7 @@ describe("spellings that mean the same", () => {
 });
 
 describe("the source", () => {
-  test("is a Git repository with its revision and folder", () => {
+  test("is a Git repository with its revision and directory", () => {
     expect(normal(git({ repoDir: "infra/", shallow: true })).source).toEqual({
       kind: "git",
       repository: { transport: "https", url: "https://host/repo" },
@@ -119,44 +115,50 @@ describe("the source", () => {
     expect(normal({ programRef: { name: "web" } }).source).toEqual({ kind: "program", name: "web" });
   });
 
-  test("is a folder in the image", () => {
+  test("is a directory in the image", () => {
     const local = { dir: "/home/pulumi/web" };
     expect(normal({ workspaceTemplate: { spec: { local } } }).source).toEqual({ kind: "local", ...local });
   });
 
-  test("is in the template, where only the template names it", () => {
+  test("is the template if only the template has a source", () => {
     const spec = { git: { url: "https://host/repo", ref: "main" } };
     expect(normal({ workspaceTemplate: { spec } }).source).toEqual({ kind: "template" });
   });
 
-  const bringing: [string, object][] = [
+  const providing: [string, object][] = [
     ["an init container", { initContainers: [{ name: "copy", image: "busybox" }] }],
-    ["one in the pod template", { podTemplate: { spec: { initContainers: [{ name: "copy", image: "busybox" }] } } }],
-    ["a container beside Pulumi's", { podTemplate: { spec: { containers: [{ name: "sync", image: "git-sync" }] } } }],
+    [
+      "an init container in the pod template",
+      { podTemplate: { spec: { initContainers: [{ name: "copy", image: "busybox" }] } } },
+    ],
+    ["an additional container", { podTemplate: { spec: { containers: [{ name: "sync", image: "git-sync" }] } } }],
     [
       "a volume",
       { podTemplate: { spec: { volumes: [{ name: "share", persistentVolumeClaim: { claimName: "c" } }] } } },
     ],
   ];
-  for (const [what, spec] of bringing) {
-    test(`may be brought by ${what}`, () => {
+  for (const [what, spec] of providing) {
+    test(`may be provided by ${what}`, () => {
       expect(normal({ workspaceTemplate: { spec } }).source).toEqual({ kind: "template" });
     });
   }
 
-  const bringingNothing: [string, object][] = [
+  const providingNothing: [string, object][] = [
     ["nothing", {}],
-    ["an image alone: the folder is on a volume", { image: "i" }],
+    ["only an image, because the directory is on a volume", { image: "i" }],
     [
-      "a patch of a container of ours",
+      "a patch of a generated container",
       { podTemplate: { spec: { initContainers: [{ name: "bootstrap", image: "i" }] } } },
     ],
     ["settings of the pod", { podTemplate: { spec: { containers: [{ name: "pulumi", image: "i" }], volumes: [] } } }],
-    ["nonsense", { podTemplate: { spec: { containers: "i", initContainers: [null, "i"], volumes: 7 } } }],
+    [
+      "values of the wrong type",
+      { podTemplate: { spec: { containers: "i", initContainers: [null, "i"], volumes: 7 } } },
+    ],
   ];
-  for (const [what, spec] of bringingNothing) {
-    test(`is missing where a template brings ${what}`, () => {
-      expect(() => normal({ workspaceTemplate: { spec } })).toThrow("no source for the program");
+  for (const [what, spec] of providingNothing) {
+    test(`is missing if a template contains ${what}`, () => {
+      expect(() => normal({ workspaceTemplate: { spec } })).toThrow("the program has no source");
     });
   }
 
@@ -167,14 +169,14 @@ describe("the source", () => {
   });
 });
 
-describe("credentials for Git", () => {
+describe("Git credentials", () => {
   const key = (name: string) => ({ name: "git", key: name });
   const from = (name: string) => secret("git", name);
   const cases: [string, Record<string, unknown>, object][] = [
     ["a token", { gitAuth: { accessToken: from("t") } }, { kind: "token", token: key("t") }],
-    ["an ssh key", { gitAuth: { sshAuth: { sshPrivateKey: from("k") } } }, { kind: "ssh", privateKey: key("k") }],
+    ["an SSH key", { gitAuth: { sshAuth: { sshPrivateKey: from("k") } } }, { kind: "ssh", privateKey: key("k") }],
     [
-      "an ssh key with a password",
+      "an SSH key with a passphrase",
       { gitAuth: { sshAuth: { sshPrivateKey: from("k"), password: from("p") } } },
       { kind: "ssh", privateKey: key("k"), password: key("p") },
     ],
@@ -190,12 +192,12 @@ describe("credentials for Git", () => {
     ],
     ["a Secret with well-known keys", { gitAuthSecret: "git" }, { kind: "secret", name: "git" }],
     [
-      "of a Secret and a token the Secret, as in the reference",
+      "the Secret if a Secret and a token are set, as in the reference",
       { gitAuthSecret: "git", gitAuth: { accessToken: from("t") } },
       { kind: "secret", name: "git" },
     ],
     [
-      "of a token and an ssh key the ssh key, as in the reference",
+      "the SSH key if a token and an SSH key are set, as in the reference",
       { gitAuth: { accessToken: from("t"), sshAuth: { sshPrivateKey: from("k") } } },
       { kind: "ssh", privateKey: key("k") },
     ],
@@ -206,7 +208,7 @@ describe("credentials for Git", () => {
 });
 
 describe("the environment", () => {
-  test("has every kind of reference, by name", () => {
+  test("supports every type of reference, sorted by name", () => {
     const { env } = normal({
       envRefs: {
         D: { type: "StackOutput", stack: "cluster", output: "kubeconfig" },
@@ -223,7 +225,7 @@ describe("the environment", () => {
     ]);
   });
 
-  test("has whole ConfigMaps and Secrets, in their order", () => {
+  test("has whole ConfigMaps and Secrets in the order of the spec", () => {
     expect(normal({ envs: ["b", "a"], envSecrets: ["c"] }).envFrom).toEqual([
       { kind: "configMap", name: "b" },
       { kind: "configMap", name: "a" },
@@ -231,7 +233,7 @@ describe("the environment", () => {
     ]);
   });
 
-  test("takes a reference before the field that stands for it", () => {
+  test("prefers a reference to the equivalent field", () => {
     const spec = { backend: "s3://old", envRefs: { PULUMI_BACKEND_URL: secret("state", "url") } };
     expect(normal(spec).env).toEqual([
       { name: "PULUMI_BACKEND_URL", from: { kind: "secret", name: "state", key: "url" } },
@@ -246,7 +248,7 @@ describe("the environment", () => {
 });
 
 describe("the configuration", () => {
-  test("is one list, by key, of structured, referenced and secret values", () => {
+  test("is one list of structured, referenced and secret values, sorted by key", () => {
     const { config } = normal({
       config: { "aws:region": "us-east-1", db: { port: 5432, ssl: true }, zones: ["a", "b"], count: 3, cache: false },
       configRef: { text: { name: "settings", key: "text" } },
@@ -266,14 +268,14 @@ describe("the configuration", () => {
     ]);
   });
 
-  test("may be said in both spellings of configRef, if they agree", () => {
+  test("may be set in both spellings of configRef if they agree", () => {
     const ref = { name: "settings", key: "text" };
     expect(normal({ configRef: { a: ref }, configRefs: { a: ref } }).config).toHaveLength(1);
   });
 });
 
 describe("prerequisites", () => {
-  test("on one Stack are joined, and the strictest counts", () => {
+  test("on the same Stack are merged, and the strictest applies", () => {
     const prerequisites = [
       { name: "cluster", requirement: { succeededWithinDuration: "1h" } },
       { type: "Stack", requirement: "cluster", succeededWithinDuration: "10m" },
@@ -301,8 +303,8 @@ describe("defaults", () => {
     });
   });
 
-  test("give way to what is said", () => {
-    const said = normal({
+  test("are overridden by the spec", () => {
+    const actual = normal({
       preview: true,
       refresh: true,
       expectNoRefreshChanges: true,
@@ -325,7 +327,7 @@ describe("defaults", () => {
         spec: { ttlAfterCompleted: "1h", parallel: 4, continueOnError: true },
       },
     });
-    expect(said).toMatchObject({
+    expect(actual).toMatchObject({
       operation: "preview",
       refresh: true,
       expectNoRefreshChanges: true,
@@ -356,19 +358,19 @@ describe("advice", () => {
     ["on envSecrets", { envSecrets: ["a"] }, "spec.envSecrets"],
     ["on secrets", { secrets: { a: "b" } }, "spec.secrets"],
     ["on gitAuthSecret", git({ gitAuthSecret: "a" }), "spec.gitAuthSecret"],
-    ["on a password in the repository's address", git({ projectRepo: "https://u:p@h/r" }), "spec.projectRepo"],
-    ["on a resync below the floor", { resyncFrequencySeconds: 5 }, "spec.resyncFrequencySeconds"],
+    ["on a password in the repository's URL", git({ projectRepo: "https://u:p@h/r" }), "spec.projectRepo"],
+    ["on a resync below the minimum", { resyncFrequencySeconds: 5 }, "spec.resyncFrequencySeconds"],
     ["on shallow without a repository", { shallow: true }, "spec.shallow"],
-    ["on oidc beside a token", { oidc: {}, envRefs: { PULUMI_ACCESS_TOKEN: secret("a", "b") } }, "spec.oidc"],
+    ["on oidc with a token", { oidc: {}, envRefs: { PULUMI_ACCESS_TOKEN: secret("a", "b") } }, "spec.oidc"],
     ["on expectNoRefreshChanges without refresh", { expectNoRefreshChanges: true }, "spec.expectNoRefreshChanges"],
     [
-      "on expectNoRefreshChanges of a preview",
+      "on expectNoRefreshChanges for a preview",
       { expectNoRefreshChanges: true, refresh: true, preview: true },
       "spec.expectNoRefreshChanges",
     ],
   ];
   for (const [what, spec, field] of cases) {
-    test(`${what} does not stand in the way`, () => {
+    test(`${what} does not make the spec invalid`, () => {
       expect(normaliseStack(stack(spec)).ok).toBe(true);
       expect(adviceOn(spec)).toEqual([field]);
     });
@@ -381,7 +383,7 @@ describe("problems", () => {
     return outcome.ok ? [] : outcome.problems;
   };
 
-  test("are told all at once", () => {
+  test("are reported together", () => {
     const spec = {
       projectRepo: "git://host/repo",
       branch: "a b",
@@ -402,16 +404,16 @@ describe("problems", () => {
     ]);
   });
 
-  test("are told of Flux sources of a group that has none", () => {
+  test("include API groups without Flux sources", () => {
     for (const apiVersion of ["v1", "apps/v1"]) {
       const sourceRef = { apiVersion, kind: "Pod", name: "repo" };
-      const told = outcomeOf({ fluxSource: { sourceRef } }).map(({ field }) => field);
-      expect(told).toEqual(["spec.fluxSource.sourceRef.apiVersion"]);
+      const fields = outcomeOf({ fluxSource: { sourceRef } }).map(({ field }) => field);
+      expect(fields).toEqual(["spec.fluxSource.sourceRef.apiVersion"]);
     }
   });
 
-  test("are told of secrets providers that Pulumi does not have", () => {
-    const told = (secretsProvider: string): string[] =>
+  test("include unsupported secrets providers", () => {
+    const problemFields = (secretsProvider: string): string[] =>
       outcomeOf({ programRef: { name: "p" }, secretsProvider }).map(({ field }) => field);
     for (const provider of [
       "default",
@@ -420,21 +422,21 @@ describe("problems", () => {
       "gcpkms://projects/a",
       "hashivault://k",
     ]) {
-      expect(told(provider)).toEqual([]);
+      expect(problemFields(provider)).toEqual([]);
     }
     for (const provider of ["awskms", "kms://a", "azurekeyvault://", "--help"]) {
-      expect(told(provider)).toEqual(["spec.secretsProvider"]);
+      expect(problemFields(provider)).toEqual(["spec.secretsProvider"]);
     }
   });
 
-  test("fit into a condition's message, however many there are", () => {
+  test("are truncated to fit into a condition's message", () => {
     const refs = Array.from({ length: 2000 }, (_, index) => [`A${index}${"x".repeat(900)}`, { type: "Env" }] as const);
     const message = describeProblems(outcomeOf({ envRefs: Object.fromEntries(refs) }));
     expect(message.length).toBeLessThan(32_768);
     expect(describeProblems(outcomeOf({ envs: Array.from({ length: 30 }, () => "_") }))).toEndWith("and 10 more");
   });
 
-  test("never hold a secret that was written in the wrong place", () => {
+  test("never contain a secret that was set in the wrong field", () => {
     const spec = {
       projectRepo: "git://user:hunter2@host/repo",
       branch: "main",
@@ -447,13 +449,13 @@ describe("problems", () => {
   });
 });
 
-describe("what is no Stack at all", () => {
+describe("a value that is not a Stack", () => {
   const garbage: unknown[] = [undefined, null, 0, "", [], {}, { spec: null }, { metadata: {}, spec: [] }, () => 1, 1n];
   for (const [index, value] of garbage.entries()) {
     test(`is a problem, not an exception (${index})`, () => expect(normaliseStack(value).ok).toBe(false));
   }
 
-  test("is told by field", () => {
+  test("is reported by field", () => {
     const outcome = normaliseStack({ metadata: { name: "a" }, spec: { envRefs: { A: { type: 1 } }, targets: "x" } });
     const fields = outcome.ok ? [] : outcome.problems.map(({ field }) => field);
     expect(fields.toSorted()).toEqual(["spec.envRefs.A.type", "spec.stack", "spec.targets"]);

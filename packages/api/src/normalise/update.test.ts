@@ -32,7 +32,7 @@ describe("an Update", () => {
     });
   });
 
-  test("is kept as long as it says", () => {
+  test("has the TTL of its spec", () => {
     expect(normaliseUpdate(update({ ttlAfterCompleted: "24h" }))).toMatchObject({
       value: { ttlAfterCompletedMs: 86_400_000 },
     });
@@ -43,9 +43,9 @@ describe("an Update", () => {
     ["without a stack", { stackName: "" }, "spec.stackName"],
     ["with a stack that looks like an option", { stackName: "--help" }, "spec.stackName"],
     ["of an unknown type", { type: "import" }, "spec.type"],
-    ["kept for no known time", { ttlAfterCompleted: "a day" }, "spec.ttlAfterCompleted"],
+    ["with an invalid TTL", { ttlAfterCompleted: "a day" }, "spec.ttlAfterCompleted"],
     ["with negative parallelism", { parallel: -1 }, "spec.parallel"],
-    ["with a target that is no list", { target: "urn:a" }, "spec.target"],
+    ["with a target that is not a list", { target: "urn:a" }, "spec.target"],
   ];
   for (const [what, spec, field] of bad) {
     test(`${what} has a problem in ${field}`, () => {

@@ -1,11 +1,11 @@
-/** An Update in one form, for its controller. Pure; never throws, whatever it is given. */
+/** Converts an Update to a normal form for its controller. Pure; never throws, for any input. */
 import { Type, type Static } from "typebox";
 
-import { durationWording, parseDuration } from "../shared/duration.ts";
+import { durationMessage, parseDuration } from "../shared/duration.ts";
 import { UpdateSpec, updateTypes, type UpdateType } from "../update/spec.ts";
 import { Findings, type Normalised } from "./findings.ts";
 import { isArgument, isObjectName } from "./rules.ts";
-import { NamedMetadata, shaped } from "./shape.ts";
+import { NamedMetadata, checkShape } from "./shape.ts";
 
 export interface NormalUpdate {
   readonly name: string;
@@ -13,10 +13,10 @@ export interface NormalUpdate {
   readonly workspaceName: string;
   readonly stackName: string;
   readonly type: UpdateType;
-  /** Kept for ever when undefined. */
+  /** Never deleted automatically if undefined. */
   readonly ttlAfterCompletedMs?: number;
   readonly message: string;
-  /** As many as Pulumi likes when undefined. */
+  /** Undefined for Pulumi's default. */
   readonly parallel?: number;
   readonly refresh: boolean;
   readonly targets: readonly string[];
@@ -33,21 +33,27 @@ const UpdateShape = Type.Object({ metadata: NamedMetadata, spec: UpdateSpec });
 
 export function normaliseUpdate(update: unknown): Normalised<NormalUpdate> {
   const findings = new Findings("update");
-  const shape = shaped(UpdateShape, update, findings);
+  const shape = checkShape(UpdateShape, update, findings);
   return findings.outcome(shape && normalForm(shape, findings));
 }
 
 function normalForm({ metadata, spec }: Static<typeof UpdateShape>, findings: Findings): NormalUpdate | undefined {
   const { workspaceName = "", stackName = "" } = spec;
   if (!isObjectName(workspaceName)) {
-    findings.problem("spec.workspaceName", { message: "is not the name of a Workspace", remedy: "name a Workspace" });
+    findings.problem("spec.workspaceName", {
+      message: "is not a valid name of a Workspace",
+      remedy: "set the name of a Workspace",
+    });
   }
   if (!isArgument(stackName)) {
-    findings.problem("spec.stackName", { message: "is not the name of a Pulumi stack", remedy: "name a stack" });
+    findings.problem("spec.stackName", {
+      message: "is not a valid name of a Pulumi stack",
+      remedy: "set the name of a stack",
+    });
   }
   const type = updateTypes.find((known) => known === spec.type);
   if (!type) {
-    findings.problem("spec.type", { message: "is not an operation", remedy: `use ${updateTypes.join(", ")}` });
+    findings.problem("spec.type", { message: "is not a supported operation", remedy: `use ${updateTypes.join(", ")}` });
     return undefined;
   }
   return {
@@ -56,22 +62,25 @@ function normalForm({ metadata, spec }: Static<typeof UpdateShape>, findings: Fi
     workspaceName,
     stackName,
     type,
-    ...retentionOf(spec, findings),
-    ...optionsOf(spec, findings),
+    ...retention(spec, findings),
+    ...operationOptions(spec, findings),
   };
 }
 
-function retentionOf({ ttlAfterCompleted }: UpdateSpec, findings: Findings): { ttlAfterCompletedMs?: number } {
+function retention({ ttlAfterCompleted }: UpdateSpec, findings: Findings): { ttlAfterCompletedMs?: number } {
   if (ttlAfterCompleted === undefined) return {};
   const ms = parseDuration(ttlAfterCompleted);
-  if (ms === undefined) findings.problem("spec.ttlAfterCompleted", durationWording);
+  if (ms === undefined) findings.problem("spec.ttlAfterCompleted", durationMessage);
   return { ttlAfterCompletedMs: Math.max(ms ?? 0, 0) };
 }
 
-function optionsOf(spec: UpdateSpec, findings: Findings) {
+function operationOptions(spec: UpdateSpec, findings: Findings) {
   const { parallel } = spec;
   if (parallel !== undefined && parallel < 0) {
-    findings.problem("spec.parallel", { message: "must not be negative", remedy: "give 1 or more, or remove it" });
+    findings.problem("spec.parallel", {
+      message: "must not be negative",
+      remedy: "set 1 or more, or remove this field",
+    });
   }
   return {
     message: spec.message ?? "",

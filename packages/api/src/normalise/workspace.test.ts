@@ -21,13 +21,13 @@ describe("a Workspace", () => {
 
   test("needs no spec", () => expect(normaliseWorkspace({ metadata: { name: "web" } }).ok).toBe(true));
 
-  test("takes root's image with the baseline profile", () => {
+  test("uses the root image with the baseline profile", () => {
     expect(normaliseWorkspace(workspace({ securityProfile: "baseline" }))).toMatchObject({
       value: { image: "pulumi/pulumi:latest" },
     });
   });
 
-  test("keeps requests that are set", () => {
+  test("keeps the requests of the spec", () => {
     const resources = { requests: { cpu: 2 }, limits: { memory: "1Gi" } };
     expect(normaliseWorkspace(workspace({ resources }))).toMatchObject({
       value: { resources: { requests: { cpu: 2, memory: "64Mi" }, limits: { memory: "1Gi" } } },
@@ -52,7 +52,7 @@ describe("a Workspace", () => {
       { flux: { url: "http://source/a.tgz", digest: "sha256:ab", dir: "x" } },
       { kind: "flux", url: "http://source/a.tgz", digest: "sha256:ab", dir: "x" },
     ],
-    ["a folder in the image", { local: { dir: "/app" } }, { kind: "local", dir: "/app" }],
+    ["a directory in the image", { local: { dir: "/app" } }, { kind: "local", dir: "/app" }],
     ["a Program", { program: { name: "web", generation: 3 } }, { kind: "program", name: "web", generation: 3 }],
     [
       "an empty project",
@@ -61,12 +61,12 @@ describe("a Workspace", () => {
     ],
   ];
   for (const [what, spec, source] of sources) {
-    test(`takes its program from ${what}`, () => {
+    test(`reads its program from ${what}`, () => {
       expect(normaliseWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { source } });
     });
   }
 
-  test("keeps its pod for as long as it says", () => {
+  test("has the idle timeout of its spec", () => {
     expect(normaliseWorkspace(workspace({}))).not.toHaveProperty("value.idleTimeoutMs");
     expect(normaliseWorkspace(workspace({ idleTimeoutSeconds: 0 }))).toMatchObject({ value: { idleTimeoutMs: 0 } });
     expect(normaliseWorkspace(workspace({ idleTimeoutSeconds: 90 }))).toMatchObject({
@@ -76,7 +76,7 @@ describe("a Workspace", () => {
 
   const holders: [string, object, object][] = [
     [
-      "the organization of its stack's name",
+      "the organization in its stack's name",
       {},
       { organization: "acme", holder: { kind: "organization", admin: false } },
     ],
@@ -85,13 +85,13 @@ describe("a Workspace", () => {
     ["a user for an hour", { user: "u", expirationSeconds: 3600 }, { holder: { user: "u" }, expirationSeconds: 3600 }],
   ];
   for (const [what, oidc, expected] of holders) {
-    test(`signs in as ${what}`, () => {
+    test(`logs in as ${what}`, () => {
       const spec = { oidc, stacks: [{ name: "acme/web/dev" }] };
       expect(normaliseWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { oidc: expected } });
     });
   }
 
-  test("takes configuration from values, variables and files", () => {
+  test("reads configuration from values, variables and files", () => {
     const config = [
       { key: "a", value: { b: 1 }, secret: true },
       { key: "b.c", path: true, valueFrom: { env: "B" } },
@@ -116,17 +116,17 @@ describe("a Workspace", () => {
 
   const bad: [string, object, string][] = [
     ["two sources", { local: { dir: "/a" }, git: { url: "https://h/r", ref: "a" } }, "spec"],
-    ["an address of no use", { git: { url: "git://h/r", ref: "a" } }, "spec.git.url"],
+    ["an unsupported URL", { git: { url: "git://h/r", ref: "a" } }, "spec.git.url"],
     ["no revision", { git: { url: "https://h/r" } }, "spec.git.ref"],
-    ["a folder outside", { git: { url: "https://h/r", ref: "a", dir: "../.." } }, "spec.git.dir"],
+    ["a directory outside the source", { git: { url: "https://h/r", ref: "a", dir: "../.." } }, "spec.git.dir"],
     ["an artifact without a digest", { flux: { url: "http://h/r" } }, "spec.flux.digest"],
-    ["a Program with no proper name", { program: { name: "../web" } }, "spec.program.name"],
+    ["a Program with an invalid name", { program: { name: "../web" } }, "spec.program.name"],
     ["two sources, one a Program", { local: { dir: "/a" }, program: { name: "web" } }, "spec"],
     ["an unknown profile", { securityProfile: "privileged" }, "spec.securityProfile"],
     ["configuration without a value", { stacks: [{ name: "a", config: [{ key: "b" }] }] }, "spec.stacks[0].config[0]"],
     ["a team and a user", { oidc: { team: "a", user: "b" } }, "spec.oidc"],
     ["an administrator of a team", { oidc: { team: "a", admin: true } }, "spec.oidc"],
-    ["an organization that is none", { oidc: { organization: "a,b" } }, "spec.oidc.organization"],
+    ["an invalid organization", { oidc: { organization: "a,b" } }, "spec.oidc.organization"],
     ["a stack that looks like an option", { stacks: [{ name: "-x" }] }, "spec.stacks[0].name"],
   ];
   for (const [what, spec, field] of bad) {
@@ -136,7 +136,7 @@ describe("a Workspace", () => {
     });
   }
 
-  test("cannot have a name that no Service can have", () => {
+  test("cannot have a name that is invalid for a Service", () => {
     expect(normaliseWorkspace(workspace({}, "a.b")).ok).toBe(false);
   });
 });

@@ -1,14 +1,14 @@
-/** A Workspace in one form, with its defaults, for its controller. Pure; never throws, whatever it is given. */
+/** Converts a Workspace to a normal form with defaults for its controller. Pure; never throws, for any input. */
 import { Type, type Static } from "typebox";
 
 import { optional, type JsonValue } from "../schema/field.ts";
 import { defaultImages, defaultRequests, securityProfiles, type SecurityProfile } from "../workspace/pod-facts.ts";
 import { WorkspaceSpec } from "../workspace/spec.ts";
 import { Findings, type Normalised } from "./findings.ts";
-import { oidcOf, type NormalOidc } from "./oidc.ts";
-import { gitRepositoryOf, type GitRepository } from "./git.ts";
-import { folderBelowRoot, isArgument, isObjectName, isServicePrefix } from "./rules.ts";
-import { NamedMetadata, shaped } from "./shape.ts";
+import { normalOidc, type NormalOidc } from "./oidc.ts";
+import { parseGitUrl, type GitRepository } from "./git.ts";
+import { directoryBelowRoot, isArgument, isObjectName, isServicePrefix } from "./rules.ts";
+import { NamedMetadata, checkShape } from "./shape.ts";
 
 type GivenGit = NonNullable<WorkspaceSpec["git"]>;
 type GivenStack = NonNullable<WorkspaceSpec["stacks"]>[number];
@@ -29,7 +29,7 @@ export type WorkspaceSource =
   /** A Program object, at this generation or a later one. */
   | { readonly kind: "program"; readonly name: string; readonly generation: number }
   | { readonly kind: "projectInfo"; readonly name: string; readonly runtime: string }
-  /** The operator or an init container brings the program. */
+  /** The operator or an init container provides the program. */
   | { readonly kind: "none" };
 
 type WorkspaceConfigSource =
@@ -62,14 +62,14 @@ export interface NormalWorkspace {
   readonly source: WorkspaceSource;
   readonly env: NonNullable<WorkspaceSpec["env"]>;
   readonly envFrom: NonNullable<WorkspaceSpec["envFrom"]>;
-  /** Nothing is said about it when undefined. */
+  /** Undefined if the spec does not set it. */
   readonly oidc?: NormalOidc;
   readonly resources: NonNullable<WorkspaceSpec["resources"]>;
   readonly podTemplate: NonNullable<WorkspaceSpec["podTemplate"]>;
   readonly serviceTemplate: NonNullable<WorkspaceSpec["serviceTemplate"]>;
-  /** Nothing extra is logged when undefined. */
+  /** Undefined for no debug logs. */
   readonly logLevel?: number;
-  /** The operator decides when undefined; never when 0. */
+  /** Undefined for the operator's default; 0 for never. */
   readonly idleTimeoutMs?: number;
   readonly stacks: readonly NormalWorkspaceStack[];
 }
@@ -78,7 +78,7 @@ const WorkspaceShape = Type.Object({ metadata: NamedMetadata, spec: optional(Wor
 
 export function normaliseWorkspace(workspace: unknown): Normalised<NormalWorkspace> {
   const findings = new Findings("workspace");
-  const shape = shaped(WorkspaceShape, workspace, findings);
+  const shape = checkShape(WorkspaceShape, workspace, findings);
   return findings.outcome(shape && normalForm(shape, findings));
 }
 
@@ -87,13 +87,13 @@ function normalForm(
   findings: Findings,
 ): NormalWorkspace | undefined {
   if (!isServicePrefix(metadata.name)) {
-    const remedy = "start with a letter, and use small letters, digits and dashes alone";
-    findings.problem("metadata.name", { message: "cannot be the name of the workspace's Service", remedy });
+    const remedy = "start with a letter, and use only lowercase letters, digits and hyphens";
+    findings.problem("metadata.name", { message: "is not a valid name for the workspace's Service", remedy });
   }
-  const securityProfile = profileOf(spec, findings);
-  const source = sourceOf(spec, findings);
-  const stacks = (spec.stacks ?? []).map((stack, index) => stackOf(stack, `spec.stacks[${index}]`, findings));
-  const oidc = oidcOf(
+  const securityProfile = securityProfileIn(spec, findings);
+  const source = workspaceSource(spec, findings);
+  const stacks = (spec.stacks ?? []).map((stack, index) => workspaceStack(stack, `spec.stacks[${index}]`, findings));
+  const oidc = normalOidc(
     spec.oidc,
     stacks.map(({ name }) => name),
     findings,
@@ -102,21 +102,21 @@ function normalForm(
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? "",
-    ...podOf(spec, securityProfile),
+    ...podSettings(spec, securityProfile),
     source,
     ...(oidc && { oidc }),
     stacks,
   };
 }
 
-function profileOf({ securityProfile }: WorkspaceSpec, findings: Findings): SecurityProfile | undefined {
+function securityProfileIn({ securityProfile }: WorkspaceSpec, findings: Findings): SecurityProfile | undefined {
   const profile = securityProfiles.find((known) => known === (securityProfile || "restricted"));
   const remedy = `use ${securityProfiles.join(" or ")}`;
-  if (!profile) findings.problem("spec.securityProfile", { message: "is not a security profile", remedy });
+  if (!profile) findings.problem("spec.securityProfile", { message: "is not a supported security profile", remedy });
   return profile;
 }
 
-function podOf(spec: WorkspaceSpec, securityProfile: SecurityProfile) {
+function podSettings(spec: WorkspaceSpec, securityProfile: SecurityProfile) {
   const { imagePullPolicy, pulumiLogLevel, resources, idleTimeoutSeconds } = spec;
   return {
     serviceAccountName: spec.serviceAccountName || "default",
@@ -133,12 +133,12 @@ function podOf(spec: WorkspaceSpec, securityProfile: SecurityProfile) {
   };
 }
 
-function sourceOf(spec: WorkspaceSpec, findings: Findings): WorkspaceSource | undefined {
+function workspaceSource(spec: WorkspaceSpec, findings: Findings): WorkspaceSource | undefined {
   const { git, flux, local, program, projectInfo } = spec;
   const given = [git, flux, local, program, projectInfo].filter(Boolean);
   if (given.length > 1) {
-    const remedy = "keep one of git, flux, local, program and projectInfo";
-    findings.problem("spec", { message: "more than one source for the program", remedy });
+    const remedy = "keep only one of git, flux, local, program and projectInfo";
+    findings.problem("spec", { message: "the program has more than one source", remedy });
     return undefined;
   }
   if (git) return gitSource(git, findings);
@@ -152,16 +152,18 @@ function gitSource(
   { url = "", ref = "", dir, auth = {}, shallow = false }: GivenGit,
   findings: Findings,
 ): WorkspaceSource | undefined {
-  const repository = gitRepositoryOf(url);
+  const repository = parseGitUrl(url);
   if (!repository) {
-    const remedy = "write it as https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH";
-    findings.problem("spec.git.url", { message: "is not the address of a Git repository", remedy });
+    const remedy = "use https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH";
+    findings.problem("spec.git.url", { message: "is not a valid URL of a Git repository", remedy });
   }
   if (!isArgument(ref)) {
-    findings.problem("spec.git.ref", { message: "is not a revision", remedy: "give a commit, a tag or a branch" });
+    findings.problem("spec.git.ref", { message: "is not a valid revision", remedy: "set a commit, a tag or a branch" });
   }
-  const below = folder(dir, "spec.git.dir", findings);
-  return repository && below !== undefined ? { kind: "git", repository, ref, dir: below, shallow, auth } : undefined;
+  const directoryPath = directory(dir, "spec.git.dir", findings);
+  return repository && directoryPath !== undefined
+    ? { kind: "git", repository, ref, dir: directoryPath, shallow, auth }
+    : undefined;
 }
 
 function fluxSource(
@@ -170,18 +172,24 @@ function fluxSource(
 ): WorkspaceSource | undefined {
   const protocol = URL.parse(url)?.protocol;
   if (protocol !== "http:" && protocol !== "https:") {
-    findings.problem("spec.flux.url", { message: "is not the address of an artifact", remedy: "give an http address" });
+    findings.problem("spec.flux.url", {
+      message: "is not a valid URL of an artifact",
+      remedy: "use an HTTP or HTTPS URL",
+    });
   }
   if (!/^sha(256|384|512):[0-9a-f]+$/.test(digest)) {
-    findings.problem("spec.flux.digest", { message: "is not a digest", remedy: "write it as sha256:…" });
+    findings.problem("spec.flux.digest", { message: "is not a valid digest", remedy: "use the format sha256:…" });
   }
-  const below = folder(dir, "spec.flux.dir", findings);
-  return below === undefined ? undefined : { kind: "flux", url, digest, dir: below };
+  const directoryPath = directory(dir, "spec.flux.dir", findings);
+  return directoryPath === undefined ? undefined : { kind: "flux", url, digest, dir: directoryPath };
 }
 
 function localSource(dir: string | undefined, findings: Findings): WorkspaceSource | undefined {
   if (dir) return { kind: "local", dir };
-  findings.problem("spec.local.dir", { message: "is missing", remedy: "set it to the program's folder in the image" });
+  findings.problem("spec.local.dir", {
+    message: "is required",
+    remedy: "set it to the program's directory in the image",
+  });
   return undefined;
 }
 
@@ -190,32 +198,38 @@ function programSource(
   findings: Findings,
 ): WorkspaceSource {
   if (!isObjectName(name)) {
-    findings.problem("spec.program.name", { message: "is not the name of a Program", remedy: "name a Program" });
+    findings.problem("spec.program.name", {
+      message: "is not a valid name of a Program",
+      remedy: "set the name of a Program",
+    });
   }
   return { kind: "program", name, generation };
 }
 
-function folder(path: string | undefined, field: string, findings: Findings): string | undefined {
-  const below = folderBelowRoot(path ?? "");
-  const remedy = "give a folder below the source's root";
-  if (below === undefined) findings.problem(field, { message: "leads out of the source", remedy });
-  return below;
+function directory(path: string | undefined, field: string, findings: Findings): string | undefined {
+  const directoryPath = directoryBelowRoot(path ?? "");
+  const remedy = "use a directory below the source's root";
+  if (directoryPath === undefined) findings.problem(field, { message: "is outside the source", remedy });
+  return directoryPath;
 }
 
-function stackOf(stack: GivenStack, field: string, findings: Findings): NormalWorkspaceStack {
+function workspaceStack(stack: GivenStack, field: string, findings: Findings): NormalWorkspaceStack {
   if (!isArgument(stack.name)) {
-    findings.problem(`${field}.name`, { message: "is not the name of a Pulumi stack", remedy: "name a stack" });
+    findings.problem(`${field}.name`, {
+      message: "is not a valid name of a Pulumi stack",
+      remedy: "set the name of a stack",
+    });
   }
   return {
     name: stack.name,
     create: stack.create ?? false,
     ...(stack.secretsProvider && { secretsProvider: stack.secretsProvider }),
-    config: (stack.config ?? []).map((item, index) => configOf(item, `${field}.config[${index}]`, findings)),
+    config: (stack.config ?? []).map((item, index) => configItem(item, `${field}.config[${index}]`, findings)),
     environments: stack.environment ?? [],
   };
 }
 
-function configOf(item: GivenConfig, field: string, findings: Findings): WorkspaceConfigItem {
+function configItem(item: GivenConfig, field: string, findings: Findings): WorkspaceConfigItem {
   const from = configSource(item);
   if (!from) findings.problem(field, { message: "has no value", remedy: "set value, valueFrom.env or valueFrom.path" });
   return {

@@ -1,4 +1,4 @@
-/** Program: a Pulumi YAML program, written as an object. */
+/** Program: a Pulumi YAML program as a Kubernetes object. */
 import type { KindDefinition } from "../crd/definition.ts";
 import { programKind, pulumiGroup } from "../kinds.ts";
 import { ProgramSpec } from "./spec.ts";
@@ -10,11 +10,21 @@ export const programDefinition: KindDefinition = {
   group: pulumiGroup,
   versions: ["v1"],
   shortNames: ["prog"],
-  description: "A Pulumi YAML program, for Stacks to refer to by programRef.",
+  description: "A Pulumi YAML program, which Stacks reference by programRef.",
   fields: { program: ProgramSpec, status: ProgramStatus },
   columns: [
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp", description: "The time since its creation." },
-    { name: "URL", type: "string", jsonPath: ".status.artifact.url", description: "Where its archive is, if any." },
+    {
+      name: "Age",
+      type: "date",
+      jsonPath: ".metadata.creationTimestamp",
+      description: "The time since the object was created.",
+    },
+    {
+      name: "URL",
+      type: "string",
+      jsonPath: ".status.artifact.url",
+      description: "The URL of the program's archive, if any.",
+    },
     {
       name: "Revision",
       type: "integer",

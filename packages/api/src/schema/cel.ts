@@ -1,25 +1,25 @@
-/** Validation rules that the API server itself evaluates, in the Common Expression Language. */
+/** Validation rules in the Common Expression Language (CEL), which the API server evaluates. */
 
 export interface CelRule {
-  /** True for a valid value. `self` is the node that carries the rule. */
+  /** True for a valid value. `self` is the value that the rule is attached to. */
   readonly rule: string;
   readonly message: string;
-  /** The field to blame, below the node that carries the rule: `.branch`. */
+  /** The invalid field, relative to the value that the rule is attached to: `.branch`. */
   readonly fieldPath?: string;
   readonly reason?: "FieldValueInvalid" | "FieldValueForbidden" | "FieldValueRequired";
-  /** The rule sees creations too: there `oldSelf.hasValue()` is false. */
+  /** The rule is also evaluated on creation, where `oldSelf.hasValue()` is false. */
   readonly optionalOldSelf?: true;
 }
 
 export const validatedBy = (...rules: readonly CelRule[]) => ({ "x-kubernetes-validations": rules });
 
-/** True when the optional text field is there and not empty: an empty text means "not set", as in the reference. */
-export const given = (field: string): string => `has(self.${field}) && self.${field} != ''`;
+/** True if the optional string field is set and not empty: as in the reference, an empty string means "not set". */
+export const isSet = (field: string): string => `has(self.${field}) && self.${field} != ''`;
 
-/** What is wrong with a value, and what to do about it. One wording serves the API server and the normaliser. */
-export interface Wording {
+/** What is wrong with a value, and how to fix it. The API server's rules and the normaliser share these texts. */
+export interface ValidationMessage {
   readonly message: string;
   readonly remedy: string;
 }
 
-export const sentence = ({ message, remedy }: Wording): string => `${message}; ${remedy}`;
+export const validationText = ({ message, remedy }: ValidationMessage): string => `${message}; ${remedy}`;

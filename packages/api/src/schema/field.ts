@@ -1,4 +1,4 @@
-/** Short constructors for schema nodes: with them a kind's file reads as a list of fields and sentences. */
+/** Short constructors for schemas, so that a kind's file reads as a list of fields and descriptions. */
 import { Type, type TEnum, type TSchema, type TSchemaOptions, type TUnsafe } from "typebox";
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
@@ -31,19 +31,19 @@ export const mapOf = <T extends TSchema>(values: T, description: string, options
 
 export const labels = (description: string) => mapOf(Type.String(), description);
 
-/** Any JSON value, kept as it is. */
+/** Any JSON value, preserved as it is. */
 export const anything = (description: string): TUnsafe<JsonValue> =>
   Type.Unsafe<JsonValue>({ description, ...keepUnknown });
 
-/** On an object: fields that the schema does not name are kept, not dropped. */
+/** On an object: the API server does not prune fields that the schema does not name. */
 export const keepUnknown = { "x-kubernetes-preserve-unknown-fields": true };
 
-/** On a list: entries are told apart by this field, so that several managers may own entries of one list. */
+/** On a list: this field identifies an entry, so that several field managers may own entries of one list. */
 export const keyedBy = (key: string) => ({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key] });
 
-/** On a list: one manager owns all of it. */
+/** On a list: one field manager owns the whole list. */
 export const atomicList = { "x-kubernetes-list-type": "atomic" };
 
-/** On a schema: a template (overlay.ts) repeats it with all its demands. */
+/** On a schema: a template (overlay.ts) keeps its constraints. */
 export const wholeKeyword = "x-whole-in-templates";
 export const wholeInTemplates = { [wholeKeyword]: true };

@@ -1,4 +1,4 @@
-/** Templates: the schema of an object of which any part may be left out, to be merged over a generated object. */
+/** Schemas of templates: every field is optional, because the template is merged over a generated object. */
 import { Type, type Static, type TSchema, type TSchemaOptions, type TUnsafe } from "typebox";
 
 import { wholeKeyword } from "./field.ts";
@@ -11,11 +11,11 @@ type Overlay<T> = T extends readonly (infer Item)[]
     : T;
 
 export function overlayOf<T extends TSchema>(schema: T, options: TSchemaOptions): TUnsafe<Overlay<Static<T>>> {
-  return Type.Unsafe<Overlay<Static<T>>>({ ...withoutDemands(schema), ...options });
+  return Type.Unsafe<Overlay<Static<T>>>({ ...withoutConstraints(schema), ...options });
 }
 
-/** Nothing is required, defaulted or bounded in an overlay, and lists need no keys. */
-const demands: ReadonlySet<string> = new Set([
+/** In an overlay, nothing is required, defaulted or limited, and lists need no keys. */
+const constraints: ReadonlySet<string> = new Set([
   "required",
   "default",
   "enum",
@@ -28,21 +28,21 @@ const demands: ReadonlySet<string> = new Set([
   "x-kubernetes-list-map-keys",
 ]);
 
-function withoutDemands(schema: unknown): UnknownRecord {
-  if (!isRecord(schema)) throw new Error("a schema is an object");
+function withoutConstraints(schema: unknown): UnknownRecord {
+  if (!isRecord(schema)) throw new Error("the schema is not an object");
   if (schema[wholeKeyword] === true) return schema;
-  const kept = Object.entries(schema).filter(([keyword]) => !demands.has(keyword));
-  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, withoutDemandsBelow(keyword, value)]));
+  const kept = Object.entries(schema).filter(([keyword]) => !constraints.has(keyword));
+  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, withoutNestedConstraints(keyword, value)]));
 }
 
-function withoutDemandsBelow(keyword: string, value: unknown): unknown {
+function withoutNestedConstraints(keyword: string, value: unknown): unknown {
   if (!isRecord(value)) return value;
   switch (keyword) {
     case "properties":
     case "patternProperties":
-      return mapRecord(value, withoutDemands);
+      return mapRecord(value, withoutConstraints);
     case "items":
-      return withoutDemands(value);
+      return withoutConstraints(value);
     default:
       return value;
   }

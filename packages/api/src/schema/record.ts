@@ -1,4 +1,4 @@
-/** Looking into values of which nothing is known yet. */
+/** Helpers for values of unknown type. */
 
 export type UnknownRecord = Readonly<Record<string, unknown>>;
 

@@ -5,26 +5,26 @@ import { choice, int64, keyedBy, listOf, text, time } from "../schema/field.ts";
 
 export const Condition = Type.Object(
   {
-    type: text("What the condition is about.", {
+    type: text("The type of the condition.", {
       maxLength: 316,
       pattern:
         "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
     }),
-    status: choice(["True", "False", "Unknown"], "Whether the condition holds."),
-    reason: text("One word for machines that tells why the condition is as it is.", {
+    status: choice(["True", "False", "Unknown"], "The status of the condition: True, False or Unknown."),
+    reason: text("A machine-readable reason for the condition's last transition, in CamelCase.", {
       minLength: 1,
       maxLength: 1024,
       pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
     }),
-    message: text("A sentence for people that tells why the condition is as it is.", { maxLength: 32768 }),
-    lastTransitionTime: time("When the status of the condition last changed."),
+    message: text("A human-readable message with details about the condition.", { maxLength: 32768 }),
+    lastTransitionTime: time("The time when the status of the condition last changed."),
     observedGeneration: Type.Optional(
-      int64("The generation of the object that the condition speaks of.", { minimum: 0 }),
+      int64("The generation of the object that the condition is based on.", { minimum: 0 }),
     ),
   },
-  { description: "One observation about the object." },
+  { description: "A condition of the object's state." },
 );
 export type Condition = Static<typeof Condition>;
 
 export const conditionsOf = (types: readonly string[]) =>
-  listOf(Condition, `What is known of the object, by type: ${types.join(", ")}.`, keyedBy("type"));
+  listOf(Condition, `The conditions of the object, by type: ${types.join(", ")}.`, keyedBy("type"));

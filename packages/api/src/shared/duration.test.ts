@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { parseDuration } from "./duration.ts";
 
-describe("a duration as Go writes it", () => {
+describe("a duration in Go's format", () => {
   const cases: [string, number | undefined][] = [
     ["30m", 1_800_000],
     ["1h30m", 5_400_000],
@@ -27,7 +27,7 @@ describe("a duration as Go writes it", () => {
     ["1".repeat(200) + "h", undefined],
   ];
   for (const [text, ms] of cases) {
-    test(`${JSON.stringify(text.slice(0, 20))} is ${ms === undefined ? "none" : `${ms} ms`}`, () => {
+    test(`${JSON.stringify(text.slice(0, 20))} is ${ms === undefined ? "invalid" : `${ms} ms`}`, () => {
       expect(parseDuration(text)).toBe(ms);
     });
   }

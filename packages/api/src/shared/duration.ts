@@ -1,22 +1,22 @@
-/** Durations as Go writes them: `30m`, `1h30m`, `1.5h`. */
-import { sentence, validatedBy, type Wording } from "../schema/cel.ts";
+/** Durations in Go's format: `30m`, `1h30m`, `1.5h`. */
+import { validationText, validatedBy, type ValidationMessage } from "../schema/cel.ts";
 import { text, wholeInTemplates } from "../schema/field.ts";
 
-export const durationWording: Wording = {
-  message: "is not a duration",
-  remedy: "write a number and a unit, such as 90s, 30m or 1h30m",
+export const durationMessage: ValidationMessage = {
+  message: "is not a valid duration",
+  remedy: "use numbers with units, such as 90s, 30m or 1h30m",
 };
 
-/** RE2 and JavaScript read it alike. */
+/** Has the same meaning in RE2, which CEL uses, and in JavaScript. */
 export const durationPattern = "^[-+]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
 
-const longest = 128;
+const maxLength = 128;
 
 export const duration = (description: string) =>
   text(description, {
-    maxLength: longest,
+    maxLength,
     ...wholeInTemplates,
-    ...validatedBy({ rule: `self.matches(r'${durationPattern}')`, message: sentence(durationWording) }),
+    ...validatedBy({ rule: `self.matches(r'${durationPattern}')`, message: validationText(durationMessage) }),
   });
 
 const millisecondsIn: Readonly<Record<string, number>> = {
@@ -30,9 +30,9 @@ const millisecondsIn: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Milliseconds, or undefined for a text that is no duration. */
+/** Milliseconds, or undefined if the string is not a duration. */
 export function parseDuration(value: string): number | undefined {
-  if (value.length > longest || !new RegExp(durationPattern, "u").test(value)) return undefined;
+  if (value.length > maxLength || !new RegExp(durationPattern, "u").test(value)) return undefined;
   const sign = value.startsWith("-") ? -1 : 1;
   const parts = value.matchAll(/([0-9.]+)([a-zµμ]+)/gu);
   let total = 0;

@@ -1,45 +1,45 @@
-/** Signing in to Pulumi Cloud without a stored token: the workspace's service-account token is exchanged for one. */
+/** Login to Pulumi Cloud without a stored token: the workspace's service account token is exchanged for an access token. */
 import { Type, type Static } from "typebox";
 
-import { given, sentence, validatedBy, type Wording } from "../schema/cel.ts";
+import { isSet, validationText, validatedBy, type ValidationMessage } from "../schema/cel.ts";
 import { flag, int64, optional, text } from "../schema/field.ts";
 
-export const oidcWording = {
-  teamAndUser: { message: "names a team and a user", remedy: "keep team, or keep user" },
+export const oidcMessages = {
+  teamAndUser: { message: "team and user are mutually exclusive", remedy: "remove one of them" },
   adminOfOthers: {
-    message: "admin belongs to a token of the organization",
+    message: "admin is valid only for a token of the organization",
     remedy: "remove admin, or remove team and user",
   },
-} as const satisfies Record<string, Wording>;
+} as const satisfies Record<string, ValidationMessage>;
 
-const hasTeam = given("team");
-const hasUser = given("user");
+const hasTeam = isSet("team");
+const hasUser = isSet("user");
 
 export const Oidc = Type.Object(
   {
     organization: optional(
       text(
-        "The Pulumi organization that has the cluster as an OIDC issuer; the one in the name of the Pulumi stack, or else the operator's, when left out.",
+        "The Pulumi organization in which the cluster is registered as an OIDC issuer. Defaults to the organization in the name of the Pulumi stack, or else to the operator's setting.",
       ),
     ),
-    team: optional(text("Asks for a token of this team, not of the organization.")),
-    user: optional(text("Asks for a personal token of this user, not of the organization.")),
-    admin: optional(flag("Whether the organization's token has the rights of an administrator.")),
+    team: optional(text("Requests a token of this team instead of the organization's.")),
+    user: optional(text("Requests a personal token of this user instead of the organization's.")),
+    admin: optional(flag("Whether the organization's token has administrator permissions.")),
     expirationSeconds: optional(
       int64(
-        "How long each access token is good for, and so the longest update; the operator's setting, by default 7200, when left out.",
+        "The lifetime of each access token in seconds, which also limits the duration of an update. Defaults to the operator's setting, which is 7200 by default.",
         { minimum: 60 },
       ),
     ),
   },
   {
     description:
-      "Signs in to Pulumi Cloud by exchanging the service account's token for a short-lived access token, where there is no PULUMI_ACCESS_TOKEN.",
+      "Logs in to Pulumi Cloud by exchanging the service account's token for a short-lived access token, if PULUMI_ACCESS_TOKEN is not set.",
     ...validatedBy(
-      { rule: `!(${hasTeam}) || !(${hasUser})`, message: sentence(oidcWording.teamAndUser) },
+      { rule: `!(${hasTeam}) || !(${hasUser})`, message: validationText(oidcMessages.teamAndUser) },
       {
         rule: `!(has(self.admin) && self.admin) || (!(${hasTeam}) && !(${hasUser}))`,
-        message: sentence(oidcWording.adminOfOthers),
+        message: validationText(oidcMessages.adminOfOthers),
       },
     ),
   },

@@ -1,4 +1,4 @@
-/** What must be remembered of a Pulumi project to destroy its stack when the source is gone. */
+/** What is needed of a Pulumi project to destroy its stack after the source has been deleted. */
 import { Type, type Static } from "typebox";
 
 import { text } from "../schema/field.ts";

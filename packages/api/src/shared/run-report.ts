@@ -1,39 +1,41 @@
-/** What a run of Pulumi reports in status: planned or made changes, and what it printed, bounded. */
+/** The result of a Pulumi run in the status: planned or applied changes, and truncated output. */
 import { Type, type Static } from "typebox";
 
 import { flag, int64, mapOf, optional, text } from "../schema/field.ts";
 
-/** Status must stay small: etcd holds it, and every watcher receives it. */
+/** The status must stay small: etcd stores it, and every watcher receives it. */
 export const stdoutLimit = 16_384;
 
 export const Stdout = Type.Object(
   {
-    text: text("The output, or its beginning and end when it is too long.", { maxLength: stdoutLimit }),
-    truncated: flag("Whether the middle of the output is left out of the text."),
-    secretName: optional(text("The Secret that holds the whole output under the key stdout, when the text does not.")),
+    text: text("The output, or its beginning and end if it is too long.", { maxLength: stdoutLimit }),
+    truncated: flag("Whether the middle of the output is omitted."),
+    secretName: optional(
+      text("The Secret with the whole output under the key stdout, if the output is truncated here."),
+    ),
   },
-  { description: "What Pulumi printed." },
+  { description: "The output of Pulumi." },
 );
 export type Stdout = Static<typeof Stdout>;
 
 export const runReportFields = {
   changes: optional(
     mapOf(
-      int64("How many resources."),
-      "How many resources each kind of step concerns, such as create, update, delete and same.",
+      int64("The number of resources."),
+      "The number of resources for each type of step, such as create, update, delete and same.",
     ),
   ),
   summary: optional(text("The changes in one line, such as 2 to create, 1 to delete, 5 unchanged.")),
   stdout: optional(Stdout),
 };
 
-/** The key under which a Secret keeps the whole output. */
+/** The key of the whole output in its Secret. */
 export const stdoutKey = "stdout";
 
-/** Cuts the middle out of a text that does not fit: a preview's plan is at its beginning, its summary at its end. */
+/** Removes the middle of output that is too long: a preview's plan is at the beginning, its summary at the end. */
 export function boundStdout(whole: string): Stdout {
   if (whole.length <= stdoutLimit) return { text: whole, truncated: false };
-  const marker = `\n… ${whole.length - stdoutLimit} or more characters left out …\n`;
+  const marker = `\n… ${whole.length - stdoutLimit} or more characters omitted …\n`;
   const room = stdoutLimit - marker.length;
   const head = Math.ceil(room * 0.7);
   return {
@@ -42,7 +44,7 @@ export function boundStdout(whole: string): Stdout {
   };
 }
 
-/** A slice that never splits a surrogate pair: the API server refuses a lone half. */
+/** A slice that never splits a surrogate pair: the API server rejects lone surrogates. */
 function cut(whole: string, from: number, to: number): string {
   return whole
     .slice(from, to)

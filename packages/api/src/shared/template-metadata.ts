@@ -1,4 +1,4 @@
-/** Metadata as templates take it: every field of an object's metadata is accepted; labels and annotations take effect. */
+/** Metadata in templates: every field of an object's metadata is accepted, but only labels and annotations have an effect. */
 import { Type, type Static } from "typebox";
 
 import { flag, int64, labels, listOf, optional, text, texts, time } from "../schema/field.ts";
@@ -19,8 +19,8 @@ const OwnerReference = Type.Object(
 
 export const TemplateMetadata = Type.Object(
   {
-    labels: optional(labels("Labels added to the generated object.")),
-    annotations: optional(labels("Annotations added to the generated object.")),
+    labels: optional(labels("Labels to add to the generated object.")),
+    annotations: optional(labels("Annotations to add to the generated object.")),
     creationTimestamp: optional(time(unused)),
     deletionGracePeriodSeconds: optional(int64(unused)),
     deletionTimestamp: optional(time(unused)),
@@ -33,16 +33,16 @@ export const TemplateMetadata = Type.Object(
     resourceVersion: optional(text(unused)),
     uid: optional(text(unused)),
   },
-  { description: "Metadata merged into the generated object: its labels and annotations." },
+  { description: "Metadata to merge into the generated object. Only labels and annotations have an effect." },
 );
 export type TemplateMetadata = Static<typeof TemplateMetadata>;
 
 export const PlainMetadata = Type.Object(
   { labels: TemplateMetadata.properties.labels, annotations: TemplateMetadata.properties.annotations },
-  { description: "Labels and annotations merged into the generated object." },
+  { description: "Labels and annotations to merge into the generated object." },
 );
 
-/** The `apiVersion` and `kind` that a template may repeat. */
+/** The `apiVersion` and `kind` that a template may contain. */
 export const templateIdentity = { apiVersion: optional(text(unused)), kind: optional(text(unused)) };
 
 /** A template's `status`. */

@@ -1,11 +1,11 @@
-/** Stack: a Pulumi stack that is kept in step with its program and its spec. */
+/** Stack: a Pulumi stack that the operator keeps up to date with its program and spec. */
 import { stackConditions } from "../conditions.ts";
 import type { KindDefinition } from "../crd/definition.ts";
 import { pulumiGroup, stackKind } from "../kinds.ts";
-import { sentence } from "../schema/cel.ts";
+import { validationText } from "../schema/cel.ts";
 import { StackSpec } from "./spec.ts";
 import { StackStatus } from "./status.ts";
-import { nameLimit, stackWording } from "./wording.ts";
+import { nameLimit, stackMessages } from "./messages.ts";
 
 const condition = (type: string, field: string): string => `.status.conditions[?(@.type=="${type}")].${field}`;
 
@@ -15,19 +15,19 @@ export const stackDefinition: KindDefinition = {
   group: pulumiGroup,
   versions: ["v1", "v1alpha1"],
   shortNames: ["stk"],
-  description: "A Pulumi stack, kept in step with its program and its spec.",
+  description: "A Pulumi stack that the operator keeps up to date with its program and spec.",
   fields: { spec: StackSpec, status: StackStatus },
-  // Objects that are there already must stay editable: their finalizer has to go one day.
+  // Existing objects must stay editable, so that their finalizer can be removed.
   rules: [
     {
       rule: "oldSelf.hasValue() || has(self.spec)",
       optionalOldSelf: true,
-      message: `spec: ${sentence(stackWording.noSpec)}`,
+      message: `spec: ${validationText(stackMessages.noSpec)}`,
     },
     {
       rule: `oldSelf.hasValue() || self.metadata.name.size() <= ${nameLimit}`,
       optionalOldSelf: true,
-      message: `metadata.name: ${sentence(stackWording.nameTooLong)}`,
+      message: `metadata.name: ${validationText(stackMessages.nameTooLong)}`,
     },
   ],
   columns: [
@@ -36,55 +36,65 @@ export const stackDefinition: KindDefinition = {
       name: "Last Update",
       type: "string",
       jsonPath: ".status.lastUpdate.state",
-      description: "How the last update ended.",
+      description: "The result of the last update.",
     },
     {
       name: "Age",
       type: "date",
       jsonPath: ".status.lastUpdate.lastResyncTime",
-      description: "The time since the last update ended.",
+      description: "The time since the last update finished.",
     },
     {
       name: "Last Commit",
       type: "string",
       jsonPath: ".status.lastUpdate.lastAttemptedCommit",
       wide: true,
-      description: "The revision that was run last.",
+      description: "The source revision of the last attempt.",
     },
-    { name: "Ready", type: "string", jsonPath: condition("Ready", "status"), description: "Whether it is up to date." },
+    {
+      name: "Ready",
+      type: "string",
+      jsonPath: condition("Ready", "status"),
+      description: "Whether the stack is up to date.",
+    },
     {
       name: "Reconciling",
       type: "string",
       jsonPath: condition("Reconciling", "reason"),
-      description: "What is going on.",
+      description: "Why the stack is being reconciled.",
     },
-    { name: "Stalled", type: "string", jsonPath: condition("Stalled", "reason"), description: "What is in the way." },
+    {
+      name: "Stalled",
+      type: "string",
+      jsonPath: condition("Stalled", "reason"),
+      description: "Why the stack is stalled.",
+    },
     {
       name: "Permalink",
       type: "string",
       jsonPath: ".status.lastUpdate.permalink",
-      description: "The last update in Pulumi Cloud.",
+      description: "The URL of the last update in Pulumi Cloud.",
     },
     {
       name: "Type",
       type: "string",
       jsonPath: ".status.lastUpdate.type",
       wide: true,
-      description: "The operation that ran last.",
+      description: "The type of the last operation.",
     },
     {
       name: "Changes",
       type: "string",
       jsonPath: ".status.lastUpdate.summary",
       wide: true,
-      description: "What it changed, or would change.",
+      description: "The changes of the last operation.",
     },
     {
       name: "Message",
       type: "string",
       jsonPath: condition("Stalled", "message"),
       wide: true,
-      description: "What is in the way, in words.",
+      description: "Why the stack is stalled, in detail.",
     },
   ],
   conditions: stackConditions,

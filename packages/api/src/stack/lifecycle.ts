@@ -1,42 +1,48 @@
 /** When and how a Stack's updates run. */
-import { sentence, validatedBy } from "../schema/cel.ts";
+import { validationText, validatedBy } from "../schema/cel.ts";
 import { choice, flag, int64, listOf, optional, texts } from "../schema/field.ts";
 import { Prerequisite } from "./prerequisite.ts";
-import { stackWording as wording } from "./wording.ts";
+import { stackMessages as messages } from "./messages.ts";
 
 export const lifecycleFields = {
-  preview: optional(flag("Whether only previews run, so that nothing is ever changed.")),
-  refresh: optional(flag("Whether the state is refreshed before each update.")),
+  preview: optional(flag("Whether to run only previews, which change nothing.")),
+  refresh: optional(flag("Whether to refresh the state before each update.")),
   expectNoRefreshChanges: optional(
-    flag("Whether an update stops, before it changes anything, when the refresh before it finds changes."),
+    flag("Whether an update fails before it changes anything if the refresh finds changes."),
   ),
-  runProgram: optional(flag("Whether the program runs for a destroy too.")),
-  targets: optional(texts("URNs of the only resources to work on.")),
-  targetDependents: optional(flag("Whether resources that depend on the targets are worked on too.")),
-  // The bound lets the API server check each entry.
+  runProgram: optional(flag("Whether to run the program also for a destroy.")),
+  targets: optional(texts("URNs of resources. If set, the operation applies only to them.")),
+  targetDependents: optional(flag("Whether the operation also applies to resources that depend on the targets.")),
+  // The API server allows a rule for each entry only if the length of the list is bounded.
   prerequisites: optional(listOf(Prerequisite, "Stacks that must have succeeded first.", { maxItems: 1000 })),
   continueResyncOnCommitMatch: optional(
-    flag("Whether updates run again and again, every resyncFrequencySeconds, though nothing has changed."),
+    flag("Whether to run an update every resyncFrequencySeconds even if nothing has changed."),
   ),
   resyncFrequencySeconds: optional(
     int64(
-      "How many seconds lie between looks for new commits, and between repeated updates; at least, and by default, 60.",
+      "The interval in seconds between checks for new commits, and between updates with continueResyncOnCommitMatch. Minimum and default: 60.",
       {
-        ...validatedBy({ rule: "self >= 0", message: sentence(wording.negativeResync) }),
+        ...validatedBy({ rule: "self >= 0", message: validationText(messages.negativeResync) }),
       },
     ),
   ),
   retryMaxBackoffDurationSeconds: optional(
-    int64("The longest wait in seconds before a failed update is tried again; 86400 when left out or 0."),
+    int64("The maximum backoff in seconds before a failed update is retried. Defaults to 86400, also if 0."),
   ),
-  retryOnUpdateConflict: optional(flag("Whether to try again soon when another update of the same stack is running.")),
-  useLocalStackOnly: optional(flag("Whether the Pulumi stack must exist already; otherwise it is created.")),
-  initOnCreate: optional(flag("Accepted for compatibility: the Pulumi stack is created anyway.")),
-  destroyOnFinalize: optional(flag("Whether deleting the Stack first destroys its resources and the Pulumi stack.")),
+  retryOnUpdateConflict: optional(flag("Whether to retry soon if another update of the same Pulumi stack is running.")),
+  useLocalStackOnly: optional(
+    flag("Whether the Pulumi stack must already exist. By default, it is created if it does not exist."),
+  ),
+  initOnCreate: optional(
+    flag("Accepted for compatibility; has no effect, because the Pulumi stack is created by default."),
+  ),
+  destroyOnFinalize: optional(
+    flag("Whether to destroy the resources and remove the Pulumi stack when the Stack is deleted."),
+  ),
   workspaceReclaimPolicy: optional(
     choice(
       ["Retain", "Delete"],
-      "What becomes of the workspace after a successful update: Retain, the default, or Delete.",
+      "Whether to keep or delete the workspace after a successful update: Retain (default) or Delete.",
     ),
   ),
 };

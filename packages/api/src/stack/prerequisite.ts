@@ -1,41 +1,42 @@
-/** Other Stacks that must have succeeded first. Two spellings are accepted, and mean the same. */
+/** Other Stacks that must have succeeded first. There are two equivalent spellings. */
 import { Type, type Static } from "typebox";
 
-import { sentence, validatedBy } from "../schema/cel.ts";
+import { validationText, validatedBy } from "../schema/cel.ts";
 import { keepUnknown, optional, text } from "../schema/field.ts";
 import { duration } from "../shared/duration.ts";
-import { stackWording as wording } from "./wording.ts";
+import { stackMessages as messages } from "./messages.ts";
 
-const within = "How recently the Stack must have succeeded, such as 30m; it is run again when that is too long ago.";
+const within =
+  "The maximum time since the Stack last succeeded, such as 30m. If its last success is older, the operator runs the Stack again.";
 
 export interface Requirement {
   succeededWithinDuration?: string;
 }
 
-/** An object in the first spelling, a name in the second: so it has no type, and what is in it is checked elsewhere. */
+/** An object in the first spelling and a string in the second, so the schema cannot give it a type. The admission policy and the normaliser check it. */
 const requirement = Type.Unsafe<string | Requirement>({
-  description: "With name: an object that holds succeededWithinDuration. With type: Stack: the name of the Stack.",
+  description: "With name: an object with succeededWithinDuration. With type: the name of the Stack.",
   properties: { succeededWithinDuration: text(within) },
   ...keepUnknown,
 });
 
 export const Prerequisite = Type.Object(
   {
-    name: optional(text("The name of the Stack that must have succeeded, in the same namespace.")),
+    name: optional(text("The name of a Stack in the same namespace that must have succeeded.")),
     requirement: optional(requirement),
     type: optional(
-      text("The second spelling, with requirement as a name: always Stack.", {
+      text("Only Stack is allowed. With it, requirement is the name of the Stack.", {
         maxLength: 64,
-        ...validatedBy({ rule: "self == 'Stack'", message: sentence(wording.prerequisiteType) }),
+        ...validatedBy({ rule: "self == 'Stack'", message: validationText(messages.prerequisiteType) }),
       }),
     ),
     succeededWithinDuration: optional(duration(within)),
   },
   {
-    description: "One Stack that must have succeeded.",
+    description: "A Stack that must have succeeded.",
     ...validatedBy({
       rule: "has(self.name) || has(self.type)",
-      message: sentence(wording.prerequisiteWithoutName),
+      message: validationText(messages.prerequisiteWithoutName),
       reason: "FieldValueRequired",
     }),
   },

@@ -1,103 +1,111 @@
-/** References to values: the one form that envRefs, secretsRef and gitAuth share. */
+/** References to values, as used in envRefs, secretsRef and gitAuth. */
 import { Type, type Static } from "typebox";
 
-import { given, sentence, validatedBy, type CelRule } from "../schema/cel.ts";
+import { isSet, validationText, validatedBy, type CelRule } from "../schema/cel.ts";
 import { optional, text } from "../schema/field.ts";
-import { stackWording as wording } from "./wording.ts";
+import { stackMessages as messages } from "./messages.ts";
 
 const referenceTypes = ["Literal", "Secret", "ConfigMap", "StackOutput"] as const;
 type ReferenceType = (typeof referenceTypes)[number];
 
-/** Types of the first generation of the reference, which read the operator's own process. */
-const refusedTypes = ["Env", "FS"] as const;
+/** Types of the reference's first version, which would read the environment and files of the operator. */
+const rejectedTypes = ["Env", "FS"] as const;
 
 const secret = optional(
   Type.Object(
     {
       name: text("The name of the Secret."),
       key: text("The key within the Secret."),
-      namespace: optional(text("The Stack's own namespace; no other is allowed, so leave it out.")),
+      namespace: optional(
+        text("The namespace of the Secret. Only the Stack's own namespace is allowed, so omit this field."),
+      ),
     },
-    { description: "The Secret that holds the value, for type Secret." },
+    { description: "The Secret with the value, for type Secret." },
   ),
 );
 
 const literalOf = (description: string) => optional(Type.Object({ value: text("The value.") }, { description }));
 
-const refusedFields = {
+const rejectedFields = {
   env: optional(
-    Type.Object({ name: text("The name of the variable.") }, { description: "Refused, with type Env: see type." }),
+    Type.Object(
+      { name: text("The name of the variable.") },
+      { description: "Not supported: the API server rejects type Env." },
+    ),
   ),
   filesystem: optional(
-    Type.Object({ path: text("The path of the file.") }, { description: "Refused, with type FS: see type." }),
+    Type.Object(
+      { path: text("The path of the file.") },
+      { description: "Not supported: the API server rejects type FS." },
+    ),
   ),
 };
 
 const fields = {
-  type: text("Where the value comes from: Literal, Secret, ConfigMap or StackOutput.", { maxLength: 64 }),
+  type: text("The source of the value: Literal, Secret, ConfigMap or StackOutput.", { maxLength: 64 }),
   literal: literalOf("The value itself, for type Literal."),
   secret,
   configMap: optional(
     Type.Object(
       { name: text("The name of the ConfigMap."), key: text("The key within the ConfigMap.") },
-      { description: "The ConfigMap that holds the value, for type ConfigMap." },
+      { description: "The ConfigMap with the value, for type ConfigMap." },
     ),
   ),
-  stack: optional(text("The Stack in the same namespace whose output is taken, for type StackOutput.")),
-  output: optional(text("The output to take, for type StackOutput.")),
-  ...refusedFields,
+  stack: optional(text("The Stack in the same namespace with the output, for type StackOutput.")),
+  output: optional(text("The name of the output, for type StackOutput.")),
+  ...rejectedFields,
 };
 
 const quoted = (values: readonly string[]): string => values.map((value) => `'${value}'`).join(", ");
 
-/** For a value of this type, `demand` must hold. */
-const demands = (type: ReferenceType, demand: string, message: string): CelRule => ({
-  rule: `self.type != '${type}' || (${demand})`,
+/** A rule that applies to one type of reference. */
+const ruleFor = (type: ReferenceType, condition: string, message: string): CelRule => ({
+  rule: `self.type != '${type}' || (${condition})`,
   message,
 });
 
-const secretNamed: CelRule = demands(
+const secretNamed: CelRule = ruleFor(
   "Secret",
   "has(self.secret) && self.secret.name != '' && self.secret.key != ''",
-  sentence(wording.secretIncomplete),
+  validationText(messages.secretIncomplete),
 );
 
 const anyType: readonly CelRule[] = [
   {
-    rule: `self.type in [${quoted([...referenceTypes, ...refusedTypes])}]`,
-    message: sentence(wording.unknownReferenceType),
+    rule: `self.type in [${quoted([...referenceTypes, ...rejectedTypes])}]`,
+    message: validationText(messages.unknownReferenceType),
     fieldPath: ".type",
   },
-  { rule: "self.type != 'Env'", message: sentence(wording.envReference), fieldPath: ".type" },
-  { rule: "self.type != 'FS'", message: sentence(wording.fileReference), fieldPath: ".type" },
-  demands("Literal", "has(self.literal)", sentence(wording.literalIncomplete)),
+  { rule: "self.type != 'Env'", message: validationText(messages.envReference), fieldPath: ".type" },
+  { rule: "self.type != 'FS'", message: validationText(messages.fileReference), fieldPath: ".type" },
+  ruleFor("Literal", "has(self.literal)", validationText(messages.literalIncomplete)),
   secretNamed,
-  demands(
+  ruleFor(
     "ConfigMap",
     "has(self.configMap) && self.configMap.name != '' && self.configMap.key != ''",
-    sentence(wording.configMapIncomplete),
+    validationText(messages.configMapIncomplete),
   ),
-  demands("StackOutput", `${given("stack")} && ${given("output")}`, sentence(wording.stackOutputIncomplete)),
+  ruleFor("StackOutput", `${isSet("stack")} && ${isSet("output")}`, validationText(messages.stackOutputIncomplete)),
 ];
 
 const secretOnly: readonly CelRule[] = [
-  { rule: "self.type == 'Secret'", message: sentence(wording.credentialNotSecret), fieldPath: ".type" },
+  { rule: "self.type == 'Secret'", message: validationText(messages.credentialNotSecret), fieldPath: ".type" },
   secretNamed,
 ];
 
 export const ValueReference = Type.Object(fields, {
-  description: "Where one value comes from.",
+  description: "The source of a value.",
   ...validatedBy(...anyType),
 });
 export type ValueReference = Static<typeof ValueReference>;
 
 const credentialFields = {
-  type: text("Where the value comes from: always Secret.", { maxLength: 64 }),
+  type: text("The source of the value. Only Secret is allowed.", { maxLength: 64 }),
   secret,
-  literal: literalOf("Refused, with type Literal: see type."),
-  ...refusedFields,
+  literal: literalOf("Not supported: the API server rejects type Literal for credentials."),
+  ...rejectedFields,
 };
 
-/** A credential: the same form, of which type Secret alone is allowed. */
+/** A reference to a credential, which must be in a Secret. */
 export const credential = (description: string) =>
   Type.Object(credentialFields, { description, ...validatedBy(...secretOnly) });

@@ -1,30 +1,30 @@
 /**
- * Where a Stack's program comes from: exactly one of Git, Flux, a Program, and a folder in the workspace's image; or the
- * workspace template brings it, as by an init container.
+ * The source of a Stack's program: exactly one of Git, Flux, a Program, and a directory in the workspace's image; or the
+ * workspace template provides the program, for example with an init container.
  */
 import { Type } from "typebox";
 
-import { given, sentence, type CelRule } from "../schema/cel.ts";
+import { isSet, validationText, type CelRule } from "../schema/cel.ts";
 import { flag, optional, text } from "../schema/field.ts";
 import { credential } from "./reference.ts";
-import { stackWording as wording } from "./wording.ts";
+import { stackMessages as messages } from "./messages.ts";
 
 const GitAuth = Type.Object(
   {
-    accessToken: optional(credential("An access token for https.")),
+    accessToken: optional(credential("An access token for HTTPS.")),
     sshAuth: optional(
       Type.Object(
         {
           sshPrivateKey: credential("The private key."),
-          password: optional(credential("The password of the private key.")),
+          password: optional(credential("The passphrase of the private key.")),
         },
-        { description: "A key for ssh." },
+        { description: "An SSH key." },
       ),
     ),
     basicAuth: optional(
       Type.Object(
         { userName: credential("The user name."), password: credential("The password.") },
-        { description: "A user and password for https." },
+        { description: "A user name and password for HTTPS." },
       ),
     ),
     githubApp: optional(
@@ -32,7 +32,7 @@ const GitAuth = Type.Object(
         {
           appID: credential("The App's ID."),
           installationID: credential("The ID of the App's installation."),
-          privateKey: credential("The App's private key, in PEM."),
+          privateKey: credential("The App's private key in PEM format."),
         },
         { description: "An installation of a GitHub App." },
       ),
@@ -40,20 +40,22 @@ const GitAuth = Type.Object(
   },
   {
     description:
-      "How to sign in to the repository: one of the ways below; of several, sshAuth wins over accessToken, githubApp and basicAuth.",
+      "The credentials for the repository. Set one of the fields; if several are set, sshAuth takes precedence over accessToken, githubApp and basicAuth, in this order.",
   },
 );
 
 const gitFields = {
-  projectRepo: optional(text("The Git repository of the program, by https or ssh.")),
-  branch: optional(text("The branch to follow, as main or refs/heads/main; refs/tags/NAME follows a tag.")),
-  tag: optional(text("The tag to follow, as v1.0 or refs/tags/v1.0.")),
-  commit: optional(text("The one commit to deploy, by its full hash.")),
-  repoDir: optional(text("The folder of the program within the repository.")),
-  shallow: optional(flag("Whether to fetch the one commit without its history.")),
+  projectRepo: optional(text("The HTTPS or SSH URL of the program's Git repository.")),
+  branch: optional(text("The branch to follow, such as main or refs/heads/main. With refs/tags/NAME, follows a tag.")),
+  tag: optional(text("The tag to follow, such as v1.0 or refs/tags/v1.0.")),
+  commit: optional(text("The full hash of the commit to deploy.")),
+  repoDir: optional(text("The directory of the program in the repository.")),
+  shallow: optional(flag("Whether to fetch only the commit, without its history.")),
   gitAuth: optional(GitAuth),
   gitAuthSecret: optional(
-    text("Deprecated, use gitAuth: a Secret with accessToken, sshPrivateKey and password, or username and password."),
+    text(
+      "Deprecated: use gitAuth. A Secret with the key accessToken, the keys sshPrivateKey and password, or the keys username and password.",
+    ),
   ),
 };
 
@@ -63,18 +65,18 @@ const FluxSource = Type.Object(
       {
         apiVersion: text("The API version of the source."),
         kind: text("The kind of the source, such as GitRepository, OCIRepository or Bucket."),
-        name: text("The name of the source, in the Stack's namespace."),
+        name: text("The name of the source in the Stack's namespace."),
       },
       { description: "The Flux source to follow." },
     ),
-    dir: optional(text("The folder of the program within the source.")),
+    dir: optional(text("The directory of the program in the source.")),
   },
-  { description: "Takes the program from a Flux source." },
+  { description: "Reads the program from a Flux source." },
 );
 
 const ProgramRef = Type.Object(
-  { name: text("The name of the Program, in the Stack's namespace.") },
-  { description: "Takes the program from a Program object." },
+  { name: text("The name of the Program in the Stack's namespace.") },
+  { description: "Reads the program from a Program object." },
 );
 
 export const sourceFields = {
@@ -88,18 +90,18 @@ const inTemplate = (field: string): string =>
 
 const atMostOne = (...facts: readonly string[]): string => `[${facts.join(", ")}].filter(fact, fact).size() <= 1`;
 
-const revision = ["branch", "tag", "commit"].map((field) => given(field));
+const revision = ["branch", "tag", "commit"].map((field) => isSet(field));
 const anyRevision = revision.map((fact) => `(${fact})`).join(" || ");
-const repository = given("projectRepo");
+const repository = isSet("projectRepo");
 
 /**
- * A workspace template may also patch the Git or Flux source that the Stack generates, so there they count as a source
- * only where the Stack names none. What a pod template holds is not in the schema: the normaliser looks into it.
+ * A workspace template may also patch the generated Git or Flux source, so a Git or Flux source in the template counts
+ * only if the Stack has no other source. The schema does not describe pod templates: the normaliser checks them.
  */
 export const sourceRules: readonly CelRule[] = [
   {
     rule: atMostOne(repository, "has(self.fluxSource)", "has(self.programRef)", inTemplate("local")),
-    message: sentence(wording.severalSources),
+    message: validationText(messages.severalSources),
   },
   {
     rule: [
@@ -108,21 +110,21 @@ export const sourceRules: readonly CelRule[] = [
       "has(self.programRef)",
       ...["local", "git", "flux", "podTemplate"].map((field) => `(${inTemplate(field)})`),
       `(${inTemplate("initContainers")} && self.workspaceTemplate.spec.initContainers.size() > 0)`,
-      // Said by the next rules.
+      // The next rules report these.
       anyRevision,
     ].join(" || "),
-    message: sentence(wording.noSource),
+    message: validationText(messages.noSource),
   },
-  { rule: atMostOne(...revision), message: sentence(wording.severalRevisions), fieldPath: ".branch" },
+  { rule: atMostOne(...revision), message: validationText(messages.severalRevisions), fieldPath: ".branch" },
   {
     rule: `!(${repository}) || ${anyRevision}`,
-    message: sentence(wording.noRevision),
+    message: validationText(messages.noRevision),
     fieldPath: ".branch",
     reason: "FieldValueRequired",
   },
   {
     rule: `(${repository}) || !(${anyRevision})`,
-    message: sentence(wording.revisionWithoutRepository),
+    message: validationText(messages.revisionWithoutRepository),
     fieldPath: ".projectRepo",
     reason: "FieldValueRequired",
   },

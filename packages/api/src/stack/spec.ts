@@ -1,4 +1,4 @@
-/** What a Stack asks for. */
+/** The desired state of a Stack. */
 import { Type, type Static } from "typebox";
 
 import { validatedBy } from "../schema/cel.ts";
@@ -10,14 +10,14 @@ import { UpdateTemplate, WorkspaceTemplate } from "./templates.ts";
 
 export const StackSpec = Type.Object(
   {
-    stack: text("The name of the Pulumi stack: organization/project/stack, or less where that is clear."),
+    stack: text("The name of the Pulumi stack: organization/project/stack, or a shorter form if that is unambiguous."),
     ...sourceFields,
     ...configurationFields,
     ...lifecycleFields,
-    serviceAccountName: optional(text("The service account of the workspace's pod.")),
+    serviceAccountName: optional(text("The service account of the workspace pod.")),
     workspaceTemplate: optional(WorkspaceTemplate),
     updateTemplate: optional(UpdateTemplate),
   },
-  { description: "The program to deploy, and how.", ...validatedBy(...sourceRules) },
+  { description: "The program to deploy and how to deploy it.", ...validatedBy(...sourceRules) },
 );
 export type StackSpec = Static<typeof StackSpec>;

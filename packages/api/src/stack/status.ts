@@ -1,4 +1,4 @@
-/** What is known of a Stack. Dashboards, Argo CD and other Stacks read it. */
+/** The observed state of a Stack. Dashboards, Argo CD and other Stacks read it. */
 import { Type, type Static } from "typebox";
 
 import { conditionTypes, stackConditions } from "../conditions.ts";
@@ -9,65 +9,67 @@ import { runReportFields } from "../shared/run-report.ts";
 
 const trigger = {
   name: optional(text("The name of the Update.")),
-  generation: optional(int64("The generation of the Stack that was asked for.")),
-  reconcileRequest: optional(text("The value of the annotation pulumi.com/reconciliation-request that was asked for.")),
+  generation: optional(int64("The generation of the Stack that the update deploys.")),
+  reconcileRequest: optional(
+    text("The value of the annotation pulumi.com/reconciliation-request that requested the update."),
+  ),
 };
 
 const LastUpdate = Type.Object(
   {
     ...trigger,
     type: optional(text("The operation: preview, up, refresh or destroy.")),
-    state: optional(text("How it ended: succeeded or failed.")),
-    message: optional(text("What went wrong, or what is worth knowing.")),
-    lastAttemptedCommit: optional(text("The revision of the source that was run last.")),
-    lastSuccessfulCommit: optional(text("The revision of the source that last succeeded.")),
+    state: optional(text("The result: succeeded or failed.")),
+    message: optional(text("Details about the result, such as the error.")),
+    lastAttemptedCommit: optional(text("The source revision of the last attempt.")),
+    lastSuccessfulCommit: optional(text("The source revision of the last success.")),
     digest: optional(
-      text("The digest of what was run last, where the source tells one: the same content is not run again."),
-    ),
-    permalink: optional(text("The operation's page in Pulumi Cloud.")),
-    lastResyncTime: optional(time("When it ended.")),
-    failures: optional(int64("How many updates in a row have failed.")),
-    failure: optional(text("What kind of failure it was, such as conflict, programError or interrupted.")),
-    outputsPending: optional(
-      flag("Whether its outputs could not be written to the Secret <stack>-outputs, because that is not the Stack's."),
-    ),
-    inputs: optional(
       text(
-        "What it was given by other Stacks, Secrets and ConfigMaps: each with a version that tells it from another.",
+        "The digest of the source of the last attempt, if the source has one. Content with the same digest is not deployed again.",
       ),
     ),
+    permalink: optional(text("The URL of the operation in Pulumi Cloud.")),
+    lastResyncTime: optional(time("The time when the update finished.")),
+    failures: optional(int64("The number of consecutive failed updates.")),
+    failure: optional(text("The class of the failure, such as conflict, programError or interrupted.")),
+    outputsPending: optional(
+      flag(
+        "Whether the outputs could not be written to the Secret <stack>-outputs, because the Secret has another owner.",
+      ),
+    ),
+    inputs: optional(text("The other Stacks, Secrets and ConfigMaps that the update used, each with its version.")),
     ...runReportFields,
   },
-  { description: "The last update that ended." },
+  { description: "The last finished update." },
 );
 export type LastUpdate = Static<typeof LastUpdate>;
 
 const CurrentUpdate = Type.Object(
-  { ...trigger, commit: optional(text("The revision of the source that is being run.")) },
-  { description: "The update that is running, if any." },
+  { ...trigger, commit: optional(text("The source revision that the update deploys.")) },
+  { description: "The running update, if any." },
 );
 
 const Waiting = Type.Object(
   {
-    for: text("What is waited for."),
-    since: time("Since when."),
+    for: text("What the Stack is waiting for."),
+    since: time("The time when the wait started."),
   },
-  { description: "What the Stack waits for, if anything." },
+  { description: "What the Stack is waiting for, if anything." },
 );
 
 const Next = Type.Object(
   {
-    what: text("What will be done."),
-    time: time("When, at the earliest."),
+    what: text("The next action."),
+    time: time("The earliest time of the next action."),
   },
-  { description: "What happens next by itself, if anything." },
+  { description: "The next automatic action, if any." },
 );
 
 export const StackStatus = Type.Object(
   {
-    observedGeneration: optional(int64("The generation that the status speaks of.")),
+    observedGeneration: optional(int64("The generation of the Stack that the status is based on.")),
     observedReconcileRequest: optional(
-      text("The value of the annotation pulumi.com/reconciliation-request that was last seen."),
+      text("The last observed value of the annotation pulumi.com/reconciliation-request."),
     ),
     conditions: optional(conditionsOf(conditionTypes(stackConditions))),
     currentUpdate: optional(CurrentUpdate),
@@ -75,17 +77,17 @@ export const StackStatus = Type.Object(
     waiting: optional(Waiting),
     next: optional(Next),
     outputs: optional(
-      mapOf(anything("The output's value."), "The stack's outputs by name; a secret shows as [secret]."),
+      mapOf(anything("The value of the output."), "The stack's outputs by name. Secret values are shown as [secret]."),
     ),
     deployed: optional(
       flag(
-        "Whether an update has run that may have changed resources. Where only previews have, deleting the Stack destroys nothing.",
+        "Whether an update that may have changed resources has run. If only previews have run, deleting the Stack destroys nothing.",
       ),
     ),
     projectInfo: optional(
-      projectInfo("The project as last run, remembered so that a destroy works without the source."),
+      projectInfo("The project of the last update, recorded so that a destroy works without the source."),
     ),
   },
-  { description: "What the operator last saw and did." },
+  { description: "The observed state of the Stack." },
 );
 export type StackStatus = Static<typeof StackStatus>;

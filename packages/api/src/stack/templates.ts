@@ -1,4 +1,4 @@
-/** Overlays for the objects that a Stack generates. */
+/** Overlays for the objects that the operator generates for a Stack. */
 import { Type, type Static } from "typebox";
 
 import { optional } from "../schema/field.ts";
@@ -21,7 +21,7 @@ export const WorkspaceTemplate = Type.Object(
     ),
     status: optional(overlayOf(WorkspaceStatus, unusedStatus)),
   },
-  { description: "Changes to the Workspace of the Stack, merged over the generated object." },
+  { description: "A template to merge over the generated Workspace of the Stack." },
 );
 export type WorkspaceTemplate = Static<typeof WorkspaceTemplate>;
 
@@ -32,6 +32,6 @@ export const UpdateTemplate = Type.Object(
     spec: optional(overlayOf(UpdateTemplateSpec, { description: "Fields of each Update's spec to set or replace." })),
     status: optional(overlayOf(UpdateStatus, unusedStatus)),
   },
-  { description: "Changes to the Updates of the Stack, merged over the generated objects." },
+  { description: "A template to merge over the generated Updates of the Stack." },
 );
 export type UpdateTemplate = Static<typeof UpdateTemplate>;

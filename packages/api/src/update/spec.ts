@@ -1,53 +1,55 @@
-/** What an Update asks for: one operation of Pulumi, once. */
+/** The spec of an Update: one Pulumi operation, which runs once. */
 import { Type, type Static } from "typebox";
 
-import { sentence, validatedBy, type CelRule } from "../schema/cel.ts";
+import { validationText, validatedBy, type CelRule } from "../schema/cel.ts";
 import { flag, int32, listOf, optional, text } from "../schema/field.ts";
 import { duration } from "../shared/duration.ts";
 
 export const updateTypes = ["preview", "up", "refresh", "destroy"] as const;
 export type UpdateType = (typeof updateTypes)[number];
 
-// The bounds let the API server compare old and new: far above any stack that Pulumi could still handle.
+// The API server compares old and new values only if their size is bounded. Pulumi cannot handle stacks of this size.
 const urns = (description: string) => listOf(Type.String({ maxLength: 4096 }), description, { maxItems: 10_000 });
 
 const operation = {
-  workspaceName: optional(text("The Workspace to run in.")),
+  workspaceName: optional(text("The name of the Workspace in which to run the operation.")),
   stackName: optional(
-    text("The Pulumi stack to work on: one that the Workspace lists, or, when it lists none, any stack that exists."),
+    text(
+      "The name of the Pulumi stack. If the Workspace lists stacks, it must be one of them; otherwise, any existing stack.",
+    ),
   ),
   type: optional(text("The operation: preview, up, refresh or destroy.")),
-  parallel: optional(int32("How many resources to work on at once; 1 means one after another.")),
-  message: optional(text("A message to record with the operation.")),
-  expectNoChanges: optional(flag("Whether any change is a failure.")),
+  parallel: optional(int32("The number of resource operations to run in parallel; 1 for no parallelism.")),
+  message: optional(text("A message to store with the operation.")),
+  expectNoChanges: optional(flag("Whether the operation fails if there are any changes.")),
   expectNoRefreshChanges: optional(
-    flag("Whether an up stops, before it changes anything, when the refresh before it finds changes."),
+    flag("Whether an up fails before it changes anything if the refresh finds changes."),
   ),
   replace: optional(urns("URNs of resources to replace.")),
-  target: optional(urns("URNs of the only resources to work on.")),
-  targetDependents: optional(flag("Whether resources that depend on the targets are worked on too.")),
+  target: optional(urns("URNs of resources. If set, the operation applies only to them.")),
+  targetDependents: optional(flag("Whether the operation also applies to resources that depend on the targets.")),
   refresh: optional(flag("Whether to refresh the state before the operation.")),
-  continueOnError: optional(flag("Whether to go on with other resources after one has failed.")),
-  remove: optional(flag("Whether to remove the Pulumi stack once it is destroyed.")),
-  runProgram: optional(flag("Whether to run the program for a refresh or a destroy.")),
+  continueOnError: optional(flag("Whether to continue with other resources after one has failed.")),
+  remove: optional(flag("Whether to remove the Pulumi stack after a destroy.")),
+  runProgram: optional(flag("Whether to run the program also for a refresh or a destroy.")),
 };
 
-/** A run happens once: its object tells what was run. How long the object is kept may change. */
+/** An Update documents what was run, so its operation is immutable. Its TTL may change. */
 const immutableFields = Object.keys(operation);
 
-export const immutableWording = {
-  message: "cannot change once the Update exists",
-  remedy: "create another Update",
+export const immutableMessage = {
+  message: "is immutable",
+  remedy: "create a new Update",
 };
 
 const unchanged = (field: string): CelRule => ({
   rule: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
-  message: sentence(immutableWording),
+  message: validationText(immutableMessage),
   fieldPath: `.${field}`,
   reason: "FieldValueForbidden",
 });
 
-const ttlAfterCompleted = optional(duration("How long the object is kept after the operation has ended."));
+const ttlAfterCompleted = optional(duration("The time to keep the object after the operation has finished."));
 
 export const UpdateSpec = Type.Object(
   { ...operation, ttlAfterCompleted },
@@ -55,5 +57,5 @@ export const UpdateSpec = Type.Object(
 );
 export type UpdateSpec = Static<typeof UpdateSpec>;
 
-/** As in a Stack's template, where the rules on change do not apply. */
+/** For a Stack's template, where the rules about immutable fields do not apply. */
 export const UpdateTemplateSpec = Type.Object({ ...operation, ttlAfterCompleted });

@@ -1,4 +1,4 @@
-/** What is known of an Update. */
+/** The observed state of an Update. */
 import { Type, type Static } from "typebox";
 
 import { conditionTypes, updateConditions } from "../conditions.ts";
@@ -9,61 +9,63 @@ import { runReportFields } from "../shared/run-report.ts";
 
 const count = (description: string) => int64(description, { minimum: 0 });
 
-/** How far an operation is. Written every few seconds, not for every event. */
+/** The progress of an operation. Written every few seconds, not for every event. */
 export const UpdateProgress = Type.Object(
   {
-    time: time("When this was so."),
+    time: time("The time of this report."),
     created: count("Resources created so far."),
     updated: count("Resources updated so far."),
     deleted: count("Resources deleted so far."),
     replaced: count("Resources replaced so far."),
-    unchanged: count("Resources found as they should be."),
+    unchanged: count("Resources that needed no change."),
     failed: count("Resources that failed."),
-    current: optional(text("The resource that is being worked on.")),
+    current: optional(text("The resource in progress.")),
     percent: optional(
-      int32("How much is done, where the last operation on the stack tells how much there is.", {
+      int32("The estimated percentage, based on the last operation on the stack.", {
         minimum: 0,
         maximum: 100,
       }),
     ),
   },
-  { description: "How far the operation is, while it runs." },
+  { description: "The progress of the running operation." },
 );
 export type UpdateProgress = Static<typeof UpdateProgress>;
 
-/** The CLI process of a run, by which the lock that it may leave in a DIY backend is recognised. */
+/** Identifies the CLI process of a run, and so the lock that the process may leave in a DIY backend. */
 export const UpdateProcess = Type.Object(
   {
     hostname: text("The host name of the pod in which the process runs or ran."),
     pid: int64("The process's PID in that pod.", { minimum: 1 }),
-    startedAt: time("When the process started."),
-    lockedAt: time("When the process was first seen to hold the stack's lock."),
+    startedAt: time("The time when the process started."),
+    lockedAt: time("The time when the process was first seen to hold the stack's lock."),
   },
   {
     description:
-      "The Pulumi CLI's process, recorded once it is known to hold the stack's lock. If the pod is lost, the next update removes the lock of this very process, and no other.",
+      "The process of the Pulumi CLI, recorded when it is known to hold the stack's lock. If the pod is lost, the next update removes the lock of exactly this process.",
   },
 );
 export type UpdateProcess = Static<typeof UpdateProcess>;
 
 export const UpdateStatus = Type.Object(
   {
-    observedGeneration: optional(int64("The generation that the status speaks of.", { minimum: 0 })),
-    startTime: optional(time("When the operation began.")),
-    endTime: optional(time("When the operation ended.")),
-    podUid: optional(text("The pod in which the operation runs or ran: it is never started in another.")),
+    observedGeneration: optional(int64("The generation of the Update that the status is based on.", { minimum: 0 })),
+    startTime: optional(time("The time when the operation started.")),
+    endTime: optional(time("The time when the operation finished.")),
+    podUid: optional(
+      text("The UID of the pod in which the operation runs or ran. The operation is never started in another pod."),
+    ),
     process: optional(UpdateProcess),
     progress: optional(UpdateProgress),
-    permalink: optional(text("The operation's page in Pulumi Cloud.")),
-    message: optional(text("What went wrong, or what is worth knowing.")),
+    permalink: optional(text("The URL of the operation in Pulumi Cloud.")),
+    message: optional(text("Details about the result, such as the error.")),
     errorClass: optional(
-      text("The kind of failure, for machines: conflict, invalidToken, pendingOperations, programError and others."),
+      text("The class of the failure, such as conflict, invalidToken, pendingOperations or programError."),
     ),
-    outputs: optional(text("The Secret that holds the stack's outputs.")),
-    projectInfo: optional(projectInfo("The project that was run.")),
+    outputs: optional(text("The name of the Secret with the stack's outputs.")),
+    projectInfo: optional(projectInfo("The Pulumi project of the operation.")),
     ...runReportFields,
     conditions: optional(conditionsOf(conditionTypes(updateConditions))),
   },
-  { description: "How the operation went." },
+  { description: "The observed state of the Update." },
 );
 export type UpdateStatus = Static<typeof UpdateStatus>;

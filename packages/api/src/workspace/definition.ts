@@ -13,13 +13,18 @@ export const workspaceDefinition: KindDefinition = {
   group: autoGroup,
   versions: ["v1alpha1"],
   shortNames: ["wks"],
-  description: "A pod with a Pulumi program in it, in which Updates run.",
+  description: "A pod with a Pulumi program, in which Updates run.",
   fields: { spec: WorkspaceSpec, status: WorkspaceStatus },
   columns: [
     { name: "Image", type: "string", jsonPath: ".spec.image", description: "The image with the Pulumi CLI." },
-    { name: "Ready", type: "string", jsonPath: ready("status"), description: "Whether Updates can run." },
-    { name: "Address", type: "string", jsonPath: ".status.address", description: "Where the agent listens." },
-    { name: "Reason", type: "string", jsonPath: ready("reason"), description: "Why it is ready or not." },
+    {
+      name: "Ready",
+      type: "string",
+      jsonPath: ready("status"),
+      description: "Whether Updates can run in the workspace.",
+    },
+    { name: "Address", type: "string", jsonPath: ".status.address", description: "The address of the agent." },
+    { name: "Reason", type: "string", jsonPath: ready("reason"), description: "Why the workspace is ready or not." },
     {
       name: "Pulumi",
       type: "string",
@@ -27,7 +32,12 @@ export const workspaceDefinition: KindDefinition = {
       wide: true,
       description: "The version of the Pulumi CLI.",
     },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp", description: "The time since its creation." },
+    {
+      name: "Age",
+      type: "date",
+      jsonPath: ".metadata.creationTimestamp",
+      description: "The time since the object was created.",
+    },
   ],
   conditions: workspaceConditions,
 };

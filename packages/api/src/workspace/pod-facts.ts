@@ -1,14 +1,14 @@
-/** Fixed names and places in a workspace's pod, on which templates and init containers rely. */
+/** Fixed names and paths in a workspace pod, on which templates and init containers may rely. */
 
 export const pulumiContainer = "pulumi";
-/** The init container that brings the agent. It runs before all others. */
+/** The init container that installs the agent. It runs before all others. */
 export const bootstrapContainer = "bootstrap";
 export const shareVolume = "share";
 export const shareFolder = "/share";
 /** The program, with its Pulumi.yaml. */
 export const workspaceFolder = `${shareFolder}/workspace`;
 
-/** The file to which init containers may append variables for Pulumi, named to them by this variable. */
+/** Names the file to which init containers may append environment variables for Pulumi. */
 export const dynamicEnvVariable = "PULUMI_ENV";
 
 export const secretFolderOf = (secretName: string): string =>

@@ -1,4 +1,4 @@
-/** The parts of core Kubernetes types that a Workspace names itself. Pods are described by Kubernetes, not here. */
+/** The parts of core Kubernetes types that a Workspace's schema describes. Pod specs are left to Kubernetes. */
 import type { PodSpec } from "kubernetes-types/core/v1";
 import { Type, type TSchema } from "typebox";
 
@@ -11,7 +11,7 @@ const keyIn = (kind: "ConfigMap" | "Secret", description: string) =>
   Type.Object(
     {
       name: optional(text(`The name of the ${kind}.`, { default: "" })),
-      key: text(`The key within the ${kind}.`),
+      key: text(`The key in the ${kind}.`),
       optional: optionalSource(`${kind} or its key`),
     },
     { description, ...wholeInTemplates },
@@ -21,40 +21,40 @@ export const secretKey = (description: string) => keyIn("Secret", description);
 
 const EnvVarSource = Type.Object(
   {
-    configMapKeyRef: optional(keyIn("ConfigMap", "Takes the value from a ConfigMap.")),
-    secretKeyRef: optional(secretKey("Takes the value from a Secret.")),
+    configMapKeyRef: optional(keyIn("ConfigMap", "Reads the value from a ConfigMap.")),
+    secretKeyRef: optional(secretKey("Reads the value from a Secret.")),
     fieldRef: optional(
       Type.Object(
         {
-          apiVersion: optional(text("The version of the pod schema that the path follows.")),
+          apiVersion: optional(text("The API version of the pod in which the path is valid.")),
           fieldPath: text("The path of a field of the pod, such as metadata.name."),
         },
-        { description: "Takes the value from a field of the pod." },
+        { description: "Reads the value from a field of the pod." },
       ),
     ),
     resourceFieldRef: optional(
       Type.Object(
         {
-          containerName: optional(text("The container whose resources are meant.")),
-          divisor: optional(quantity("The unit in which the amount is given.")),
+          containerName: optional(text("The name of the container.")),
+          divisor: optional(quantity("The unit of the value, such as 1Mi.")),
           resource: text("The resource, such as limits.cpu."),
         },
-        { description: "Takes the value from a container's requests or limits." },
+        { description: "Reads the value from a container's requests or limits." },
       ),
     ),
     fileKeyRef: optional(
       Type.Object(
         {
-          key: text("The variable within the file."),
-          path: text("The path of the file within the volume."),
-          volumeName: text("The volume that holds the file."),
+          key: text("The name of the variable in the file."),
+          path: text("The path of the file in the volume."),
+          volumeName: text("The name of the volume with the file."),
           optional: optional(flag("Whether the file or its key may be missing.", { default: false })),
         },
-        { description: "Takes the value from a file of variables in a volume." },
+        { description: "Reads the value from an environment file in a volume." },
       ),
     ),
   },
-  { description: "Where the value comes from, instead of a literal value." },
+  { description: "The source of the value, instead of a literal value." },
 );
 
 export const EnvVar = Type.Object(
@@ -63,7 +63,7 @@ export const EnvVar = Type.Object(
     value: optional(text("The literal value.")),
     valueFrom: optional(EnvVarSource),
   },
-  { description: "One environment variable.", ...wholeInTemplates },
+  { description: "An environment variable.", ...wholeInTemplates },
 );
 
 const allOf = (kind: "ConfigMap" | "Secret") =>
@@ -74,11 +74,11 @@ const allOf = (kind: "ConfigMap" | "Secret") =>
 
 export const EnvFrom = Type.Object(
   {
-    prefix: optional(text("Text put before each key to make the variable's name.")),
+    prefix: optional(text("A prefix for the names of the variables.")),
     configMapRef: optional(allOf("ConfigMap")),
     secretRef: optional(allOf("Secret")),
   },
-  { description: "One source of many environment variables.", ...wholeInTemplates },
+  { description: "A ConfigMap or Secret whose keys become environment variables.", ...wholeInTemplates },
 );
 
 function quantity(description: string) {
@@ -92,25 +92,29 @@ function quantity(description: string) {
 
 export const Resources = Type.Object(
   {
-    requests: optional(mapOf(quantity("An amount, such as 500m or 1Gi."), "What is set aside for the container.")),
-    limits: optional(mapOf(quantity("An amount, such as 500m or 1Gi."), "What the container may use at most.")),
+    requests: optional(
+      mapOf(quantity("A quantity, such as 500m or 1Gi."), "The resources that are reserved for the container."),
+    ),
+    limits: optional(
+      mapOf(quantity("A quantity, such as 500m or 1Gi."), "The maximum resources that the container may use."),
+    ),
     claims: optional(
       listOf(
         Type.Object(
           {
-            name: text("The name of a claim of the pod."),
-            request: optional(text("The request within that claim.")),
+            name: text("The name of a resource claim of the pod."),
+            request: optional(text("The request in the claim.")),
           },
-          { description: "One claim." },
+          { description: "A resource claim." },
         ),
-        "Claims of the pod that the container uses.",
+        "The pod's resource claims that the container uses.",
       ),
     ),
   },
-  { description: "What the Pulumi container asks of its node, and may use of it.", ...wholeInTemplates },
+  { description: "The resource requests and limits of the Pulumi container.", ...wholeInTemplates },
 );
 
-/** A pod specification whose containers may be left out: it is merged over the generated one. */
+/** A pod spec in which containers are optional: it is merged over the generated one. */
 type PodSpecOverlay = Partial<PodSpec>;
 type Container = NonNullable<PodSpec["initContainers"]>[number];
 
@@ -121,20 +125,20 @@ export const PodTemplate = Type.Object(
     metadata: optional(PlainMetadata),
     spec: optional(
       podPart<PodSpecOverlay>(
-        "A pod specification, merged over the generated one as a strategic merge patch; the Pulumi container is named pulumi.",
+        "A pod spec to merge over the generated one, as a strategic merge patch. The Pulumi container is named pulumi.",
         { type: "object" },
       ),
     ),
   },
-  { description: "Changes to the workspace's pod.", ...keepUnknown },
+  { description: "A template to merge over the generated workspace pod.", ...keepUnknown },
 );
 
 export const ServiceTemplate = Type.Object(
   { metadata: optional(PlainMetadata) },
-  { description: "Changes to the headless Service in front of the workspace's pod.", ...keepUnknown },
+  { description: "A template to merge over the generated headless Service of the workspace pod.", ...keepUnknown },
 );
 
 export const initContainers = listOf(
-  podPart<Container>("A container, as in a pod.", { type: "object" }),
-  "Containers that run before Pulumi, the same as podTemplate.spec.initContainers; what they append to the file $PULUMI_ENV becomes Pulumi's environment.",
+  podPart<Container>("A container, as in a pod spec.", { type: "object" }),
+  "Init containers that run before Pulumi, like podTemplate.spec.initContainers. Variables that they append to the file $PULUMI_ENV are added to Pulumi's environment.",
 );

@@ -1,4 +1,4 @@
-/** What a Workspace asks for: a pod with a program in it, and the Pulumi stacks to prepare there. */
+/** The desired state of a Workspace: a pod with a program, and the Pulumi stacks to prepare in it. */
 import { Type, type Static } from "typebox";
 
 import { anything, atomicList, flag, int32, int64, keyedBy, listOf, optional, text, texts } from "../schema/field.ts";
@@ -10,126 +10,134 @@ const GitHubApp = Type.Object(
   {
     appID: secretKey("The App's ID."),
     installationID: secretKey("The ID of the App's installation."),
-    privateKey: secretKey("The App's private key, in PEM."),
+    privateKey: secretKey("The App's private key in PEM format."),
   },
-  { description: "Signs in as an installation of a GitHub App." },
+  { description: "Authenticates as an installation of a GitHub App." },
 );
 
 const GitAuth = Type.Object(
   {
-    sshPrivateKey: optional(secretKey("The private key for ssh.")),
-    username: optional(secretKey("The user name for https.")),
-    password: optional(secretKey("The password of the user, or of the private key.")),
-    token: optional(secretKey("An access token for https.")),
+    sshPrivateKey: optional(secretKey("The private key for SSH.")),
+    username: optional(secretKey("The user name for HTTPS.")),
+    password: optional(secretKey("The password of the user, or the passphrase of the private key.")),
+    token: optional(secretKey("An access token for HTTPS.")),
     githubApp: optional(GitHubApp),
     ca: optional(
       secretKey(
-        "The certificates of the server's private CA, in PEM, for https. By default the key ca.crt of the Secret of the credentials.",
+        "The certificates of the server's private CA for HTTPS, in PEM format. Defaults to the key ca.crt in the Secret with the credentials.",
       ),
     ),
   },
-  { description: "How to sign in to the repository." },
+  { description: "The credentials for the repository." },
 );
 
 const GitSource = Type.Object(
   {
-    url: optional(text("The address of the repository, https or ssh.")),
+    url: optional(text("The HTTPS or SSH URL of the repository.")),
     ref: optional(text("The commit, tag or branch to check out.")),
-    dir: optional(text("The folder of the program within the repository.")),
+    dir: optional(text("The directory of the program in the repository.")),
     auth: optional(GitAuth),
-    shallow: optional(flag("Whether to fetch the one commit without its history.")),
+    shallow: optional(flag("Whether to fetch only the commit, without its history.")),
   },
-  { description: "Takes the program from a Git repository." },
+  { description: "Reads the program from a Git repository." },
 );
 
 const FluxSource = Type.Object(
   {
-    url: optional(text("The address of the artifact.")),
-    digest: optional(text("The digest that the artifact must have.")),
-    dir: optional(text("The folder of the program within the artifact.")),
+    url: optional(text("The URL of the artifact.")),
+    digest: optional(text("The expected digest of the artifact.")),
+    dir: optional(text("The directory of the program in the artifact.")),
   },
-  { description: "Takes the program from an artifact that Flux made." },
+  { description: "Reads the program from a Flux artifact." },
 );
 
 const LocalSource = Type.Object(
-  { dir: optional(text("The folder of the program within the image.")) },
-  { description: "Takes the program from a folder in the workspace's image." },
+  { dir: optional(text("The directory of the program in the image.")) },
+  { description: "Reads the program from a directory in the workspace's image." },
 );
 
 const ProgramSource = Type.Object(
   {
-    name: text("The name of the Program, in the namespace of the workspace."),
+    name: text("The name of the Program in the Workspace's namespace."),
     generation: optional(
-      int64("The generation of the Program that is meant: a new one is a new revision.", { minimum: 0 }),
+      int64("The generation of the Program. Each generation is a revision of the program.", { minimum: 0 }),
     ),
   },
-  { description: "Takes the program from a Program object." },
+  { description: "Reads the program from a Program object." },
 );
 
 const ConfigValueFrom = Type.Object(
   {
-    env: optional(text("The environment variable that holds the value.")),
-    path: optional(text("The file that holds the value.")),
-    json: optional(flag("Whether the text is JSON to be parsed, not a plain string.")),
+    env: optional(text("The environment variable with the value.")),
+    path: optional(text("The path of the file with the value.")),
+    json: optional(flag("Whether to parse the value as JSON. By default, it is a string.")),
   },
-  { description: "Where in the Pulumi container the value is found." },
+  { description: "The source of the value in the Pulumi container." },
 );
 
 const ConfigItem = Type.Object(
   {
     key: text("The configuration key."),
-    path: optional(flag("Whether the key is a path into a structured value.")),
-    value: optional(anything("The value: text, number, boolean, object or list.")),
+    path: optional(flag("Whether the key is a path in a structured value.")),
+    value: optional(anything("The value: a string, number, boolean, object or list.")),
     valueFrom: optional(ConfigValueFrom),
-    secret: optional(flag("Whether the value is encrypted in the stack's configuration.")),
+    secret: optional(flag("Whether to encrypt the value in the stack's configuration.")),
   },
-  { description: "One configuration value." },
+  { description: "A configuration value." },
 );
 
 const WorkspaceStack = Type.Object(
   {
     name: text("The name of the Pulumi stack."),
-    create: optional(flag("Whether to create the stack when it does not exist.")),
-    secretsProvider: optional(text("The provider that encrypts the stack's secrets.")),
-    config: optional(listOf(ConfigItem, "Configuration to set before the first run.", keyedBy("key"))),
-    environment: optional(texts("Pulumi ESC environments to attach to the stack.", atomicList)),
+    create: optional(flag("Whether to create the stack if it does not exist.")),
+    secretsProvider: optional(text("The secrets provider that encrypts the stack's secrets.")),
+    config: optional(listOf(ConfigItem, "Configuration to set before the first operation.", keyedBy("key"))),
+    environment: optional(texts("Pulumi ESC environments to import into the stack's configuration.", atomicList)),
   },
-  { description: "One Pulumi stack." },
+  { description: "A Pulumi stack." },
 );
 
 export const WorkspaceSpec = Type.Object(
   {
     serviceAccountName: optional(text("The service account of the pod.", { default: "default" })),
     securityProfile: optional(
-      text("How the pod is confined: restricted (not root) or baseline (root).", { default: "restricted" }),
+      text(
+        "The Pod Security Standard that the pod complies with: restricted (runs as non-root) or baseline (runs as root).",
+        { default: "restricted" },
+      ),
     ),
-    image: optional(text("The image with the Pulumi CLI; the security profile decides when it is left out.")),
-    imagePullPolicy: optional(text("When to pull the image: Always, Never or IfNotPresent.")),
+    image: optional(text("The image with the Pulumi CLI. The default depends on the security profile.")),
+    imagePullPolicy: optional(text("The pull policy of the image: Always, Never or IfNotPresent.")),
     git: optional(GitSource),
     flux: optional(FluxSource),
     local: optional(LocalSource),
     program: optional(ProgramSource),
-    projectInfo: optional(projectInfo("Starts with an empty project of this name and runtime, to destroy from state.")),
-    envFrom: optional(listOf(EnvFrom, "Sources of many environment variables.", atomicList)),
-    env: optional(listOf(EnvVar, "Environment variables, which win over envFrom.", keyedBy("name"))),
+    projectInfo: optional(
+      projectInfo("Uses an empty project with this name and runtime, to destroy a stack from its state."),
+    ),
+    envFrom: optional(listOf(EnvFrom, "ConfigMaps and Secrets whose keys become environment variables.", atomicList)),
+    env: optional(listOf(EnvVar, "Environment variables. They take precedence over envFrom.", keyedBy("name"))),
     oidc: optional(Oidc),
     resources: optional(Resources),
     podTemplate: optional(PodTemplate),
     serviceTemplate: optional(ServiceTemplate),
-    pulumiLogLevel: optional(int32("How much the Pulumi CLI logs; nothing extra when left out.")),
+    pulumiLogLevel: optional(int32("The log verbosity of the Pulumi CLI. By default, it writes no debug logs.")),
     idleTimeoutSeconds: optional(
-      int32("How long the pod is kept after its last Update; the operator's setting when left out, for ever when 0.", {
-        minimum: 0,
-      }),
+      int32(
+        "The time in seconds to keep the pod after its last Update; 0 to keep it indefinitely. Defaults to the operator's setting.",
+        {
+          minimum: 0,
+        },
+      ),
     ),
     stacks: optional(
       listOf(
         WorkspaceStack,
-        "The Pulumi stacks to prepare in the workspace; Updates work on these alone, or on any stack that exists when none is listed.",
+        "The Pulumi stacks to prepare in the workspace. If set, Updates may use only these stacks; otherwise, any existing stack.",
         keyedBy("name"),
       ),
     ),
   },
-  { description: "What the workspace is made of." },
+  { description: "The desired state of the Workspace." },
 );
 export type WorkspaceSpec = Static<typeof WorkspaceSpec>;

@@ -1,4 +1,4 @@
-/** What is known of a Workspace. */
+/** The observed state of a Workspace. */
 import { Type, type Static } from "typebox";
 
 import { int64, optional, text } from "../schema/field.ts";
@@ -7,12 +7,12 @@ import { conditionTypes, workspaceConditions } from "../conditions.ts";
 
 export const WorkspaceStatus = Type.Object(
   {
-    observedGeneration: optional(int64("The generation that the status speaks of.", { minimum: 0 })),
-    address: optional(text("Where the workspace's agent listens.")),
+    observedGeneration: optional(int64("The generation of the Workspace that the status is based on.", { minimum: 0 })),
+    address: optional(text("The address of the workspace's agent.")),
     pulumiVersion: optional(text("The version of the Pulumi CLI in the workspace.")),
-    warning: optional(text("What its owner should know although it is ready.")),
+    warning: optional(text("A warning to the owner. The workspace is ready nevertheless.")),
     conditions: optional(conditionsOf(conditionTypes(workspaceConditions))),
   },
-  { description: "What the operator last saw of the workspace." },
+  { description: "The observed state of the Workspace." },
 );
 export type WorkspaceStatus = Static<typeof WorkspaceStatus>;

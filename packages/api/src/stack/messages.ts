@@ -1,0 +1,76 @@
+/** Validation messages for Stacks, shared by the API server's rules and the normaliser. */
+import type { ValidationMessage } from "../schema/cel.ts";
+
+export const nameLimit = 42;
+
+export const stackMessages = {
+  nameTooLong: {
+    message: `must have at most ${nameLimit} characters, because the name of the workspace pod is derived from it`,
+    remedy: "choose a shorter name",
+  },
+  noSpec: { message: "is required", remedy: "set spec.stack and a source" },
+  noSource: {
+    message: "the program has no source",
+    remedy:
+      "set one of projectRepo, fluxSource, programRef and workspaceTemplate.spec.local, or copy the program to /share/workspace with workspaceTemplate.spec.initContainers",
+  },
+  severalSources: {
+    message: "the program has more than one source",
+    remedy: "keep only one of projectRepo, fluxSource, programRef and workspaceTemplate.spec.local",
+  },
+  noRevision: {
+    message: "projectRepo requires a revision",
+    remedy: "set one of branch, tag and commit",
+  },
+  severalRevisions: {
+    message: "branch, tag and commit are mutually exclusive",
+    remedy: "keep only one of them",
+  },
+  revisionWithoutRepository: {
+    message: "branch, tag and commit require a Git repository",
+    remedy: "set projectRepo, or remove branch, tag and commit",
+  },
+  negativeResync: {
+    message: "must not be negative",
+    remedy: "set a number of seconds; values below 60 are treated as 60",
+  },
+  unknownReferenceType: {
+    message: "is not a supported type of reference",
+    remedy: "use Literal, Secret, ConfigMap or StackOutput",
+  },
+  envReference: {
+    message: "type Env is not supported, because it would read the operator's own environment",
+    remedy: "use Literal, Secret, ConfigMap or StackOutput",
+  },
+  fileReference: {
+    message: "type FS is not supported, because it would read the operator's own file system",
+    remedy: "use Literal, Secret, ConfigMap or StackOutput",
+  },
+  literalIncomplete: { message: "type Literal requires a literal", remedy: "set literal.value" },
+  secretIncomplete: { message: "type Secret requires a Secret and a key", remedy: "set secret.name and secret.key" },
+  configMapIncomplete: {
+    message: "type ConfigMap requires a ConfigMap and a key",
+    remedy: "set configMap.name and configMap.key",
+  },
+  stackOutputIncomplete: {
+    message: "type StackOutput requires a Stack and an output",
+    remedy: "set stack and output",
+  },
+  credentialNotSecret: {
+    message: "Git credentials must come from a Secret",
+    remedy: "store the value in a Secret, and set type: Secret, secret.name and secret.key",
+  },
+  otherNamespace: {
+    message: "a Stack can read Secrets only in its own namespace",
+    remedy: "copy the Secret to the Stack's namespace, and remove this field",
+  },
+  prerequisiteWithoutName: {
+    message: "the prerequisite does not name a Stack",
+    remedy: "set name: NAME, or type: Stack and requirement: NAME",
+  },
+  prerequisiteTwoNames: {
+    message: "the prerequisite names a Stack twice",
+    remedy: "keep either name, or type: Stack and requirement: NAME",
+  },
+  prerequisiteType: { message: "is not a supported type of prerequisite", remedy: "set type: Stack, or remove type" },
+} as const satisfies Record<string, ValidationMessage>;
