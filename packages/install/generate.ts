@@ -1,4 +1,4 @@
-/** Writes the files that are generated from the schemas. With --check it writes nothing, and fails on each stale file. */
+/** Writes the generated files. With --check, writes nothing and fails if a file is stale. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,8 +10,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 async function staleFiles(): Promise<Map<string, string>> {
   const stale = new Map<string, string>();
   for (const [path, content] of await generatedFiles()) {
-    const present = await readFile(join(root, path), "utf8").catch(() => undefined);
-    if (present !== content) stale.set(path, content);
+    const current = await readFile(join(root, path), "utf8").catch(() => undefined);
+    if (current !== content) stale.set(path, content);
   }
   return stale;
 }

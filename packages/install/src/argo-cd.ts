@@ -1,6 +1,6 @@
 /**
- * What Argo CD is told of our kinds, as a patch of its ConfigMap. The scripts are in deploy/argocd, in the folders that
- * Argo CD itself uses for those of other kinds: group/Kind/health.lua, group/Kind/actions/name/action.lua.
+ * Argo CD's settings for our kinds, as a patch of its ConfigMap. The scripts are in deploy/argocd, in the same layout as
+ * Argo CD's own scripts: group/Kind/health.lua, group/Kind/actions/name/action.lua.
  */
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";

@@ -1,88 +1,91 @@
-/** The Grafana dashboard of the chart: how the stacks are, how long updates take, and how the operator is. */
+/** The chart's Grafana dashboard: state of stacks, duration of updates, and health of the operator. */
 
 interface Panel {
   readonly title: string;
-  /** Queries, each with its legend. */
+  /** Queries with their legends. */
   readonly queries: readonly (readonly [expression: string, legend: string])[];
   readonly unit?: "s" | "bytes" | "percentunit" | "short" | "reqps";
   readonly kind?: "stat" | "timeseries";
 }
 
-const of = (metric: string, more = ""): string => `${metric}{namespace="$operator"${more}}`;
+const metricSelector = (metric: string, more = ""): string => `${metric}{namespace="$operator"${more}}`;
 
-/** Once, though several operators tell of it. */
-const eachStack = (metric: string): string => `max by (exported_namespace, name) (${of(metric)})`;
+/** One series for each stack, even if several replicas report it. */
+const eachStack = (metric: string): string => `max by (exported_namespace, name) (${metricSelector(metric)})`;
 
-const slowest = (metric: string, by: string): string =>
-  `histogram_quantile(0.95, sum by (le, ${by}) (rate(${of(`${metric}_bucket`)}[$__rate_interval])))`;
+const percentile95 = (metric: string, by: string): string =>
+  `histogram_quantile(0.95, sum by (le, ${by}) (rate(${metricSelector(`${metric}_bucket`)}[$__rate_interval])))`;
 
 const panels: readonly Panel[] = [
-  { title: "Stacks", kind: "stat", queries: [[`max(${of("stacks_active")})`, "stacks"]] },
+  { title: "Stacks", kind: "stat", queries: [[`max(${metricSelector("stacks_active")})`, "stacks"]] },
   {
-    title: "Stacks that fail",
+    title: "Failing stacks",
     kind: "stat",
     queries: [[`sum(${eachStack("stacks_failing")})`, "failing"]],
   },
   {
-    title: "Stacks that are worked on",
+    title: "Reconciling stacks",
     kind: "stat",
-    queries: [[`sum(${eachStack("stacks_reconciling")})`, "working"]],
+    queries: [[`sum(${eachStack("stacks_reconciling")})`, "reconciling"]],
   },
-  { title: "Operators that lead", kind: "stat", queries: [[`sum(${of("leader_election_master_status")})`, "leading"]] },
+  { title: "Leaders", kind: "stat", queries: [[`sum(${metricSelector("leader_election_master_status")})`, "leaders"]] },
   {
-    title: "Failing stacks",
+    title: "Failing stacks by name",
     queries: [[`${eachStack("stacks_failing")} > 0`, "{{exported_namespace}}/{{name}}"]],
   },
   {
-    title: "Updates that ended, by type and result",
+    title: "Finished updates by type and result",
     unit: "reqps",
     queries: [
       [
-        `sum by (type, result) (rate(${of("stack_update_duration_seconds_count")}[$__rate_interval]))`,
+        `sum by (type, result) (rate(${metricSelector("stack_update_duration_seconds_count")}[$__rate_interval]))`,
         "{{type}} {{result}}",
       ],
     ],
   },
   {
-    title: "How long updates run (95 %)",
+    title: "Update duration (95th percentile)",
     unit: "s",
-    queries: [[slowest("stack_update_duration_seconds", "type"), "{{type}}"]],
+    queries: [[percentile95("stack_update_duration_seconds", "type"), "{{type}}"]],
   },
   {
-    title: "How long updates wait (95 %)",
+    title: "Update queue time (95th percentile)",
     unit: "s",
-    queries: [[slowest("stack_update_queue_seconds", "type"), "{{type}}"]],
+    queries: [[percentile95("stack_update_queue_seconds", "type"), "{{type}}"]],
   },
   {
-    title: "From a Stack's creation to its first update (95 %)",
+    title: "Time from creation to first update (95th percentile)",
     unit: "s",
-    queries: [[slowest("stack_time_to_first_update_seconds", "result"), "{{result}}"]],
+    queries: [[percentile95("stack_time_to_first_update_seconds", "result"), "{{result}}"]],
   },
-  { title: "Objects that wait", queries: [[`max by (name) (${of("workqueue_depth")})`, "{{name}}"]] },
+  { title: "Work queue depth", queries: [[`max by (name) (${metricSelector("workqueue_depth")})`, "{{name}}"]] },
   {
     title: "Reconciles by result",
     unit: "reqps",
     queries: [
       [
-        `sum by (controller, result) (rate(${of("controller_runtime_reconcile_total")}[$__rate_interval]))`,
+        `sum by (controller, result) (rate(${metricSelector("controller_runtime_reconcile_total")}[$__rate_interval]))`,
         "{{controller}} {{result}}",
       ],
     ],
   },
-  { title: "Watches in step", queries: [[`min by (reflector) (${of("reflector_healthy")})`, "{{reflector}}"]] },
-  { title: "Memory", unit: "bytes", queries: [[of("process_resident_memory_bytes"), "{{pod}}"]] },
+  {
+    title: "Healthy watches",
+    queries: [[`min by (reflector) (${metricSelector("reflector_healthy")})`, "{{reflector}}"]],
+  },
+  { title: "Memory", unit: "bytes", queries: [[metricSelector("process_resident_memory_bytes"), "{{pod}}"]] },
   {
     title: "CPU",
     unit: "percentunit",
-    queries: [[`rate(${of("process_cpu_seconds_total")}[$__rate_interval])`, "{{pod}}"]],
+    queries: [[`rate(${metricSelector("process_cpu_seconds_total")}[$__rate_interval])`, "{{pod}}"]],
   },
-  { title: "Event loop lag", unit: "s", queries: [[of("event_loop_lag_seconds"), "{{pod}}"]] },
+  { title: "Event loop lag", unit: "s", queries: [[metricSelector("event_loop_lag_seconds"), "{{pod}}"]] },
 ];
 
 const datasource = { type: "prometheus", uid: "$datasource" };
 
-/** Rows of four small panels, then of two wide ones. */
-function placed(index: number): object {
+/** One row of small panels, then rows of two wide panels. */
+function gridPosition(index: number): object {
   const small = panels.filter(({ kind }) => kind === "stat").length;
   if (index < small) return { x: index * 6, y: 0, w: 6, h: 4 };
   const wide = index - small;
@@ -116,7 +119,7 @@ export const dashboard = (): object => ({
     type: kind,
     title,
     datasource,
-    gridPos: placed(index),
+    gridPos: gridPosition(index),
     fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
     targets: queries.map(([expr, legendFormat], query) => ({
       refId: String.fromCodePoint(65 + query),

@@ -1,7 +1,7 @@
 /**
- * The operator itself, as the quickstart installs it: made with the chart's default values. A test compares it with what the
- * chart's templates make of them.
- * Names and selectors are those of the Go operator's quickstart, so that this one takes its place instead of running beside.
+ * The operator's objects in the quickstart manifest, built from the chart's default values. A test compares them with the
+ * output of the chart's templates.
+ * Names and selectors are those of the Go operator's quickstart, so that this operator replaces it.
  */
 import { agentPort, imageTag, labelsOfWorkspace, operatorImage } from "@pko/api";
 
@@ -25,7 +25,7 @@ export const probesPort = 8081;
 const name = "controller-manager";
 const selector = { "control-plane": name };
 const labels = { "app.kubernetes.io/name": operatorNamespace, "app.kubernetes.io/version": imageTag };
-/** By which network policies and people find the operator's pods. */
+/** Network policies select the operator's pods by these labels. */
 const podLabels = { "app.kubernetes.io/name": operatorNamespace, ...selector };
 const rbac = "rbac.authorization.k8s.io";
 const subjects = [{ kind: "ServiceAccount", name, namespace: operatorNamespace }];
@@ -126,7 +126,7 @@ const container = {
   readinessProbe: { httpGet: { path: "/readyz", port: probesPort }, initialDelaySeconds: 1, periodSeconds: 5 },
   resources: chartDefaults.resources,
   securityContext: chartDefaults.securityContext,
-  // Credentials for Git, for as long as a question takes.
+  // Git credentials are stored here for the duration of a request.
   volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
 };
 
@@ -150,7 +150,7 @@ const deployment = {
   },
 };
 
-/** Agents in the namespace of the documents' examples hear the operator alone. */
+/** In the namespace that the documentation uses, agents accept connections only from the operator. */
 const agentsNetworkPolicy = {
   apiVersion: "networking.k8s.io/v1",
   kind: "NetworkPolicy",

@@ -1,10 +1,10 @@
-/** What `kubectl apply --filename deploy/quickstart/install.yaml` puts into a cluster. */
+/** The objects in deploy/quickstart/install.yaml. */
 import { customResourceDefinitions } from "@pko/api";
 
 import { operatorNamespaceObject, operatorObjects } from "./operator-objects.ts";
 import { stackPolicy } from "./stack-policy.ts";
 
-/** The service account that the documents' Stacks name. It needs no rights: the agent authenticates by certificate. */
+/** The service account in the documentation's Stacks. It needs no permissions: the agent authenticates by certificate. */
 const serviceAccount = {
   apiVersion: "v1",
   kind: "ServiceAccount",

@@ -1,7 +1,7 @@
 /**
- * What the operator may do. Its code makes every request that a rule allows, and no other: test/e2e/install/rbac.test.ts
- * records a run and compares; test/integration/install/rights.test.ts makes every other call and expects it to be denied.
- * The operator reads Secrets by names from specs: it cannot list or watch them.
+ * The operator's RBAC rules. They allow exactly the requests that the operator sends: test/e2e/install/rbac.test.ts compares
+ * them with recorded requests, and test/integration/install/rights.test.ts checks that all other requests are denied.
+ * The operator gets Secrets by the names in specs: it cannot list or watch them.
  */
 import { autoGroup, caSecretName, formerCaSecretName, kindDefinitions, leaseName, pulumiGroup } from "@pko/api";
 
@@ -20,18 +20,18 @@ export interface PathRule {
 const watch = ["list", "watch"] as const;
 const apply = ["create", "patch"] as const;
 
-/** In each namespace that it serves: an entry for each resource, sorted by group and name. */
+/** In each watched namespace: one rule for each resource, sorted by group and name. */
 export const servedRules: readonly Rule[] = [
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] },
   { apiGroups: [""], resources: ["events"], verbs: apply },
-  // Pods are created in dry runs only, which show whether admission accepts a template.
+  // Pods are created only in dry runs, to check whether admission accepts a template.
   { apiGroups: [""], resources: ["pods"], verbs: ["get", ...watch, "create", "delete"] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply, "delete"] },
   { apiGroups: [""], resources: ["services"], verbs: ["get", ...apply] },
   { apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["get", ...watch, ...apply, "delete"] },
   { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch, ...apply, "delete"] },
-  // The admission plugin OwnerReferencesPermissionEnforcement requires the right on finalizers of whoever creates an
-  // object that blocks the deletion of its owner. OpenShift enables it.
+  // The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, requires this permission to set
+  // owner references with blockOwnerDeletion.
   { apiGroups: [autoGroup], resources: ["updates/finalizers"], verbs: ["update"] },
   { apiGroups: [autoGroup], resources: ["updates/status"], verbs: ["patch"] },
   { apiGroups: [autoGroup], resources: ["workspaces"], verbs: ["get", ...watch, ...apply, "delete"] },
@@ -48,7 +48,7 @@ export const servedRules: readonly Rule[] = [
   },
 ];
 
-/** In its own namespace: who leads, and the CA that signs the agents' certificates. */
+/** In the operator's own namespace: the Lease for leader election, and the CA that signs the agents' certificates. */
 export const ownRules: readonly Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
   {
@@ -62,7 +62,7 @@ export const ownRules: readonly Rule[] = [
   { apiGroups: [""], resources: ["secrets"], resourceNames: [formerCaSecretName], verbs: ["get"] },
 ];
 
-/** The definitions of its kinds, which a new version brings up to date. */
+/** The operator's CRDs, which a new version upgrades. */
 export const crdRules: readonly Rule[] = [
   {
     apiGroups: ["apiextensions.k8s.io"],
@@ -72,16 +72,16 @@ export const crdRules: readonly Rule[] = [
   },
 ];
 
-/** Whose token it is that asks for metrics, and whether its user may. */
+/** To authenticate and authorize clients that request metrics. */
 export const metricsAuthRules: readonly Rule[] = [
   { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
   { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
 ];
 
-/** For whoever scrapes. */
+/** For clients that scrape metrics. */
 export const metricsReaderRules: readonly PathRule[] = [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }];
 
-/** For people: what the cluster's own roles `view` and `edit` come to allow. */
+/** For users: aggregated to the cluster roles `view`, `edit` and `admin`. */
 export const viewRules: readonly Rule[] = [
   {
     apiGroups: [pulumiGroup, autoGroup],

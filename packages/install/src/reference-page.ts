@@ -1,4 +1,4 @@
-/** A kind's reference page, in Markdown. */
+/** The Markdown reference page of a kind. */
 import { rootSchema, unused, type KindDefinition, type StructuralSchema } from "@pko/api";
 
 export function referencePage(definition: KindDefinition): string {
@@ -27,31 +27,31 @@ function fieldsSection(name: string, schema: StructuralSchema): string {
   return [`## ${name}`, escaped(schema.description ?? ""), lines.join("\n")].join("\n\n");
 }
 
-/** Objects that were told already: their fields, with the path where. */
-type Told = Map<string, string>;
+/** Objects that the page already describes: their fields as JSON → the path of the first object. */
+type DescribedObjects = Map<string, string>;
 
-/** A line for every field below `path`. In a path, `*` stands for any key and `[]` for any entry. */
-function* fieldLines(path: string, schema: StructuralSchema, told: Told): Iterable<string> {
-  if (schema.items) yield* fieldLines(`${path}[]`, schema.items, told);
-  if (schema.additionalProperties) yield* fieldLines(`${path}.*`, schema.additionalProperties, told);
+/** A line for every field below `path`. In a path, `*` is any key and `[]` any entry. */
+function* fieldLines(path: string, schema: StructuralSchema, described: DescribedObjects): Iterable<string> {
+  if (schema.items) yield* fieldLines(`${path}[]`, schema.items, described);
+  if (schema.additionalProperties) yield* fieldLines(`${path}.*`, schema.additionalProperties, described);
   const fields = Object.entries(schema.properties ?? {});
   for (const [name, child] of fields.filter(([, { description }]) => description !== unused)) {
-    const before = toldBefore(`${path}.${name}`, child, told);
-    const like = before ? ` Its fields are those of \`${before}\`.` : "";
+    const before = describedBefore(`${path}.${name}`, child, described);
+    const like = before ? ` It has the same fields as \`${before}\`.` : "";
     yield fieldLine(`${path}.${name}`, child, schema.required?.includes(name) ?? false) + like;
-    if (!before) yield* fieldLines(`${path}.${name}`, child, told);
+    if (!before) yield* fieldLines(`${path}.${name}`, child, described);
   }
   const without = fields.filter(([, { description }]) => description === unused).map(([name]) => `\`${path}.${name}\``);
   if (without.length > 0) yield `- ${without.join(", ")}: ${unused}`;
 }
 
-/** Where an object with the same fields was told, if it was. */
-function toldBefore(path: string, schema: StructuralSchema, told: Told): string | undefined {
+/** The path of an earlier object with the same fields, if any. */
+function describedBefore(path: string, schema: StructuralSchema, described: DescribedObjects): string | undefined {
   const content = schema.items ?? schema.additionalProperties ?? schema;
   if (!content.properties) return undefined;
   const fields = JSON.stringify(content.properties);
-  const before = told.get(fields);
-  if (!before) told.set(fields, path);
+  const before = described.get(fields);
+  if (!before) described.set(fields, path);
   return before;
 }
 
@@ -71,12 +71,12 @@ function typeOf(schema: StructuralSchema): string {
   return schema.type ?? "any";
 }
 
-/** What the API server refuses beyond types, with the fields that it refuses it in. */
+/** The messages of the API server's validation rules, with the fields that each applies to. */
 function rulesSection(root: StructuralSchema): string[] {
   const fields = new Map<string, string[]>();
   for (const [field, message] of rulesOf("", root)) fields.set(message, [...(fields.get(message) ?? []), field]);
   const lines = [...fields].map(([message, paths]) => `- ${escaped(message)}: ${paths.map(quoted).join(", ")}`);
-  return lines.length > 0 ? ["## Refused at once", lines.join("\n")] : [];
+  return lines.length > 0 ? ["## Validation", lines.join("\n")] : [];
 }
 
 function* rulesOf(path: string, schema: StructuralSchema): Iterable<[field: string, message: string]> {
@@ -107,7 +107,7 @@ function columns(definition: KindDefinition): string[] {
   return [lines.join("\n")];
 }
 
-/** Angle brackets and stars are markup in Markdown. */
+/** Escapes characters that are Markdown markup. */
 function escaped(text: string): string {
   return text.replaceAll(/[<>*_[\]]/g, (mark) => `\\${mark}`);
 }

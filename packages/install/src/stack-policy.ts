@@ -1,6 +1,6 @@
 /**
- * What the rules in the Stack's schema cannot see: the object's namespace, and a field that is an object or a text. The
- * API server evaluates the policy itself. The normaliser checks the same again, so an error in here lets a Stack through.
+ * Validation that rules in the Stack's schema cannot do, because it needs the object's namespace, or a field with two types.
+ * The API server evaluates the policy. If the policy fails, it admits the Stack, because the normaliser repeats the checks.
  */
 import {
   durationPattern,
@@ -23,7 +23,7 @@ interface Validation {
 
 const referenceMaps = ["envRefs", "secretsRef"];
 
-/** The entries of a map of references that lead to another namespace. */
+/** The entries of a map of references that refer to another namespace. */
 function foreignEntries(map: string): { name: string; expression: string } {
   const namespace = `object.spec.${map}[key].?secret.?namespace.orValue("")`;
   const foreign = `object.spec.${map}.filter(key, ${namespace} != "" && ${namespace} != object.metadata.namespace)`;
@@ -59,11 +59,11 @@ function ownNamespace(credential: string): Validation {
   };
 }
 
-/** `demand` holds for every prerequisite `p`. */
-function everyPrerequisite(demand: string, what: ValidationMessage): Validation {
+/** `condition` must hold for every prerequisite `p`. */
+function everyPrerequisite(condition: string, message: ValidationMessage): Validation {
   return {
-    expression: `!has(object.spec.prerequisites) || object.spec.prerequisites.all(p, ${demand})`,
-    message: `spec.prerequisites: ${validationText(what)}`,
+    expression: `!has(object.spec.prerequisites) || object.spec.prerequisites.all(p, ${condition})`,
+    message: `spec.prerequisites: ${validationText(message)}`,
   };
 }
 
@@ -97,7 +97,7 @@ const policy = {
         },
       ],
     },
-    // What is there already must stay editable: its finalizer has to go one day.
+    // Existing objects must stay editable, so that their finalizer can be removed.
     matchConditions: [
       { name: "spec-is-new", expression: "has(object.spec) && (oldObject == null || object.spec != oldObject.spec)" },
     ],

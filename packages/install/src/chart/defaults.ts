@@ -1,4 +1,4 @@
-/** What each of the chart's values is unless told: `values.yaml` shows it, and the quickstart is made with it. */
+/** The defaults of the chart's values, for `values.yaml` and for the quickstart manifest. */
 import type { Static } from "typebox";
 
 import { ChartValues } from "./values.ts";

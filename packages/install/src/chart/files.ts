@@ -1,4 +1,4 @@
-/** The files of the chart that are made from TypeScript: what has to agree with the code, the quickstart or the schemas. */
+/** The generated files of the chart: everything that must agree with the code, the quickstart manifest or the schemas. */
 import { agentPort, imageTag, operatorImage, version } from "@pko/api";
 import { Document, isScalar, visit, type Pair } from "yaml";
 
@@ -23,7 +23,7 @@ const values = ChartValues as Field;
 export const chartMetadata = {
   apiVersion: "v2",
   name: "pulumi-kubernetes-operator",
-  description: "Runs Pulumi stacks by GitOps.",
+  description: "A GitOps operator that deploys Pulumi stacks.",
   type: "application",
   version,
   appVersion: imageTag,
@@ -38,7 +38,7 @@ export const chartMetadata = {
   },
 };
 
-/** What the templates read: they hold no rule, port or policy of their own. */
+/** Rules, ports and policies for the templates, which must not define their own. */
 export const chartFacts = {
   ports: { agent: agentPort, metrics: metricsPort, probes: probesPort },
   rules: {
@@ -59,7 +59,7 @@ export const valuesSchema = (): object => ({
   ...(JSON.parse(JSON.stringify(ChartValues)) as object),
 });
 
-/** The defaults, each below the sentence that explains it. */
+/** The defaults, each with its description as a comment. */
 export function valuesYaml(): string {
   const document = new Document(chartDefaults);
   visit(document, {
@@ -82,13 +82,12 @@ function fieldAt(keys: readonly string[]): Field | undefined {
   return keys.reduce<Field | undefined>((field, key) => field?.properties?.[key], values);
 }
 
-/** The chart's page. */
 export function chartReadme(): string {
   return [
     "# pulumi-kubernetes-operator",
-    "Runs Pulumi stacks by GitOps: Stacks, Programs, Workspaces and Updates as Kubernetes objects.",
+    "A GitOps operator that deploys Pulumi stacks with the Kubernetes objects Stack, Program, Workspace and Update.",
     "```sh\nhelm install --create-namespace -n pulumi-kubernetes-operator pulumi-kubernetes-operator \\\n  charts/pulumi-kubernetes-operator\n```",
-    "The four definitions are in `crds/`: Helm installs them first, and never changes or deletes them. The operator upgrades them when it starts (`crds.upgrade`). Delete your Stacks before `helm uninstall`: only the operator can remove their finalizers. The definitions, your objects, and the Secret and Lease that the operator created stay; see [Uninstall](../../docs/operations.md#uninstall).",
+    "The CRDs are in `crds/`. Helm installs them first, and never upgrades or deletes them. The operator upgrades them when it starts (`crds.upgrade`). Delete your Stacks before `helm uninstall`: only the operator can remove their finalizers. The CRDs, your objects, and the Secret and Lease that the operator created remain; see [Uninstall](../../docs/operations.md#uninstall).",
     "| value | default | meaning |\n| --- | --- | --- |\n" + [...rows("", values)].join("\n"),
   ].join("\n\n");
 }

@@ -1,6 +1,6 @@
 /**
- * The chart's values: what each is called, what it means and what it is unless told. `values.yaml`, `values.schema.json` and
- * the chart's README are made from this. Names are those of the Go operator's chart where it has the value, too.
+ * The chart's values with their descriptions and defaults, from which `values.yaml`, `values.schema.json` and the chart's
+ * README are generated. Values that the Go operator's chart also has keep their names.
  */
 import { durationPattern, imageRegistry, imageRepository } from "@pko/api";
 import { Type, type TProperties, type TSchema, type TSchemaOptions } from "typebox";
@@ -16,9 +16,9 @@ const count = (value: number, description: string) => Type.Integer({ description
 const duration = (value: string, description: string) => text(value, description, { pattern: durationPattern });
 const oneOf = (values: [string, ...string[]], description: string) =>
   Type.String({ description, default: values[0], enum: values });
-/** Whatever Kubernetes takes there. */
+/** Any object; Kubernetes validates it. */
 const object = (description: string, value: object = {}) => Type.Object({}, { description, default: value });
-/** A list of objects; nothing at all means none, as in the Go operator's values. */
+/** A list of objects. As in the Go operator's chart, null means an empty list. */
 const list = (description: string, items: TSchema = Type.Object({})) =>
   Type.Unsafe({ type: ["array", "null"], items, description, default: [] });
 const texts = (description: string) => list(description, Type.String({ minLength: 1 }));
@@ -27,115 +27,138 @@ const numberOrText = (value: string | number, description: string) =>
   Type.Unsafe<string | number>({ type: ["string", "integer"], description, default: value });
 
 const images = {
-  image: group("The image of the operator, which holds the agent as well.", {
-    registry: text(imageRegistry, "The registry to pull from."),
-    repository: text(imageRepository, "The repository to pull from."),
-    pullPolicy: oneOf(["IfNotPresent", "Always", "Never"], "When the nodes pull, for the operator and for the agent."),
-    tag: text("", "The tag; the chart's appVersion when empty."),
-    digest: text("", "The digest, as sha256:…; it goes before the tag.", { pattern: "^(sha256:[0-9a-f]{64})?$" }),
+  image: group("The image of the operator, which also contains the agent.", {
+    registry: text(imageRegistry, "The registry of the image."),
+    repository: text(imageRepository, "The repository of the image."),
+    pullPolicy: oneOf(["IfNotPresent", "Always", "Never"], "The pull policy for the operator and the agent."),
+    tag: text("", "The tag of the image. Defaults to the chart's appVersion."),
+    digest: text("", "The digest of the image, as sha256:…. It takes precedence over the tag.", {
+      pattern: "^(sha256:[0-9a-f]{64})?$",
+    }),
   }),
   imagePullSecrets: Type.Unsafe({
     type: ["array", "string", "null"],
     items: Type.Object({}),
-    description: "Secrets with credentials for the registry, as name: NAME.",
+    description: "Secrets with credentials for the registry, each as name: NAME.",
     default: [],
   }),
 };
 
-const running = {
-  replicaCount: count(1, "How many operators run. One leads; another takes over within seconds when it ends."),
-  deploymentStrategy: text("", "How old pods are replaced: RollingUpdate (when empty) or Recreate."),
-  terminationGracePeriodSeconds: count(60, "How long a pod may take to end. Runs go on in their workspaces meanwhile."),
+const deployment = {
+  replicaCount: count(1, "The number of replicas. One is the leader; if it stops, another takes over within seconds."),
+  deploymentStrategy: text("", "The update strategy of the Deployment: RollingUpdate (default) or Recreate."),
+  terminationGracePeriodSeconds: count(
+    60,
+    "The time in seconds that a pod has to shut down. Meanwhile, runs continue in their workspaces.",
+  ),
   watchNamespaces: texts(
-    "The namespaces to serve; all of them when empty. With names, roles are granted in these namespaces alone.",
+    "The namespaces to watch. Defaults to all namespaces. If set, the operator gets roles only in these namespaces.",
   ),
 };
 
 const controller = {
-  controller: group("The operator's own settings.", {
-    logLevel: numberOrText("info", "debug, info, warn, error, or zap's numbers."),
-    logFormat: oneOf(["console", "json"], "For people or for machines."),
-    metricsSecure: flag(true, "Metrics by HTTPS, for callers whose token may get the path /metrics; else plain HTTP."),
+  controller: group("Settings of the operator.", {
+    logLevel: numberOrText("info", "The log level: debug, info, warn, error, or a number as in zap."),
+    logFormat: oneOf(["console", "json"], "The log format: console for humans, json for machines."),
+    metricsSecure: flag(
+      true,
+      "Whether to serve metrics over HTTPS, only to clients whose token is authorized to get /metrics. Otherwise, they are served over plain HTTP to everyone.",
+    ),
     referenceCheckInterval: duration(
       "1m",
-      "How often Secrets and ConfigMaps in use are asked whether they have changed.",
+      "How often the operator checks the Secrets and ConfigMaps in use for changes.",
     ),
-    advertisedAddress: text("", "Without effect: programs travel to workspaces by the agent's own connection."),
+    advertisedAddress: text(
+      "",
+      "Has no effect: the operator sends programs to workspaces over the connection to the agent.",
+    ),
   }),
-  leaderElection: group("How replicas agree on who leads.", {
-    leaseDuration: duration("15s", "How long others wait before they take over from a leader that fell silent."),
-    renewDeadline: duration("10s", "How long a leader tries to renew before it gives up; shorter than leaseDuration."),
-    retryPeriod: duration("2s", "The time between two tries."),
+  leaderElection: group("Leader election between replicas.", {
+    leaseDuration: duration(
+      "15s",
+      "How long the other replicas wait before they take over from a leader that does not renew its lease.",
+    ),
+    renewDeadline: duration(
+      "10s",
+      "How long the leader tries to renew its lease before it gives up. Must be shorter than leaseDuration.",
+    ),
+    retryPeriod: duration("2s", "The time between two attempts."),
   }),
   kubeAPI: group("The connection to the API server.", {
-    timeout: duration("30s", "How long a question may take, with all its attempts."),
+    timeout: duration("30s", "The timeout of a request, including all retries."),
   }),
   git: group("Git repositories.", {
     allowHttp: flag(
       false,
-      "Whether repositories may be read over plain http://, for the operator and for workspaces. Nothing protects what it carries: the program, and the credentials.",
+      "Whether the operator and workspaces may read repositories over plain http://. Neither the program nor the credentials are protected in transit.",
     ),
   }),
   flux: group("Flux sources.", {
     maxUntarSizeBytes: numberOrText(
       "",
-      "The most bytes that an artifact unpacks to; 100 MiB when empty, -1 for no limit.",
+      "The maximum size in bytes of an unpacked artifact; -1 for no limit. Defaults to 100 MiB.",
     ),
   }),
   workspace: group("Workspaces.", {
-    idleTimeoutSeconds: count(600, "How long a workspace keeps its pod after its last work; 0 keeps it for ever."),
+    idleTimeoutSeconds: count(600, "The time in seconds after which an idle workspace is scaled to zero; 0 for never."),
     lostNodeAfter: duration(
       "5m",
-      "How long a workspace's pod may not respond before its node counts as lost and its Stack is stalled.",
+      "How long a workspace pod may be unresponsive before its node is considered lost and its Stack is stalled.",
     ),
     enforceSecurityProfile: flag(
       true,
-      "Whether a pod template that breaks its Workspace's securityProfile is refused; else the template wins.",
+      "Whether to reject pod templates that violate the securityProfile of their Workspace. Otherwise, the template takes precedence.",
     ),
   }),
-  oidc: group("How workspaces log in to Pulumi Cloud by OpenID Connect, unless their Stack says otherwise.", {
-    enabled: flag(true, "Whether a Stack without an access token logs in with its service account."),
-    organization: text("", "The organization whose token is asked for; the stack's own when empty."),
-    team: text("", "The team whose token is asked for."),
-    user: text("", "The user whose token is asked for."),
-    admin: flag(false, "Whether the organization's token is an administrator's."),
-    expirationSeconds: count(7200, "How long a token is good for."),
+  oidc: group("How workspaces log in to Pulumi Cloud with OpenID Connect, unless their Stack overrides it.", {
+    enabled: flag(true, "Whether a Stack without an access token logs in with the token of its service account."),
+    organization: text(
+      "",
+      "The organization whose token is requested. Defaults to the organization of the Pulumi stack.",
+    ),
+    team: text("", "The team whose token is requested."),
+    user: text("", "The user whose token is requested."),
+    admin: flag(false, "Whether the organization's token has administrator permissions."),
+    expirationSeconds: count(7200, "The lifetime of a token in seconds."),
   }),
-  crds: group("The definitions of the kinds. Helm installs them first; it never deletes them.", {
-    upgrade: flag(true, "Whether the operator brings them up to date when it starts."),
+  crds: group("The CRDs. Helm installs them, but never upgrades or deletes them.", {
+    upgrade: flag(true, "Whether the operator upgrades the CRDs when it starts."),
   }),
-  admissionPolicy: group("A policy by which the API server refuses Stacks that can never work.", {
-    enabled: flag(true, "Whether it is installed."),
+  admissionPolicy: group("A ValidatingAdmissionPolicy with which the API server rejects invalid Stacks.", {
+    enabled: flag(true, "Whether to install the policy."),
   }),
-  extraEnv: list("More environment variables for the operator."),
+  extraEnv: list("Additional environment variables for the operator."),
 };
 
 const access = {
-  rbac: group("What the operator may do.", {
-    create: flag(true, "Whether roles and bindings are created."),
+  rbac: group("The operator's permissions.", {
+    create: flag(true, "Whether to create roles and bindings."),
     createClusterRole: flag(
       true,
-      "Whether cluster roles and their bindings are; with watchNamespaces only those that must be. Without them tokens cannot be checked: set controller.metricsSecure to false.",
+      "Whether to create cluster roles and their bindings. With watchNamespaces, only the necessary ones are created. Without cluster roles, the operator cannot check tokens: set controller.metricsSecure to false.",
     ),
     createRole: flag(
       false,
-      "Whether a role is created in the release's namespace; without a cluster role it alone is served.",
+      "Whether to create a role in the release's namespace. Without a cluster role, the operator watches only this namespace.",
     ),
-    createClusterAggregationRoles: flag(true, "Whether the cluster's roles view and edit come to cover the kinds."),
-    extraRules: list("More rules for the operator, such as for sources of another kind."),
+    createClusterAggregationRoles: flag(
+      true,
+      "Whether to extend the cluster roles admin, edit and view to Stacks, Programs, Workspaces and Updates.",
+    ),
+    extraRules: list("Additional rules for the operator, for example for other kinds of sources."),
   }),
   serviceAccount: group("The operator's service account.", {
-    create: flag(true, "Whether it is created."),
-    annotations: textMap("Its annotations."),
-    name: text("", "Its name; the full name when empty."),
+    create: flag(true, "Whether to create the service account."),
+    annotations: textMap("Annotations of the service account."),
+    name: text("", "The name of the service account. Defaults to the full name."),
   }),
 };
 
 const naming = {
-  nameOverride: text("", "A name in place of the chart's."),
-  fullnameOverride: text("", "A name in place of the release's and the chart's together."),
+  nameOverride: text("", "Overrides the name of the chart."),
+  fullnameOverride: text("", "Overrides the full name, which is derived from the release and the chart."),
   podAnnotations: textMap("Annotations of the pods."),
-  podLabels: textMap("More labels of the pods."),
+  podLabels: textMap("Additional labels of the pods."),
   deploymentAnnotations: textMap("Annotations of the Deployment."),
   serviceAnnotations: textMap("Annotations of the Service."),
 };
@@ -154,70 +177,80 @@ const restrictedContainer = {
 };
 
 const pods = {
-  podSecurityContext: object("The pods' security context.", restrictedPod),
-  securityContext: object("The container's security context.", restrictedContainer),
-  resources: object("What the operator asks for, and its limits.", {
+  podSecurityContext: object("The security context of the pods.", restrictedPod),
+  securityContext: object("The security context of the container.", restrictedContainer),
+  resources: object("The resource requests and limits of the operator.", {
     requests: { cpu: "100m", memory: "128Mi" },
     limits: { memory: "512Mi" },
   }),
-  nodeSelector: object("The nodes to run on."),
-  tolerations: list("Taints that are tolerated."),
-  affinity: object("Rules of affinity."),
-  topologySpreadConstraints: list("How replicas are spread; over nodes where that is possible when empty."),
+  nodeSelector: object("The node selector of the pods."),
+  tolerations: list("Tolerations of the pods."),
+  affinity: object("Affinity rules of the pods."),
+  topologySpreadConstraints: list(
+    "Topology spread constraints of the pods. By default, replicas are spread over nodes if possible.",
+  ),
   priorityClassName: text("", "The priority class of the pods."),
-  extraVolumes: list("More volumes of the pods."),
-  extraVolumeMounts: list("More mounts of the operator's container."),
-  extraPorts: list("More ports of the operator's container."),
-  initContainers: list("Containers that run first."),
-  extraSidecars: list("Containers that run beside."),
+  extraVolumes: list("Additional volumes of the pods."),
+  extraVolumeMounts: list("Additional volume mounts of the operator's container."),
+  extraPorts: list("Additional ports of the operator's container."),
+  initContainers: list("Init containers of the pods."),
+  extraSidecars: list("Additional containers of the pods."),
 };
 
-const surroundings = {
-  podDisruptionBudget: group("With two replicas or more, a drain takes one at a time.", {
-    enabled: flag(true, "Whether there is one."),
+const integrations = {
+  podDisruptionBudget: group(
+    "A PodDisruptionBudget, which lets a drain evict only one replica at a time. Used only with two replicas or more.",
+    {
+      enabled: flag(true, "Whether to create the PodDisruptionBudget."),
+    },
+  ),
+  networkPolicy: group(
+    "NetworkPolicies for the operator and workspaces. They have an effect only if the cluster's network plugin enforces them.",
+    {
+      enabled: flag(false, "Whether to create NetworkPolicies."),
+      metricsFrom: list("The NetworkPolicy peers that may scrape metrics. Defaults to all pods in the cluster."),
+      workspaceNamespaces: texts(
+        "The namespaces in which agents accept connections only from the operator. Defaults to watchNamespaces.",
+      ),
+    },
+  ),
+  serviceMonitor: group("A ServiceMonitor for Prometheus Operator.", {
+    enabled: flag(false, "Whether to create the ServiceMonitor, if the cluster has its CRD."),
+    namespace: text("", "The namespace of the ServiceMonitor. Defaults to the release's namespace."),
+    labels: textMap("Additional labels, by which Prometheus selects the ServiceMonitor."),
+    interval: text("", "The scrape interval."),
+    timeout: text("", "The scrape timeout."),
+    telemetryPath: text("/metrics", "The path of the metrics."),
+    targetLabels: texts("Labels of the Service to copy to the metrics."),
+    metricRelabelings: list("Relabeling rules for the metrics."),
   }),
-  networkPolicy: group("Who may reach whom, where the cluster's network heeds it.", {
-    enabled: flag(false, "Whether policies are installed."),
-    metricsFrom: list("Who may scrape metrics, as peers of a NetworkPolicy; anyone in the cluster when empty."),
-    workspaceNamespaces: texts("Namespaces whose agents hear the operator alone; those of watchNamespaces when empty."),
+  prometheusRule: group("A PrometheusRule with alerts for Prometheus Operator.", {
+    enabled: flag(false, "Whether to create the PrometheusRule, if the cluster has its CRD."),
+    namespace: text("", "The namespace of the PrometheusRule. Defaults to the release's namespace."),
+    labels: textMap("Additional labels, by which Prometheus selects the PrometheusRule."),
+    failingFor: text("15m", "How long a Stack must fail before an alert fires."),
   }),
-  serviceMonitor: group("For Prometheus Operator: what to scrape.", {
-    enabled: flag(false, "Whether there is one, where the cluster serves its kind."),
-    namespace: text("", "Its namespace; the release's when empty."),
-    labels: textMap("Its labels, by which a Prometheus chooses it."),
-    interval: text("", "How often to scrape."),
-    timeout: text("", "How long a scrape may take."),
-    telemetryPath: text("/metrics", "The path."),
-    targetLabels: texts("Labels of the Service to put on what is scraped."),
-    metricRelabelings: list("Changes to what is scraped."),
-  }),
-  prometheusRule: group("For Prometheus Operator: alerts.", {
-    enabled: flag(false, "Whether there are any, where the cluster serves their kind."),
-    namespace: text("", "Their namespace; the release's when empty."),
-    labels: textMap("Their labels, by which a Prometheus chooses them."),
-    failingFor: text("15m", "How long a Stack fails before someone is told."),
-  }),
-  grafanaDashboard: group("A dashboard, in a ConfigMap that Grafana's sidecar finds.", {
-    enabled: flag(false, "Whether there is one."),
-    namespace: text("", "Its namespace; the release's when empty."),
+  grafanaDashboard: group("A Grafana dashboard in a ConfigMap, which Grafana's sidecar loads.", {
+    enabled: flag(false, "Whether to create the dashboard."),
+    namespace: text("", "The namespace of the ConfigMap. Defaults to the release's namespace."),
     labels: Type.Record(Type.String(), Type.String(), {
-      description: "Its labels, by which the sidecar finds it.",
+      description: "Labels of the ConfigMap, by which the sidecar finds it.",
       default: { grafana_dashboard: "1" },
     }),
-    annotations: textMap("Its annotations."),
+    annotations: textMap("Annotations of the ConfigMap."),
   }),
 };
 
 export const ChartValues = Type.Object(
   {
-    ...running,
+    ...deployment,
     ...images,
     ...controller,
     ...access,
     ...naming,
     ...pods,
-    ...surroundings,
-    global: Type.Optional(Type.Object({}, { description: "What Helm hands from a chart to those within." })),
+    ...integrations,
+    global: Type.Optional(Type.Object({}, { description: "Values that Helm shares with subcharts." })),
   },
   closed,
 );
