@@ -1,4 +1,4 @@
-{{/* Names and labels are those of the Go operator's chart: an upgrade from it changes objects in place. */}}
+{{/* Names and labels are those of the Go operator's chart, so that an upgrade from it changes objects in place. */}}
 
 {{- define "operator.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
@@ -27,11 +27,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- default $own .Values.serviceAccount.name }}
 {{- end }}
 
-{{/* Values that are reused from a release of the Go operator may pin its image, which cannot run with this chart's arguments. */}}
+{{/* Values reused from a release of the Go operator may pin its image, which does not support this chart's arguments. */}}
 {{- define "operator.image" -}}
 {{- $tag := .Values.image.tag | toString }}
 {{- if and (not .Values.image.digest) (hasSuffix "pulumi-kubernetes-operator" .Values.image.repository) (regexMatch "^v?[0-2]\\." $tag) }}
-{{- fail (printf "image.tag is %s, an image of the Go operator: this chart cannot run it. The value comes from the earlier release or from a values file. Remove it, or pass --set image.tag= to run %s." $tag .Chart.AppVersion) }}
+{{- fail (printf "image.tag %s is an image of the Go operator, which this chart cannot run. The value comes from the earlier release or from a values file. Remove it, or pass --set image.tag= to run %s." $tag .Chart.AppVersion) }}
 {{- end }}
 {{- $repository := printf "%s/%s" .Values.image.registry .Values.image.repository }}
 {{- with .Values.image.digest -}}
@@ -41,7 +41,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* The namespaces that are served, as YAML: an empty list for all of them. */}}
+{{/* The watched namespaces as YAML: an empty list for all namespaces. */}}
 {{- define "operator.namespaces" -}}
 {{- if .Values.watchNamespaces }}
 {{- .Values.watchNamespaces | uniq | toYaml }}
@@ -52,7 +52,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* What the code knows: rules, ports, the policy. */}}
+{{/* Generated facts: RBAC rules, ports and the admission policy. */}}
 {{- define "operator.facts" -}}
 {{ .Files.Get "facts.yaml" }}
 {{- end }}
@@ -63,7 +63,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
-{{/* A whole number that was written as a number or as a text; nothing for an empty text. Helm reads large numbers as 1e+09. */}}
+{{/* An integer from a number or a string; empty for an empty string. Helm parses large numbers as floats such as 1e+09. */}}
 {{- define "operator.wholeNumber" -}}
 {{- if kindIs "string" . }}{{ . }}{{ else if not (kindIs "invalid" .) }}{{ int64 . }}{{ end }}
 {{- end }}

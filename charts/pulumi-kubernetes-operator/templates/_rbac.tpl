@@ -29,7 +29,7 @@ subjects:
   {{- .subjects | nindent 2 }}
 {{- end }}
 
-{{/* A role in one namespace, and its binding, which is named like it. */}}
+{{/* A role in one namespace, and a binding with the same name. */}}
 {{- define "operator.role" }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1

@@ -1,7 +1,7 @@
 -- The health of a Workspace.
 local status = obj.status or {}
 if status.observedGeneration ~= obj.metadata.generation then
-  return { status = "Progressing", message = "The operator has not seen the present spec yet." }
+  return { status = "Progressing", message = "The operator has not observed the current spec yet." }
 end
 
 local conditions = {}
@@ -15,4 +15,4 @@ end
 if ready and ready.status == "True" then
   return { status = "Healthy", message = ready.message }
 end
-return { status = "Progressing", message = ready and ready.message or "The operator has not reported on the Workspace yet." }
+return { status = "Progressing", message = ready and ready.message or "The operator has not reported the state of the Workspace yet." }

@@ -1,4 +1,4 @@
--- What can be done with a Stack.
+-- The actions of a Stack.
 local update = (obj.status or {}).currentUpdate
 return {
   reconcile = { displayName = "Reconcile", iconClass = "fa fa-fw fa-sync" },

@@ -1,4 +1,4 @@
--- Cancels the update that is running, by its name: one that begins a moment later is not meant.
+-- Cancels the running update by its name, so that an update that starts a moment later is not cancelled.
 local update = (obj.status or {}).currentUpdate
 if update == nil then
   error("no update is running")
