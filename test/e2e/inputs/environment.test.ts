@@ -319,7 +319,7 @@ describe("the environment", () => {
       const rejection = await applyError(newStackWithDestroy("curious", { programRef: { name: "base" }, envRefs }));
       const isInvalid = (stack: Stack): boolean => stalledReasonOf(stack) === "SpecInvalid";
       const words = rejection || messageOf(await stackUntil(scene, "curious", isInvalid));
-      expect(words).toContain("a Stack reads Secrets of its own namespace alone");
+      expect(words).toContain("a Stack can read Secrets only in its own namespace");
     },
     slow,
   );

@@ -29,11 +29,11 @@ const fromGit = from(git);
 
 const secret = (fields: Fields = {}) => ({ type: "Secret", secret: { name: "s", key: "k", ...fields } });
 
-const several = "more than one source for the program; keep one of projectRepo, fluxSource, programRef";
-const noSource = "no source for the program; set one of projectRepo, fluxSource, programRef";
-const noRevision = "projectRepo is given without a revision; set one of branch, tag and commit";
-const severalRevisions = "more than one revision is given; keep one of branch, tag and commit";
-const noRepository = "belong to a Git repository, and there is none; set projectRepo";
+const several = "the program has more than one source; keep only one of projectRepo, fluxSource, programRef";
+const noSource = "the program has no source; set one of projectRepo, fluxSource, programRef";
+const noRevision = "projectRepo requires a revision; set one of branch, tag and commit";
+const severalRevisions = "branch, tag and commit are mutually exclusive; keep only one of them";
+const noRepository = "require a Git repository; set projectRepo";
 
 const sources: readonly BadStack[] = [
   bad("no source", { stack: "dev" }, noSource),
@@ -64,33 +64,61 @@ const sources: readonly BadStack[] = [
 ];
 
 const wrongReferences: readonly (readonly [string, Fields, string])[] = [
-  ["of an unknown type", { type: "Vault" }, "is not a type of reference"],
-  ["of an empty type", { type: "" }, "is not a type of reference; use Literal, Secret, ConfigMap or StackOutput"],
-  ["of a type in lower case", { type: "secret", secret: { name: "s", key: "k" } }, "is not a type of reference"],
-  ["to the operator's environment", { type: "Env", env: { name: "HOME" } }, "type Env would read the operator's own"],
-  ["to the operator's files", { type: "FS", filesystem: { path: "/etc" } }, "type FS would read the operator's own"],
-  ["of type Literal without a literal", { type: "Literal" }, "type Literal needs a literal; set literal.value"],
-  ["of type Secret without a Secret", { type: "Secret" }, "type Secret needs a secret; set secret.name and secret.key"],
-  ["of type Secret with a literal", { type: "Secret", literal: { value: "v" } }, "type Secret needs a secret"],
-  ["to a Secret without a name", secret({ name: "" }), "type Secret needs a secret"],
-  ["to a Secret without a key", secret({ key: "" }), "type Secret needs a secret"],
+  ["of an unknown type", { type: "Vault" }, "is not a supported type of reference"],
+  [
+    "of an empty type",
+    { type: "" },
+    "is not a supported type of reference; use Literal, Secret, ConfigMap or StackOutput",
+  ],
+  [
+    "of a type in lower case",
+    { type: "secret", secret: { name: "s", key: "k" } },
+    "is not a supported type of reference",
+  ],
+  [
+    "to the operator's environment",
+    { type: "Env", env: { name: "HOME" } },
+    "type Env is not supported, because it would read the operator's own",
+  ],
+  [
+    "to the operator's files",
+    { type: "FS", filesystem: { path: "/etc" } },
+    "type FS is not supported, because it would read the operator's own",
+  ],
+  ["of type Literal without a literal", { type: "Literal" }, "type Literal requires a literal; set literal.value"],
+  [
+    "of type Secret without a Secret",
+    { type: "Secret" },
+    "type Secret requires a Secret and a key; set secret.name and secret.key",
+  ],
+  [
+    "of type Secret with a literal",
+    { type: "Secret", literal: { value: "v" } },
+    "type Secret requires a Secret and a key",
+  ],
+  ["to a Secret without a name", secret({ name: "" }), "type Secret requires a Secret and a key"],
+  ["to a Secret without a key", secret({ key: "" }), "type Secret requires a Secret and a key"],
   [
     "of type ConfigMap without a ConfigMap",
     { type: "ConfigMap" },
-    "type ConfigMap needs a configMap; set configMap.name and configMap.key",
+    "type ConfigMap requires a ConfigMap and a key; set configMap.name and configMap.key",
   ],
-  ["to a ConfigMap without a key", { type: "ConfigMap", configMap: { name: "c", key: "" } }, "needs a configMap"],
+  [
+    "to a ConfigMap without a key",
+    { type: "ConfigMap", configMap: { name: "c", key: "" } },
+    "requires a ConfigMap and a key",
+  ],
   [
     "of type StackOutput without a Stack",
     { type: "StackOutput", output: "o" },
-    "needs a Stack and one of its outputs; set stack and output",
+    "requires a Stack and an output; set stack and output",
   ],
+  ["of type StackOutput without an output", { type: "StackOutput", stack: "s" }, "requires a Stack and an output"],
   [
-    "of type StackOutput without an output",
-    { type: "StackOutput", stack: "s" },
-    "needs a Stack and one of its outputs",
+    "to an output of a Stack without a name",
+    { type: "StackOutput", stack: "", output: "o" },
+    "requires a Stack and an output",
   ],
-  ["to an output of a Stack without a name", { type: "StackOutput", stack: "", output: "o" }, "needs a Stack and one"],
 ];
 
 const references: readonly BadStack[] = ["envRefs", "secretsRef"].flatMap((map) =>
@@ -100,7 +128,7 @@ const references: readonly BadStack[] = ["envRefs", "secretsRef"].flatMap((map) 
 );
 
 const literal = { type: "Literal", literal: { value: "v" } };
-const onlySecrets = "credentials for Git come from Secrets alone; put the value into a Secret";
+const onlySecrets = "Git credentials must come from a Secret; store the value in a Secret";
 const auth = (what: string, gitAuth: Fields, expected: string) => bad(what, fromGit({ gitAuth }), expected);
 const app = (fields: Fields) => ({
   githubApp: { appID: secret(), installationID: secret(), privateKey: secret(), ...fields },
@@ -110,7 +138,7 @@ const credentials: readonly BadStack[] = [
   auth("a token in plain text", { accessToken: literal }, onlySecrets),
   auth("a token from the environment", { accessToken: { type: "Env", env: { name: "T" } } }, onlySecrets),
   auth("a token from a file", { accessToken: { type: "FS", filesystem: { path: "/t" } } }, onlySecrets),
-  auth("a token without a Secret", { accessToken: { type: "Secret" } }, "type Secret needs a secret"),
+  auth("a token without a Secret", { accessToken: { type: "Secret" } }, "type Secret requires a Secret and a key"),
   auth("an ssh key in plain text", { sshAuth: { sshPrivateKey: literal } }, onlySecrets),
   auth("a key's password in plain text", { sshAuth: { sshPrivateKey: secret(), password: literal } }, onlySecrets),
   auth("a user name in plain text", { basicAuth: { userName: literal, password: secret() } }, onlySecrets),
@@ -121,7 +149,7 @@ const credentials: readonly BadStack[] = [
 ];
 
 const foreign = secret({ namespace: "other" });
-const elsewhere = "a Stack reads Secrets of its own namespace alone; copy the Secret into the Stack's namespace";
+const elsewhere = "a Stack can read Secrets only in its own namespace; copy the Secret to the Stack's namespace";
 
 const otherNamespaces: readonly BadStack[] = [
   bad(
@@ -146,8 +174,8 @@ const otherNamespaces: readonly BadStack[] = [
 
 const after = (what: string, prerequisite: unknown, expected: string) =>
   bad(what, fromProgram({ prerequisites: [prerequisite] }), expected);
-const nameless = "the prerequisite names no Stack; set name: NAME, or type: Stack with requirement: NAME";
-const noDuration = "is not a duration; write a number and a unit, such as 90s, 30m or 1h30m";
+const nameless = "the prerequisite does not name a Stack; set name: NAME, or type: Stack and requirement: NAME";
+const noDuration = "is not a valid duration; use numbers with units, such as 90s, 30m or 1h30m";
 
 const prerequisites: readonly BadStack[] = [
   after("an empty prerequisite", {}, nameless),
@@ -155,8 +183,16 @@ const prerequisites: readonly BadStack[] = [
   after("a prerequisite of type Stack without a name", { type: "Stack" }, nameless),
   after("a prerequisite of type Stack with a duration for a name", { type: "Stack", requirement: {} }, nameless),
   after("a prerequisite with a requirement alone", { requirement: "cluster" }, nameless),
-  after("a prerequisite named twice", { name: "a", type: "Stack", requirement: "b" }, "names a Stack twice; keep name"),
-  after("a prerequisite of another type", { type: "Program", requirement: "a" }, "is not a type of prerequisite"),
+  after(
+    "a prerequisite named twice",
+    { name: "a", type: "Stack", requirement: "b" },
+    "names a Stack twice; keep either name",
+  ),
+  after(
+    "a prerequisite of another type",
+    { type: "Program", requirement: "a" },
+    "is not a supported type of prerequisite",
+  ),
   after("a duration without a unit", { name: "a", succeededWithinDuration: "30" }, noDuration),
   after("a duration in days", { type: "Stack", requirement: "a", succeededWithinDuration: "1d" }, noDuration),
   after("an empty duration", { name: "a", succeededWithinDuration: "" }, noDuration),
@@ -165,15 +201,23 @@ const prerequisites: readonly BadStack[] = [
 ];
 
 const oidc: readonly BadStack[] = [
-  bad("a team and a user", fromProgram({ oidc: { team: "a", user: "b" } }), "names a team and a user; keep team"),
-  bad("an administrator of a team", fromProgram({ oidc: { team: "a", admin: true } }), "admin belongs to a token of"),
+  bad(
+    "a team and a user",
+    fromProgram({ oidc: { team: "a", user: "b" } }),
+    "team and user are mutually exclusive; remove one of them",
+  ),
+  bad(
+    "an administrator of a team",
+    fromProgram({ oidc: { team: "a", admin: true } }),
+    "admin is valid only for a token of",
+  ),
 ];
 
 const metadata: readonly BadStack[] = [
   {
     what: "a name of 43 characters",
     stack: object(fromProgram({}), { name: "a".repeat(43) }),
-    expected: "metadata.name: the name is longer than 42 characters",
+    expected: "metadata.name: must have at most 42 characters",
   },
   {
     what: "no source, in the older version of the API",
@@ -183,7 +227,7 @@ const metadata: readonly BadStack[] = [
   bad(
     "a negative resync",
     fromProgram({ resyncFrequencySeconds: -1 }),
-    "must not be negative; give a number of seconds",
+    "must not be negative; set a number of seconds",
   ),
 ];
 
@@ -202,7 +246,7 @@ const template = (spec: Fields) => fromProgram({ workspaceTemplate: { spec } });
 
 /** Rejected by the schema, with the API server's message. */
 export const misshapenStacks: readonly BadStack[] = [
-  { what: "no spec", stack: object(undefined), expected: "there is no spec" },
+  { what: "no spec", stack: object(undefined), expected: "spec: is required" },
   bad("no stack", program, "spec.stack: Required value"),
   bad("a number for a stack", { ...program, stack: 1 }, "spec.stack: Invalid value"),
   bad("a list for a repository", fromGit({ projectRepo: ["a"] }), "spec.projectRepo: Invalid value"),

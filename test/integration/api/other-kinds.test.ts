@@ -65,12 +65,12 @@ describe("an Update", () => {
   for (const [field, changed] of changes) {
     test(`cannot change its ${field}`, async () => {
       const error = await admissionError(change({ spec: changed }));
-      expect(error).toContain(`spec.${field}: Forbidden: cannot change once the Update exists; create another Update`);
+      expect(error).toContain(`spec.${field}: Forbidden: is immutable; create a new Update`);
     });
   }
 
   test("cannot lose its spec", async () => {
-    expect(await admissionError(change({ spec: null }))).toContain("cannot change once the Update exists");
+    expect(await admissionError(change({ spec: null }))).toContain("is immutable");
   });
 
   test("can change its time to live", async () => {
@@ -78,7 +78,7 @@ describe("an Update", () => {
   });
 
   test("cannot have a time to live that is not a duration", async () => {
-    expect(await admissionError(change({ spec: { ttlAfterCompleted: "a day" } }))).toContain("is not a duration");
+    expect(await admissionError(change({ spec: { ttlAfterCompleted: "a day" } }))).toContain("is not a valid duration");
   });
 
   test("stores the changes and output of a preview", async () => {

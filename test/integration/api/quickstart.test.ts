@@ -68,14 +68,14 @@ interface Condition {
 
 describe("kubectl explain describes", () => {
   const cases: [string, string][] = [
-    ["stack", "A Pulumi stack, kept in step with its program and its spec."],
+    ["stack", "A Pulumi stack that the operator keeps up to date with its program and spec."],
     ["stk.spec.branch", "The branch to follow"],
-    ["stack.spec.envRefs.secret.key", "The key within the Secret."],
-    ["stack.spec.prerequisites.requirement.succeededWithinDuration", "How recently the Stack must have"],
-    ["stack.spec.workspaceTemplate.spec.podTemplate.spec", "A pod specification, merged over the generated one"],
+    ["stack.spec.envRefs.secret.key", "The key in the Secret."],
+    ["stack.spec.prerequisites.requirement.succeededWithinDuration", "The maximum time since the Stack last succeeded"],
+    ["stack.spec.workspaceTemplate.spec.podTemplate.spec", "A pod spec to merge over the generated one"],
     ["stack.status.lastUpdate.stdout.text", "The output, or its beginning and end"],
-    ["program.program.resources.options.dependsOn", "The resource, or resources, that must be there first."],
-    ["workspace.spec.stacks.config.valueFrom", "Where in the Pulumi container the value is found."],
+    ["program.program.resources.options.dependsOn", "One or more resources that must be created first."],
+    ["workspace.spec.stacks.config.valueFrom", "The source of the value in the Pulumi container."],
     ["update.spec.type", "The operation: preview, up, refresh or destroy."],
   ];
   for (const [field, sentence] of cases) {

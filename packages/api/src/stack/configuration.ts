@@ -18,7 +18,7 @@ import { ValueReference } from "./reference.ts";
 const ConfigMapValue = Type.Object(
   {
     name: text("The name of the ConfigMap."),
-    key: text("The key within the ConfigMap."),
+    key: text("The key in the ConfigMap."),
     json: optional(flag("Whether to parse the value as JSON. By default, it is a string.")),
   },
   { description: "A value in a ConfigMap." },

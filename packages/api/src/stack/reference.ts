@@ -15,7 +15,7 @@ const secret = optional(
   Type.Object(
     {
       name: text("The name of the Secret."),
-      key: text("The key within the Secret."),
+      key: text("The key in the Secret."),
       namespace: optional(
         text("The namespace of the Secret. Only the Stack's own namespace is allowed, so omit this field."),
       ),
@@ -47,7 +47,7 @@ const fields = {
   secret,
   configMap: optional(
     Type.Object(
-      { name: text("The name of the ConfigMap."), key: text("The key within the ConfigMap.") },
+      { name: text("The name of the ConfigMap."), key: text("The key in the ConfigMap.") },
       { description: "The ConfigMap with the value, for type ConfigMap." },
     ),
   ),

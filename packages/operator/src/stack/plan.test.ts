@@ -1188,7 +1188,7 @@ cases("deletion with a destroy", [
 
 describe("what people read", () => {
   const table: readonly (readonly [string, Setting, RegExp])[] = [
-    ["which fields are wrong", { spec: { stack: "" } }, /^spec\.stack: is not the name of a Pulumi stack/],
+    ["which fields are wrong", { spec: { stack: "" } }, /^spec\.stack: is not a valid name of a Pulumi stack/],
     ["who waits for whom", { cycle: ["web", "base", "web"] }, /web → base → web/],
     [
       "the program's own words, and what is next",

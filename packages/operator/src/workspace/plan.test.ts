@@ -116,7 +116,7 @@ describe("a workspace that is going or wrong", () => {
     "two sources: refused with the field": {
       when: [specified({ local: { dir: "/a" }, flux: { url: "http://h/a", digest: "sha256:a" } })],
       is: "refused",
-      says: "spec: more than one source",
+      says: "spec: the program has more than one source",
     },
     "an unknown profile": {
       when: [specified({ securityProfile: "none" })],
