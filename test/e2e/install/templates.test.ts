@@ -143,12 +143,12 @@ describe("the chart rejects values that", () => {
     [
       "pin an image of the Go operator without the v",
       { image: { tag: "2.4.1" } },
-      "image.tag is 2.4.1, an image of the Go operator",
+      "image.tag 2.4.1 is an image of the Go operator",
     ],
     [
       "pin a mirror of an image of the Go operator",
       { image: { registry: "mirror.example.com", repository: "infra/pulumi-kubernetes-operator", tag: "v2.0.0-rc.1" } },
-      "image.tag is v2.0.0-rc.1",
+      "image.tag v2.0.0-rc.1",
     ],
   ];
   for (const [what, values, message] of cases) {
