@@ -75,8 +75,10 @@ function typeOf(schema: StructuralSchema): string {
 function rulesSection(root: StructuralSchema): string[] {
   const fields = new Map<string, string[]>();
   for (const [field, message] of rulesOf("", root)) fields.set(message, [...(fields.get(message) ?? []), field]);
-  const lines = [...fields].map(([message, paths]) => `- ${escaped(message)}: ${paths.map(quoted).join(", ")}`);
-  return lines.length > 0 ? ["## Validation", lines.join("\n")] : [];
+  const lines = [...fields].map(([message, paths]) => `- ${quotedPaths(paths)}${escaped(message)}`);
+  return lines.length > 0
+    ? ["## Validation", "The API server rejects objects that violate these rules.", lines.join("\n")]
+    : [];
 }
 
 function* rulesOf(path: string, schema: StructuralSchema): Iterable<[field: string, message: string]> {
@@ -88,7 +90,11 @@ function* rulesOf(path: string, schema: StructuralSchema): Iterable<[field: stri
   }
 }
 
-const quoted = (field: string): string => (field ? `\`${field}\`` : "the object");
+/** The message of a rule on the whole object contains the field. */
+function quotedPaths(paths: readonly string[]): string {
+  const fields = paths.filter((path) => path !== "");
+  return fields.length > 0 ? `${fields.map((path) => `\`${path}\``).join(", ")}: ` : "";
+}
 
 function conditionsSection({ conditions }: KindDefinition): string[] {
   const lines = Object.entries(conditions).map(([type, reasons]) =>
