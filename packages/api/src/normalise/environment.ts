@@ -16,7 +16,7 @@ export interface EnvBundle {
 
 type Fields = Pick<StackSpec, "backend" | "accessTokenSecret" | "envRefs" | "envs" | "envSecrets">;
 
-/** Sorted by name, so that the same spec always gives the same pod. An entry of envRefs takes precedence over a dedicated field. */
+/** Sorted by name, so that the same spec always gives the same pod. envRefs takes precedence over dedicated fields. */
 export function stackEnv(spec: Fields, scope: Scope): EnvVariable[] {
   const variables = new Map<string, ValueSource>(wellKnown(spec, scope));
   for (const [name, reference] of Object.entries(spec.envRefs ?? {})) {

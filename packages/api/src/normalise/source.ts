@@ -25,7 +25,7 @@ export type Source =
   | { readonly kind: "program"; readonly name: string }
   /** A directory in the workspace's image. */
   | { readonly kind: "local"; readonly dir: string }
-  /** The workspace template provides the program with a Git or Flux source or an init container. The operator does not follow its revision. */
+  /** The workspace template provides the program. The operator does not follow its revision. */
   | { readonly kind: "template" };
 
 /** Undefined if there is a problem. */
