@@ -68,7 +68,7 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
     view: View,
     plan: Plan<Step, Outcome>,
     error: ApiError,
-  ) => NonNullable<T["status"]> | undefined;
+  ) => FallbackStatus<NonNullable<T["status"]>, View> | undefined;
   /** Recorded after the status, so that whoever reads an event finds its result there. */
   readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
   /** What the next pass has to know and no object shows; undefined for nothing. */
@@ -77,6 +77,12 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
   readonly publish?: (key: Key, view: View, plan: Plan<Step, Outcome>) => void;
   /** Called for an object that does not exist. */
   readonly cleanUp?: (key: Key, signal: AbortSignal) => Promise<void> | void;
+}
+
+export interface FallbackStatus<Status, View> {
+  readonly status: Status;
+  /** Part of the view from here on, for the events that report the rejection. */
+  readonly facts?: Partial<View>;
 }
 
 export interface PerformContext<View> {
@@ -119,9 +125,10 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       return done;
     }
     const settled = await this.#settle(observed, context);
-    if (!settled || !(await this.#writeStatus(settled, signal))) return retry;
-    this.#conclude(key, settled, moment);
-    return requeueAt(settled.plan.requeueAt, now);
+    const written = settled && (await this.#writeStatus(settled, signal));
+    if (!written) return retry;
+    this.#conclude(key, written, moment);
+    return requeueAt(written.plan.requeueAt, now);
   }
 
   /** Undefined if the view is stale. */
@@ -137,7 +144,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
           log.debug("the API server is ahead of what was observed", { step: step.kind });
           return undefined;
         }
-        view = { ...view, ...result.facts };
+        view = withFacts(view, result.facts);
         isSettled = result.kind === "done";
         if (!isSettled) break;
         performed.push(step);
@@ -157,21 +164,25 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     }
   }
 
-  /** False if the object has changed since it was observed, or was deleted. */
-  async #writeStatus({ view, plan }: Settled<View, Step, Outcome>, signal: AbortSignal): Promise<boolean> {
+  /** Undefined if the object has changed since it was observed, or was deleted. */
+  async #writeStatus(
+    settled: Settled<View, Step, Outcome>,
+    signal: AbortSignal,
+  ): Promise<Settled<View, Step, Outcome> | undefined> {
+    const { view, plan } = settled;
     const { status, fallbackStatus } = this.#definition;
     const object = this.#definition.objectIn(view);
     const wanted = status(view, plan);
-    if (isDeepStrictEqual(wanted, object.status ?? {})) return true;
+    if (isDeepStrictEqual(wanted, object.status ?? {})) return settled;
     try {
       await this.#patchStatus(object, wanted, signal);
-      return true;
+      return settled;
     } catch (error) {
-      if (isConflict(error) || isNotFound(error)) return false;
+      if (isConflict(error) || isNotFound(error)) return undefined;
       const fallback = isInvalid(error) || isBadRequest(error) ? fallbackStatus?.(view, plan, error) : undefined;
       if (!fallback) throw error;
-      await this.#patchStatus(object, fallback, signal);
-      return true;
+      await this.#patchStatus(object, fallback.status, signal);
+      return { view: withFacts(view, fallback.facts), plan };
     }
   }
 
@@ -194,4 +205,8 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     else this.#memory.set(key, remembered);
     publish?.(key, view, plan);
   }
+}
+
+function withFacts<View>(view: View, facts: Partial<View> | undefined): View {
+  return { ...view, ...facts };
 }
