@@ -8,7 +8,7 @@ export { runs } from "./agents/runs.ts";
 export { updateController, type UpdateController } from "./update/controller.ts";
 export { updateFinalizer } from "./update/finalizer.ts";
 export { updateIndexers } from "./update/observe.ts";
-export { readOutputs } from "./update/secrets.ts";
+export { readOutputs } from "./update/desired/secrets.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";
 export * from "./workspace/index.ts";

@@ -22,8 +22,8 @@ import type { Outcome as StackOutcome } from "../../../packages/operator/src/sta
 import { statusOf as stackStatus } from "../../../packages/operator/src/stack/status.ts";
 import { stackOf, succeeded, viewOf as stackView } from "../../../packages/operator/src/stack/testing/views.ts";
 import type { Ending, Outcome as UpdateOutcome } from "../../../packages/operator/src/update/outcome.ts";
-import { statusOf as updateStatus } from "../../../packages/operator/src/update/status.ts";
-import { intendedIn, resultOf, viewOf as updateView } from "../../../packages/operator/src/update/testing/views.ts";
+import { updateStatus } from "../../../packages/operator/src/update/status.ts";
+import { resultOf, startedIn, viewOf as updateView } from "../../../packages/operator/src/update/testing/views.ts";
 import type { Outcome as WorkspaceOutcome } from "../../../packages/operator/src/workspace/outcome.ts";
 import { statusOf as workspaceStatus } from "../../../packages/operator/src/workspace/status.ts";
 import { view as workspaceView } from "../../../packages/operator/src/workspace/testing/views.ts";
@@ -243,10 +243,10 @@ cases(
 );
 
 const updateAfter = (outcome: UpdateOutcome): Update => {
-  const view = updateView(intendedIn("pod-a"));
-  return { ...view.update, status: updateStatus(view, outcome) };
+  const view = updateView(startedIn("pod-a"));
+  return { ...view.update, status: updateStatus(view, { outcome }) };
 };
-const endedBy = (ending: Ending): Update => updateAfter({ kind: "ended", ending, kept: { notes: [] } });
+const endedBy = (ending: Ending): Update => updateAfter({ kind: "ended", ending });
 const failedUpdate = endedBy({
   reason: "UpdateFailed",
   message: "The up failed: error: no such bucket",
@@ -273,16 +273,16 @@ cases(
     ],
     [
       "is Progressing before its Workspace is ready",
-      updateAfter({ kind: "waiting", reason: "WorkspaceNotReady", message: "The Workspace is asleep." }),
+      updateAfter({ kind: "waiting", reason: "WorkspaceNotReady", message: "The Workspace is being woken." }),
       "Progressing",
-      /asleep/,
+      /woken/,
     ],
-    ["is Progressing when it begins", updateAfter({ kind: "intended", podUid: "pod-a" }), "Progressing", /under way/],
+    ["is Progressing when it starts", updateAfter({ kind: "started", podUid: "pod-a" }), "Progressing", /under way/],
     [
       "is Progressing while its Workspace cannot be reached",
-      updateAfter({ kind: "progressing", reason: "TransientFailure", message: "The workspace does not answer." }),
+      updateAfter({ kind: "progressing", reason: "TransientFailure", message: "The workspace does not respond." }),
       "Progressing",
-      /does not answer/,
+      /does not respond/,
     ],
     ["is Healthy when it succeeded", doneUpdate, "Healthy", /succeeded/],
     ["stays Healthy when its time to live changes afterwards", atGeneration(2)(doneUpdate), "Healthy", /succeeded/],

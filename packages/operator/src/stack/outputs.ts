@@ -3,7 +3,7 @@ import { labelsOfStack, secretOutputsAnnotation, type JsonValue, type Stack } fr
 import { builtin, type Known } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { readOutputs } from "../update/secrets.ts";
+import { readOutputs } from "../update/desired/secrets.ts";
 import { outputKeyOf, stackOutputsSecretOf } from "../shared/output-keys.ts";
 import { ownerReference } from "../shared/owner-reference.ts";
 import type { OutputValue, OutputVersions, OutputsView } from "./view.ts";

@@ -1,30 +1,29 @@
-/** The Update controller's watches and wiring. */
-import { stackEvents, type StackEvent, type Update, type Workspace } from "@pko/api";
+/** The Update controller: what it watches, and its definition for the engine. */
+import { fieldManagers, type Update, type Workspace } from "@pko/api";
 import {
-  requeueAfter,
-  requeueAt,
-  requeueSoon,
   controller,
-  done,
   keyOf,
+  parseKey,
+  reconciler,
+  silentLogger,
   watching,
   type Client,
   type Clock,
   type Controller,
-  type EventNote,
   type EventRecorder,
   type Key,
   type Known,
   type Logger,
-  type ReconcileContext,
+  type Reconcile,
   type Reflector,
   type Registry,
-  type Result,
 } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../agents/agents.ts";
+import { updates as updateResource } from "../kinds.ts";
 import { isComplete } from "./conditions.ts";
+import { updateEvents } from "./events.ts";
 import {
   observeUpdate,
   uidIndex,
@@ -33,11 +32,14 @@ import {
   workspaceOfPod,
   type UpdateWorld,
 } from "./observe.ts";
+import type { Outcome, Step } from "./outcome.ts";
 import { performUpdate } from "./perform.ts";
-import { planUpdate } from "./plan.ts";
+import { planUpdate } from "./rules/index.ts";
+import { statusWithoutMessages, updateStatus } from "./status.ts";
+import type { UpdateView } from "./view.ts";
 
 interface UpdateControllerOptions {
-  /** Fenced: writes nothing unless this process leads. */
+  /** Must be fenced: it writes nothing unless this process leads. */
   readonly client: Client;
   readonly runs: Runs;
   readonly events: EventRecorder;
@@ -47,7 +49,7 @@ interface UpdateControllerOptions {
   /** Those of workspaces. */
   readonly pods: Reflector<Known<Pod>>;
   readonly projects: Projects;
-  /** Without it every Update may begin as soon as its Workspace is ready. */
+  /** Without it, an Update may start as soon as its Workspace is ready. */
   readonly clearances?: UpdateWorld["clearances"];
   readonly lostNodeAfterMs?: UpdateWorld["lostNodeAfterMs"];
   readonly concurrency?: number;
@@ -61,18 +63,10 @@ export interface UpdateController extends Controller {
   wakeRun(runId: string): void;
 }
 
+const name = "update-controller";
+
 export function updateController(options: UpdateControllerOptions): UpdateController {
-  const { updates, workspaces, pods, runs, projects, clearances, concurrency, log, metrics, clock } = options;
-  const world: UpdateWorld = {
-    updates: updates.store,
-    workspaces: workspaces.store,
-    pods: pods.store,
-    runs,
-    projects,
-    ...(clearances && { clearances }),
-    ...(options.lostNodeAfterMs !== undefined && { lostNodeAfterMs: options.lostNodeAfterMs }),
-  };
-  const reconciler = new Reconciler(world, options);
+  const { updates, workspaces, pods, runs, concurrency, log, metrics, clock } = options;
   const inWorkspace = (key: Key | undefined): Key[] =>
     key === undefined
       ? []
@@ -81,15 +75,15 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
           .filter((update) => !isComplete(update))
           .map(keyOf);
   const inner = controller<Update>({
-    name: "update-controller",
+    name,
     reflector: updates,
     watches: [
       watching({ reflector: workspaces, map: ({ key }) => inWorkspace(key) }),
       watching({ reflector: pods, map: ({ before, after }) => inWorkspace(podWorkspace(after ?? before)) }),
-      // Whoever waits for this one in the same workspace.
+      // The Updates that wait for this one in the same workspace.
       watching({ reflector: updates, map: ({ before, after }) => inWorkspace(endedIn(after, before)) }),
     ],
-    reconcile: (key, context) => reconciler.reconcile(key, context),
+    reconcile: updateReconciler(options),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
@@ -101,7 +95,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
     run: async (lifetime) => {
       const unsubscribe = updates.store.subscribe(({ before, after }) => {
         const uid = before?.metadata.uid;
-        // Removed by force, with its run: nobody asks for it any more.
+        // Deleted without its finalizer, while its run may be active.
         if (uid !== undefined && after?.metadata.uid !== uid) runs.forget(uid);
       });
       try {
@@ -118,52 +112,47 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
   };
 }
 
+function updateReconciler(options: UpdateControllerOptions): Reconcile {
+  const { client, runs, events, projects, clearances, lostNodeAfterMs } = options;
+  const log = (options.log ?? silentLogger).child({ controller: name });
+  const world: UpdateWorld = {
+    updates: options.updates.store,
+    workspaces: options.workspaces.store,
+    pods: options.pods.store,
+    runs,
+    projects,
+    ...(clearances && { clearances }),
+    ...(lostNodeAfterMs !== undefined && { lostNodeAfterMs }),
+  };
+  return reconciler<Update, UpdateView, Step, Outcome, never>({
+    resource: updateResource,
+    client,
+    fieldManager: fieldManagers.updateStatus,
+    events,
+    quietSteps: new Set<Step["kind"]>(["cancelRun", "forgetRun"]),
+    observe: (key, moment) => observeUpdate(world, key, moment),
+    objectIn: ({ update }) => update,
+    plan: planUpdate,
+    perform: (step, context) => performUpdate(step, { client, runs }, context),
+    status: updateStatus,
+    fallbackStatus: (view, { outcome }, { explanation }) =>
+      outcome.kind === "ended"
+        ? { status: statusWithoutMessages(view, outcome.ending), facts: { statusRejection: explanation } }
+        : undefined,
+    eventsOf: updateEvents,
+    publish: (key, { update }, { outcome }) => {
+      if (outcome.kind !== "ended") return;
+      log.info("update ended", { ...parseKey(key), reason: outcome.ending.reason, operation: update.spec?.type });
+    },
+  });
+}
+
 function podWorkspace(pod: Known<Pod> | undefined): Key | undefined {
   return pod && workspaceOfPod(pod);
 }
 
-/** The workspace in which an Update has just ended or gone, so that the next may begin. */
+/** The workspace in which an Update has just ended or was deleted, so that the next may start. */
 function endedIn(after: Update | undefined, before: Update | undefined): Key | undefined {
   if (!before || isComplete(before)) return undefined;
   return !after || isComplete(after) ? workspaceKeyOf(before) : undefined;
-}
-
-type Tools = Pick<UpdateControllerOptions, "client" | "runs" | "events">;
-
-class Reconciler {
-  readonly #world: UpdateWorld;
-  readonly #tools: Tools;
-
-  constructor(world: UpdateWorld, tools: Tools) {
-    this.#world = world;
-    this.#tools = tools;
-  }
-
-  async reconcile(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
-    const view = observeUpdate(this.#world, key, { now });
-    if (!view) return done;
-    const plan = planUpdate(view);
-    const { client, runs, events } = this.#tools;
-    const performed = await performUpdate({ client, runs, signal }, view, plan);
-    if (performed.kind === "stale") return requeueSoon;
-    if (performed.kind === "unproven") return requeueAfter(unprovenMs);
-    if (performed.kind === "gone") return done;
-    const { step } = plan;
-    if (step.kind !== "none") log.debug("step made", { step: step.kind });
-    // After its status: whoever hears of the end finds it there.
-    if ("event" in step && step.event) events.record(view.update, step.event);
-    if (step.kind === "end")
-      log.info("update ended", { reason: step.ending.reason, operation: view.update.spec?.type });
-    const { lost = [] } = performed;
-    if (lost.length > 0) events.record(view.update, lostNote(lost));
-    return requeueAt(plan.lookAt, now);
-  }
-}
-
-/** As long as a store is behind. */
-const unprovenMs = 1000;
-
-function lostNote(lost: readonly string[]): EventNote & { readonly reason: StackEvent } {
-  const reason: StackEvent = "StackOutputRetrievalFailure";
-  return { type: stackEvents[reason], reason, message: lost.join("\n") };
 }

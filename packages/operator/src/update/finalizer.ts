@@ -1,2 +1,2 @@
-/** Keeps an Update whose run may be under way: deleting it cancels the run, and only then does the object go. */
+/** Keeps an Update whose run may be active: deleting the Update cancels the run, and the object is deleted after that. */
 export const updateFinalizer = "finalizer.update.auto.pulumi.com";

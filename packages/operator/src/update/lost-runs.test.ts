@@ -44,12 +44,12 @@ const lost = (hour: number) => {
 
 const next: Update = { ...ended("", 10), status: { podUid: "pod-10" } };
 
-test("runs whose pods are gone are passed on with their process, oldest first", () => {
+test("runs whose pods no longer exist are passed on with their process, oldest first", () => {
   const all = [ended("Aborted", 9), ended("Unknown", 6), ended("Canceled", 7)];
   expect(lostRunsOf(next, all)).toEqual([lost(6), lost(7), lost(9)]);
 });
 
-test("only what may have left a lock of this stack, in another pod, is passed on", () => {
+test("only runs that may have left a lock of this stack, in another pod, are passed on", () => {
   const { process: _, ...unconfirmed } = ended("Aborted", 3).status ?? {};
   const all: Update[] = [
     ended("UpdateFailed", 8),

@@ -5,14 +5,14 @@
 import type { Update } from "@pko/api";
 import type { LostRun } from "@pko/rpc";
 
-/** Ends at which the CLI may not have removed its lock. One that failed or succeeded has done so. */
+/** Reasons for which the CLI may not have removed its lock. A run that failed or succeeded has removed it. */
 const lockingEnds: ReadonlySet<string> = new Set(["Aborted", "Canceled", "Unknown"]);
-/** Updates are deleted after a day; a lock blocks the very next one. */
-const most = 16;
+/** Enough: Updates are deleted after a day, and a lock already blocks the next run. */
+const maxLostRuns = 16;
 
 /**
- * `all` are the Updates of its Workspace. Pods of a Workspace have one name, so whoever runs in a pod knows that the pods of
- * other UIDs are gone, and their processes with them. What its own pod has left, the agent there knows best.
+ * `all` are the Updates of its Workspace. The pods of a Workspace have the same name, so while one exists, the pods with other
+ * UIDs and their processes do not. The agent itself knows the locks that were left in its own pod.
  */
 export function lostRunsOf(update: Update, all: readonly Update[]): LostRun[] {
   const isOther = ({ status }: Update): boolean =>
@@ -20,7 +20,7 @@ export function lostRunsOf(update: Update, all: readonly Update[]): LostRun[] {
   const found = all
     .filter((other) => isOther(other) && other.spec?.stackName === update.spec?.stackName)
     .flatMap(lostRunOf);
-  return found.toSorted((a, b) => (a.to < b.to ? -1 : 1)).slice(-most);
+  return found.toSorted((a, b) => (a.to < b.to ? -1 : 1)).slice(-maxLostRuns);
 }
 
 function lostRunOf({ status }: Update): LostRun[] {

@@ -42,7 +42,7 @@ const worldOf = (updates: readonly Update[], workspace: Workspace = web): Update
   projects: { projectOf: () => undefined },
 });
 
-test("an Update whose stack the Workspace does not have is not first in line, however early it came", () => {
+test("an Update whose stack the Workspace does not have is not first in line, however early it was created", () => {
   const typo = update("typo", "dve", 3000);
   const [first, second] = [update("first", "dev", 2000), update("second", "dev", 1000)];
   const world = worldOf([typo, first, second]);
@@ -52,7 +52,7 @@ test("an Update whose stack the Workspace does not have is not first in line, ho
   expect(seen?.workspace).toEqual({ state: "otherStack", stacks: ["dev"], isPrepared: false });
 });
 
-test("a Workspace that lists no stacks runs an Update of any stack, in the order in which they came", () => {
+test("a Workspace that lists no stacks runs an Update of any stack, in the order of their creation", () => {
   const bare: Workspace = {
     ...web,
     spec: {},
@@ -87,7 +87,7 @@ describe("the pod of an Update", () => {
     expect(seen({ ...podOf("", ""), metadata: { name: "web-workspace-0", namespace: "default" } })).toBeUndefined();
   });
 
-  test("stays the one that it runs in, whoever controls that by now", () => {
+  test("stays the one that it runs in, whatever controls that pod now", () => {
     expect(seen(podOf("StatefulSet", "other"), { podUid: "p1" })).toBe("p1");
     expect(seen(podOf("StatefulSet", "other"), { podUid: "p0" })).toBeUndefined();
   });

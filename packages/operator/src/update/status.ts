@@ -1,66 +1,67 @@
-/** The one place that computes an Update's status. */
-import type { Condition, Update, UpdateConditionType, UpdateReason, UpdateStall, UpdateStatus } from "@pko/api";
-import { assertNever, type Progress, type RunResult } from "@pko/rpc";
+/** The one place that computes an Update's status. Pure. */
+import type { Condition, UpdateConditionType, UpdateReason, UpdateStall, UpdateStatus } from "@pko/api";
+import { timestamp } from "@pko/kube";
+import type { Progress, RunResult } from "@pko/rpc";
 
+import { conditionAt } from "../shared/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
-import type { Ending, Kept, Outcome } from "./outcome.ts";
-import { errorText, headline, progressOf, stdoutOf, summaryOf, timestamp } from "./report.ts";
+import * as messages from "./messages.ts";
+import type { Ending, Outcome } from "./outcome.ts";
+import { conditionMessage, errorText, progressSummary, stdoutOf, summaryOf } from "./result-text.ts";
 import type { UpdateView } from "./view.ts";
 
-/** The same from the beginning to the end: a word less to write. */
-export const underWayMessage = "The operation is under way.";
+type Reported = Exclude<Outcome, { kind: "unchanged" }>;
+type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
 
-export function statusOf(view: UpdateView, outcome: Outcome): UpdateStatus {
+export function updateStatus(view: UpdateView, { outcome }: { readonly outcome: Outcome }): UpdateStatus {
+  if (outcome.kind === "unchanged") return view.update.status ?? {};
   return {
     observedGeneration: view.update.metadata.generation ?? 0,
-    ...fieldsOf(view, outcome),
-    conditions: conditionsFor(outcome).map((condition) => timed(view, condition)),
+    ...statusFields(view, outcome),
+    conditions: timed(view, statementsFor(outcome)),
   };
 }
 
-/** Of one that has ended, with no word in it that is not ours. */
-export function wordlessStatusOf(view: UpdateView, ending: Ending, { outputs }: Kept): UpdateStatus {
+/** The status of an Update that has ended, without the operation's own messages: the API server has rejected them. */
+export function statusWithoutMessages(view: UpdateView, ending: Ending): UpdateStatus {
   const { metadata, spec, status } = view.update;
-  const what = ending.reason === "UpdateSucceeded" ? "succeeded" : "did not succeed";
-  const message = `The ${spec?.type ?? "operation"} ${what}. What it said could not be stored, because the API server refused it; the log of the workspace's pod may have it.`;
+  const isSuccess = ending.reason === "UpdateSucceeded";
+  const message = messages.resultRejected(spec?.type ?? "operation", { isSuccess });
   const { startTime, podUid } = status ?? {};
   const process = ending.result?.progress.process ?? status?.process;
+  const outputs = view.stored?.outputs;
   return {
     observedGeneration: metadata.generation ?? 0,
     ...(startTime !== undefined && { startTime }),
     ...(podUid !== undefined && { podUid }),
     ...(process && { process }),
-    endTime: endTimeOf(view, ending),
+    endTime: endTime(view, ending),
     message,
     ...(ending.result?.error && { errorClass: ending.result.error.class }),
     ...(outputs !== undefined && { outputs }),
-    conditions: endConditions({ reason: ending.reason, message }).map((condition) => timed(view, condition)),
+    conditions: timed(view, endStatements({ reason: ending.reason, message })),
   };
 }
 
-type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
-
-/** What was told before stays, unless the outcome knows better: an apply drops what is not repeated. */
-function fieldsOf(view: UpdateView, outcome: Outcome): Fields {
-  const begun = begunFields(view);
+/** The status is written as a whole: what was reported before stays unless the outcome replaces it. */
+function statusFields(view: UpdateView, outcome: Reported): Fields {
+  const kept = keptFields(view);
   const { progress } = view.update.status ?? {};
   switch (outcome.kind) {
     case "waiting":
-      return begun;
-    case "intended":
-      return { ...begun, ...projectFields(view), startTime: timestamp(view.now), podUid: outcome.podUid };
+      return kept;
+    case "started":
+      return { ...kept, ...projectFields(view), startTime: timestamp(view.now), podUid: outcome.podUid };
     case "stalled":
-      return { ...begun, ...(progress && { progress }) };
+      return { ...kept, ...(progress && { progress }) };
     case "progressing":
-      return { ...begun, ...(outcome.progress ? progressFields(view, outcome.progress) : progress && { progress }) };
+      return { ...kept, ...(outcome.progress ? progressFields(view, outcome.progress) : progress && { progress }) };
     case "ended":
-      return { ...begun, ...endFields(view, outcome.ending, outcome.kept) };
-    default:
-      return assertNever(outcome);
+      return { ...kept, ...endFields(view, outcome.ending) };
   }
 }
 
-function begunFields(view: UpdateView): Fields {
+function keptFields(view: UpdateView): Fields {
   const { startTime, podUid, process, permalink } = view.update.status ?? {};
   return {
     ...(startTime !== undefined && { startTime }),
@@ -78,23 +79,25 @@ function projectFields({ update, project: prepared }: UpdateView): Fields {
 function progressFields(view: UpdateView, progress: Progress): Fields {
   const { permalink, process } = progress;
   return {
-    progress: progressOf({ progress, nowMs: view.now, expected: view.expectedResources }),
+    progress: progressSummary(view, progress),
     ...(process && { process }),
     ...(permalink !== undefined && { permalink }),
   };
 }
 
-function endFields(view: UpdateView, ending: Ending, kept: Kept): Fields {
+function endFields(view: UpdateView, ending: Ending): Fields {
   const { result } = ending;
-  const message = [result && errorText(result), ...kept.notes].filter((part) => part !== undefined).join("\n");
+  const { stored } = view;
+  const parts = [result && errorText(result), ...(stored?.problems ?? [])];
+  const message = parts.filter((part) => part !== undefined).join("\n");
   const text = message || (ending.reason === "UpdateSucceeded" ? "" : ending.message);
   const stdout = result && stdoutOf(result);
   return {
-    endTime: endTimeOf(view, ending),
+    endTime: endTime(view, ending),
     ...(text !== "" && { message: truncate(text, 16_384) }),
     ...(result && resultFields(result)),
-    ...(stdout && { stdout: { ...stdout, ...(kept.stdout !== undefined && { secretName: kept.stdout }) } }),
-    ...(kept.outputs !== undefined && { outputs: kept.outputs }),
+    ...(stdout && { stdout: { ...stdout, ...(stored?.stdout !== undefined && { secretName: stored.stdout }) } }),
+    ...(stored?.outputs !== undefined && { outputs: stored.outputs }),
   };
 }
 
@@ -109,8 +112,8 @@ function resultFields(result: RunResult): Fields {
   };
 }
 
-/** The agent's word, so that whoever writes it again writes the same; but never before the beginning. */
-function endTimeOf({ now, update }: UpdateView, { result }: Ending): string {
+/** The agent's time, so that a repeated write is the same; but never before the start time. */
+function endTime({ now, update }: UpdateView, { result }: Ending): string {
   const finished = Date.parse(result?.finishedAt ?? "");
   const started = Date.parse(update.status?.startTime ?? "");
   const end = Number.isNaN(finished) ? now : finished;
@@ -124,28 +127,35 @@ interface Statement {
   readonly message: string;
 }
 
-function conditionsFor(outcome: Outcome): Statement[] {
+function timed({ update, now }: UpdateView, statements: readonly Statement[]): Condition[] {
+  return statements.map((statement) => conditionAt(update, statement, now));
+}
+
+function statementsFor(outcome: Reported): Statement[] {
   switch (outcome.kind) {
     case "waiting":
-      return three(outcome.reason, outcome.message, { progressing: false });
-    case "intended":
-      return three("Progressing", underWayMessage, { progressing: true });
+      return openStatements(outcome.reason, outcome.message, { progressing: false });
+    case "started":
+      return openStatements("Progressing", messages.underWay, { progressing: true });
     case "progressing":
-      return three(outcome.reason, outcome.message, { progressing: true });
+      return openStatements(outcome.reason, outcome.message, { progressing: true });
     case "stalled":
       return [
-        ...three("TransientFailure", outcome.message, { progressing: true }),
-        { type: "Stalled", status: "True", reason: outcome.reason, message: headline(outcome.message) },
+        ...openStatements("TransientFailure", outcome.message, { progressing: true }),
+        { type: "Stalled", status: "True", reason: outcome.reason, message: conditionMessage(outcome.message) },
       ];
     case "ended":
-      return endConditions(outcome.ending);
-    default:
-      return assertNever(outcome);
+      return endStatements(outcome.ending);
   }
 }
 
-function three(reason: UpdateReason, text: string, { progressing }: { readonly progressing: boolean }): Statement[] {
-  const message = headline(text);
+/** Of an Update that has not ended. */
+function openStatements(
+  reason: UpdateReason,
+  text: string,
+  { progressing }: { readonly progressing: boolean },
+): Statement[] {
+  const message = conditionMessage(text);
   return [
     { type: "Progressing", status: progressing ? "True" : "False", reason, message },
     { type: "Failed", status: "False", reason, message },
@@ -153,25 +163,12 @@ function three(reason: UpdateReason, text: string, { progressing }: { readonly p
   ];
 }
 
-function endConditions({ reason, message: text }: Ending): Statement[] {
-  const message = headline(text);
+function endStatements({ reason, message: text }: Ending): Statement[] {
+  const message = conditionMessage(text);
   const isSuccess = reason === "UpdateSucceeded";
   return [
     { type: "Progressing", status: "False", reason: "Complete", message },
     { type: "Failed", status: isSuccess ? "False" : "True", reason, message },
     { type: "Complete", status: "True", reason: isSuccess ? "Updated" : reason, message },
   ];
-}
-
-function timed({ update, now }: UpdateView, statement: Statement): Condition {
-  const before = conditionOf(update, statement.type);
-  return {
-    ...statement,
-    lastTransitionTime: before?.status === statement.status ? before.lastTransitionTime : timestamp(now),
-    observedGeneration: update.metadata.generation ?? 0,
-  };
-}
-
-function conditionOf({ status }: Update, type: UpdateConditionType): Condition | undefined {
-  return status?.conditions?.find((condition) => condition.type === type);
 }

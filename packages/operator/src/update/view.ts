@@ -1,18 +1,19 @@
-/** What an Update's plan is made from. */
+/** Everything that the rules of an Update decide on. */
 import type { Normalised, NormalUpdate, Update } from "@pko/api";
 import type { LostRun, ProjectInfo } from "@pko/rpc";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
 import type { OverduePod } from "../lost-node.ts";
+import { updateFinalizer } from "./finalizer.ts";
 
 export type WorkspaceFacts =
   | { readonly state: "missing" }
   | { readonly state: "deleting" }
-  /** It has no such Pulumi stack. `isPrepared`: nor is it about to get one. */
+  /** It does not have the Update's stack. `isPrepared`: for its present spec, so the stack will not appear either. */
   | { readonly state: "otherStack"; readonly stacks: readonly string[]; readonly isPrepared: boolean }
   | { readonly state: "notReady"; readonly message: string }
-  /** Prepared, but without a pod: its controller wakes it for us. */
-  | { readonly state: "asleep" }
+  /** Prepared, but without a pod: the Workspace controller wakes it for this Update. */
+  | { readonly state: "idle" }
   | { readonly state: "ready"; readonly address: Address };
 
 export interface Address {
@@ -20,12 +21,22 @@ export interface Address {
   readonly port: number;
 }
 
-/** A pod in which a run may live. One that has ended is no pod any more. */
+/** A pod in which a run may live. A pod that has terminated is not one. */
 export interface PodFacts {
   readonly agent: AgentPod;
   readonly isDeleting: boolean;
-  /** Present if its kubelet does not do what a living one does. */
+  /** Present if the kubelet has missed a deadline for the pod. */
   readonly overdue?: OverduePod;
+}
+
+/** The Secrets of a run's result. */
+export interface StoredResult {
+  readonly outputs?: string;
+  readonly stdout?: string;
+  /** Everything of the result that is incomplete or missing, in sentences. */
+  readonly problems: readonly string[];
+  /** The problems that are Secrets which could not be created. */
+  readonly failures: readonly string[];
 }
 
 export interface UpdateView {
@@ -33,17 +44,17 @@ export interface UpdateView {
   readonly now: number;
   readonly update: Update;
   readonly spec: Normalised<NormalUpdate>;
-  /** Known even where the rest of the spec makes no sense. */
+  /** Known even if the rest of the spec is invalid. */
   readonly ttlMs?: number;
   readonly workspace: WorkspaceFacts;
-  /** The Workspace has read, since this Update came, what its pod reads. */
+  /** The Workspace has read the Secrets and ConfigMaps of its pod since this Update was created. */
   readonly isCleared: boolean;
   readonly pod?: PodFacts;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
-  /** The run in the pod that status records. */
+  /** The run in the pod that the status records. */
   readonly run?: Run;
-  /** Another Update of the workspace that runs, or is first in line. */
+  /** Another Update of the workspace that runs, or is ahead of this one. */
   readonly before?: string;
   readonly project?: ProjectInfo;
   /** How many resources the stack had after its last operation. */
@@ -51,4 +62,26 @@ export interface UpdateView {
   readonly logLevel?: number;
   /** Runs of the workspace that ended with their pods, and may have left the stack locked. */
   readonly lostRuns: readonly LostRun[];
+  /** A fact: what the step `storeResult` has stored. */
+  readonly stored?: StoredResult;
+  /** A fact: why the API server rejected the status with the result. */
+  readonly statusRejection?: string;
+}
+
+export function isDeleting({ update }: UpdateView): boolean {
+  return update.metadata.deletionTimestamp !== undefined;
+}
+
+/** The pod is recorded, so its agent may have been requested to start the operation. */
+export function hasStarted({ update }: UpdateView): boolean {
+  return update.status?.podUid !== undefined;
+}
+
+export function hasFinalizer({ update }: UpdateView): boolean {
+  return update.metadata.finalizers?.includes(updateFinalizer) ?? false;
+}
+
+/** The run of an Update has the Update's uid, so it can be started only once. */
+export function runIdOf({ update }: UpdateView): string {
+  return update.metadata.uid ?? "";
 }

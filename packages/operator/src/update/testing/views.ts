@@ -1,14 +1,14 @@
-/** Views of Updates for tests, in words: `viewOf(workspaceReady, guarded, intendedIn("pod-a"), run(running({ created: 2 })))`. */
+/** Views of Updates for tests: `viewOf(workspaceReady, withFinalizer, startedIn("pod-a"), run(running({ created: 2 })))`. */
 import { normaliseUpdate, type Condition, type Update, type UpdateSpec, type UpdateStatus } from "@pko/api";
+import { timestamp } from "@pko/kube";
 import { noProgress, type Output, type Progress, type RunResult } from "@pko/rpc";
 
 import type { Run } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
 import { updateFinalizer } from "../finalizer.ts";
-import { timestamp } from "../report.ts";
 import type { UpdateView, WorkspaceFacts } from "../view.ts";
 
-/** Noon; everything in a view happens around it. */
+/** The present of every view. */
 export const noon = Date.UTC(2030, 0, 1, 12);
 export const at = (offsetMs: number): string => timestamp(noon + offsetMs);
 
@@ -46,13 +46,13 @@ function changed(change: (update: Update) => Update): ViewTrait {
   return (view) => ({ ...view, update: change(view.update) });
 }
 
-export const asking = (spec: UpdateSpec): ViewTrait =>
+export const withSpec = (spec: UpdateSpec): ViewTrait =>
   changed((update) => ({ ...update, spec: { ...update.spec, ...spec } }));
 
 export const withStatus = (status: UpdateStatus): ViewTrait =>
   changed((update) => ({ ...update, status: { ...update.status, ...status } }));
 
-export const guarded: ViewTrait = changed((update) => ({
+export const withFinalizer: ViewTrait = changed((update) => ({
   ...update,
   metadata: { ...update.metadata, finalizers: [...(update.metadata.finalizers ?? []), updateFinalizer] },
 }));
@@ -89,7 +89,7 @@ export const noPod: ViewTrait = (view) => {
   return rest;
 };
 
-/** With a pod that can be asked. */
+/** With a pod whose agent can be reached. */
 export const workspaceReady: ViewTrait = (view) =>
   podIs("pod-a")(workspaceIs({ state: "ready", address: { host: "10.0.0.1", port: 50_051 } })(view));
 
@@ -97,13 +97,13 @@ export const condition = (type: string, status: "True" | "False", reason: string
   type,
   status,
   reason,
-  message: "As it was.",
+  message: "Unchanged.",
   lastTransitionTime: at(-30_000),
   observedGeneration: 1,
 });
 
-/** The pod is on record, since half a minute. */
-export const intendedIn = (podUid: string): ViewTrait =>
+/** The pod has been recorded for half a minute. */
+export const startedIn = (podUid: string): ViewTrait =>
   withStatus({
     startTime: at(-30_000),
     podUid,
@@ -136,7 +136,7 @@ export const running = (progress: Partial<Progress> = {}): Run => ({
 export const refused = (code: "unprepared" | "busy" | "notFound" | "other"): Run => ({
   state: "refused",
   code,
-  message: `the agent says ${code}`,
+  message: `the agent responds ${code}`,
 });
 
 export const resultOf = (part: Partial<RunResult> = {}): RunResult => ({

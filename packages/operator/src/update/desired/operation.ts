@@ -1,12 +1,24 @@
-/** An Update's spec in the agent's words. */
+/** The request that starts an Update's run, built from its spec. Pure. */
 import type { NormalUpdate } from "@pko/api";
-import { assertNever, type Operation } from "@pko/rpc";
+import type { Operation, StartRequest } from "@pko/rpc";
 
-/** The most that the agent takes. */
+import { runIdOf, type UpdateView } from "../view.ts";
+
+/** The longest message that the agent accepts. */
 const maxMessage = 4096;
 
-export function operationOf(spec: NormalUpdate, logLevel?: number): Operation {
-  const common = commonOf(spec, logLevel);
+export function startRequest(view: UpdateView, spec: NormalUpdate): StartRequest {
+  const { logLevel, lostRuns } = view;
+  return {
+    runId: runIdOf(view),
+    stack: spec.stackName,
+    operation: operationOf(spec, logLevel),
+    ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
+  };
+}
+
+function operationOf(spec: NormalUpdate, logLevel: number | undefined): Operation {
+  const common = commonOptions(spec, logLevel);
   const refresh = spec.refresh ? { refresh: true } : {};
   const expectNoChanges = spec.expectNoChanges ? { expectNoChanges: true } : {};
   const replace = spec.replace.length > 0 ? { replace: [...spec.replace] } : {};
@@ -23,12 +35,10 @@ export function operationOf(spec: NormalUpdate, logLevel?: number): Operation {
       return { kind: "refresh", ...common, ...expectNoChanges };
     case "destroy":
       return { kind: "destroy", ...common, ...refresh, ...continueOnError, ...(spec.remove && { remove: true }) };
-    default:
-      return assertNever(spec.type);
   }
 }
 
-function commonOf(spec: NormalUpdate, logLevel: number | undefined) {
+function commonOptions(spec: NormalUpdate, logLevel: number | undefined) {
   return {
     ...(spec.message !== "" && { message: spec.message.slice(0, maxMessage) }),
     ...(spec.parallel !== undefined && { parallel: spec.parallel }),

@@ -1,8 +1,8 @@
 /**
- * The Secrets that an Update leaves behind. Immutable, and named for the Update: one that is there already is the same.
+ * The Secrets of an Update's result. They are immutable and named after the Update, so one that exists has the same content.
  *
- * An output's value is its JSON. A key of a Secret cannot hold every name that Pulumi allows: such an output gets a key made
- * from its name, and an annotation tells the names of those keys.
+ * The value of an output is stored as JSON. Not every output name that Pulumi allows is a valid key of a Secret: such an
+ * output gets a key that is derived from its name, and an annotation maps the key to the name.
  */
 import {
   labelsOfUpdate,
@@ -18,33 +18,33 @@ import type { Known } from "@pko/kube";
 import type { Output } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { outputKeyOf } from "../shared/output-keys.ts";
-import { ownerReference } from "../shared/owner-reference.ts";
+import { outputKeyOf } from "../../shared/output-keys.ts";
+import { ownerReference } from "../../shared/owner-reference.ts";
 
-/** On the Secret of outputs: the names of those outputs that could not be keys, by their keys. */
+/** On the Secret of outputs: the names that are not valid keys, by key. */
 const outputNamesAnnotation = "auto.pulumi.com/output-names";
 
-/** The API server's limit for all values is 1 MiB; annotations have a limit of their own. */
+/** The API server's limit for all values is 1 MiB; annotations have a separate limit. */
 const maxDataBytes = 1_000_000;
 const maxAnnotationBytes = 128 * 1024;
 
 interface OutputsSecret {
   readonly secret: Known<Secret>;
-  /** Names of outputs for which there was no room. */
+  /** Names of outputs that do not fit. */
   readonly leftOut: readonly string[];
 }
 
 export function outputsSecret(update: Update, outputs: readonly Output[]): OutputsSecret | undefined {
   const known = outputs.filter(({ known }) => known);
   if (known.length === 0) return undefined;
-  const { kept, leftOut } = fitting(known);
-  const keys = kept.filter(({ output }) => output.secret).map(({ key }) => key);
-  const renamed = kept.filter(({ key, output }) => key !== output.name).map(({ key, output }) => [key, output.name]);
+  const { fitting, leftOut } = fit(known);
+  const keys = fitting.filter(({ output }) => output.secret).map(({ key }) => key);
+  const renamed = fitting.filter(({ key, output }) => key !== output.name).map(({ key, output }) => [key, output.name]);
   const annotations = {
     [secretOutputsAnnotation]: JSON.stringify(keys.toSorted()),
     ...(renamed.length > 0 && { [outputNamesAnnotation]: JSON.stringify(Object.fromEntries(renamed)) }),
   };
-  const data = Object.fromEntries(kept.map(({ key, value }) => [key, value.toString("base64")]));
+  const data = Object.fromEntries(fitting.map(({ key, value }) => [key, value.toString("base64")]));
   const { name = "" } = update.metadata;
   return { secret: ownedSecret(update, { name: outputsSecretNameOf(name), annotations, data }), leftOut };
 }
@@ -58,15 +58,15 @@ export function stdoutSecret(update: Update, text: string): Known<Secret> {
   });
 }
 
-interface KeptOutput {
+interface StoredOutput {
   readonly name: string;
   readonly secret: boolean;
   /** JSON. */
   readonly json: string;
 }
 
-/** The outputs again, from the Secret that holds them. */
-export function readOutputs({ metadata, data = {} }: Known<Secret>): KeptOutput[] {
+/** Reads the outputs back from their Secret. */
+export function readOutputs({ metadata, data = {} }: Known<Secret>): StoredOutput[] {
   const secrets = new Set<unknown>(parsed(metadata.annotations?.[secretOutputsAnnotation], []));
   const names: Readonly<Record<string, unknown>> = parsed(metadata.annotations?.[outputNamesAnnotation], {});
   return Object.entries(data).map(([key, value]) => {
@@ -96,8 +96,8 @@ interface Entry {
   readonly value: Buffer;
 }
 
-/** The small ones first: one that is too large does not keep the others out. */
-function fitting(outputs: readonly Output[]): { kept: readonly Entry[]; leftOut: readonly string[] } {
+/** The smallest first, so that one large output does not displace the others. */
+function fit(outputs: readonly Output[]): { fitting: readonly Entry[]; leftOut: readonly string[] } {
   const entries = outputs
     .map((output): Entry => ({
       key: outputKeyOf(output.name),
@@ -105,19 +105,19 @@ function fitting(outputs: readonly Output[]): { kept: readonly Entry[]; leftOut:
       value: Buffer.from(JSON.stringify(output.value ?? null)),
     }))
     .toSorted((a, b) => a.value.length - b.value.length);
-  const kept: Entry[] = [];
-  let [dataBytes, noteBytes] = [0, 0];
+  const fitting: Entry[] = [];
+  let [dataBytes, annotationBytes] = [0, 0];
   for (const entry of entries) {
     dataBytes += entry.value.length + entry.key.length;
-    noteBytes += entry.key.length + entry.output.name.length + 8;
-    if (dataBytes > maxDataBytes || noteBytes > maxAnnotationBytes) break;
-    kept.push(entry);
+    annotationBytes += entry.key.length + entry.output.name.length + 8;
+    if (dataBytes > maxDataBytes || annotationBytes > maxAnnotationBytes) break;
+    fitting.push(entry);
   }
-  const leftOut = entries.slice(kept.length).map(({ output }) => output.name);
-  return { kept: kept.toSorted((a, b) => (a.key < b.key ? -1 : 1)), leftOut };
+  const leftOut = entries.slice(fitting.length).map(({ output }) => output.name);
+  return { fitting: fitting.toSorted((a, b) => (a.key < b.key ? -1 : 1)), leftOut };
 }
 
-/** A user may give an Update a name that is longer than a label. */
+/** The name of a user's Update may be longer than a label value. */
 function labelsFor(updateName: string): Record<string, string> {
   const { [updateNameLabel]: name, ...others } = labelsOfUpdate(updateName);
   return name.length <= 63 ? { ...others, [updateNameLabel]: name } : others;

@@ -1,0 +1,60 @@
+/**
+ * What the API server must confirm before a step that cannot be undone. The stores of two kinds may show different moments,
+ * and a store may be half a minute old where a watch has broken (docs/adr/0010-stores-prove-nothing.md).
+ */
+import { isDeepStrictEqual } from "node:util";
+import { statefulSetNameOf, type Workspace } from "@pko/api";
+import { asOwner, builtin, findOwnership, type Client, type Known } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { workspaces } from "../kinds.ts";
+import { judgePod, podOwner } from "../workspace/pod-owner.ts";
+import { podFacts, podNameOf, workspaceFacts, workspaceRefOf } from "./facts.ts";
+import type { UpdateView } from "./view.ts";
+
+interface ApiReader {
+  readonly client: Client;
+  readonly signal: AbortSignal;
+}
+
+/** An Update may be observed before the change of its Workspace that it is meant to run. */
+export async function isReadyConfirmed(reader: ApiReader, view: UpdateView): Promise<boolean> {
+  const ref = workspaceRefOf(view.update);
+  const [workspace, pod] = await Promise.all([findWorkspace(reader, view), findPod(reader, view)]);
+  const isSame =
+    isDeepStrictEqual(workspaceFacts(workspace, view.update), view.workspace) &&
+    isDeepStrictEqual(pod && podFacts(pod, ref, workspace), view.pod);
+  return isSame && (await isPodOf(reader, workspace, pod));
+}
+
+export async function isPodDeletionConfirmed(reader: ApiReader, view: UpdateView): Promise<boolean> {
+  const pod = await findPod(reader, view);
+  return !pod || podFacts(pod, workspaceRefOf(view.update))?.agent.uid !== view.update.status?.podUid;
+}
+
+export async function isUnknownStackConfirmed(reader: ApiReader, view: UpdateView): Promise<boolean> {
+  const workspace = await findWorkspace(reader, view);
+  return isDeepStrictEqual(workspaceFacts(workspace, view.update), view.workspace);
+}
+
+async function findWorkspace({ client, signal }: ApiReader, { update }: UpdateView): Promise<Workspace | undefined> {
+  return await client.find(workspaces, workspaceRefOf(update), { signal });
+}
+
+async function findPod({ client, signal }: ApiReader, { update }: UpdateView): Promise<Known<Pod> | undefined> {
+  const { namespace, name } = workspaceRefOf(update);
+  return await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
+}
+
+/** Whether the pod's controller is the StatefulSet whose controller is the Workspace. */
+async function isPodOf(
+  { client, signal }: ApiReader,
+  workspace: Workspace | undefined,
+  pod: Known<Pod> | undefined,
+): Promise<boolean> {
+  if (!workspace || !pod) return false;
+  const { name = "", namespace = "" } = workspace.metadata;
+  const set = { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
+  const found = await findOwnership({ client, owner: asOwner(workspaces, workspace), signal }, set);
+  return found.kind === "ours" && judgePod(pod, podOwner(name, found.version.uid)).kind === "ours";
+}

@@ -1,0 +1,35 @@
+/** The Secrets that should exist once a run has finished, and what they cannot hold. Pure. */
+import { outputsSecretNameOf, type Update } from "@pko/api";
+import type { Known } from "@pko/kube";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import type { Run } from "../../agents/agents.ts";
+import * as messages from "../messages.ts";
+import { stdoutOf } from "../result-text.ts";
+import { outputsSecret, stdoutSecret } from "./secrets.ts";
+
+export interface ResultSecrets {
+  readonly outputs?: Known<Secret>;
+  /** The name that the Secret would have if the outputs had been read. The status names it: without a name, there are none. */
+  readonly unreadOutputs?: string;
+  readonly stdout?: Known<Secret>;
+  /** What the Secrets do not hold, in sentences. */
+  readonly problems: readonly string[];
+}
+
+export function resultSecrets(update: Update, run: Extract<Run, { state: "finished" }>): ResultSecrets {
+  const { result, outputs, outputsProblem } = run;
+  const built = outputsSecret(update, outputs);
+  const stdout = stdoutOf(result);
+  const isCut = stdout !== undefined && stdout.text !== result.output.tail;
+  const leftOut = built?.leftOut ?? [];
+  return {
+    ...(built && { outputs: built.secret }),
+    ...(outputsProblem !== undefined && { unreadOutputs: outputsSecretNameOf(update.metadata.name ?? "") }),
+    ...(isCut && { stdout: stdoutSecret(update, result.output.tail) }),
+    problems: [
+      ...(outputsProblem === undefined ? [] : [messages.outputsUnread(outputsProblem)]),
+      ...(leftOut.length === 0 ? [] : [messages.outputsLeftOut(leftOut)]),
+    ],
+  };
+}

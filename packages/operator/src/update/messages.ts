@@ -1,0 +1,109 @@
+/** Every text about an Update that users see in conditions, status messages and events. */
+import { timestamp } from "@pko/kube";
+import type { RunResult } from "@pko/rpc";
+
+import { lostNodeMessage, type OverduePod } from "../lost-node.ts";
+import { truncate } from "../shared/truncate.ts";
+
+/** The same while the operation runs, so that the condition need not be written again. */
+export const underWay = "The operation is under way.";
+
+// Before the operation starts.
+
+export const workspaceMissing = (workspace: string): string => `There is no Workspace ${workspace}.`;
+export const workspaceDeleting = (workspace: string): string => `The Workspace ${workspace} is being deleted.`;
+export const workspaceIdle = (workspace: string): string => `The Workspace ${workspace} is being woken.`;
+export const workspaceNotReady = (workspace: string, why: string): string =>
+  `The Workspace ${workspace} is not ready: ${why}`;
+export const workspaceUnprocessed = "its latest spec has not been processed yet";
+export const workspacePreparing = "it is being prepared";
+export const podReplaced = "The Workspace's pod is being replaced.";
+export const notFirst = (update: string): string => `The Update ${update} runs first in the Workspace.`;
+
+interface MissingStack {
+  readonly workspace: string;
+  readonly stack: string;
+  readonly stacks: readonly string[];
+}
+
+export function stackNotYet({ workspace, stack, stacks }: MissingStack): string {
+  return `The Workspace ${workspace} has no stack ${stack}, only ${listed(stacks)}.`;
+}
+
+export function stackUnknown({ workspace, stack, stacks }: MissingStack): string {
+  return (
+    `spec.stackName: the Workspace ${workspace} has no stack ${stack}, only ${listed(stacks)}; ` +
+    "create an Update with one of these names, or add the stack to spec.stacks of the Workspace first"
+  );
+}
+
+const listed = (stacks: readonly string[]): string => truncate(stacks.join(", "), 200);
+
+export const specInvalid = (problems: string): string => `The spec is invalid:\n${problems}`;
+
+// While the operation may run.
+
+export const cancelling = "The operation is being cancelled because the Update was deleted.";
+export const notStartable = (why: string): string => `The workspace cannot start the operation yet: ${why}.`;
+export const noPodAddress = "its pod has no address";
+
+export function unreachable(problem: string, sinceMs?: number): string {
+  const what = sinceMs === undefined ? "cannot be reached" : `has not been reachable since ${timestamp(sinceMs)}`;
+  return truncate(`The workspace ${what} (${problem}). The operation continues there as long as its pod runs.`, 1000);
+}
+
+export function nodeLost(pod: OverduePod): string {
+  return lostNodeMessage(pod, {
+    doubt: "it is unknown whether the operation still runs there, so no other operation is started",
+  });
+}
+
+// When it has ended.
+
+export function runEnded(operation: string, { outcome, error }: RunResult): string {
+  const why = error ? `: ${error.message}` : ".";
+  switch (outcome) {
+    case "succeeded":
+      return `The ${operation} succeeded.`;
+    case "failed":
+      return `The ${operation} failed${why}`;
+    case "cancelled":
+      return `The ${operation} was cancelled${why}`;
+    case "interrupted":
+      return `The ${operation} was interrupted${why}`;
+  }
+}
+
+export const deletedBeforeStart = "The Update was deleted before its operation started.";
+export const notConfirmed =
+  "The Update was deleted, and the workspace has not confirmed for 15 minutes that the operation was cancelled.";
+export const specBecameInvalid = "The spec has become invalid, so the operation cannot be resumed.";
+export const rejectedByWorkspace = (why: string): string => `The workspace rejected the operation: ${why}`;
+export const unknownToWorkspace = (why: string): string =>
+  `The workspace has no record of the operation any more (${why}). The operation is not started again.`;
+export const podDeleted =
+  "The workspace's pod was deleted or replaced while the operation may have been running. " +
+  "Changes that the operation made before that remain. This Update does not start it again.";
+export const startedByOtherOperator = (since: string): string =>
+  `The operation was started at ${since} by an operator that has since been replaced. Its result is unknown.`;
+
+export const outputsUnread = (why: string): string => `The outputs could not be read: ${why}`;
+export const outputsLeftOut = (names: readonly string[]): string =>
+  `These outputs do not fit into the Secret and were left out: ${truncate(names.join(", "), 1000)}`;
+export const secretNotCreated = (name: string, why: string): string =>
+  `The Secret ${name} could not be created: ${why}`;
+export const secretNameTaken = (occupant: string): string =>
+  `${occupant} Delete or rename it; the next update creates its own Secret.`;
+
+/** Contains no text of the operation, because the API server has rejected that. */
+export function resultRejected(operation: string, { isSuccess }: { readonly isSuccess: boolean }): string {
+  const how = isSuccess ? "succeeded" : "did not succeed";
+  return (
+    `The ${operation} ${how}. Its messages could not be stored because the API server rejected them; ` +
+    "see the log of the workspace's pod."
+  );
+}
+export const messagesNotStored = (why: string): string => `The messages of the operation could not be stored: ${why}`;
+
+export const expired = (endTime: string | undefined, ttl: string): string =>
+  `The Update ended at ${endTime ?? "an unknown time"} and was kept for ${ttl}.`;

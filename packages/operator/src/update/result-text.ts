@@ -1,0 +1,77 @@
+/** A run's result and progress in the form of the status. Never the outputs, which may be secret. Pure. */
+import { boundStdout, type Stdout, type UpdateProgress } from "@pko/api";
+import { timestamp } from "@pko/kube";
+import type { Progress, RunResult } from "@pko/rpc";
+
+import { truncate } from "../shared/truncate.ts";
+
+/** A condition's message may be longer, but every watcher receives it. */
+const maxConditionMessage = 1024;
+const maxStatusMessage = 8192;
+
+export function conditionMessage(text: string): string {
+  return truncate(text, maxConditionMessage);
+}
+
+/** For the status: the error, then the program's own messages. */
+export function errorText({ error }: RunResult): string | undefined {
+  if (!error) return undefined;
+  const lines = error.lines.filter((line) => line.trim() !== "" && !error.message.includes(line.trim()));
+  return truncate([error.message, ...lines].join("\n"), maxStatusMessage);
+}
+
+interface ChangeText {
+  readonly change: string;
+  readonly planned: string;
+  readonly done: string;
+}
+
+/** In the order of the summary. The parts of a replacement count as one replacement. */
+const changeTexts: readonly ChangeText[] = [
+  { change: "create", planned: "to create", done: "created" },
+  { change: "update", planned: "to update", done: "updated" },
+  { change: "replace", planned: "to replace", done: "replaced" },
+  { change: "delete", planned: "to delete", done: "deleted" },
+  { change: "import", planned: "to import", done: "imported" },
+  { change: "same", planned: "unchanged", done: "unchanged" },
+];
+
+export function summaryOf({ changes, operation }: Pick<RunResult, "changes" | "operation">): string {
+  const parts = changeTexts.flatMap(({ change, planned, done }) => {
+    const count = changes[change] ?? 0;
+    return count > 0 ? [`${count} ${operation === "preview" ? planned : done}`] : [];
+  });
+  return parts.length > 0 ? parts.join(", ") : "no changes";
+}
+
+/** The printed plan of a preview, or the output of a failed run. The rest is in the agent's log. */
+export function stdoutOf({ operation, outcome, output }: RunResult): Stdout | undefined {
+  if ((operation !== "preview" && outcome === "succeeded") || output.tail === "") return undefined;
+  const bounded = boundStdout(output.tail);
+  return { ...bounded, truncated: bounded.truncated || output.truncated };
+}
+
+interface ProgressContext {
+  readonly now: number;
+  /** How many resources the stack had after its last operation. */
+  readonly expectedResources?: number;
+}
+
+export function progressSummary({ now, expectedResources }: ProgressContext, progress: Progress): UpdateProgress {
+  const { created, updated, deleted, replaced, unchanged, failed, other, current } = progress;
+  const finished = created + updated + deleted + replaced + unchanged + failed + other;
+  return {
+    time: timestamp(now),
+    created,
+    updated,
+    deleted,
+    replaced,
+    unchanged,
+    failed,
+    ...(current && { current: truncate(`${current.op} ${current.urn}`, maxConditionMessage) }),
+    // Below 100 until the end: new resources were not expected.
+    ...(expectedResources !== undefined && {
+      percent: Math.min(99, Math.floor((finished * 100) / expectedResources)),
+    }),
+  };
+}

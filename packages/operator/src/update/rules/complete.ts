@@ -1,0 +1,22 @@
+/** Updates that are complete. */
+import { endTimeOf, isComplete } from "../conditions.ts";
+import type { UpdatePlan } from "../outcome.ts";
+import { hasFinalizer, isDeleting, type UpdateView } from "../view.ts";
+
+const unchanged = { kind: "unchanged" } as const;
+const forgetRun = { kind: "forgetRun" } as const;
+
+export function completeWithFinalizer(view: UpdateView): UpdatePlan | undefined {
+  if (!isComplete(view.update) || !hasFinalizer(view)) return undefined;
+  return { steps: [forgetRun, { kind: "removeFinalizer" }], outcome: unchanged };
+}
+
+export function complete(view: UpdateView): UpdatePlan | undefined {
+  const { update, ttlMs, now } = view;
+  if (!isComplete(update)) return undefined;
+  if (ttlMs === undefined || isDeleting(view)) return { steps: [forgetRun], outcome: unchanged };
+  const endMs = Date.parse(endTimeOf(update) ?? "");
+  const expiresAt = (Number.isNaN(endMs) ? now : endMs) + ttlMs;
+  if (expiresAt > now) return { steps: [forgetRun], outcome: unchanged, requeueAt: expiresAt };
+  return { steps: [forgetRun, { kind: "deleteExpired" }], outcome: unchanged };
+}

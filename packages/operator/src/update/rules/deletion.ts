@@ -1,0 +1,27 @@
+/** Updates that are deleted before they are complete. */
+import * as messages from "../messages.ts";
+import type { UpdatePlan } from "../outcome.ts";
+import { hasStarted, isDeleting, runIdOf, type UpdateView } from "../view.ts";
+import { endedWithoutResult } from "./ended.ts";
+import { nodeLost } from "./node-lost.ts";
+
+export function deletedBeforeStart(view: UpdateView): UpdatePlan | undefined {
+  if (!isDeleting(view) || hasStarted(view)) return undefined;
+  return endedWithoutResult({ reason: "Canceled", message: messages.deletedBeforeStart });
+}
+
+/** The agent kills an operation that does not stop within nine minutes. */
+const giveUpMs = 15 * 60_000;
+
+export function deletedWhileRunning(view: UpdateView): UpdatePlan | undefined {
+  const { update, pod, now } = view;
+  if (!isDeleting(view) || !hasStarted(view) || !pod) return undefined;
+  const deletedMs = Date.parse(update.metadata.deletionTimestamp ?? "");
+  const giveUpAt = (Number.isNaN(deletedMs) ? now : deletedMs) + giveUpMs;
+  if (giveUpAt <= now) return endedWithoutResult({ reason: "Unknown", message: messages.notConfirmed });
+  return {
+    steps: [{ kind: "cancelRun", pod: pod.agent, runId: runIdOf(view) }],
+    outcome: nodeLost(view) ?? { kind: "progressing", reason: "Progressing", message: messages.cancelling },
+    requeueAt: giveUpAt,
+  };
+}

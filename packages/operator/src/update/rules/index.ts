@@ -1,0 +1,51 @@
+/**
+ * What to do next about an Update. Pure.
+ *
+ *   created ──▶ waiting ──▶ finalizer ──▶ pod recorded ──▶ running ──▶ ended ──▶ finalizer ──▶ expired
+ *                │ ▲         added         (may run)        │ ▲      (Secrets,    removed
+ *                └─┘                                        └─┘    then status)
+ *
+ * An Update runs at most once. The status records the pod before its agent receives the first request. From then on:
+ *
+ *   the recorded pod exists              send the start request, which has no effect the second time, and follow the run
+ *   it is deleted, or another exists     the run ended with its pod: aborted, never started elsewhere
+ *   the Update is being deleted          never start the run; cancel it, and wait for its end
+ *
+ * After a crash, the next operator finds one of these states and continues from there.
+ */
+import { firstDecision, type Rule } from "@pko/kube";
+
+import type { UpdatePlan } from "../outcome.ts";
+import type { UpdateView } from "../view.ts";
+import { complete, completeWithFinalizer } from "./complete.ts";
+import { deletedBeforeStart, deletedWhileRunning } from "./deletion.ts";
+import { podDeleted, runFinished, runRejected, startedByOtherOperator } from "./result.ts";
+import { running, runNotFollowed } from "./running.ts";
+import { specInvalid, stackUnknown } from "./spec.ts";
+import { finalizerMissing, start } from "./start.ts";
+import { inputsNotRead, notFirst, podNotReady, workspaceUnavailable } from "./waiting.ts";
+
+const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
+  completeWithFinalizer, // complete: remove the finalizer
+  complete, // complete, without the finalizer: delete it when its TTL has expired
+  deletedBeforeStart, // deleted before its operation started: it ends as Canceled
+  specInvalid, // the spec is invalid: it fails
+  startedByOtherOperator, // started by an operator that recorded no pod: its result is unknown
+  runFinished, // the agent has reported the result: store it
+  runRejected, // the agent will not run the operation, or has no record of it
+  podDeleted, // the recorded pod no longer exists: the run ended with it
+  deletedWhileRunning, // deleted while the operation may run: cancel it, and wait for its end
+  runNotFollowed, // the pod is recorded and its run is not followed yet: start or attach
+  running, // report the state and the progress of the run
+  stackUnknown, // the prepared Workspace does not have the stack: it fails
+  workspaceUnavailable, // the Workspace cannot run it yet: wait
+  notFirst, // another Update of the Workspace runs first: wait
+  podNotReady, // the Workspace's pod is missing or being replaced: wait
+  inputsNotRead, // the Workspace has not read its Secrets and ConfigMaps since this Update was created: wait
+  finalizerMissing, // about to start: add the finalizer first
+  start, // everything is ready: record the pod in which the operation runs
+];
+
+export function planUpdate(view: UpdateView): UpdatePlan {
+  return firstDecision(rules, view);
+}

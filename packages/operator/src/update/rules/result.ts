@@ -1,0 +1,58 @@
+/** Runs that are over, with or without a result. */
+import type { RunResult } from "@pko/rpc";
+
+import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
+import * as messages from "../messages.ts";
+import type { Ending, UpdatePlan } from "../outcome.ts";
+import { hasStarted, isDeleting, type UpdateView } from "../view.ts";
+import { endedWithoutResult, endedWithResult } from "./ended.ts";
+
+/**
+ * The Go operator records no pod, and no time before the end: only the condition Progressing. It does not follow a run after
+ * its restart, so no operator does.
+ */
+export function startedByOtherOperator(view: UpdateView): UpdatePlan | undefined {
+  const { update } = view;
+  if (hasStarted(view)) return undefined;
+  const progressing = isConditionTrue(update, "Progressing") ? findCondition(update, "Progressing") : undefined;
+  const since = update.status?.startTime ?? progressing?.lastTransitionTime;
+  if (since === undefined) return undefined;
+  return endedWithoutResult({ reason: "Aborted", message: messages.startedByOtherOperator(since) });
+}
+
+export function runFinished(view: UpdateView): UpdatePlan | undefined {
+  const { run, update } = view;
+  if (run?.state !== "finished") return undefined;
+  const { result } = run;
+  const message = messages.runEnded(update.spec?.type ?? result.operation, result);
+  return endedWithResult(view, { reason: endReasons[result.outcome], message, result }, run);
+}
+
+const endReasons: Readonly<Record<RunResult["outcome"], Ending["reason"]>> = {
+  succeeded: "UpdateSucceeded",
+  failed: "UpdateFailed",
+  cancelled: "Canceled",
+  interrupted: "Aborted",
+};
+
+export function runRejected(view: UpdateView): UpdatePlan | undefined {
+  const { run } = view;
+  if (run?.state !== "refused") return undefined;
+  switch (run.code) {
+    case "other":
+      return endedWithoutResult({ reason: "UpdateFailed", message: messages.rejectedByWorkspace(run.message) });
+    case "notFound":
+      return isDeleting(view)
+        ? endedWithoutResult({ reason: "Canceled", message: messages.deletedBeforeStart })
+        : endedWithoutResult({ reason: "Aborted", message: messages.unknownToWorkspace(run.message) });
+    case "busy":
+    case "unprepared":
+      return undefined;
+  }
+}
+
+export function podDeleted({ update, pod }: UpdateView): UpdatePlan | undefined {
+  const podUid = update.status?.podUid;
+  if (podUid === undefined || pod?.agent.uid === podUid) return undefined;
+  return endedWithoutResult({ reason: "Aborted", message: messages.podDeleted }, { kind: "confirmPodDeleted" });
+}

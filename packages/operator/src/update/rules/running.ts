@@ -1,0 +1,80 @@
+/** Runs that may be active in the recorded pod. */
+import { isDeepStrictEqual } from "node:util";
+
+import type { Run } from "../../agents/agents.ts";
+import { startRequest } from "../desired/operation.ts";
+import { lostNodeAt } from "../../lost-node.ts";
+import * as messages from "../messages.ts";
+import type { Outcome, UpdatePlan } from "../outcome.ts";
+import { progressSummary } from "../result-text.ts";
+import { hasStarted, type UpdateView } from "../view.ts";
+import { endedWithoutResult } from "./ended.ts";
+import { nodeLost } from "./node-lost.ts";
+
+export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
+  const { pod, spec, run } = view;
+  if (!hasStarted(view) || run || !pod) return undefined;
+  if (pod.agent.ip === "") return report(unreachable(messages.noPodAddress));
+  if (!spec.ok) return endedWithoutResult({ reason: "Unknown", message: messages.specBecameInvalid });
+  const request = startRequest(view, spec.value);
+  return { steps: [{ kind: "followRun", pod: pod.agent, request }], outcome: { kind: "unchanged" } };
+}
+
+export function running(view: UpdateView): UpdatePlan | undefined {
+  const { run } = view;
+  if (!run || !hasStarted(view)) return undefined;
+  switch (run.state) {
+    case "starting":
+      return report(nodeLost(view) ?? underWay);
+    case "running":
+      return reportProgress(view, run);
+    case "unreachable":
+      return reportUnreachable(view, run);
+    case "refused":
+      return report({
+        kind: "progressing",
+        reason: "WorkspaceNotReady",
+        message: messages.notStartable(run.message),
+      });
+    case "finished":
+      return undefined;
+  }
+}
+
+function report(outcome: Outcome, requeueAt?: number): UpdatePlan {
+  return { steps: [], outcome, ...(requeueAt !== undefined && { requeueAt }) };
+}
+
+const underWay = { kind: "progressing", reason: "Progressing", message: messages.underWay } as const;
+
+function unreachable(problem: string, sinceMs?: number): Outcome {
+  return { kind: "progressing", reason: "TransientFailure", message: messages.unreachable(problem, sinceMs) };
+}
+
+function reportUnreachable(view: UpdateView, { message, sinceMs }: Extract<Run, { state: "unreachable" }>): UpdatePlan {
+  const lostAt = lostNodeAt(view.pod?.overdue, view.lostNodeAfterMs);
+  const isAhead = lostAt > view.now && Number.isFinite(lostAt);
+  return report(nodeLost(view) ?? unreachable(message, sinceMs), isAhead ? lostAt : undefined);
+}
+
+function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "running" }>): UpdatePlan {
+  const { progress: reported, startTime, process } = view.update.status ?? {};
+  const latest = { ...underWay, progress };
+  // Without delay: if the pod is lost, only this record identifies the process whose lock is left.
+  if (progress.process && !isDeepStrictEqual(progress.process, process)) return report(latest);
+  const summary = progressSummary(view, progress);
+  if (reported && isDeepStrictEqual({ ...summary, time: reported.time }, reported)) return report(underWay);
+  // Counted from the start, so that a short run ends before its first report.
+  const reportedMs = Date.parse(reported?.time ?? startTime ?? "");
+  const dueAt = Number.isNaN(reportedMs) ? view.now : reportedMs + reportIntervalMs(view);
+  return dueAt <= view.now ? report(latest) : report(underWay, dueAt);
+}
+
+const shortestReportMs = 2_000;
+const longestReportMs = 15_000;
+
+/** Frequent at first, rarer the longer the run takes: hundreds of long runs must not overload the API server. */
+function reportIntervalMs({ now, update }: UpdateView): number {
+  const ageMs = now - Date.parse(update.status?.startTime ?? "");
+  return Math.min(longestReportMs, Math.max(shortestReportMs, Number.isNaN(ageMs) ? 0 : ageMs / 20));
+}

@@ -1,0 +1,48 @@
+import * as messages from "../messages.ts";
+import { updateStatus } from "../status.ts";
+import { containing, table, waits, writesNothing } from "../testing/plans.ts";
+import { noPod, noon, podIs, viewOf, withStatus, workspaceIs, workspaceReady } from "../testing/views.ts";
+
+const missing = { kind: "waiting", reason: "WorkspaceNotFound", message: messages.workspaceMissing("web") } as const;
+
+table("an Update that has not started", [
+  ["waits for a Workspace that does not exist", [], waits("WorkspaceNotFound")],
+  ["waits while its Workspace is being deleted", [workspaceIs({ state: "deleting" })], waits("WorkspaceNotReady")],
+  [
+    "reports why its Workspace is not ready",
+    [workspaceIs({ state: "notReady", message: "Installing dependencies." })],
+    {
+      ...waits("WorkspaceNotReady"),
+      status: { conditions: [{ message: containing("Installing") }, {}, {}] },
+    },
+  ],
+  ["waits while its Workspace is being woken", [workspaceIs({ state: "idle" })], waits("WorkspaceNotReady")],
+  [
+    "waits for a Workspace with other stacks that is being prepared for a new spec, which may have its stack",
+    [workspaceIs({ state: "otherStack", stacks: ["prod"], isPrepared: false })],
+    { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("prod") }, {}, {}] } },
+  ],
+  [
+    "waits while another Update runs in the Workspace, and names it",
+    [workspaceReady, (view) => ({ ...view, before: "web-0" })],
+    { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("web-0") }, {}, {}] } },
+  ],
+  ["waits while the pod of the address does not exist", [workspaceReady, noPod], waits("WorkspaceNotReady")],
+  [
+    "waits, without reporting it, until its Workspace has read its Secrets again",
+    [workspaceReady, (view) => ({ ...view, isCleared: false })],
+    { ...writesNothing, requeueAt: noon + 5_000 },
+  ],
+  [
+    "waits while the pod is terminating",
+    [workspaceReady, podIs("pod-a", { isDeleting: true })],
+    waits("WorkspaceNotReady"),
+  ],
+  [
+    "waits while the pod has another address",
+    [workspaceReady, podIs("pod-a", { ip: "10.0.0.9" })],
+    waits("WorkspaceNotReady"),
+  ],
+  ["does not write the same status twice", [withStatus(updateStatus(viewOf(), { outcome: missing }))], writesNothing],
+  ["has no finalizer while it waits", [workspaceIs({ state: "idle" })], { steps: [] }],
+]);
