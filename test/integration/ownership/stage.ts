@@ -189,7 +189,7 @@ class FakeNode implements AsyncDisposable {
     const agent = new FakeAgent(workspace, { hostname: ip, port: agentPort });
     agent.preparation = prepared;
     agent.outputs.push({ name: "greeting", secret: false, known: true, value: "hello" });
-    agent.onBegin = (runId) => setTimeout(() => agent.finish(runId), 0);
+    agent.onStart = (runId) => setTimeout(() => agent.finish(runId), 0);
     await agent.listen({ workspaceCertificate: async () => certificate });
     const body = { status: { ...status, podIP: ip, podIPs: [{ ip }] } };
     const patch = { type: "merge", body } as const;

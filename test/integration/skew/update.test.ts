@@ -16,7 +16,7 @@ const oldAgent = compileOldAgent();
 const stack = { name: "dev", create: true, config: [], environments: [] };
 
 test("an Update whose run was under way during the upgrade succeeds, with one process and one result", async () => {
-  await using world = await World.make();
+  await using world = await World.create();
   await using agent = new AgentProcess([oldAgent]);
   const workspace = { namespace: world.namespace.name, name: "web" };
   const port = await agent.start(world.authority, workspace);

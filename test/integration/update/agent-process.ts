@@ -1,4 +1,4 @@
-/** A real agent in a process of its own, with a certificate of a World, and the real CLI, whose calls are counted. */
+/** A real agent in a separate process, with a certificate of a World, and the real CLI, whose calls are counted. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { waitFor } from "@pko/testkit";
 
 const currentAgent = join(import.meta.dir, "../../../packages/agent/src/main.ts");
 
-/** What a workspace's pod would hold. */
+/** Everything that a workspace's pod would contain. */
 export class AgentProcess implements AsyncDisposable {
   readonly #root = mkdtempSync(join(tmpdir(), "pko-update-it-"));
   readonly #command: readonly string[];
@@ -67,7 +67,7 @@ export class AgentProcess implements AsyncDisposable {
       PULUMI_HOME: join(this.#root, "home", ".pulumi"),
       PULUMI_BACKEND_URL: `file://${join(this.#root, "backend")}`,
       PULUMI_CONFIG_PASSPHRASE: "canary-passphrase",
-      // Nothing is fetched from anywhere.
+      // Prevents downloads.
       HTTPS_PROXY: "http://127.0.0.1:9",
       NO_PROXY: "127.0.0.1",
     };

@@ -1,4 +1,4 @@
-/** An agent whose runs do what a test tells them: the real protocol over mTLS, and a disk that outlives the agent. */
+/** An agent whose runs a test controls: the real protocol over mTLS, with state that outlives a restart of the agent. */
 import {
   addEvent,
   fail,
@@ -27,24 +27,24 @@ interface FakeRun {
   changed: PromiseWithResolvers<void>;
 }
 
-/** What a pod's agent keeps: a new one is a new pod. */
+/** The agent of one pod: a new FakeAgent is a new pod. */
 export class FakeAgent {
   readonly workspace: WorkspaceRef;
-  /** Every run that began, in order: one entry each, however often it was asked for. */
-  readonly begun: string[] = [];
+  /** Every run that started, in order: one entry each, however many requests there were. */
+  readonly started: string[] = [];
   /** Requests by method. */
   readonly calls = new Map<string, number>();
   readonly outputs: Output[] = [];
   readonly faults: unknown[] = [];
   readonly #runs = new Map<string, FakeRun>();
-  /** What `start` answers instead, while set. */
+  /** While set, `start` fails with it. */
   refusal: "busy" | "unprepared" | "invalidRequest" | undefined;
   /** Ends each run as soon as it is cancelled. */
-  heedsCancel = true;
-  /** What `prepare` answers. */
+  stopsOnCancel = true;
+  /** The result of `prepare`. */
   preparation: PrepareResult | undefined;
-  /** Called for each run as it begins. */
-  onBegin: (runId: string) => void = () => undefined;
+  /** Called for each run as it starts. */
+  onStart: (runId: string) => void = () => undefined;
   readonly #hostname: string;
   #server: AgentServer | undefined;
   #port: number;
@@ -77,7 +77,7 @@ export class FakeAgent {
     this.#server = undefined;
   }
 
-  tell(runId: string, ...events: readonly RunEvent[]): void {
+  emit(runId: string, ...events: readonly RunEvent[]): void {
     const run = this.#run(runId);
     run.events.push(...events);
     run.progress = events.reduce((progress, event) => addEvent(progress, event), run.progress);
@@ -150,7 +150,7 @@ export class FakeAgent {
         const run = this.#runs.get(runId);
         if (!run) return fail("notFound", "there is no such run");
         run.cancelled = true;
-        if (!run.result && this.heedsCancel) this.finish(runId, { outcome: "cancelled" });
+        if (!run.result && this.stopsOnCancel) this.finish(runId, { outcome: "cancelled" });
         return succeed({ state: "cancelling" });
       },
       outputs: async () => {
@@ -170,10 +170,10 @@ export class FakeAgent {
     const known = this.#runs.get(request.runId);
     if (known) return stateOf(known);
     if (this.refusal) return fail(this.refusal, `the agent is ${this.refusal}`);
-    this.begun.push(request.runId);
+    this.started.push(request.runId);
     const changed = Promise.withResolvers<void>();
     this.#runs.set(request.runId, { request, events: [], progress: noProgress, cancelled: false, changed });
-    this.onBegin(request.runId);
+    this.onStart(request.runId);
     return succeed({ state: "started", lastSeq: 0, progress: noProgress });
   }
 }

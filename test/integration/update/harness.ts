@@ -41,48 +41,49 @@ export const updates = resource<Update>(updateKind);
 export const workspaces = resource<Workspace>(workspaceKind);
 
 interface WorkspaceOptions {
-  readonly asleep?: boolean;
+  /** Prepared, but without an address. */
+  readonly idle?: boolean;
   readonly nodeName?: string;
 }
 
 export class World implements AsyncDisposable {
   readonly namespace: TestNamespace;
-  /** The operator's. */
+  /** The rights of the operator. */
   readonly rights: OperatorRights;
   readonly authority: Authority;
   readonly agents = new Set<FakeAgent>();
   /** For `runs`. */
   unprepared: (pod: AgentPod) => void = () => undefined;
-  /** For operators that are started from now on. */
+  /** For operators that are started after it is set. */
   lostNodeAfterMs = 300_000;
   readonly #operators = new Set<Operator>();
 
-  private constructor(namespace: TestNamespace, rights: OperatorRights, vouching: Authority) {
+  private constructor(namespace: TestNamespace, rights: OperatorRights, ca: Authority) {
     this.namespace = namespace;
     this.rights = rights;
-    this.authority = vouching;
+    this.authority = ca;
   }
 
-  static async make(): Promise<World> {
+  static async create(): Promise<World> {
     await apiServerWithApi();
     const namespace = await testNamespace();
     const rights = await OperatorRights.in(namespace);
-    const vouching = authority({ client: rights.client, namespace: namespace.name });
-    await vouching.load();
-    return new World(namespace, rights, vouching);
+    const ca = authority({ client: rights.client, namespace: namespace.name });
+    await ca.load();
+    return new World(namespace, rights, ca);
   }
 
   get client(): Client {
     return this.namespace.client;
   }
 
-  /** With a pod, prepared; its address is told unless it is asleep. */
+  /** Prepared, with a pod; its status has an address unless it is idle. */
   async workspace(name: string, spec: WorkspaceSpec = {}, how: WorkspaceOptions = {}): Promise<FakeAgent> {
     const namespace = this.namespace.name;
     const { apiVersion, kind } = workspaceKind;
     await this.client.create(workspaces, { apiVersion, kind, metadata: { name, namespace }, spec });
     const agent = await this.pod(name, how);
-    await this.setReady(name, how.asleep ? {} : { address: `127.0.0.1:${agent.port}` });
+    await this.setReady(name, how.idle ? {} : { address: `127.0.0.1:${agent.port}` });
     return agent;
   }
 
@@ -100,7 +101,7 @@ export class World implements AsyncDisposable {
     await this.client.patch(workspaces, this.ref(name), { patch, subresource: "status" });
   }
 
-  /** A new pod of a workspace, with an agent that knows nothing yet. With a node, it ends only when that says so. */
+  /** A new pod of a workspace, with an agent that has no runs yet. With a node, only the kubelet can end it. */
   async pod(workspace: string, { nodeName }: { readonly nodeName?: string } = {}): Promise<FakeAgent> {
     const namespace = this.namespace.name;
     const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.authority);
@@ -118,7 +119,7 @@ export class World implements AsyncDisposable {
     return agent;
   }
 
-  /** Nobody acts on it here. */
+  /** No controller acts on it here. */
   async #statefulSet(workspace: string): Promise<KubeObject> {
     const ref = this.ref(`${workspace}-workspace`);
     const found = await this.client.find(builtin.statefulSets, ref);
@@ -152,12 +153,12 @@ export class World implements AsyncDisposable {
     return { name, namespace: this.namespace.name };
   }
 
-  /** Its uid. */
+  /** Returns its uid. */
   async update(name: string, spec: UpdateSpec = {}): Promise<string> {
     const { apiVersion, kind } = updateKind;
     const whole = { workspaceName: "web", stackName: "dev", type: "up", ...spec };
-    const made = await this.client.create(updates, { apiVersion, kind, metadata: this.ref(name), spec: whole });
-    return made.metadata.uid ?? "";
+    const created = await this.client.create(updates, { apiVersion, kind, metadata: this.ref(name), spec: whole });
+    return created.metadata.uid ?? "";
   }
 
   async find(name: string): Promise<Update | undefined> {
@@ -172,8 +173,8 @@ export class World implements AsyncDisposable {
       async () => {
         const update = await this.find(name);
         const now = conditionsOf(update);
-        const isSo = Object.entries(expected).every(([type, state]) => now[type] === state);
-        return isSo ? update : undefined;
+        const isReached = Object.entries(expected).every(([type, state]) => now[type] === state);
+        return isReached ? update : undefined;
       },
       { timeoutMs: 20_000, what: `${name}: ${JSON.stringify(expected)}` },
     );
@@ -257,7 +258,7 @@ class Operator {
     ]);
   }
 
-  /** As a process that ends: its streams break off, its runs go on. */
+  /** Like a process that ends: its streams are closed, its runs continue. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#kill.abort();
@@ -266,35 +267,35 @@ class Operator {
   }
 }
 
-/** A client that dies at its nth write: before it is sent, or once it has been done. */
-export function dyingClient(
+/** A client that fails at its nth write: before it is sent, or after it has taken effect. */
+export function crashingClient(
   client: Client,
   nth: number,
   when: "before" | "after",
-): { client: Client; died: Promise<void> } {
-  const death = Promise.withResolvers<void>();
+): { client: Client; crashed: Promise<void> } {
+  const crash = Promise.withResolvers<void>();
   let writes = 0;
-  const dying = async <T>(write: () => Promise<T>): Promise<T> => {
+  const counted = async <T>(write: () => Promise<T>): Promise<T> => {
     writes += 1;
     if (writes > nth || (writes === nth && when === "before")) {
-      death.resolve();
-      throw new Error("the process is dead");
+      crash.resolve();
+      throw new Error("the process has crashed");
     }
-    const answer = await write();
-    if (writes < nth) return answer;
-    death.resolve();
-    throw new Error("the process is dead");
+    const response = await write();
+    if (writes < nth) return response;
+    crash.resolve();
+    throw new Error("the process has crashed");
   };
   return {
-    died: death.promise,
+    crashed: crash.promise,
     client: {
       ...client,
       get: (resource, ref, options) => client.get(resource, ref, options),
       find: (resource, ref, options) => client.find(resource, ref, options),
-      create: (resource, object, options) => dying(() => client.create(resource, object, options)),
-      apply: (resource, body, options) => dying(() => client.apply(resource, body, options)),
-      patch: (resource, ref, change) => dying(() => client.patch(resource, ref, change)),
-      delete: (resource, ref, options) => dying(() => client.delete(resource, ref, options)),
+      create: (resource, object, options) => counted(() => client.create(resource, object, options)),
+      apply: (resource, body, options) => counted(() => client.apply(resource, body, options)),
+      patch: (resource, ref, change) => counted(() => client.patch(resource, ref, change)),
+      delete: (resource, ref, options) => counted(() => client.delete(resource, ref, options)),
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Pods whose kubelet is gone for good: the API server keeps them as Terminating, because nobody confirms their end. */
+/** Pods whose kubelet no longer exists: they stay Terminating, because no kubelet confirms their end. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { builtin } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
@@ -21,7 +21,7 @@ async function running(world: World): Promise<{ readonly agent: FakeAgent; reado
   const agent = await world.workspace("web", {}, { nodeName: "worker-2" });
   const uid = await world.update("first");
   world.operator();
-  await waitFor(() => agent.begun.includes(uid), { what: "the run to begin" });
+  await waitFor(() => agent.started.includes(uid), { what: "the run to start" });
   return { agent, uid };
 }
 
@@ -33,9 +33,9 @@ async function stalledMessage(world: World): Promise<string> {
 }
 
 test("an Update whose pod stays Terminating is stalled with the fix, and interrupted once the pod is removed", async () => {
-  await using world = await World.make();
+  await using world = await World.create();
   const { agent, uid } = await running(world);
-  agent.tell(uid, { kind: "notice", message: "the CLI has begun", process: lockHolder });
+  agent.emit(uid, { kind: "notice", message: "the CLI has started", process: lockHolder });
   await waitFor(async () => (await world.find("first"))?.status?.process?.pid === lockHolder.pid, {
     what: "the process to be recorded",
   });
@@ -46,7 +46,7 @@ test("an Update whose pod stays Terminating is stalled with the fix, and interru
   expect(await stalledMessage(world)).toContain(
     `kubectl delete pod web-workspace-0 -n ${world.namespace.name} --force --grace-period=0`,
   );
-  // At most once: nothing else begins while nobody knows.
+  // At most once: nothing else starts while the state of the run is unknown.
   const later = await world.update("second");
   await world.until("second", { Progressing: "False/WorkspaceNotReady" });
 
@@ -55,13 +55,13 @@ test("an Update whose pod stays Terminating is stalled with the fix, and interru
   expect(conditionsOf(ended)["Stalled"]).toBeUndefined();
   const next = await world.pod("web");
   await world.setReady("web", { address: `127.0.0.1:${next.port}` });
-  await waitFor(() => next.begun.includes(later), { timeoutMs: 20_000, what: "the next run to begin" });
+  await waitFor(() => next.started.includes(later), { timeoutMs: 20_000, what: "the next run to start" });
   const { startedAt, lockedAt, hostname, pid } = lockHolder;
   expect(next.requestOf(later).lostRuns).toEqual([{ from: startedAt, to: lockedAt, hostname, pid, startedAt }]);
 });
 
-test("an Update on a node that is silent is stalled, and continues when the node is back", async () => {
-  await using world = await World.make();
+test("an Update on a node that does not respond is stalled, and continues when the node is back", async () => {
+  await using world = await World.create();
   const { agent, uid } = await running(world);
   await agent.close();
   const lastTransitionTime = new Date().toISOString().replace(/\.\d+Z$/, "Z");
@@ -74,12 +74,12 @@ test("an Update on a node that is silent is stalled, and continues when the node
   expect(await stalledMessage(world)).toContain("kubectl taint nodes worker-2 node.kubernetes.io/out-of-service=");
 
   await agent.listen(world.authority);
-  agent.tell(uid, { kind: "step", name: "up" });
+  agent.emit(uid, { kind: "step", name: "up" });
   await waitFor(async () => conditionsOf(await world.find("first"))["Stalled"] === undefined, {
     timeoutMs: 20_000,
     what: "the Update to be no longer stalled",
   });
   agent.finish(uid);
   await world.until("first", { Complete: "True/Updated" });
-  expect(agent.begun).toEqual([uid]);
+  expect(agent.started).toEqual([uid]);
 });

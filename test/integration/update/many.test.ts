@@ -1,4 +1,4 @@
-/** Two hundred slow runs at once: followed by one operator with ten workers, without holding any of them. */
+/** Two hundred slow runs at the same time, followed by one operator with ten workers, none of which a run blocks. */
 import { expect, test } from "bun:test";
 import { waitFor } from "@pko/testkit";
 
@@ -8,18 +8,18 @@ import { conditionsOf, updates, World } from "./harness.ts";
 const count = 200;
 const patience = { timeoutMs: 90_000 };
 
-test(`${count} slow runs at once`, async () => {
-  await using world = await World.make();
+test(`${count} slow runs at the same time`, async () => {
+  await using world = await World.create();
   const numbers = Array.from({ length: count }, (_, index) => index);
   const agents: FakeAgent[] = [];
   for (const index of numbers) agents.push(await world.workspace(`w${index}`));
   const before = process.memoryUsage.rss();
   const operator = world.operator();
-  const began = performance.now();
+  const startedAt = performance.now();
   const uids = await Promise.all(numbers.map((index) => world.update(`u${index}`, { workspaceName: `w${index}` })));
-  await waitFor(() => agents.every((agent) => agent.begun.length === 1), { ...patience, what: "all to begin" });
-  const allBegunMs = performance.now() - began;
-  // They all run; nothing waits in a worker.
+  await waitFor(() => agents.every((agent) => agent.started.length === 1), { ...patience, what: "all to start" });
+  const allStartedMs = performance.now() - startedAt;
+  // They all run, and no worker waits for one.
   await Bun.sleep(1_000);
   expect(operator.controller.longestRunningMs()).toBeLessThan(500);
   const memory = (process.memoryUsage.rss() - before) / 2 ** 20;
@@ -30,9 +30,9 @@ test(`${count} slow runs at once`, async () => {
     what: "all to end",
   });
   const allEndedMs = performance.now() - finishing;
-  expect(agents.every((agent, index) => agent.begun.length === 1 && agent.begun[0] === uids[index])).toBe(true);
+  expect(agents.every((agent, index) => agent.started.length === 1 && agent.started[0] === uids[index])).toBe(true);
   console.info(
-    `${count} runs: begun in ${allBegunMs.toFixed(0)} ms, ended in ${allEndedMs.toFixed(0)} ms, ${memory.toFixed(0)} MB for both ends`,
+    `${count} runs: started in ${allStartedMs.toFixed(0)} ms, ended in ${allEndedMs.toFixed(0)} ms, ${memory.toFixed(0)} MB for both ends`,
   );
 }, 180_000);
 

@@ -1,4 +1,4 @@
-/** The Secrets of an Update: created once, and never in the place of somebody else's. */
+/** The Secrets of an Update: created once, and never in the place of another owner's. */
 import { expect, test } from "bun:test";
 import { updateKind } from "@pko/api";
 import { builtin, type Known } from "@pko/kube";
@@ -12,16 +12,16 @@ import { World } from "./harness.ts";
 const succeeded = { Complete: "True/Updated" };
 const longOutput = { tail: "x".repeat(20_000), bytes: 20_000, truncated: false };
 
-/** A world in which an Update has begun. */
-async function begun(
+/** A world in which an Update has started. */
+async function startedWorld(
   type = "up",
 ): Promise<{ world: World; uid: string; finish: (result: Partial<RunResult>) => void }> {
-  const world = await World.make();
+  const world = await World.create();
   const agent = await world.workspace("web");
   agent.outputs.push({ name: "url", value: "http://x", secret: false, known: true });
   world.operator();
   const uid = await world.update("web-1", { type });
-  await waitFor(() => agent.begun.includes(uid), { what: "the run to begin" });
+  await waitFor(() => agent.started.includes(uid), { what: "the run to start" });
   return { world, uid, finish: (result) => agent.finish(uid, result) };
 }
 
@@ -46,8 +46,8 @@ const reference = (uid: string, controller = true): OwnerReference => ({
 const earlier = reference("the-uid-of-an-earlier-one");
 const beside: OwnerReference = { apiVersion: "v1", kind: "ConfigMap", name: "theirs", uid: "another-uid" };
 
-test("somebody else's are left as they are; the Update ends all the same, and names them", async () => {
-  const { world, finish } = await begun("preview");
+test("Secrets of another owner are not changed; the Update ends nevertheless, and names them", async () => {
+  const { world, finish } = await startedWorld("preview");
   await using _ = world;
   const names = ["web-1-stack-outputs", "web-1-stdout"];
   const before = [];
@@ -62,8 +62,8 @@ test("somebody else's are left as they are; the Update ends all the same, and na
   expect(status?.stdout?.secretName).toBeUndefined();
 });
 
-test("those of an earlier Update of the same name give way", async () => {
-  const { world, uid, finish } = await begun();
+test("Secrets of an earlier Update of the same name are replaced", async () => {
+  const { world, uid, finish } = await startedWorld();
   await using _ = world;
   await secretOf(world, "web-1-stack-outputs", [earlier]);
   finish({});
@@ -73,8 +73,8 @@ test("those of an earlier Update of the same name give way", async () => {
   expect(Object.keys(secret?.data ?? {})).toEqual(["url"]);
 });
 
-test("but not where they have another owner besides", async () => {
-  const { world, finish } = await begun();
+test("Secrets of an earlier Update with another owner are not replaced", async () => {
+  const { world, finish } = await startedWorld();
   await using _ = world;
   const before = await secretOf(world, "web-1-stack-outputs", [earlier, beside]);
   finish({});
@@ -83,8 +83,8 @@ test("but not where they have another owner besides", async () => {
   expect(await world.secret("web-1-stack-outputs")).toEqual(before);
 });
 
-test("one that the Go operator created for the same Update is kept", async () => {
-  const { world, uid, finish } = await begun();
+test("a Secret that the Go operator created for the same Update is kept", async () => {
+  const { world, uid, finish } = await startedWorld();
   await using _ = world;
   const before = await secretOf(world, "web-1-stack-outputs", [reference(uid, false)]);
   finish({});

@@ -1,4 +1,4 @@
-/** Updates on the stacks of one Workspace: each names its own, and one runs at a time. */
+/** Updates on several stacks of one Workspace: one runs at a time. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { waitFor } from "@pko/testkit";
 
@@ -9,8 +9,8 @@ setDefaultTimeout(60_000);
 
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
 
-async function begun(agent: FakeAgent, runId: string): Promise<void> {
-  await waitFor(() => agent.begun.includes(runId), { what: "the run to begin" });
+async function runStarted(agent: FakeAgent, runId: string): Promise<void> {
+  await waitFor(() => agent.started.includes(runId), { what: "the run to start" });
 }
 
 describe("Updates in one Workspace", () => {
@@ -20,41 +20,41 @@ describe("Updates in one Workspace", () => {
   };
   for (const [what, spec] of Object.entries(cases)) {
     test(`${what} run one after the other, each on its own stack`, async () => {
-      await using world = await World.make();
+      await using world = await World.create();
       const agent = await world.workspace("web", spec);
       world.operator();
       const first = await world.update("a-first", { stackName: "prod" });
-      await begun(agent, first);
+      await runStarted(agent, first);
       const second = await world.update("b-second", { stackName: "dev", type: "preview" });
       await world.until("b-second", { Progressing: "False/WorkspaceNotReady" });
-      expect(agent.begun).toEqual([first]);
+      expect(agent.started).toEqual([first]);
       agent.finish(first);
       await world.until("a-first", succeeded);
-      await begun(agent, second);
+      await runStarted(agent, second);
       agent.finish(second);
       await world.until("b-second", succeeded);
       expect([agent.requestOf(first).stack, agent.requestOf(second).stack]).toEqual(["prod", "dev"]);
     });
   }
 
-  test("that lists no stacks: one on a stack that does not exist fails, says why, and blocks no other", async () => {
-    await using world = await World.make();
+  test("that lists no stacks: one on a stack that does not exist fails with the reason, and blocks no other", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     world.operator();
     const typo = await world.update("a-typo", { stackName: "dve" });
-    await begun(agent, typo);
+    await runStarted(agent, typo);
     const right = await world.update("b-right");
     const message = "the stack does not exist, and it is created only if the Workspace lists it with create";
     agent.finish(typo, { outcome: "failed", error: { class: "stackNotFound", message, lines: [] } });
     const done = await world.until("a-typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
     expect(done.status).toMatchObject({ message, errorClass: "stackNotFound" });
-    await begun(agent, right);
+    await runStarted(agent, right);
     agent.finish(right);
     await world.until("b-right", succeeded);
   });
 
-  test("that lists stacks: one on a stack that is not listed ends before its pod is asked", async () => {
-    await using world = await World.make();
+  test("that lists stacks: one on a stack that is not listed ends before a request to its pod", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web", { stacks: [{ name: "dev" }, { name: "prod" }] });
     world.operator();
     await world.update("other", { stackName: "test" });

@@ -8,14 +8,13 @@ import { conditionsOf, updates, World } from "./harness.ts";
 const progressing = { Progressing: "True/Progressing" };
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
 
-/** Until the agent has begun the run. */
-async function begun(world: World, runId: string): Promise<void> {
-  await waitFor(() => [...world.agents].some((agent) => agent.begun.includes(runId)), { what: "the run to begin" });
+async function runStarted(world: World, runId: string): Promise<void> {
+  await waitFor(() => [...world.agents].some((agent) => agent.started.includes(runId)), { what: "the run to start" });
 }
 
 describe("an Update", () => {
-  test("runs, tells its progress, keeps its outputs, and is let go", async () => {
-    await using world = await World.make();
+  test("runs, reports its progress, stores its outputs, and has its finalizer removed", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     agent.outputs.push(
       { name: "url", value: "http://x", secret: false, known: true },
@@ -24,11 +23,11 @@ describe("an Update", () => {
     );
     const operator = world.operator();
     const uid = await world.update("first");
-    await begun(world, uid);
-    const guarded = await world.until("first", progressing);
-    expect(guarded.metadata.finalizers).toEqual([updateFinalizer]);
-    agent.tell(uid, { kind: "permalink", url: "https://app.example/1" });
-    agent.tell(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:a", resourceType: "t" });
+    await runStarted(world, uid);
+    const running = await world.until("first", progressing);
+    expect(running.metadata.finalizers).toEqual([updateFinalizer]);
+    agent.emit(uid, { kind: "permalink", url: "https://app.example/1" });
+    agent.emit(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:a", resourceType: "t" });
     await waitFor(async () => (await world.find("first"))?.status?.progress?.created === 1);
     agent.finish(uid);
     const done = await world.until("first", succeeded);
@@ -51,23 +50,23 @@ describe("an Update", () => {
   });
 
   test("waits for its Workspace, and for its pod", async () => {
-    await using world = await World.make();
+    await using world = await World.create();
     world.operator();
     const uid = await world.update("early");
     await world.until("early", { Progressing: "False/WorkspaceNotFound", Complete: "False/WorkspaceNotFound" });
-    const agent = await world.workspace("web", {}, { asleep: true });
+    const agent = await world.workspace("web", {}, { idle: true });
     await world.until("early", { Progressing: "False/WorkspaceNotReady" });
-    expect(agent.begun).toEqual([]);
+    expect(agent.started).toEqual([]);
     await world.setReady("web", { address: `127.0.0.1:${agent.port}` });
-    await begun(world, uid);
+    await runStarted(world, uid);
   });
 
-  test("fails with the program's own words", async () => {
-    await using world = await World.make();
+  test("fails with the program's own messages", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     world.operator();
     const uid = await world.update("broken");
-    await begun(world, uid);
+    await runStarted(world, uid);
     const error = { class: "programError", message: "The program failed.", lines: ["error: no such bucket"] } as const;
     agent.finish(uid, { outcome: "failed", error: { ...error, lines: [...error.lines] } });
     const done = await world.until("broken", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
@@ -75,80 +74,80 @@ describe("an Update", () => {
     expect(done.status?.errorClass).toBe("programError");
   });
 
-  test("with a spec that makes no sense fails and says why", async () => {
-    await using world = await World.make();
+  test("with an invalid spec fails with the reason", async () => {
+    await using world = await World.create();
     world.operator();
     await world.update("nonsense", { type: "explode" });
     const done = await world.until("nonsense", { Failed: "True/Failed", Complete: "True/Failed" });
     expect(done.status?.message).toContain("spec.type");
   });
 
-  test("goes when its time has come", async () => {
-    await using world = await World.make();
+  test("is deleted when its TTL has expired", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     const operator = world.operator();
     const uid = await world.update("brief", { ttlAfterCompleted: "1s" });
-    await begun(world, uid);
+    await runStarted(world, uid);
     agent.finish(uid, { finishedAt: new Date().toISOString() });
-    await waitFor(async () => (await world.find("brief")) === undefined, { what: "it to be gone" });
-    // The event follows the deed.
+    await waitFor(async () => (await world.find("brief")) === undefined, { what: "it to be deleted" });
+    // The event follows the deletion.
     const reasons = (): string => operator.events.map(({ reason }) => reason).join();
     await waitFor(() => reasons() === "UpdateSucceeded,UpdateExpired", { what: "both events" });
   });
 
-  test("keeps a long print in a Secret", async () => {
-    await using world = await World.make();
+  test("stores a long output in a Secret", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     world.operator();
-    const uid = await world.update("wordy", { type: "preview" });
-    await begun(world, uid);
+    const uid = await world.update("verbose", { type: "preview" });
+    await runStarted(world, uid);
     const tail = "+ create\n".repeat(5_000);
     agent.finish(uid, { output: { tail, bytes: tail.length, truncated: false } });
-    const done = await world.until("wordy", succeeded);
-    expect(done.status?.stdout).toMatchObject({ truncated: true, secretName: "wordy-stdout" });
-    const secret = await world.secret("wordy-stdout");
+    const done = await world.until("verbose", succeeded);
+    expect(done.status?.stdout).toMatchObject({ truncated: true, secretName: "verbose-stdout" });
+    const secret = await world.secret("verbose-stdout");
     expect(Buffer.from(secret?.data?.["stdout"] ?? "", "base64").toString()).toBe(tail);
   });
 });
 
-describe("never doubled, never lost", () => {
-  test("an operator that is started again takes up the run", async () => {
-    await using world = await World.make();
+describe("an Update runs at most once", () => {
+  test("an operator that restarts attaches to the run", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     const first = world.operator();
     const uid = await world.update("long");
-    await begun(world, uid);
-    agent.tell(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:a", resourceType: "t" });
+    await runStarted(world, uid);
+    agent.emit(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:a", resourceType: "t" });
     await waitFor(async () => (await world.find("long"))?.status?.progress?.created === 1);
     await first.stop();
-    agent.tell(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:b", resourceType: "t" });
+    agent.emit(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:b", resourceType: "t" });
     world.operator();
     await waitFor(async () => (await world.find("long"))?.status?.progress?.created === 2);
     agent.finish(uid);
     await world.until("long", succeeded);
-    expect(agent.begun).toEqual([uid]);
+    expect(agent.started).toEqual([uid]);
   });
 
-  test("a run that ended while no operator was there is found", async () => {
-    await using world = await World.make();
+  test("a run that ended while no operator ran is reported", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     const first = world.operator();
     const uid = await world.update("long");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await world.until("long", progressing);
     await first.stop();
     agent.finish(uid);
     world.operator();
     await world.until("long", succeeded);
-    expect(agent.begun).toEqual([uid]);
+    expect(agent.started).toEqual([uid]);
   });
 
   test("a pod that is replaced during the run ends it, and it is not started again", async () => {
-    await using world = await World.make();
+    await using world = await World.create();
     const old = await world.workspace("web");
     world.operator();
     const uid = await world.update("long");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await old.close();
     await world.deletePod("web");
     const next = await world.pod("web");
@@ -156,16 +155,16 @@ describe("never doubled, never lost", () => {
     const done = await world.until("long", { Failed: "True/Aborted", Complete: "True/Aborted" });
     expect(done.status?.message).toContain("pod");
     const another = await world.update("another");
-    await begun(world, another);
-    expect(next.begun).toEqual([another]);
+    await runStarted(world, another);
+    expect(next.started).toEqual([another]);
   });
 
-  test("a pod that is replaced while no operator is there, too", async () => {
-    await using world = await World.make();
+  test("a pod that is replaced while no operator runs ends it as well", async () => {
+    await using world = await World.create();
     const old = await world.workspace("web");
     const first = world.operator();
     const uid = await world.update("long");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await world.until("long", progressing);
     await first.stop();
     await old.close();
@@ -174,74 +173,74 @@ describe("never doubled, never lost", () => {
     await world.setReady("web", { address: `127.0.0.1:${next.port}` });
     world.operator();
     await world.until("long", { Failed: "True/Aborted" });
-    expect(next.begun).toEqual([]);
+    expect(next.started).toEqual([]);
   });
 
-  test("an agent that restarts tells what it knows", async () => {
-    await using world = await World.make();
+  test("an agent that restarts reports the runs that it has recorded", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     world.operator();
     const uid = await world.update("long");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await agent.close();
     await world.until("long", { Progressing: "True/TransientFailure" });
     agent.finish(uid, { outcome: "interrupted" });
     await agent.listen(world.authority);
     await world.until("long", { Failed: "True/Aborted" });
-    expect(agent.begun).toEqual([uid]);
+    expect(agent.started).toEqual([uid]);
   });
 
-  test("one at a time in a Workspace, in the order they were made", async () => {
-    await using world = await World.make();
+  test("one at a time in a Workspace, in the order of their creation", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     world.operator();
     const uids = [];
     for (const name of ["a", "b", "c"]) uids.push(await world.update(name));
     for (const [index, uid] of uids.entries()) {
-      await begun(world, uid);
-      expect(agent.begun).toEqual(uids.slice(0, index + 1));
+      await runStarted(world, uid);
+      expect(agent.started).toEqual(uids.slice(0, index + 1));
       agent.finish(uid);
     }
     await world.until("c", succeeded);
   });
 
-  test("an agent that is busy or not prepared is asked again", async () => {
-    await using world = await World.make();
+  test("a request to an agent that is busy or not prepared is repeated", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     agent.refusal = "busy";
     world.operator();
     const uid = await world.update("patient");
     await world.until("patient", { Progressing: "True/WorkspaceNotReady" });
-    const asked = (): number => agent.calls.get("start") ?? 0;
-    const whileBusy = asked();
-    await waitFor(() => asked() > whileBusy, { what: "a busy agent to be asked again" });
+    const requests = (): number => agent.calls.get("start") ?? 0;
+    const whileBusy = requests();
+    await waitFor(() => requests() > whileBusy, { what: "the request to a busy agent to be repeated" });
 
     let renewals = 0;
     world.unprepared = () => renewals++;
     agent.refusal = "unprepared";
-    await waitFor(() => renewals >= 1, { what: "the agent to be prepared anew" });
-    const whileUnprepared = asked();
-    await waitFor(() => asked() > whileUnprepared, { what: "an unprepared agent to be asked again" });
-    expect(agent.begun).toEqual([]);
+    await waitFor(() => renewals >= 1, { what: "the agent to be prepared again" });
+    const whileUnprepared = requests();
+    await waitFor(() => requests() > whileUnprepared, { what: "the request to an unprepared agent to be repeated" });
+    expect(agent.started).toEqual([]);
     agent.refusal = undefined;
-    await begun(world, uid);
+    await runStarted(world, uid);
     agent.finish(uid);
     await world.until("patient", succeeded);
   });
 
-  test("a Workspace that has changed since it was last seen is waited for", async () => {
-    await using world = await World.make();
+  test("waits for a Workspace that has changed since it was last observed", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     const changed = { spec: { stacks: [{ name: "dev" }] } };
-    let looks = 0;
+    let reads = 0;
     const client: Client = {
       ...world.client,
       create: (resource, object, options) => world.client.create(resource, object, options),
       apply: (resource, body, options) => world.client.apply(resource, body, options),
       patch: (resource, ref, change) => world.client.patch(resource, ref, change),
       find: async (resource, ref, options) => {
-        // The stores learn of it a moment later than this call.
-        if (resource.kind === "Workspace" && looks++ === 0) {
+        // The stores receive the change a moment after this call.
+        if (resource.kind === "Workspace" && reads++ === 0) {
           await world.client.patch(resource, ref, { patch: { type: "merge", body: changed } });
         }
         return await world.client.find(resource, ref, options);
@@ -250,11 +249,11 @@ describe("never doubled, never lost", () => {
     world.operator(client);
     await world.update("eager");
     await world.until("eager", { Progressing: "False/WorkspaceNotReady" });
-    expect(agent.begun).toEqual([]);
+    expect(agent.started).toEqual([]);
   });
 
-  test("what an agent refuses for good fails", async () => {
-    await using world = await World.make();
+  test("fails if the agent rejects the operation", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     agent.refusal = "invalidRequest";
     world.operator();
@@ -262,89 +261,89 @@ describe("never doubled, never lost", () => {
     await world.until("refused", { Failed: "True/UpdateFailed" });
   });
 
-  test("what an earlier operator began is reported, and not begun again", async () => {
-    await using world = await World.make();
+  test("is not started again if an earlier operator started it", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     await world.update("old");
     const patch = { type: "merge", body: { status: { startTime: "2030-01-01T00:00:00Z" } } } as const;
     await world.client.patch(updates, world.ref("old"), { patch, subresource: "status" });
     world.operator();
     await world.until("old", { Failed: "True/Aborted" });
-    expect(agent.begun).toEqual([]);
+    expect(agent.started).toEqual([]);
   });
 });
 
 describe("an Update that is deleted", () => {
-  const gone = async (world: World, name: string): Promise<void> => {
-    await waitFor(async () => (await world.find(name)) === undefined, { what: `${name} to be gone` });
+  const deleted = async (world: World, name: string): Promise<void> => {
+    await waitFor(async () => (await world.find(name)) === undefined, { what: `${name} to be deleted` });
   };
 
-  test("has its run cancelled, and goes when that has ended", async () => {
-    await using world = await World.make();
+  test("has its run cancelled, and is removed when the run has ended", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
-    agent.heedsCancel = false;
+    agent.stopsOnCancel = false;
     world.operator();
     const uid = await world.update("unwanted");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await world.until("unwanted", progressing);
     await world.client.delete(updates, world.ref("unwanted"));
     await waitFor(() => agent.isCancelled(uid), { what: "the run to be cancelled" });
     expect(conditionsOf(await world.find("unwanted"))).toMatchObject(progressing);
     agent.finish(uid, { outcome: "cancelled" });
-    await gone(world, "unwanted");
+    await deleted(world, "unwanted");
   });
 
-  test("also when the operator was not there at that moment", async () => {
-    await using world = await World.make();
+  test("has its run cancelled also if no operator ran at that moment", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     const first = world.operator();
     const uid = await world.update("unwanted");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await world.until("unwanted", progressing);
     await first.stop();
     await world.client.delete(updates, world.ref("unwanted"));
     world.operator();
-    await gone(world, "unwanted");
+    await deleted(world, "unwanted");
     expect(agent.isCancelled(uid)).toBe(true);
-    expect(agent.begun).toEqual([uid]);
+    expect(agent.started).toEqual([uid]);
   });
 
-  test("is not begun when the agent was busy until then", async () => {
-    await using world = await World.make();
+  test("is not started if the agent was busy until then", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     agent.refusal = "busy";
     world.operator();
     await world.update("unwanted");
     await world.until("unwanted", { Progressing: "True/WorkspaceNotReady" });
     await world.client.delete(updates, world.ref("unwanted"));
-    await gone(world, "unwanted");
+    await deleted(world, "unwanted");
     agent.refusal = undefined;
     await Bun.sleep(500);
-    expect(agent.begun).toEqual([]);
+    expect(agent.started).toEqual([]);
   });
 
-  test("goes at once when its pod is gone", async () => {
-    await using world = await World.make();
+  test("is removed immediately if its pod is deleted", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     const first = world.operator();
     const uid = await world.update("unwanted");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await first.stop();
     await agent.close();
     await world.deletePod("web");
     await world.client.delete(updates, world.ref("unwanted"));
     world.operator();
-    await gone(world, "unwanted");
+    await deleted(world, "unwanted");
   });
 
-  test("goes with its namespace, outputs or not", async () => {
-    await using world = await World.make();
+  test("is removed with its namespace, with or without outputs", async () => {
+    await using world = await World.create();
     world.rights.expectForbidden(/because it is being terminated/);
     const agent = await world.workspace("web");
     agent.outputs.push({ name: "url", value: "x", secret: false, known: true });
     world.operator();
     const uid = await world.update("doomed");
-    await begun(world, uid);
+    await runStarted(world, uid);
     await world.until("doomed", progressing);
     await world.client.delete(
       { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false },
@@ -352,6 +351,6 @@ describe("an Update that is deleted", () => {
     );
     await world.client.delete(updates, world.ref("doomed"));
     agent.finish(uid);
-    await gone(world, "doomed");
+    await deleted(world, "doomed");
   });
 });

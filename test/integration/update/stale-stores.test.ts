@@ -1,4 +1,4 @@
-/** What must not be taken from a store, and ends that the API server will not have as they are. */
+/** Decisions that the API server must confirm, and results that it rejects. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { builtin, resource, type Known } from "@pko/kube";
 import { faultProxy, waitFor } from "@pko/testkit";
@@ -11,16 +11,16 @@ setDefaultTimeout(60_000);
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
 const failed = { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" };
 
-async function begun(world: World, runId: string): Promise<void> {
-  await waitFor(() => [...world.agents].some((agent) => agent.begun.includes(runId)), { what: "the run to begin" });
+async function runStarted(world: World, runId: string): Promise<void> {
+  await waitFor(() => [...world.agents].some((agent) => agent.started.includes(runId)), { what: "the run to start" });
 }
 
-test("an operator whose store does not show the pod of a run asks for it, and the run is not called lost", async () => {
-  await using world = await World.make();
+test("an operator whose store does not show the pod of a run reads it, and does not report the run as lost", async () => {
+  await using world = await World.create();
   await using proxy = await faultProxy(world.rights.credentials);
-  const held = Promise.withResolvers<void>();
+  const delayed = Promise.withResolvers<void>();
   proxy.onEvent(async (_, { resource: plural }) => {
-    if (plural === "pods") await held.promise;
+    if (plural === "pods") await delayed.promise;
     return "pass" as const;
   });
   const behind = world.rights.connect(proxy.credentials);
@@ -30,20 +30,20 @@ test("an operator whose store does not show the pod of a run asks for it, and th
   const agent = await world.workspace("web");
   const ahead = world.operator();
   const uid = await world.update("long");
-  await begun(world, uid);
-  const isAsked = (): boolean =>
+  await runStarted(world, uid);
+  const isRead = (): boolean =>
     proxy.requests.some(({ verb, resource: plural }) => verb === "get" && plural === "pods");
-  await waitFor(isAsked, { timeoutMs: 20_000, what: "the pod to be asked for" });
+  await waitFor(isRead, { timeoutMs: 20_000, what: "the pod to be read" });
   await ahead.stop();
-  held.resolve();
+  delayed.resolve();
   agent.finish(uid);
   await world.until("long", succeeded);
-  expect(agent.begun).toEqual([uid]);
+  expect(agent.started).toEqual([uid]);
 });
 
 describe("an Update does not start in a pod", () => {
-  test("of another controller, and runs in the workspace's own that follows", async () => {
-    await using world = await World.make();
+  test("of another controller, but in the workspace's pod that follows", async () => {
+    await using world = await World.create();
     const theirs = await world.workspace("web");
     await world.disownPod("web", { name: "other", uid: "another-uid" });
     world.operator();
@@ -53,12 +53,12 @@ describe("an Update does not start in a pod", () => {
     await world.deletePod("web");
     const ours = await world.pod("web");
     await world.setReady("web", { address: `127.0.0.1:${ours.port}` });
-    await begun(world, uid);
-    expect([theirs.begun, ours.begun]).toEqual([[], [uid]]);
+    await runStarted(world, uid);
+    expect([theirs.started, ours.started]).toEqual([[], [uid]]);
   });
 
   test("of a StatefulSet that had the name of the workspace's", async () => {
-    await using world = await World.make();
+    await using world = await World.create();
     await using proxy = await faultProxy(world.rights.credentials);
     const agent = await world.workspace("web");
     await world.disownPod("web", { name: "web-workspace", uid: "another-uid" });
@@ -67,28 +67,28 @@ describe("an Update does not start in a pod", () => {
     const checks = () => proxy.requests.filter(({ resource: plural }) => plural === "statefulsets").length;
     await waitFor(() => checks() > 1, { timeoutMs: 20_000, what: "the owner of the pod to be checked twice" });
     expect((await world.find("first"))?.status?.podUid).toBeUndefined();
-    expect(agent.begun).toEqual([]);
+    expect(agent.started).toEqual([]);
   });
 });
 
 describe("an Update for a stack that its Workspace does not have", () => {
   const spec = { stacks: [{ name: "dev" }] };
 
-  test("fails and says so, and those behind it run", async () => {
-    await using world = await World.make();
+  test("fails with the reason, and those that wait behind it run", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web", spec);
     world.operator();
     await world.update("a-typo", { stackName: "dve" });
     const uid = await world.update("b-right");
     const done = await world.until("a-typo", { Failed: "True/Failed", Complete: "True/Failed" });
     expect(done.status?.message).toContain("spec.stackName: the Workspace web has no stack dve, only dev");
-    await begun(world, uid);
+    await runStarted(world, uid);
     agent.finish(uid);
     await world.until("b-right", succeeded);
   });
 
-  test("waits while the Workspace has not looked at its latest spec", async () => {
-    await using world = await World.make();
+  test("waits while the latest spec of the Workspace is not processed", async () => {
+    await using world = await World.create();
     await world.workspace("web", spec);
     const patch = { type: "merge", body: { status: { observedGeneration: 0 } } } as const;
     await world.client.patch(workspaces, world.ref("web"), { patch, subresource: "status" });
@@ -100,47 +100,47 @@ describe("an Update for a stack that its Workspace does not have", () => {
 
 describe("a run that has ended is reported", () => {
   test("with every character that it has printed", async () => {
-    await using world = await World.make();
+    await using world = await World.create();
     const agent = await world.workspace("web");
     world.operator();
     const uid = await world.update("strange");
-    await begun(world, uid);
-    const said = "it said \u007f\u0080\u0085\u009f\u2028\ufffe\uffff\u0000";
-    agent.finish(uid, { outcome: "failed", error: { class: "programError", message: said, lines: ["half \ud83d"] } });
+    await runStarted(world, uid);
+    const message = "it printed \u007f\u0080\u0085\u009f\u2028\ufffe\uffff\u0000";
+    agent.finish(uid, { outcome: "failed", error: { class: "programError", message, lines: ["half \ud83d"] } });
     const done = await world.until("strange", failed);
-    expect(done.status?.message).toBe(`${said}\nhalf \ufffd`);
+    expect(done.status?.message).toBe(`${message}\nhalf \ufffd`);
   });
 
-  test("without its words, where the API server does not take them", async () => {
-    await using world = await World.make();
+  test("without its messages if the API server rejects them", async () => {
+    await using world = await World.create();
     await using proxy = await faultProxy(world.rights.credentials);
     proxy.on(({ body }) => (body.includes("unspeakable") ? { status: 400 } : undefined));
     const agent = await world.workspace("web");
     const operator = world.operator(world.rights.connect(proxy.credentials));
     const uid = await world.update("rude");
-    await begun(world, uid);
+    await runStarted(world, uid);
     const error = { class: "conflict", message: "unspeakable", lines: [] } as const;
     agent.finish(uid, { outcome: "failed", error: { ...error, lines: [] } });
     const done = await world.until("rude", failed);
-    expect(done.status?.message).toContain("What it said could not be stored");
+    expect(done.status?.message).toContain("Its messages could not be stored");
     expect(done.status).toMatchObject({ errorClass: "conflict", endTime: "2040-01-01T00:00:00Z" });
     await waitFor(async () => (await world.find("rude"))?.metadata.finalizers === undefined);
     expect(operator.events.map(({ reason }) => reason)).toEqual(["UpdateFailed", "StackOutputRetrievalFailure"]);
   });
 
-  test("though there is no room for the Secret of its outputs", async () => {
-    await using world = await World.make();
+  test("also if a quota prevents the Secret of its outputs", async () => {
+    await using world = await World.create();
     const agent = await world.workspace("web");
     agent.outputs.push({ name: "url", value: "http://x", secret: false, known: true });
     const operator = world.operator();
     const uid = await world.update("crowded");
-    await begun(world, uid);
-    await leaveNoRoomForSecrets(world);
+    await runStarted(world, uid);
+    await preventSecrets(world);
     agent.finish(uid);
     const done = await world.until("crowded", succeeded);
     expect(done.status?.message).toMatch(/The Secret crowded-stack-outputs could not be created: .*quota/);
     expect(await world.secret("crowded-stack-outputs")).toBeUndefined();
-    // Whoever reads them finds that they are gone, and not that there are none.
+    // Readers must see that the outputs are lost, and not that there are none.
     expect(done.status?.outputs).toBe("crowded-stack-outputs");
     await waitFor(() => operator.events.length === 2, { what: "the events, which follow the status" });
     expect(operator.events).toMatchObject([
@@ -150,7 +150,7 @@ describe("a run that has ended is reported", () => {
   });
 });
 
-async function leaveNoRoomForSecrets(world: World): Promise<void> {
+async function preventSecrets(world: World): Promise<void> {
   world.rights.expectForbidden(/exceeded quota: none/);
   const quotas = resource<Known<ResourceQuota>>({
     apiVersion: "v1",
@@ -164,13 +164,13 @@ async function leaveNoRoomForSecrets(world: World): Promise<void> {
   const patch = { type: "merge", body: { status: { hard, used: { secrets: "0" } } } } as const;
   await world.client.patch(quotas, metadata, { patch, subresource: "status" });
   const probe = { apiVersion: "v1", kind: "Secret", metadata: world.ref("probe") };
-  // The API server looks at quotas with a delay.
+  // The API server enforces quotas with a delay.
   await waitFor(
     async () =>
       await world.client.create(builtin.secrets, probe, { dryRun: true }).then(
         () => false,
         () => true,
       ),
-    { what: "the quota to hold" },
+    { what: "the quota to be enforced" },
   );
 }
