@@ -182,10 +182,9 @@ test.each([
     await expectSurvival(
       async (name) => {
         await restart(() => cluster.pauseKubeletWith(rejected));
-        const { status } = await cluster.progressing(name, "TransientFailure");
+        const { status } = await cluster.progressing(name, "TransientFailure", problem);
         const failed = status?.conditions?.find(({ type }) => type === "Failed");
         expect(failed?.status).toBe("False");
-        expect(failed?.message).toContain(problem);
         await cluster.openGate();
         cluster.resumeKubelet();
       },

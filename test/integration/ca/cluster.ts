@@ -273,12 +273,13 @@ export class CaCluster implements AsyncDisposable {
     await this.#until("the CLI to start", () => this.starts() > before);
   }
 
-  /** Returns once the Update has this reason for being in progress. */
-  async progressing(name: string, reason: string): Promise<Update> {
-    return await this.#until(`${reason} of ${name}`, async () => {
+  /** Returns once the Update is in progress with this reason and message: an earlier operator may have left another. */
+  async progressing(name: string, reason: string, message: string): Promise<Update> {
+    return await this.#until(`${reason} of ${name}: ${message}`, async () => {
       const update = await this.client.get(updates, this.ref(name));
       const progressing = update.status?.conditions?.find(({ type }) => type === "Progressing");
-      return progressing?.status === "True" && progressing.reason === reason && update;
+      const isSame = progressing?.status === "True" && progressing.reason === reason;
+      return isSame && progressing.message.includes(message) && update;
     });
   }
 
