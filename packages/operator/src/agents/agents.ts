@@ -1,8 +1,8 @@
 /**
- * The operator's side of the agents: the long work that they do, seen as state. Nothing here waits: a controller asks
- * for the state at each pass, and its key is queued again whenever that state changes.
+ * The operator's side of the agents: the state of the long work that they do. Nothing here blocks: a controller reads the
+ * state at each pass, and its key is requeued whenever that state changes.
  *
- * authority.ts makes `authority()`, preparations.ts `preparations()`, runs.ts `runs()`.
+ * `authority()` is in authority.ts, `preparations()` in preparations.ts, `runs()` in runs.ts.
  */
 import type {
   Credentials,
@@ -18,36 +18,36 @@ import type {
 } from "@pko/rpc";
 import type { Certificate, CertificateState } from "@pko/rpc/pki";
 
-/** Where an agent listens, unless the workspace's address says otherwise. */
+/** The port on which an agent listens, unless the workspace's address has another. */
 export { agentPort } from "@pko/api";
 
-/** The pod of a workspace, as it is now. A replaced pod has another uid. */
+/** The present pod of a workspace. A pod that replaces it has another uid. */
 export interface AgentPod {
   readonly workspace: WorkspaceRef;
   readonly uid: string;
-  /** Counts restarts of the agent's container: a restarted agent is prepared anew, though its folder is kept. */
+  /** Restarts of the agent's container: a restarted agent is prepared again, although its folder is kept. */
   readonly restarts: number;
   readonly ip: string;
   /** `agentPort` unless given. */
   readonly port?: number;
-  /** Its container is about to begin, or has: the kubelet tells of that a second later. */
+  /** Its container is about to start, or has just started: the kubelet reports that a second later. */
   readonly isComing?: boolean;
 }
 
-/** The CA: the operator's own certificate, and those of the workspaces. */
+/** The CA, which issues the operator's certificate and those of the workspaces. */
 export interface Authority {
-  /** Reads the CA, or makes one. To be awaited once, before anything else is called; afterwards it reads again. */
+  /** Reads the CA, or creates one. Must be awaited before anything else is called; later calls read it again. */
   load(): Promise<void>;
   /**
-   * Reads the CA now and then. `onChange` is called when certificates of workspaces may have become outdated. Ended by the
-   * function that it returns.
+   * Reads the CA periodically. `onChange` is called when certificates of workspaces may have become outdated. Returns a
+   * function that stops it.
    */
   follow(onChange: () => void): () => void;
-  /** An agent's certificate was not trusted: the CA may have changed, and is read soon. */
+  /** An agent's certificate was not trusted: the CA may have changed, so it is read soon. */
   distrusted(): void;
-  /** What the operator shows to agents, as of now. */
+  /** The present certificate of the operator, for its connections to agents. */
   operatorCredentials(): Credentials;
-  /** Whether the certificate in a workspace's Secret still serves, and why not. */
+  /** Whether the certificate in a workspace's Secret is still valid, and if not, why. */
   assess(certificate: Certificate | undefined): Promise<CertificateState>;
   /** A new certificate for the workspace's Secret (keys `ca.crt`, `tls.crt`, `tls.key`). */
   workspaceCertificate(workspace: WorkspaceRef): Promise<Certificate>;
@@ -56,25 +56,25 @@ export interface Authority {
 export type Preparation =
   | { readonly state: "running"; readonly phase?: PreparePhase }
   | { readonly state: "done"; readonly result: PrepareResult }
-  /** A run is active: what is prepared stays as it is until it ends. Tried again by itself. */
+  /** A run is active, so the workspace must not change until it ends. Retried automatically. */
   | { readonly state: "busy"; readonly message: string; readonly activeRun?: string }
-  /** Tried again by itself, at growing intervals. */
+  /** Retried automatically with backoff. */
   | { readonly state: "unreachable"; readonly message: string; readonly sinceMs: number };
 
 export interface Preparations {
-  /** Begins the preparation where this pod was not asked for the same before; otherwise only tells how it stands. */
+  /** Starts the preparation, unless this pod already has the same request. Returns its state. */
   ensure(pod: AgentPod, request: PrepareRequest): Preparation;
-  /** Whether this pod's agent has answered to what it was last asked. */
+  /** Whether this pod's agent has responded to the last request. */
   hasAnswered(pod: AgentPod): boolean;
-  /** Asks again for what is done: after a failure that may pass. */
+  /** Repeats a request that is done, after a failure that may be temporary. */
   retry(pod: AgentPod): void;
-  /** Asks again for what was done, because the agent no longer has it: a destroy took the stack away, for one. */
+  /** Repeats a request that succeeded, because the agent no longer has its result: a destroy may have removed the stack. */
   renew(pod: AgentPod): void;
-  /** Drops what is known of a workspace that is gone or asleep. */
+  /** Forgets a workspace that is deleted or idle. */
   forget(workspace: WorkspaceRef): void;
 }
 
-/** What preparing tells of the projects: runs do not repeat it. */
+/** The projects as their preparation reported them: runs do not repeat that. */
 export interface Projects {
   projectOf(workspace: WorkspaceRef): ProjectInfo | undefined;
 }
@@ -86,26 +86,26 @@ export type Run =
       readonly state: "finished";
       readonly result: RunResult;
       readonly outputs: readonly Output[];
-      /** Why there are none, where there should be some. */
+      /** Why the outputs could not be read. */
       readonly outputsProblem?: string;
     }
-  /** The agent knows no such run, or will not begin it: its own word. "unprepared" and "busy" are asked again. */
+  /** The agent has no such run, or does not start it. After "unprepared" and "busy", the request is repeated. */
   | { readonly state: "refused"; readonly code: "unprepared" | "busy" | "notFound" | "other"; readonly message: string }
   | { readonly state: "unreachable"; readonly message: string; readonly sinceMs: number };
 
 export interface Runs {
-  /** What is known of a run in that pod; undefined when it is not followed. Changes nothing. */
+  /** The state of a run in that pod; undefined if it is not followed. Only reads. */
   look(podUid: string, runId: string): Run | undefined;
-  /** Starts the run, or takes it up again where it is: `start` is idempotent by its runId. */
+  /** Starts the run, or attaches to it: `start` is idempotent by its runId. */
   ensure(pod: AgentPod, request: StartRequest): Run;
-  /** Takes up a run that was started before; never starts one. */
+  /** Attaches to a run that was started before; never starts one. */
   attach(pod: AgentPod, runId: string): Run;
-  /** Asks the agent to end a run; its result tells when it has. */
+  /** Requests the agent to cancel a run; its result shows when it has ended. */
   cancel(pod: AgentPod, runId: string): void;
   forget(runId: string): void;
 }
 
-/** For shutdown and the loss of leadership: ends every stream. What the agents do goes on; a later `ensure` finds it. */
+/** For shutdown and the loss of leadership: closes every stream. The agents continue, and a later `ensure` attaches to them. */
 export interface Stoppable {
   stop(): Promise<void>;
 }

@@ -9,7 +9,7 @@ describe("the version agreed on with an agent", () => {
   const cases: readonly (readonly [later: Partial<AgentPod>, isKept: boolean, why: string])[] = [
     [{}, true, "is kept for the same pod"],
     [{ ip: "10.0.0.2" }, true, "is kept whatever the pod's address"],
-    [{ restarts: 0 }, true, "is kept for whoever has not heard of the restart yet"],
+    [{ restarts: 0 }, true, "is kept for a caller that does not know about the restart yet"],
     [{ restarts: 2 }, false, "is not kept when the agent has restarted"],
     [{ uid: "b", restarts: 0 }, false, "is not kept when the pod is replaced"],
     [{ workspace: { namespace: "prod", name: "api" } }, false, "is not that of another workspace"],

@@ -1,6 +1,6 @@
 /**
  * Which version of the contract is used with each workspace's agent. The agent's `info` decides it once for each pod and
- * restart: a pod that is replaced during an upgrade or a rollback may bring an agent of another version.
+ * restart: the pod that replaces it during an upgrade or a rollback may have an agent of another version.
  */
 import { refKey } from "@pko/kube";
 import type { WorkspaceRef } from "@pko/rpc";
@@ -11,7 +11,7 @@ import type { AgentPod } from "./agents.ts";
 interface Known {
   readonly podUid: string;
   readonly restarts: number;
-  /** Filled in by the first call of that agent that gets through. */
+  /** Filled in by the first successful call to that agent. */
   readonly agreement: Agreement;
 }
 

@@ -1,13 +1,13 @@
 /**
  * The CA of the operator and its agents, kept in one Secret of the operator's namespace.
  *
- * Whichever replica starts first creates it, the others read it. A rotation names the version that it was decided on, so of two
- * replicas one wins and the other reads again. The operator's own certificate is only ever in memory.
+ * The replica that starts first creates it, the others read it. A rotation names the resourceVersion that it is based on, so of
+ * two replicas one wins and the other reads again. The operator's own certificate exists in memory only.
  *
- *   the Secret                         what becomes of the CA
- *   is deleted, or emptied             written again from memory; a process that has none in memory makes a new CA
- *   holds a CA unknown to us           joined with ours: agents may trust either
- *   bears a request for a rotation     rotated, whatever its age
+ *   the Secret                         what happens to the CA
+ *   is deleted, or emptied             written again from memory; a process that has none in memory creates a new CA
+ *   contains an unknown CA             joined with the one in memory: agents may trust either
+ *   has the rotation annotation        rotated, whatever its age
  *
  * A new CA needs no restart of a pod: Workspaces are requeued, their certificates reissued, and agents reload them from disk
  * (docs/adr/0012-ca-lifecycle.md).
@@ -59,16 +59,16 @@ export function authority(options: AuthorityOptions): Authority {
   return new SecretAuthority(options);
 }
 
-/** A Secret that is lost is back before the operator is likely to restart, and a request is heard soon. */
+/** Short enough to restore a deleted Secret before the operator is likely to restart, and to notice a rotation request soon. */
 const refreshMs = 60_000;
-/** Many agents may be distrusted at once. */
+/** Many agents may be distrusted at the same time. */
 const distrustPauseMs = 5000;
-/** Each lost race means that another replica has written, each unknown answer that the API server is in trouble. */
+/** A lost race means that another replica has written, an unknown result that the API server has a problem. */
 const maxRounds = 7;
-/** Doubled from one unknown answer to the next: twelve seconds in all. */
+/** Doubled after each unknown result: twelve seconds in total. */
 const firstPauseMs = 100;
 
-/** The next round shows whether a write was done whose answer was lost or was an error of the server. */
+/** After an unknown result, the next round shows whether the write took effect. */
 type Written =
   { readonly kind: "done" } | { readonly kind: "raced" } | { readonly kind: "unknown"; readonly error: Error };
 
@@ -135,16 +135,19 @@ class SecretAuthority implements Authority {
     return await issueWorkspaceCertificate(authorities, workspace, await this.#time.server());
   }
 
-  /** What is in memory serves on while the API server cannot be reached. */
+  /** The CA in memory stays in use while the API server is unreachable. */
   async #reloadQuietly(): Promise<void> {
     try {
       await this.#reload();
     } catch (error) {
       const { namespace } = this.#options;
-      this.#log.warn("The CA could not be read or written; the operator goes on with the one it has and tries again.", {
-        secret: `${namespace}/${caSecretName}`,
-        error,
-      });
+      this.#log.warn(
+        "The CA could not be read or written. The operator continues with the one in memory and retries.",
+        {
+          secret: `${namespace}/${caSecretName}`,
+          error,
+        },
+      );
     }
   }
 
@@ -160,7 +163,7 @@ class SecretAuthority implements Authority {
     const own = await this.#ownCertificate(authorities);
     const loaded = { authorities, own };
     this.#loaded = loaded;
-    // Whatever makes this certificate outdated does so for those of the workspaces, too.
+    // When this certificate is outdated, those of the workspaces are too.
     if (before && before.own !== own) this.#onChange();
     return loaded;
   }
@@ -172,24 +175,24 @@ class SecretAuthority implements Authority {
     return await issueOperatorCertificate(authorities, await this.#time.server());
   }
 
-  /** What the Secret holds, after whatever is due has been written. */
+  /** The content of the Secret, after any due change has been written. */
   async #settle(): Promise<Authorities> {
-    let trouble: Error | undefined;
+    let lastError: Error | undefined;
     for (let round = 0, pauseMs = firstPauseMs; round < maxRounds; round++) {
       const secret = await this.#find(caSecretName);
       const stored = secret && authoritiesIn(secret);
-      if (secret && !stored) this.#log.warn("The Secret of the CA is empty or unreadable, and is written again.");
+      if (secret && !stored) this.#log.warn("The Secret of the CA is empty or invalid and is written again.");
       const due = await this.#dueAuthorities(stored, secret);
       if (stored && isSame(due, stored)) return due;
       const written = secret ? await this.#replace(secret, due) : await this.#create(due);
       if (written.kind === "done") return due;
       if (written.kind === "raced") continue;
-      trouble = written.error;
+      lastError = written.error;
       await sleep(this.#clock, pauseMs);
       pauseMs *= 2;
     }
     const name = `${this.#options.namespace}/${caSecretName}`;
-    throw trouble ?? new Error(`the CA in Secret ${name} changes too often to be read`);
+    throw lastError ?? new Error(`the CA in Secret ${name} changes too often to be read`);
   }
 
   async #find(name: string): Promise<Known<Secret> | undefined> {
@@ -238,8 +241,8 @@ class SecretAuthority implements Authority {
 }
 
 /**
- * A Secret that was lost comes back as it was, since agents trust what is in memory. Where another replica has made a new CA
- * meanwhile, both are kept. One that shares an authority with ours is a later version of it.
+ * A deleted Secret is restored unchanged, since agents trust the CA in memory. If another replica has created a new CA
+ * meanwhile, both are kept. A stored CA that shares a certificate with the one in memory is a later version of it.
  */
 function withMemory(stored: Authorities | undefined, memory: Authorities | undefined): Authorities | undefined {
   if (!stored || !memory) return stored ?? memory;

@@ -1,11 +1,11 @@
-/** The Secret that holds the CA: how it is written, and what is read from it. Pure. */
+/** The Secret of the CA: how it is written and read. Pure. */
 import { caRotationRequestAnnotation } from "@pko/api";
 import type { Known } from "@pko/kube";
 import { trustBundle, type Authorities } from "@pko/rpc/pki";
 import type { Secret } from "kubernetes-types/core/v1";
 
 const authoritiesKey = "authorities.json";
-/** For people: the certificates that agents and the operator trust. */
+/** For users: the certificates that agents and the operator trust. */
 const bundleKey = "ca.crt";
 
 interface SecretRef {
@@ -13,12 +13,12 @@ interface SecretRef {
   readonly name: string;
 }
 
-/** It bears no label of Helm or Argo CD: neither may take it for an object of the chart. */
+/** Without labels of Helm or Argo CD: neither may treat it as an object of the chart. */
 export function buildCaSecret(ref: SecretRef, authorities: Authorities): Known<Secret> {
   return { apiVersion: "v1", kind: "Secret", metadata: ref, type: "Opaque", data: dataFor(authorities) };
 }
 
-/** A merge patch for the very version that was read. It also removes a request for a rotation, which it answers. */
+/** A merge patch for the version that was read. It also removes the rotation request, which it fulfills. */
 export function caSecretPatch({ metadata }: Known<Secret>, authorities: Authorities): object {
   const { resourceVersion, uid } = metadata;
   const annotations = { [caRotationRequestAnnotation]: null };
@@ -29,7 +29,7 @@ export function isRotationRequested({ metadata }: Known<Secret>): boolean {
   return metadata.annotations?.[caRotationRequestAnnotation] !== undefined;
 }
 
-/** Undefined for a Secret that is empty or spoilt. */
+/** Undefined for a Secret that is empty or invalid. */
 export function authoritiesIn(secret: Known<Secret>): Authorities | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(secret.data?.[authoritiesKey] ?? "", "base64").toString());

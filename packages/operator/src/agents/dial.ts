@@ -1,4 +1,4 @@
-/** What preparations and runs have in common: reaching an agent, waiting between attempts, waking a key now and then. */
+/** What preparations and runs share: connecting to an agent, waiting between attempts, and waking a key at most so often. */
 import { backoffDelay, sleep, systemClock, type BackoffPolicy, type Clock, type Logger } from "@pko/kube";
 import { workspaceServerName } from "@pko/rpc";
 import { connectAgent, type AgentClient } from "@pko/rpc/client";
@@ -8,17 +8,17 @@ import type { Agreements } from "./agreements.ts";
 
 export interface DialOptions {
   readonly authority: Pick<Authority, "operatorCredentials" | "distrusted">;
-  /** Shared by all that dial the same agents. */
+  /** Shared by everything that connects to the same agents. */
   readonly agreements?: Agreements;
   readonly clock?: Clock;
   readonly log?: Logger;
   /** Between attempts to reach an agent. */
   readonly backoff?: BackoffPolicy;
-  /** Between attempts while an agent says that it cannot now. */
+  /** Between attempts while an agent responds that it is busy or not prepared. */
   readonly patience?: BackoffPolicy;
 }
 
-/** Dense at first: an agent that has just been started listens within a second. */
+/** Short at first: an agent that has just started listens within a second. */
 export const defaultBackoff: BackoffPolicy = { baseMs: 100, factor: 1.2, capMs: 15_000, jitter: 0.2 };
 const defaultPatience: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
 
@@ -31,12 +31,12 @@ export function dial({ authority, agreements }: DialOptions, pod: AgentPod): Age
   });
 }
 
-/** Counts failures of one kind in a row, and waits after each for longer. */
+/** Counts consecutive failures of one kind, and waits longer after each. */
 export class Attempts {
   readonly #options: DialOptions;
   readonly #clock: Clock;
   #unreachable = 0;
-  #refused = 0;
+  #rejected = 0;
   #unreachableSince: { wall: number; readonly monotonic: number } | undefined;
 
   constructor(options: DialOptions) {
@@ -44,17 +44,17 @@ export class Attempts {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Since when the agent has not been reached, by the present wall clock: one that is set takes this time along. */
+  /** Since when the agent is unreachable, by the present wall clock: the time moves with a clock that is set. */
   get sinceMs(): number {
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
     const since = (this.#unreachableSince ??= { wall: now, monotonic });
     const wall = now - (monotonic - since.monotonic);
-    // Statuses show this time: they must not change because two clocks differ by a millisecond.
+    // Statuses contain this time, and must not change because two clocks differ by a millisecond.
     if (Math.abs(wall - since.wall) > 1000) since.wall = wall;
     return since.wall;
   }
 
-  /** An answer came, whatever it said. */
+  /** The agent has responded, with or without an error. */
   reached(): void {
     this.#unreachable = 0;
     this.#unreachableSince = undefined;
@@ -62,18 +62,18 @@ export class Attempts {
 
   async afterUnreachable(signal: AbortSignal): Promise<void> {
     this.#unreachable += 1;
-    this.#refused = 0;
+    this.#rejected = 0;
     await sleep(this.#clock, backoffDelay(this.#options.backoff ?? defaultBackoff, this.#unreachable), signal);
   }
 
-  async afterRefusal(signal: AbortSignal): Promise<void> {
+  async afterRejection(signal: AbortSignal): Promise<void> {
     this.reached();
-    this.#refused += 1;
-    await sleep(this.#clock, backoffDelay(this.#options.patience ?? defaultPatience, this.#refused), signal);
+    this.#rejected += 1;
+    await sleep(this.#clock, backoffDelay(this.#options.patience ?? defaultPatience, this.#rejected), signal);
   }
 }
 
-/** At most one wake in a while, and never none: the last change of a burst is told too. */
+/** Wakes at most once per interval, and always after the last change of a burst. */
 export class Waker {
   readonly #clock: Clock;
   readonly #wake: () => void;

@@ -1,4 +1,4 @@
-/** Whether two requests ask the same, whatever the order of their fields. A digest: requests may hold secrets. */
+/** The same for equal requests, whatever the order of their fields. A digest, because requests may contain secrets. */
 import { createHash } from "node:crypto";
 
 export function fingerprint(value: unknown): string {

@@ -1,11 +1,11 @@
 /**
- * One run at one agent, from the request to start it to its outputs.
+ * One run at one agent, from the start request to its outputs.
  *
  *   start ──▶ watch ──▶ outputs ──▶ finished
  *     │         │          │
- *     └─────────┴──────────┴─ unreachable, busy, unprepared: the same step again, at growing intervals
+ *     └─────────┴──────────┴─ unreachable, busy, unprepared: the step is retried with backoff
  */
-import { addEvent, assertNever, errorMessage, noProgress } from "@pko/rpc";
+import { addEvent, errorMessage, noProgress } from "@pko/rpc";
 import type { CallError, Output, Progress, RunResult, StartRequest, StartResult } from "@pko/rpc";
 import type { AgentClient } from "@pko/rpc/client";
 import type { WatchUpdate } from "@pko/rpc/watch";
@@ -20,30 +20,30 @@ interface FollowOptions extends DialOptions {
   readonly failed: (error: unknown) => void;
 }
 
-/** Without an operation it is only taken up, never started. */
+/** Without an operation, the run is only attached to, never started. */
 type RunRequest = Pick<StartRequest, "runId"> & Partial<StartRequest>;
 
-/** Where a watch goes on, and what is known by then. */
+/** Where a watch continues, and the progress up to there. */
 interface Position {
   nextSeq: number;
   progress: Progress;
-  /** The event up to which `progress` counts. */
+  /** The last event that `progress` includes. */
   countedSeq: number;
 }
 
-/** What a watch begins with. */
-interface Begun extends Pick<StartResult, "lastSeq" | "progress" | "result"> {
-  /** Why the agent does not start the run. It may have the run all the same: from an operator of another version. */
-  readonly refusal?: string;
+/** What a watch starts from. */
+interface StartedRun extends Pick<StartResult, "lastSeq" | "progress" | "result"> {
+  /** Why the agent rejected the start. It may still have the run, started by an operator of another version. */
+  readonly rejection?: string;
 }
 
-type Fate = "transient" | "busy" | "unprepared" | "notFound" | "mismatch" | "hopeless";
+type ErrorClass = "transient" | "busy" | "unprepared" | "notFound" | "mismatch" | "permanent";
 
 const wakeEveryMs = 1_000;
-/** A connection that breaks is usually back at the next attempt: nobody is told of less. */
-const quietAttempts = 2;
-/** What the outputs may fail for good before the run is reported without them. */
-const outputsFailures = 5;
+/** A broken connection usually works at the next attempt, so these attempts are not reported. */
+const unreportedAttempts = 2;
+/** How often reading the outputs may fail before the run is reported without them. */
+const maxOutputsFailures = 5;
 
 export class FollowedRun {
   readonly ended: Promise<void>;
@@ -83,19 +83,19 @@ export class FollowedRun {
     return pod.uid === this.#pod.uid && pod.ip === this.#pod.ip && pod.port === this.#pod.port;
   }
 
-  /** A request that has left is still waited for: the run it may have started must not be lost sight of. */
-  startNoMore(): void {
+  /** The response to a request that was sent is still awaited: the run that it may have started must be followed. */
+  preventStart(): void {
     this.#mayStart = false;
   }
 
-  /** Once is enough: asked until the agent has heard it. */
+  /** One call is enough: the request is repeated until the agent has received it. */
   cancel(): void {
     if (this.#cancelling) return;
     this.#cancelling = true;
-    this.#cancelUntilHeard().catch(this.#options.failed);
+    this.#cancelUntilReceived().catch(this.#options.failed);
   }
 
-  /** Follows no more; the run goes on. */
+  /** Stops following; the run continues. */
   end(): void {
     this.#abort.abort();
     this.#waker.stop();
@@ -122,40 +122,40 @@ export class FollowedRun {
     if (outputs) this.#set({ state: "finished", result, ...outputs });
   }
 
-  /** Undefined when there is nothing to follow. */
-  async #start(): Promise<Begun | undefined> {
+  /** Undefined if there is nothing to follow. */
+  async #start(): Promise<StartedRun | undefined> {
     const { operation, ...rest } = this.#request;
     if (!operation) return { lastSeq: 0, progress: noProgress };
     const request = { ...rest, operation };
     while (this.#mayStart && !this.#signal.aborted) {
       const reply = await this.#agent.start(request, { signal: this.#signal });
       if (this.#signal.aborted) return undefined;
-      if (reply.ok) return this.#begun(reply.value);
-      const fate = fateOf(reply.error);
-      // Begun by an operator that put the operation in other words. Agents of version 1 refuse to attach to it this way.
-      if (fate === "mismatch") break;
-      if (fate === "hopeless") return { lastSeq: 0, progress: noProgress, refusal: reply.error.message };
-      await this.#tryLater(fate, reply.error);
+      if (reply.ok) return this.#started(reply.value);
+      const errorClass = classify(reply.error);
+      // Started by an operator that encodes the operation differently. Agents of version 1 do not attach to it this way.
+      if (errorClass === "mismatch") break;
+      if (errorClass === "permanent") return { lastSeq: 0, progress: noProgress, rejection: reply.error.message };
+      await this.#retryLater(errorClass, reply.error);
     }
     return this.#signal.aborted ? undefined : { lastSeq: 0, progress: noProgress };
   }
 
-  #begun(started: StartResult): StartResult {
+  #started(started: StartResult): StartResult {
     this.#attempts.reached();
     if (!started.result) this.#set({ state: "running", progress: started.progress });
     return started;
   }
 
-  async #watch(from: Begun): Promise<RunResult | undefined> {
+  async #watch(from: StartedRun): Promise<RunResult | undefined> {
     const position = { nextSeq: from.lastSeq + 1, progress: from.progress, countedSeq: from.lastSeq };
     while (!this.#signal.aborted) {
       const end = await this.#watchOnce(position);
       if (!end || this.#signal.aborted) return undefined;
       if (end.type === "result") return end.result;
-      if (fateOf(end.error) === "notFound") {
-        const { refusal } = from;
-        const code = refusal === undefined ? "notFound" : "other";
-        this.#set({ state: "refused", code, message: refusal ?? end.error.message });
+      if (classify(end.error) === "notFound") {
+        const { rejection } = from;
+        const code = rejection === undefined ? "notFound" : "other";
+        this.#set({ state: "refused", code, message: rejection ?? end.error.message });
         return undefined;
       }
       await this.#unreachable(end.error.message);
@@ -175,13 +175,11 @@ export class FollowedRun {
           this.#advance(position, update);
           break;
         case "reconnecting":
-          if (update.attempt > quietAttempts) this.#setUnreachable(update.error.message);
+          if (update.attempt > unreportedAttempts) this.#setUnreachable(update.error.message);
           break;
         case "result":
         case "lost":
           return update;
-        default:
-          assertNever(update);
       }
     }
     return undefined;
@@ -190,7 +188,7 @@ export class FollowedRun {
   #advance(position: Position, update: Extract<WatchUpdate, { type: "event" | "progress" }>): void {
     this.#attempts.reached();
     if (update.type === "event") position.nextSeq = update.seq + 1;
-    // A progress may run ahead of the events that it counts.
+    // A progress message may include events that arrive later.
     if (update.type === "event" && update.seq <= position.countedSeq) return;
     position.progress = update.type === "event" ? addEvent(position.progress, update.event) : update.progress;
     position.countedSeq = update.seq;
@@ -204,8 +202,8 @@ export class FollowedRun {
       const reply = await this.#agent.outputs({ runId }, { signal: this.#signal });
       if (reply.ok) return { outputs: reply.value };
       if (this.#signal.aborted) return undefined;
-      if (isAnswer(reply.error)) failures += 1;
-      if (failures >= outputsFailures || reply.error.code === "tooLarge") {
+      if (isResponse(reply.error)) failures += 1;
+      if (failures >= maxOutputsFailures || reply.error.code === "tooLarge") {
         return { outputs: [], outputsProblem: reply.error.message };
       }
       await this.#unreachable(reply.error.message);
@@ -213,23 +211,23 @@ export class FollowedRun {
     return undefined;
   }
 
-  async #cancelUntilHeard(): Promise<void> {
+  async #cancelUntilReceived(): Promise<void> {
     const attempts = new Attempts(this.#options);
     while (!this.#signal.aborted && this.#state.state !== "finished") {
       const { runId } = this.#request;
       const reply = await this.#agent.cancel({ runId }, { signal: this.#signal });
       if (reply.ok) return;
-      // Not begun yet, perhaps: a request to start it may be on its way.
-      if (fateOf(reply.error) === "notFound" && this.#state.state === "refused") return;
+      // It may not have started yet: a start request may be on its way.
+      if (classify(reply.error) === "notFound" && this.#state.state === "refused") return;
       await attempts.afterUnreachable(this.#signal);
     }
   }
 
-  async #tryLater(fate: Fate, error: CallError): Promise<void> {
-    if (fate !== "busy" && fate !== "unprepared") return await this.#unreachable(error.message);
-    this.#set({ state: "refused", code: fate, message: error.message });
-    if (fate === "unprepared") this.#options.unprepared?.();
-    await this.#attempts.afterRefusal(this.#signal);
+  async #retryLater(errorClass: ErrorClass, error: CallError): Promise<void> {
+    if (errorClass !== "busy" && errorClass !== "unprepared") return await this.#unreachable(error.message);
+    this.#set({ state: "refused", code: errorClass, message: error.message });
+    if (errorClass === "unprepared") this.#options.unprepared?.();
+    await this.#attempts.afterRejection(this.#signal);
   }
 
   async #unreachable(message: string): Promise<void> {
@@ -253,30 +251,30 @@ export class FollowedRun {
     if (this.#signal.aborted) return;
     const before = this.#state;
     this.#state = state;
-    if (before.state !== state.state || processOf(before) !== processOf(state)) this.#waker.now();
+    if (before.state !== state.state || lockHolder(before) !== lockHolder(state)) this.#waker.now();
     else this.#waker.soon();
   }
 }
 
-/** The process that is known to hold the lock: recorded without delay, while its pod is there. */
-function processOf(run: Run): string | undefined {
+/** The process that holds the lock: it is recorded without delay, while its pod exists. */
+function lockHolder(run: Run): string | undefined {
   return run.state === "running" ? run.progress.process?.startedAt : undefined;
 }
 
-/** The agent was reached and said no. */
-function isAnswer({ code }: CallError): boolean {
+/** The agent was reached and has rejected the request. */
+function isResponse({ code }: CallError): boolean {
   return !["unreachable", "untrusted", "deadline", "aborted", "stopping"].includes(code);
 }
 
-const fates: Readonly<Record<CallError["code"], Fate>> = {
+const errorClasses: Readonly<Record<CallError["code"], ErrorClass>> = {
   busy: "busy",
   unprepared: "unprepared",
   notFound: "notFound",
   runMismatch: "mismatch",
-  invalidRequest: "hopeless",
-  unknownMethod: "hopeless",
-  tooLarge: "hopeless",
-  unsupported: "hopeless",
+  invalidRequest: "permanent",
+  unknownMethod: "permanent",
+  tooLarge: "permanent",
+  unsupported: "permanent",
   unreachable: "transient",
   untrusted: "transient",
   deadline: "transient",
@@ -287,4 +285,4 @@ const fates: Readonly<Record<CallError["code"], Fate>> = {
   internal: "transient",
 };
 
-const fateOf = ({ code }: CallError): Fate => fates[code];
+const classify = ({ code }: CallError): ErrorClass => errorClasses[code];

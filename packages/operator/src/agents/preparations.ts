@@ -1,9 +1,9 @@
 /**
- * Preparing workspaces: one request at a time for each, asked again until it is answered.
+ * Preparing workspaces: one request at a time for each, repeated until there is a result.
  *
- *   running ──▶ done            the agent's result, good or bad
+ *   running ──▶ done            the agent's result, success or failure
  *      │ ▲
- *      ▼ │ at growing intervals
+ *      ▼ │ with backoff
  *   unreachable, busy
  */
 import { refKey, silentLogger, systemClock, type Clock, type Logger } from "@pko/kube";
@@ -20,10 +20,10 @@ interface PreparationsOptions extends DialOptions {
 }
 
 export function preparations(options: PreparationsOptions): Preparations & Projects & Stoppable {
-  return new PreparationBook(options);
+  return new PreparedWorkspaces(options);
 }
 
-class PreparationBook implements Preparations, Projects, Stoppable {
+class PreparedWorkspaces implements Preparations, Projects, Stoppable {
   readonly #options: PreparationsOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -45,7 +45,7 @@ class PreparationBook implements Preparations, Projects, Stoppable {
       return known.state;
     }
     known?.end();
-    return this.#begin(pod, { request, fingerprint: wanted }).state;
+    return this.#start(pod, { request, fingerprint: wanted }).state;
   }
 
   hasAnswered(pod: AgentPod): boolean {
@@ -56,15 +56,15 @@ class PreparationBook implements Preparations, Projects, Stoppable {
   retry(pod: AgentPod): void {
     const known = this.#entries.get(refKey(pod.workspace));
     if (known?.state.state !== "done") return;
-    this.#begin(pod, known.wanted);
+    this.#start(pod, known.wanted);
   }
 
   renew(pod: AgentPod): void {
     const known = this.#entries.get(refKey(pod.workspace));
-    // After a restart, or a failure: the Workspace decides what is prepared, and when.
+    // After a restart or a failure, the Workspace decides what is prepared, and when.
     if (known?.uid !== pod.uid || known.state.state !== "done" || !known.state.result.ok)
       this.#options.wake(pod.workspace);
-    else this.#begin(pod, known.wanted);
+    else this.#start(pod, known.wanted);
   }
 
   forget(workspace: WorkspaceRef): void {
@@ -86,7 +86,7 @@ class PreparationBook implements Preparations, Projects, Stoppable {
     await Promise.all(entries.map((entry) => entry.ended));
   }
 
-  #begin(pod: AgentPod, wanted: Wanted): PreparedPod {
+  #start(pod: AgentPod, wanted: Wanted): PreparedPod {
     const key = refKey(pod.workspace);
     const entry = new PreparedPod(pod, wanted, {
       ...this.#options,
@@ -95,7 +95,7 @@ class PreparationBook implements Preparations, Projects, Stoppable {
         if (state.state === "done" && state.result.ok) this.#projects.set(key, state.result.prepared.project);
         this.#options.wake(pod.workspace);
       },
-      failed: (error) => this.#log.error("preparing failed unexpectedly", { workspace: key, error }),
+      failed: (error) => this.#log.error("preparing a workspace failed unexpectedly", { workspace: key, error }),
     });
     this.#entries.set(key, entry);
     return entry;
@@ -120,7 +120,7 @@ class PreparedPod {
   readonly #options: EntryOptions;
   readonly #attempts: Attempts;
   readonly #abort = new AbortController();
-  /** Until then nobody need wonder that the agent does not answer. */
+  /** Aborted once the container runs: before that, an agent that does not respond is no problem. */
   readonly #arrival = new AbortController();
   #state: Preparation = { state: "running" };
   #hasAnswered = false;
@@ -155,7 +155,7 @@ class PreparedPod {
     return this.isOf(pod) && this.wanted.fingerprint === wanted;
   }
 
-  /** The container runs: what was tried before does not count, and the next attempt is due now. */
+  /** The container runs: earlier attempts do not count, and the next one is due now. */
   arrived(): void {
     if (this.#arrival.signal.aborted) return;
     this.#attempts.reached();
@@ -170,7 +170,7 @@ class PreparedPod {
     const { signal } = this.#abort;
     while (!signal.aborted) {
       try {
-        if (await this.#ask(signal)) return;
+        if (await this.#request(signal)) return;
       } catch (error) {
         this.#options.failed(error);
         this.#set({ state: "unreachable", message: errorMessage(error), sinceMs: this.#attempts.sinceMs });
@@ -179,31 +179,31 @@ class PreparedPod {
     }
   }
 
-  /** True when there is nothing more to ask. */
-  async #ask(signal: AbortSignal): Promise<boolean> {
+  /** True if the request needs no repetition. */
+  async #request(signal: AbortSignal): Promise<boolean> {
     const reply = await dial(this.#options, this.#pod).prepare(this.wanted.request, {
       signal,
       onPhase: (phase) => this.#set({ state: "running", phase }),
     });
     if (signal.aborted) return true;
-    if (!reply.ok) return await this.#answerTo(reply.error, signal);
+    if (!reply.ok) return await this.#handleError(reply.error, signal);
     if (!reply.value.ok && reply.value.failure.reason === "superseded") {
-      // By another operator's request, such as one that led before us: ours is the one that counts.
-      await this.#attempts.afterRefusal(signal);
+      // Superseded by another operator's request, such as the former leader's: this one takes precedence.
+      await this.#attempts.afterRejection(signal);
       return false;
     }
     this.#set({ state: "done", result: reply.value });
     return true;
   }
 
-  async #answerTo(error: CallError, signal: AbortSignal): Promise<boolean> {
+  async #handleError(error: CallError, signal: AbortSignal): Promise<boolean> {
     if (error.code === "busy") {
       const { message, activeRun } = error;
       this.#set({ state: "busy", message, ...(activeRun !== undefined && { activeRun }) });
-      await this.#attempts.afterRefusal(signal);
+      await this.#attempts.afterRejection(signal);
       return false;
     }
-    if (isHopeless(error)) {
+    if (isPermanent(error)) {
       const failure: PrepareFailure = { phase: "source", reason: "other", message: error.message, lines: [] };
       this.#set({ state: "done", result: { ok: false, failure } });
       return true;
@@ -223,7 +223,7 @@ class PreparedPod {
     const before = this.#state;
     this.#state = state;
     this.#hasAnswered ||= state.state !== "unreachable";
-    // A message that changes from attempt to attempt is no news.
+    // A message that changes between attempts is not reported.
     const isNews = before.state !== state.state || state.state === "done" || phaseOf(before) !== phaseOf(state);
     if (isNews) this.#options.changed(state);
   }
@@ -233,7 +233,7 @@ function phaseOf(state: Preparation): string | undefined {
   return state.state === "running" ? state.phase : undefined;
 }
 
-/** This agent will never carry the request out. */
-function isHopeless({ code }: CallError): boolean {
+/** This agent will never accept the request. */
+function isPermanent({ code }: CallError): boolean {
   return ["invalidRequest", "tooLarge", "unknownMethod", "unsupported"].includes(code);
 }

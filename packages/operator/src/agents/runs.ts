@@ -1,4 +1,4 @@
-/** All runs that the operator follows, each by itself: no worker waits for any of them. */
+/** The runs that the operator follows, each independently: no worker waits for one. */
 import { silentLogger, systemClock, type Logger } from "@pko/kube";
 import type { StartRequest } from "@pko/rpc";
 
@@ -7,18 +7,18 @@ import type { DialOptions } from "./dial.ts";
 import { FollowedRun } from "./followed-run.ts";
 
 interface RunsOptions extends DialOptions {
-  /** Called when the state of a run has changed; for its progress at most once in `progressMs`. */
+  /** Called when the state of a run has changed; for progress, at most once per `progressMs`. */
   readonly wake: (runId: string) => void;
   readonly progressMs?: number;
-  /** Called when an agent cannot begin a run, because nothing is prepared there. */
+  /** Called when an agent cannot start a run because its workspace is not prepared. */
   readonly unprepared?: (pod: AgentPod) => void;
 }
 
 export function runs(options: RunsOptions): Runs & Stoppable {
-  return new RunBook(options);
+  return new FollowedRuns(options);
 }
 
-class RunBook implements Runs, Stoppable {
+class FollowedRuns implements Runs, Stoppable {
   readonly #options: RunsOptions;
   readonly #log: Logger;
   readonly #entries = new Map<string, FollowedRun>();
@@ -39,13 +39,13 @@ class RunBook implements Runs, Stoppable {
 
   attach(pod: AgentPod, runId: string): Run {
     const entry = this.#entryFor(pod, runId);
-    entry.startNoMore();
+    entry.preventStart();
     return entry.state;
   }
 
   cancel(pod: AgentPod, runId: string): void {
     const entry = this.#entryFor(pod, runId);
-    entry.startNoMore();
+    entry.preventStart();
     entry.cancel();
   }
 

@@ -1,6 +1,6 @@
 /**
- * The API server's clock, by which certificates are dated. A local clock that is wrong must neither replace the CA nor make
- * one that is not valid yet, so what depends on age is only done where both clocks agree that it is due.
+ * The API server's clock, by which certificates are dated. A wrong local clock must neither replace the CA nor create one
+ * that is not valid yet, so an action that depends on age needs both clocks to agree that it is due.
  */
 import type { Client, Clock, Logger } from "@pko/kube";
 
@@ -26,7 +26,7 @@ export class ServerClock {
     return new Date(this.#options.clock.now());
   }
 
-  /** As of the first call since `reset`: a local clock that jumps meanwhile changes nothing. */
+  /** Read at the first call since `reset`: a local clock that jumps after that has no effect. */
   async server(): Promise<Date> {
     this.#read ??= this.#readServer();
     try {
@@ -41,7 +41,7 @@ export class ServerClock {
     this.#read = undefined;
   }
 
-  /** Whether something is due by both clocks. The API server is only asked where the local clock says so. */
+  /** Whether something is due by both clocks. The API server is queried only if it is due by the local clock. */
   async isDue(test: (now: Date) => boolean): Promise<boolean> {
     return test(this.local()) && test(await this.server());
   }
@@ -62,7 +62,7 @@ export class ServerClock {
     if (isWrong && !this.#hasWarned) {
       this.#options.log.warn(
         "The local clock and the API server's clock differ. Until they agree, certificates are dated by the API server's " +
-          "clock, and no CA is replaced for its age. Correct the clock of the operator's node, or that of the API server.",
+          "clock, and no CA is replaced because of its age. Correct the clock of the operator's node, or that of the API server.",
         { apiServerAheadSeconds: Math.round(differenceMs / 1000) },
       );
     }
