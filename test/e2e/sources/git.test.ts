@@ -135,7 +135,7 @@ test.concurrent(
       privateKey: fromSecret("github", "pem"),
     };
     await deploy("private", { projectRepo: privateUrl("app"), branch: "main", gitAuth: { githubApp } });
-    await stalledBy(scene, "private", { words: "GitHub knows no such installation of the App" });
+    await stalledBy(scene, "private", { words: "GitHub has no such installation of the App" });
     await replaceSecret("github", {
       app: github.appId,
       at: github.installationId,

@@ -3,16 +3,16 @@ import { manualClock, type KubeObject, type ObjectRef, type Resource } from "@pk
 
 import { referenceWatch, versionOf, type WatchedObject } from "./reference-watch.ts";
 
-/** An API server with a few objects, which counts what it is asked. */
+/** An API server with a few objects, which records the reads. */
 function setting(initial: Readonly<Record<string, string>>, gapMs = 10) {
   const versions = new Map(Object.entries(initial));
-  const asked: string[] = [];
+  const reads: string[] = [];
   const woken: string[] = [];
   let broken = false;
   const client = {
     async find<T extends KubeObject>(resource: Resource<T>, { name }: ObjectRef): Promise<T | undefined> {
       expect(resource.view).toBe("metadata");
-      asked.push(`${resource.kind}/${name}`);
+      reads.push(`${resource.kind}/${name}`);
       if (broken) throw new Error("no connection");
       const resourceVersion = versions.get(name);
       const metadata = { name, uid: `uid-of-${name}`, resourceVersion };
@@ -23,7 +23,7 @@ function setting(initial: Readonly<Record<string, string>>, gapMs = 10) {
   const watch = referenceWatch({ client, clock, everyMs: 60_000, gapMs, random: () => 0.5 });
   const follow = (user: string, ...objects: readonly WatchedObject[]): void =>
     watch.follow(user, { objects, wake: () => woken.push(user) });
-  return { versions, asked, woken, clock, watch, follow, breakDown: (value: boolean) => (broken = value) };
+  return { versions, reads, woken, clock, watch, follow, breakDown: (value: boolean) => (broken = value) };
 }
 
 const object = (name: string, version: string, kind: WatchedObject["kind"] = "Secret"): WatchedObject => ({
@@ -34,26 +34,26 @@ const object = (name: string, version: string, kind: WatchedObject["kind"] = "Se
 });
 
 describe("Secrets and ConfigMaps in use", () => {
-  test("are asked for once a minute, however many use them, and nobody is woken while they stay the same", async () => {
-    const { asked, woken, clock, follow } = setting({ token: "1" });
+  test("are read once a minute, however many use them, and wake no user while they do not change", async () => {
+    const { reads, woken, clock, follow } = setting({ token: "1" });
     follow("a", object("token", "1"));
     follow("b", object("token", "1"));
     await clock.advance(180_000);
-    expect(asked).toEqual(["Secret/token", "Secret/token", "Secret/token"]);
+    expect(reads).toEqual(["Secret/token", "Secret/token", "Secret/token"]);
     expect(woken).toEqual([]);
   });
 
   test("are read as often as before when the wall clock is set back", async () => {
-    const { asked, clock, follow } = setting({ token: "1", other: "1" });
+    const { reads, clock, follow } = setting({ token: "1", other: "1" });
     follow("a", object("token", "1"));
     await clock.advance(61_000);
     clock.stepWallClock(-3_600_000);
     follow("b", object("other", "1"));
     await clock.advance(61_000);
-    expect(asked.toSorted()).toEqual(["Secret/other", "Secret/token", "Secret/token"]);
+    expect(reads.toSorted()).toEqual(["Secret/other", "Secret/token", "Secret/token"]);
   });
 
-  test("wake each user once when they change, come or go", async () => {
+  test("wake each user once when they are changed, created or deleted", async () => {
     const { versions, woken, clock, follow } = setting({ token: "1" });
     follow("a", object("token", "1"), object("settings", "", "ConfigMap"));
     follow("b", object("token", "1"));
@@ -69,7 +69,7 @@ describe("Secrets and ConfigMaps in use", () => {
     expect(woken).toEqual(["a", "b", "a", "a", "b"]);
   });
 
-  test("wake who has read an older version than the others", async () => {
+  test("wake a user that has read an older version than the others", async () => {
     const { woken, clock, follow } = setting({ token: "2" });
     follow("late", object("token", "1"));
     follow("present", object("token", "2"));
@@ -77,29 +77,29 @@ describe("Secrets and ConfigMaps in use", () => {
     expect(woken).toEqual(["late"]);
   });
 
-  test("are not asked for any more when nobody uses them", async () => {
-    const { asked, clock, watch, follow } = setting({ token: "1", other: "1" });
+  test("are not read any more when they have no user", async () => {
+    const { reads, clock, watch, follow } = setting({ token: "1", other: "1" });
     follow("a", object("token", "1"));
     follow("a", object("other", "1"));
     await clock.advance(61_000);
-    expect(asked).toEqual(["Secret/other"]);
+    expect(reads).toEqual(["Secret/other"]);
     watch.forget("a");
     await clock.advance(180_000);
-    expect(asked).toHaveLength(1);
+    expect(reads).toHaveLength(1);
   });
 
-  test("are asked for one after the other, with a pause, however many there are", async () => {
+  test("are read one after the other, with a pause, however many there are", async () => {
     const names = Array.from({ length: 1000 }, (_, index) => `s${index}`);
-    const { asked, clock, follow } = setting(Object.fromEntries(names.map((name) => [name, "1"])), 100);
+    const { reads, clock, follow } = setting(Object.fromEntries(names.map((name) => [name, "1"])), 100);
     follow("a", ...names.map((name) => object(name, "1")));
     await clock.advance(60_000 + 10_000);
-    expect(asked.length).toBeGreaterThan(90);
-    expect(asked.length).toBeLessThan(110);
+    expect(reads.length).toBeGreaterThan(90);
+    expect(reads.length).toBeLessThan(110);
     await clock.advance(100_000);
-    expect(new Set(asked).size).toBe(1000);
+    expect(new Set(reads).size).toBe(1000);
   });
 
-  test("that cannot be asked for are no news; they are asked for again", async () => {
+  test("that cannot be read wake no user, and are read again", async () => {
     const { versions, woken, clock, follow, breakDown } = setting({ token: "1" });
     follow("a", object("token", "1"));
     breakDown(true);
@@ -111,12 +111,12 @@ describe("Secrets and ConfigMaps in use", () => {
     expect(woken).toEqual(["a"]);
   });
 
-  test("are forgotten at the end", async () => {
-    const { asked, clock, watch, follow } = setting({ token: "1" });
+  test("are forgotten when the watch stops", async () => {
+    const { reads, clock, watch, follow } = setting({ token: "1" });
     follow("a", object("token", "1"));
     watch.stop();
     await clock.advance(180_000);
-    expect(asked).toEqual([]);
+    expect(reads).toEqual([]);
     expect(clock.pending).toBe(0);
   });
 });

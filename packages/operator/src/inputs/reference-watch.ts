@@ -1,7 +1,7 @@
 /**
- * Notices that Secrets and ConfigMaps have changed which Stacks and Workspaces use. To watch them would take the right to
- * read every Secret of the cluster; so each that is used is asked for by its name, now and then, and for its metadata
- * alone: while nothing changes, no secret leaves the API server (docs/adr/0009-secrets-are-asked-for.md).
+ * Detects changes of the Secrets and ConfigMaps that Stacks and Workspaces use. A watch would need the permission to read
+ * every Secret of the cluster, so each used object is read by name, periodically, and only its metadata: while nothing
+ * changes, no secret leaves the API server (docs/adr/0009-secrets-are-asked-for.md).
  */
 import {
   builtin,
@@ -19,30 +19,30 @@ export interface WatchedObject {
   readonly kind: "Secret" | "ConfigMap";
   readonly namespace: string;
   readonly name: string;
-  /** Of what its user has read: `versionOf`. */
+  /** The version that its user has read: `versionOf`. */
   readonly version: string;
 }
 
 export interface ReferenceWatch {
-  /** From now on, and until told otherwise, `user` uses these: it is woken when one is no longer what it has read. */
+  /** Replaces the objects that `user` uses. It is woken when one is no longer in the version that it has read. */
   follow(user: string, used: { readonly objects: readonly WatchedObject[]; readonly wake: () => void }): void;
   forget(user: string): void;
-  /** Ends all asking and forgets everything. */
+  /** Stops all reads and forgets everything. */
   stop(): void;
 }
 
 interface ReferenceWatchOptions {
   readonly client: Pick<Client, "find">;
-  /** How often each object is asked for, where there are few. */
+  /** How often each object is read, if there are few. */
   readonly everyMs?: number;
-  /** The shortest time between two questions, however many objects there are. */
+  /** The shortest time between two reads, however many objects there are. */
   readonly gapMs?: number;
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly random?: () => number;
 }
 
-/** As long as the kubelet may take to bring a changed Secret into a volume. */
+/** The time that the kubelet may take to update a changed Secret in a volume. */
 const defaultEveryMs = 60_000;
 const defaultGapMs = 100;
 
@@ -51,7 +51,7 @@ const resources: Readonly<Record<WatchedObject["kind"], Resource>> = {
   ConfigMap: metadataOf(builtin.configMaps),
 };
 
-/** "" for one that does not exist. */
+/** Empty for an object that does not exist. */
 export function versionOf(object: Pick<KubeObject, "metadata"> | undefined): string {
   const { uid = "", resourceVersion = "" } = object?.metadata ?? {};
   return object ? `${uid}/${resourceVersion}` : "";
@@ -80,7 +80,7 @@ class Watch implements ReferenceWatch {
   readonly #idsOf = new Map<string, ReadonlySet<string>>();
   #timer: { readonly at: number; readonly cancel: () => void } | undefined;
   #lifetime = new AbortController();
-  #isAsking = false;
+  #isReading = false;
   #lastAt = -Infinity;
 
   constructor(options: ReferenceWatchOptions) {
@@ -133,7 +133,7 @@ class Watch implements ReferenceWatch {
     if (entry?.followers.size === 0) this.#entries.delete(id);
   }
 
-  /** Spread, so that what was first read together is not asked for together for ever. */
+  /** With jitter, so that objects that were first read together do not stay in step. */
   #pause(): number {
     const { everyMs = defaultEveryMs, random = Math.random } = this.#options;
     return everyMs * (0.9 + 0.2 * random());
@@ -141,11 +141,11 @@ class Watch implements ReferenceWatch {
 
   #schedule(): void {
     const next = this.#next();
-    if (!next || this.#isAsking) return;
+    if (!next || this.#isReading) return;
     const at = Math.max(next.dueAt, this.#lastAt + (this.#options.gapMs ?? defaultGapMs));
     if (this.#timer && this.#timer.at <= at) return;
     this.#timer?.cancel();
-    this.#timer = { at, cancel: this.#clock.after(at - this.#clock.monotonic(), () => void this.#ask()) };
+    this.#timer = { at, cancel: this.#clock.after(at - this.#clock.monotonic(), () => void this.#readNext()) };
   }
 
   #next(): Entry | undefined {
@@ -154,38 +154,37 @@ class Watch implements ReferenceWatch {
     return next;
   }
 
-  async #ask(): Promise<void> {
+  async #readNext(): Promise<void> {
     this.#timer = undefined;
     this.#lastAt = this.#clock.monotonic();
     const entry = this.#next();
     const { signal } = this.#lifetime;
     if (entry && entry.dueAt <= this.#lastAt) {
-      this.#isAsking = true;
+      this.#isReading = true;
       entry.dueAt = this.#lastAt + this.#pause();
       const version = await this.#versionNow(entry, signal);
-      this.#isAsking = false;
-      if (version !== undefined && !signal.aborted) tell(entry, version);
+      this.#isReading = false;
+      if (version !== undefined && !signal.aborted) wakeFollowers(entry, version);
     }
     this.#schedule();
   }
 
-  /** Undefined when there is no answer: the next one will do. */
+  /** Undefined if it cannot be read: the next read will show it. */
   async #versionNow({ object }: Entry, signal: AbortSignal): Promise<string | undefined> {
     const { kind, namespace, name } = object;
     try {
       return versionOf(await this.#options.client.find(resources[kind], { namespace, name }, { signal }));
     } catch (error) {
-      if (!signal.aborted)
-        this.#log.debug("a Secret or ConfigMap could not be asked for", { kind, namespace, name, error });
+      if (!signal.aborted) this.#log.debug("a Secret or ConfigMap could not be read", { kind, namespace, name, error });
       return undefined;
     }
   }
 }
 
-function tell(entry: Entry, version: string): void {
+function wakeFollowers(entry: Entry, version: string): void {
   for (const [user, follower] of entry.followers) {
     if (follower.version === version) continue;
-    // Once: it will tell what it has read then.
+    // Once: after its next pass, the user reports the version that it has read.
     entry.followers.set(user, { ...follower, version });
     follower.wake();
   }

@@ -1,4 +1,4 @@
-/** What an object of Flux's shape says of a Stack's program. */
+/** What an object with a Flux artifact means for the source of a Stack. */
 import { describe, expect, test } from "bun:test";
 import { manualClock, type Client } from "@pko/kube";
 
@@ -26,7 +26,7 @@ const viewOf = (object: FluxObject | undefined, isOverdue = false): SourceView =
   fluxView(object, { ref, dir: "", isOverdue });
 
 describe("an artifact", () => {
-  test("is known by its revision, and told from others by its digest", () => {
+  test("is named by its revision, and identified by its digest", () => {
     expect(viewOf(bucket({ observedGeneration: 2, artifact, ...ready("True") }))).toEqual({
       kind: "ready",
       revision: "main@sha1:c0ffee",
@@ -36,18 +36,18 @@ describe("an artifact", () => {
     });
   });
 
-  test("without a revision is known by its digest", () => {
+  test("without a revision is named by its digest", () => {
     const { revision: _, ...nameless } = artifact;
     expect(viewOf(bucket({ artifact: nameless }))).toMatchObject({ kind: "ready", revision: "sha256:a" });
   });
 
   const used: readonly (readonly [string, FluxObject])[] = [
     ["of a fetch that failed later", bucket({ observedGeneration: 2, artifact, ...ready("False") })],
-    ["while Flux looks again", bucket({ observedGeneration: 2, artifact, ...ready("Unknown") })],
+    ["while Flux fetches again", bucket({ observedGeneration: 2, artifact, ...ready("Unknown") })],
     ["of a kind without conditions", bucket({ artifact })],
-    ["of a kind that tells no generation", bucket({ artifact, ...ready("True") })],
+    ["of a kind that reports no generation", bucket({ artifact, ...ready("True") })],
     [
-      "of a kind that tells the generation in its condition alone",
+      "of a kind that reports the generation in its condition only",
       bucket({ artifact, ...ready("True", { observedGeneration: 2 }) }),
     ],
     [
@@ -55,7 +55,7 @@ describe("an artifact", () => {
       bucket({ observedGeneration: 1, artifact, ...ready("False", { observedGeneration: 2 }) }),
     ],
     [
-      "of the former spec, when Flux is told to look no more",
+      "of the former spec, when the object is suspended",
       bucket({ observedGeneration: 1, artifact, ...ready("True", { observedGeneration: 1 }) }, { suspend: true }),
     ],
   ];
@@ -63,75 +63,75 @@ describe("an artifact", () => {
     expect(viewOf(object)).toMatchObject({ kind: "ready", digest: "sha256:a" });
   });
 
-  test("that Flux cannot follow comes with a warning", () => {
+  test("that Flux can no longer update has a warning", () => {
     expect(viewOf(bucket({ observedGeneration: 2, artifact, ...ready("False") }))).toMatchObject({
-      warning: "Bucket b is not ready: no such branch (what was fetched before is used)",
+      warning: "Bucket b is not ready: no such branch (the last artifact is used)",
     });
   });
 
   const awaited: readonly (readonly [string, FluxObject])[] = [
-    ["has not seen the present spec", bucket({ observedGeneration: 1, artifact, ...ready("True") })],
+    ["has not observed the present spec", bucket({ observedGeneration: 1, artifact, ...ready("True") })],
     [
-      "is looking at the present spec",
+      "is processing the present spec",
       bucket({ observedGeneration: 1, artifact, ...ready("Unknown", { observedGeneration: 2 }) }),
     ],
-    ["speaks of the former spec in its condition", bucket({ artifact, ...ready("True", { observedGeneration: 1 }) })],
+    ["reports the former spec in its condition", bucket({ artifact, ...ready("True", { observedGeneration: 1 }) })],
     ["has failed with the former spec", bucket({ observedGeneration: 1, artifact, ...ready("False") })],
   ];
-  test.each(awaited)("is waited for while Flux %s, but not for ever", (_, object) => {
-    expect(viewOf(object)).toEqual({ kind: "pending", what: "Flux, which looks at the new spec of Bucket b" });
+  test.each(awaited)("is pending while Flux %s, but not forever", (_, object) => {
+    expect(viewOf(object)).toEqual({ kind: "pending", what: "Flux to process the new spec of Bucket b" });
     expect(viewOf(object, true)).toMatchObject({ kind: "ready", digest: "sha256:a" });
   });
 });
 
 const without: readonly (readonly [string, FluxObject | undefined, string])[] = [
-  ["nothing is there", undefined, "there is no Bucket b"],
+  ["the object does not exist", undefined, "there is no Bucket b"],
   ["Flux has failed", bucket({ ...ready("False") }), "Bucket b is not ready: no such branch"],
-  ["Flux has not begun", bucket({ ...ready("Unknown") }), "Bucket b has no artifact yet"],
-  ["it says nothing", bucket({}), "Bucket b has no artifact yet"],
+  ["Flux has not started", bucket({ ...ready("Unknown") }), "Bucket b has no artifact yet"],
+  ["its status is empty", bucket({}), "Bucket b has no artifact yet"],
   [
     "the artifact cannot be checked",
     bucket({ artifact: { url: "http://s/a.tgz" }, ...ready("True") }),
     "Bucket b has an artifact without an address or a digest",
   ],
 ];
-test.each(without)("without an artifact that can be used, it is told why: %s", (_, object, message) => {
+test.each(without)("an object without a usable artifact is unavailable, with the reason: %s", (_, object, message) => {
   expect(viewOf(object, true)).toMatchObject({ kind: "unavailable", message });
 });
 
 describe("a kind that the cluster does not serve", () => {
   function setting() {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const discover: Client["discover"] = async ({ kind }) => {
-      asked.push(kind);
+      requested.push(kind);
       return [];
     };
     const clock = manualClock();
     const sources = fluxSources({ client: { discover } as Client, wake: () => undefined, clock });
-    const look = (key: string, kind: string): SourceView =>
+    const follow = (key: string, kind: string): SourceView =>
       sources.look(key, { namespace: "team", ref: { ...ref, kind }, dir: "" });
-    const askedInAnHour = async (): Promise<string[]> => {
-      asked.length = 0;
+    const requestedInAnHour = async (): Promise<string[]> => {
+      requested.length = 0;
       for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
-      return [...new Set(asked)];
+      return [...new Set(requested)];
     };
-    return { sources, look, askedInAnHour };
+    return { sources, follow, requestedInAnHour };
   }
 
-  test("is looked for as long as a Stack names it", async () => {
-    const { look, askedInAnHour } = setting();
-    look("team/web", "Bukket");
-    look("team/apps", "Bukket");
-    look("team/web", "Bucket");
-    expect((await askedInAnHour()).toSorted()).toEqual(["Bucket", "Bukket"]);
+  test("is checked for as long as a Stack references it", async () => {
+    const { follow, requestedInAnHour } = setting();
+    follow("team/web", "Bukket");
+    follow("team/apps", "Bukket");
+    follow("team/web", "Bucket");
+    expect((await requestedInAnHour()).toSorted()).toEqual(["Bucket", "Bukket"]);
   });
 
-  test("is forgotten with the last Stack that named it", async () => {
-    const { sources, look, askedInAnHour } = setting();
-    look("team/web", "Bukket");
-    look("team/web", "Bucket");
-    expect(await askedInAnHour()).toEqual(["Bucket"]);
+  test("is forgotten with the last Stack that referenced it", async () => {
+    const { sources, follow, requestedInAnHour } = setting();
+    follow("team/web", "Bukket");
+    follow("team/web", "Bucket");
+    expect(await requestedInAnHour()).toEqual(["Bucket"]);
     sources.forget("team/web");
-    expect(await askedInAnHour()).toEqual([]);
+    expect(await requestedInAnHour()).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 /**
- * Flux's sources, and other kinds of their shape: objects with an artifact in their status. A kind is watched from the
- * first time that a Stack names it until none does any more, and only while the cluster serves it; otherwise it is looked
- * for now and then.
+ * Flux sources, and other kinds with an artifact in their status. A kind is watched while at least one Stack references it and
+ * the cluster serves it; if the cluster does not serve it, that is checked periodically.
  */
 import {
   isForbidden,
@@ -19,7 +18,6 @@ import {
   type Reflector,
   type ResourceNames,
 } from "@pko/kube";
-import { assertNever } from "@pko/rpc";
 
 import { unavailable, type SourceView } from "./source-view.ts";
 
@@ -44,7 +42,7 @@ export interface FluxObject extends KubeObject {
 }
 
 export interface FluxSources {
-  /** How the source stands for this Stack, which follows it from now on. */
+  /** The present state of the source. The Stack follows it from now on, and is woken when the source changes. */
   look(key: Key, follow: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string }): SourceView;
   forget(key: Key): void;
   stop(): void;
@@ -53,14 +51,14 @@ export interface FluxSources {
 interface FluxSourcesOptions {
   readonly client: Client;
   readonly wake: (key: Key) => void;
-  /** All of them when absent. */
+  /** All namespaces when absent. */
   readonly namespaces?: readonly string[];
   readonly clock?: Clock;
   readonly log?: Logger;
 }
 
 const servedCheckMs = 30_000;
-/** For how long what Flux makes of a changed spec is waited for; then the artifact of the former spec is better than none. */
+/** How long to wait until Flux has processed a changed spec; after that, the artifact of the former spec is used. */
 const newSpecMs = 60_000;
 
 export function fluxSources(options: FluxSourcesOptions): FluxSources {
@@ -75,9 +73,9 @@ type Tracked =
 interface Kind {
   tracked: Tracked;
   readonly followers: Map<Key, Key>;
-  /** Objects whose spec has changed: since when that generation has been seen. */
+  /** Objects whose spec has changed, with the time at which the new generation was first observed. */
   readonly changed: Map<Key, { readonly generation: number | undefined; readonly since: number }>;
-  /** Ends with its last follower. */
+  /** Aborted when its last follower leaves. */
   readonly lifetime: AbortController;
 }
 
@@ -101,16 +99,14 @@ class Sources implements FluxSources {
     const object = refKey({ namespace, name: ref.name });
     const kind = this.#kinds.get(id) ?? this.#track(id, ref);
     kind.followers.set(key, object);
-    this.#leave(key, id);
+    this.#unfollow(key, id);
     switch (kind.tracked.state) {
       case "starting":
-        return { kind: "pending", what: `the first look at ${ref.kind} ${ref.name}` };
+        return { kind: "pending", what: `the first read of ${ref.kind} ${ref.name}` };
       case "absent":
         return unavailable("notFound", kind.tracked.message);
       case "watched":
         return this.#view(kind, { object, ref, dir }, kind.tracked.reflector.store.get(object));
-      default:
-        return assertNever(kind.tracked);
     }
   }
 
@@ -138,7 +134,7 @@ class Sources implements FluxSources {
   }
 
   forget(key: Key): void {
-    this.#leave(key);
+    this.#unfollow(key);
   }
 
   stop(): void {
@@ -146,10 +142,10 @@ class Sources implements FluxSources {
     this.#kinds.clear();
   }
 
-  /** All kinds but one. */
-  #leave(key: Key, but?: string): void {
+  /** Every kind except one. */
+  #unfollow(key: Key, except?: string): void {
     for (const [id, kind] of this.#kinds) {
-      if (id === but || !kind.followers.delete(key) || kind.followers.size > 0) continue;
+      if (id === except || !kind.followers.delete(key) || kind.followers.size > 0) continue;
       kind.lifetime.abort();
       this.#kinds.delete(id);
     }
@@ -159,11 +155,11 @@ class Sources implements FluxSources {
     const lifetime = new AbortController();
     const kind: Kind = { tracked: { state: "starting" }, followers: new Map(), changed: new Map(), lifetime };
     this.#kinds.set(id, kind);
-    void this.#begin(kind, ref);
+    void this.#startWatch(kind, ref);
     return kind;
   }
 
-  async #begin(kind: Kind, ref: FluxRef): Promise<void> {
+  async #startWatch(kind: Kind, ref: FluxRef): Promise<void> {
     const { client, namespaces } = this.#options;
     const lifetime = kind.lifetime.signal;
     const watching = new AbortController();
@@ -173,19 +169,19 @@ class Sources implements FluxSources {
       watching.abort();
       this.#change(kind, { state: "absent", message: explain(error, ref) });
       this.#clock.after(servedCheckMs, () => {
-        if (!lifetime.aborted) void this.#begin(kind, ref);
+        if (!lifetime.aborted) void this.#startWatch(kind, ref);
       });
     };
     try {
       const names = resource<FluxObject>(await this.#served(ref, signal));
       const [namespace] = namespaces ?? [];
-      // Whether it may be read: a watch alone would go on asking.
+      // Checks the permission: a watch alone would retry forever.
       await client.list(names, { pageSize: 1, signal, ...(namespace !== undefined && { namespace }) });
       const watched = reflector(client, names, {
         ...(namespaces && { namespaces }),
         clock: this.#clock,
         onError: (error, what) => {
-          this.#log.warn("the watch of a source failed", { error, what });
+          this.#log.warn("watching a source failed", { error, what });
           // This version of the kind is no longer served.
           if (isNotFound(error)) giveUp(error);
         },
@@ -199,7 +195,7 @@ class Sources implements FluxSources {
     }
   }
 
-  /** In the version that was named or, when the cluster has left that one behind, in the one that it prefers. */
+  /** In the version of the reference or, if the cluster no longer serves that one, in the preferred version. */
   async #served({ apiVersion, kind }: FluxRef, signal: AbortSignal): Promise<ResourceNames> {
     const [group = ""] = apiVersion.includes("/") ? apiVersion.split("/") : [];
     const served = await this.#options.client.discover({ group, kind }, { signal });
@@ -209,9 +205,9 @@ class Sources implements FluxSources {
   }
 
   #change(kind: Kind, tracked: Tracked): void {
-    const isNews = JSON.stringify(stateOf(kind.tracked)) !== JSON.stringify(stateOf(tracked));
+    const hasChanged = JSON.stringify(comparable(kind.tracked)) !== JSON.stringify(comparable(tracked));
     kind.tracked = tracked;
-    if (isNews) for (const key of kind.followers.keys()) this.#options.wake(key);
+    if (hasChanged) for (const key of kind.followers.keys()) this.#options.wake(key);
   }
 
   #wake(kind: Kind, object: Key): void {
@@ -219,7 +215,7 @@ class Sources implements FluxSources {
   }
 }
 
-const stateOf = (tracked: Tracked): object => (tracked.state === "watched" ? { state: "watched" } : tracked);
+const comparable = (tracked: Tracked): object => (tracked.state === "watched" ? { state: "watched" } : tracked);
 
 class NotServed extends Error {}
 
@@ -229,31 +225,30 @@ function explain(error: unknown, ref: FluxRef): string {
     return `the cluster serves no ${name}: install Flux, or correct the source's kind and version`;
   }
   if (isForbidden(error)) return `the operator may not read ${name}: extend its role`;
-  return `${name} cannot be read for now`;
+  return `${name} cannot be read at the moment`;
 }
 
-interface FluxQuestion {
+interface FluxViewOptions {
   readonly ref: FluxRef;
   readonly dir: string;
-  /** Whether Flux has had its time to look at the present spec. */
+  /** Flux has had enough time to process the present spec. */
   readonly isOverdue: boolean;
 }
 
 /**
- * An artifact that is there is used, as Flux's own controllers use it: a fetch that failed, or one that is under way, takes
- * nothing away from what was fetched before.
+ * An existing artifact is used, as Flux's own controllers do: a fetch that failed or is still running does not invalidate what
+ * was fetched before.
  */
-export function fluxView(object: FluxObject | undefined, { ref, dir, isOverdue }: FluxQuestion): SourceView {
+export function fluxView(object: FluxObject | undefined, { ref, dir, isOverdue }: FluxViewOptions): SourceView {
   const name = `${ref.kind} ${ref.name}`;
   if (!object) return unavailable("notFound", `there is no ${name}`);
   const { url, digest, revision } = object.status?.artifact ?? {};
   if (!url || !digest) return unavailable("notReady", withoutArtifact(object, name));
-  if (!isSettled(object) && !isOverdue)
-    return { kind: "pending", what: `Flux, which looks at the new spec of ${name}` };
-  const ready = readyOf(object);
+  if (!isSettled(object) && !isOverdue) return { kind: "pending", what: `Flux to process the new spec of ${name}` };
+  const ready = readyCondition(object);
   return {
     kind: "ready",
-    ...(ready?.status === "False" && { warning: `${notReady(name, ready)} (what was fetched before is used)` }),
+    ...(ready?.status === "False" && { warning: `${notReady(name, ready)} (the last artifact is used)` }),
     revision: revision || digest,
     digest,
     aliases: [digest],
@@ -262,7 +257,7 @@ export function fluxView(object: FluxObject | undefined, { ref, dir, isOverdue }
 }
 
 function withoutArtifact(object: FluxObject, name: string): string {
-  const ready = readyOf(object);
+  const ready = readyCondition(object);
   if (ready?.status === "False") return notReady(name, ready);
   return object.status?.artifact
     ? `${name} has an artifact without an address or a digest`
@@ -270,17 +265,17 @@ function withoutArtifact(object: FluxObject, name: string): string {
 }
 
 const notReady = (name: string, { message }: { readonly message?: string }): string =>
-  `${name} is not ready: ${message ?? "it does not say why"}`;
+  `${name} is not ready: ${message ?? "it reports no reason"}`;
 
-const readyOf = ({ status }: FluxObject) => status?.conditions?.find(({ type }) => type === "Ready");
+const readyCondition = ({ status }: FluxObject) => status?.conditions?.find(({ type }) => type === "Ready");
 
 /**
- * Whether all has been done for the present spec that will be: it was looked at, with success or not, or nobody looks.
- * Some kinds say in the condition alone of which spec they speak, or nowhere.
+ * Whether the present spec was processed, with success or not, or will not be because the object is suspended. Some kinds
+ * report the observed generation only in the condition, or not at all.
  */
 function isSettled(object: FluxObject): boolean {
   const { generation } = object.metadata;
-  const ready = readyOf(object);
+  const ready = readyCondition(object);
   const seen = [object.status?.observedGeneration, ready?.observedGeneration];
   if (object.spec?.suspend === true || seen.every((each) => each === undefined)) return true;
   return seen[0] === generation || (ready?.status !== "Unknown" && seen[1] === generation);

@@ -6,18 +6,18 @@ import { runGit } from "./git-command.ts";
 
 const env = { PATH: process.env["PATH"] ?? "" };
 
-test("a command that was given up before it began is not begun", async () => {
+test("a command that is aborted before its start is not started", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "pko-git-"));
   try {
-    const command = { git: "sh", args: ["-c", "touch begun; sleep 30"], cwd, env, timeoutMs: 20_000 };
+    const command = { git: "sh", args: ["-c", "touch started; sleep 30"], cwd, env, timeoutMs: 20_000 };
     expect(await runGit({ ...command, signal: AbortSignal.abort() })).toEqual({ kind: "late" });
-    expect(existsSync(join(cwd, "begun"))).toBe(false);
+    expect(existsSync(join(cwd, "started"))).toBe(false);
   } finally {
     rmSync(cwd, { recursive: true });
   }
 }, 30_000);
 
-test("a command that is given up ends", async () => {
+test("a command that is aborted ends", async () => {
   const abort = new AbortController();
   const running = runGit({ git: "sleep", args: ["30"], cwd: "/", env, timeoutMs: 20_000, signal: abort.signal });
   abort.abort();

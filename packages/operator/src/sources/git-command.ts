@@ -1,4 +1,4 @@
-/** One command of git to its end: bounded output, killed when it takes too long. */
+/** Runs one git command: with bounded output, and killed when it takes too long. */
 import { spawn } from "node:child_process";
 
 interface GitCommand {
@@ -21,13 +21,13 @@ const maxErrors = 64 * 1024;
 
 export async function runGit({ git, args, cwd, env, timeoutMs, signal }: GitCommand): Promise<GitEnd> {
   if (signal.aborted) return { kind: "late" };
-  // A group of its own: ssh and the transport helpers end with it.
+  // In a separate process group, so that ssh and the transport helpers end with it.
   const child = spawn(git, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const kill = (): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // It has ended meanwhile.
+      // It has already ended.
     }
   };
   const out = { stdout: "", stderr: "" };

@@ -23,7 +23,7 @@ test.each([3_600_000, -3_600_000])("polls on schedule when the wall clock is set
   poller.look("team/web", follow);
   await clock.advance(1000);
   clock.stepWallClock(step);
-  // A second Stack makes the poller compute the schedule anew.
+  // A second Stack makes the poller compute the schedule again.
   poller.look("team/api", follow);
   await clock.advance(120_000);
   poller.stop();

@@ -1,6 +1,6 @@
 /**
- * Polls repositories, once for all the Stacks that follow one with the same credentials. Nothing waits here: a Stack asks
- * how things stand, and its key is woken when the answer to its question has changed.
+ * Polls repositories, once for all Stacks that follow one with the same credentials. Nothing blocks here: a Stack reads the
+ * present result, and its key is woken when the result has changed.
  */
 import { createHash } from "node:crypto";
 
@@ -13,7 +13,7 @@ import type { SourceTrouble } from "./source-view.ts";
 export interface GitFollow extends GitRemote {
   readonly ref: Exclude<GitRef, { kind: "commit" }>;
   readonly everyMs: number;
-  /** When this changes, only a look that begins after the change will do: whoever asks again wants the present state. */
+  /** When this changes, only a poll that starts after the change counts: a new request wants the present state. */
   readonly request: string;
 }
 
@@ -23,9 +23,9 @@ export type GitLook =
   | { readonly kind: "failed"; readonly trouble: SourceTrouble; readonly message: string };
 
 export interface GitPoller {
-  /** How things stand for this Stack, which follows the repository from now on. */
+  /** The present result for this Stack, which follows the repository from now on. */
   look(key: Key, follow: GitFollow): GitLook;
-  /** The Stack is gone, or follows nothing any more. */
+  /** The Stack is deleted, or follows no repository any more. */
   forget(key: Key): void;
   /** Ends all polling and forgets everything. */
   stop(): void;
@@ -39,20 +39,20 @@ interface GitPollerOptions {
   readonly random?: () => number;
 }
 
-/** Looks at repositories that may be under way at once. */
+/** Polls that may run at the same time. */
 const concurrency = 4;
-/** Stacks that ask in a burst, such as after a start, are answered by one look. */
+/** Requests of several Stacks in a burst, such as after a start, share one poll. */
 const gatherMs = 50;
-/** A network that fails once is no news to those who know an answer. */
-const patience = 3;
+/** An unreachable repository is reported after this many polls to Stacks that have a result. */
+const reportedFailures = 3;
 
 interface Follower {
   readonly refs: readonly string[];
   readonly everyMs: number;
   readonly request: string;
-  /** Looks that began before it do not count. */
+  /** Polls that started before it do not count. */
   readonly notBefore: number;
-  told: GitLook;
+  reported: GitLook;
 }
 
 type Listed = Extract<GitRefs, { kind: "listed" }>;
@@ -61,11 +61,11 @@ type Failed = Extract<GitRefs, { kind: "failed" }>;
 interface Group {
   readonly remote: GitRemote;
   readonly followers: Map<Key, Follower>;
-  /** The last answer, the names it covers, and when it was asked for. */
-  listed?: { readonly answer: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
-  failed?: { readonly answer: Failed; readonly at: number };
+  /** The last list, the names that it covers, and when its poll started. */
+  listed?: { readonly list: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
+  failed?: { readonly failure: Failed; readonly at: number };
   failures: number;
-  /** The beginning of the look that is under way. */
+  /** The start of the poll that is running. */
   runningSince?: number;
   timer?: { readonly at: number; readonly cancel: () => void };
 }
@@ -95,19 +95,21 @@ class Poller implements GitPoller {
     if (this.#groupOf.get(key) !== id) this.forget(key);
     const group = this.#groups.get(id) ?? this.#addGroup(id, follow);
     const known = group.followers.get(key);
-    const isAnew = known !== undefined && known.request !== follow.request;
+    const isNewRequest = known !== undefined && known.request !== follow.request;
     const follower: Follower = {
       refs: candidateRefs(follow.ref),
       everyMs: follow.everyMs,
       request: follow.request,
-      notBefore: isAnew ? this.#clock.monotonic() : (known?.notBefore ?? this.#clock.monotonic() - follow.everyMs),
-      told: { kind: "pending" },
+      notBefore: isNewRequest
+        ? this.#clock.monotonic()
+        : (known?.notBefore ?? this.#clock.monotonic() - follow.everyMs),
+      reported: { kind: "pending" },
     };
     group.followers.set(key, follower);
     this.#groupOf.set(key, id);
-    follower.told = answerFor(follower, group);
+    follower.reported = resultFor(follower, group);
     this.#schedule(group);
-    return follower.told;
+    return follower.reported;
   }
 
   forget(key: Key): void {
@@ -136,15 +138,15 @@ class Poller implements GitPoller {
     return group;
   }
 
-  /** The next look is at the time that the most eager follower wants; at once when someone has no answer. */
+  /** The shortest interval of the followers counts; a follower without a result is served immediately. */
   #schedule(group: Group): void {
     if (group.runningSince !== undefined || group.followers.size === 0) return;
     const now = this.#clock.monotonic();
     const followers = [...group.followers.values()];
-    const isWanted = followers.some(({ told }) => told.kind === "pending");
+    const isWanted = followers.some(({ reported }) => reported.kind === "pending");
     const last = Math.max(group.listed?.at ?? -Infinity, group.failed?.at ?? -Infinity);
     const everyMs = Math.min(...followers.map((follower) => follower.everyMs));
-    // Spread a little, so that repositories first seen together are not asked together for ever.
+    // With jitter, so that repositories that were first polled together do not stay in step.
     const spread = 1 + 0.05 * (this.#options.random ?? Math.random)();
     const at = isWanted || last === -Infinity ? now + gatherMs : Math.max(now, last + everyMs * spread);
     if (group.timer && group.timer.at <= at) return;
@@ -172,47 +174,47 @@ class Poller implements GitPoller {
     const at = this.#clock.monotonic();
     group.runningSince = at;
     const refs = [...new Set([...group.followers.values()].flatMap((follower) => follower.refs))].toSorted();
-    let answer: GitRefs;
+    let result: GitRefs;
     try {
-      answer = await this.#options.list(group.remote, refs, signal);
+      result = await this.#options.list(group.remote, refs, signal);
     } catch (error) {
-      this.#log.error("a repository could not be looked at", { error });
-      answer = { kind: "failed", trouble: "unreachable", message: "the repository could not be looked at" };
+      this.#log.error("polling a repository failed unexpectedly", { error });
+      result = { kind: "failed", trouble: "unreachable", message: "the repository could not be polled" };
     }
     this.#running--;
     delete group.runningSince;
-    if (!signal.aborted) this.#take(group, answer, { at, refs: new Set(refs) });
+    if (!signal.aborted) this.#record(group, result, { at, refs: new Set(refs) });
     this.#pump();
   }
 
-  #take(group: Group, answer: GitRefs, asked: { readonly at: number; readonly refs: ReadonlySet<string> }): void {
-    if (answer.kind === "listed") {
-      group.listed = { answer, ...asked };
+  #record(group: Group, refs: GitRefs, poll: { readonly at: number; readonly refs: ReadonlySet<string> }): void {
+    if (refs.kind === "listed") {
+      group.listed = { list: refs, ...poll };
       delete group.failed;
       group.failures = 0;
     } else {
-      group.failed = { answer, at: asked.at };
+      group.failed = { failure: refs, at: poll.at };
       group.failures++;
     }
     for (const [key, follower] of group.followers) {
-      const told = answerFor(follower, group);
-      if (isSame(told, follower.told)) continue;
-      follower.told = told;
+      const result = resultFor(follower, group);
+      if (isSame(result, follower.reported)) continue;
+      follower.reported = result;
       this.#options.wake(key);
     }
     this.#schedule(group);
   }
 }
 
-function answerFor(follower: Follower, { listed, failed, failures }: Group): GitLook {
+function resultFor(follower: Follower, { listed, failed, failures }: Group): GitLook {
   const covered = listed && follower.refs.every((ref) => listed.refs.has(ref)) ? listed : undefined;
   if (failed && failed.at >= follower.notBefore) {
-    const isPassing = failed.answer.trouble === "unreachable" && failures < patience;
-    if (!covered || !isPassing || covered.at < follower.notBefore) return failed.answer;
+    const isTemporary = failed.failure.trouble === "unreachable" && failures < reportedFailures;
+    if (!covered || !isTemporary || covered.at < follower.notBefore) return failed.failure;
   }
   if (!covered || covered.at < follower.notBefore) return { kind: "pending" };
   for (const ref of follower.refs) {
-    const commit = covered.answer.commits.get(ref);
+    const commit = covered.list.commits.get(ref);
     if (commit !== undefined) return { kind: "found", commit };
   }
   return {

@@ -1,4 +1,4 @@
-/** One look at a repository's refs by `git ls-remote`. */
+/** Reads the refs of a repository with `git ls-remote`. */
 import { tmpdir } from "node:os";
 
 import {
@@ -23,7 +23,7 @@ import type { SourceTrouble } from "./source-view.ts";
 export interface GitRemote {
   readonly url: string;
   readonly credentials: GitCredentials;
-  /** Certificates of the server's private authority, in PEM. */
+  /** Certificates of the server's private CA, in PEM. */
   readonly ca?: string;
 }
 
@@ -31,10 +31,10 @@ export interface GitSettings {
   readonly policy: NetworkPolicy;
   /** The executable; found on PATH when absent. */
   readonly git?: string;
-  /** Of the operator's own environment, for proxies and certificate authorities. */
+  /** The operator's environment, for proxies and CAs. */
   readonly inherited?: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs?: number;
-  /** Without it, who signs in as a GitHub App is told so. */
+  /** Without it, authentication as a GitHub App fails. */
   readonly githubApps?: GitHubAppTokens;
 }
 
@@ -46,58 +46,66 @@ export type ListRefs = (remote: GitRemote, refs: readonly string[], signal: Abor
 
 const failed = (trouble: SourceTrouble, message: string): GitRefs => ({ kind: "failed", trouble, message });
 
-/** More names than this make a longer command than it makes a shorter answer. */
-const mostNames = 200;
+/** With more names, all refs are listed: the command would become longer than the saved output. */
+const maxNames = 200;
 
 export function gitLister(settings: GitSettings): ListRefs {
   return async (remote, refs, signal) => {
-    const signedIn = await signIn(remote, settings, signal);
-    if (signedIn.kind === "failed") return signedIn;
-    const question = { settings, refs, signal };
-    const listed = await listRefs(signedIn, question);
+    const authenticated = await authenticate(remote, settings, signal);
+    if (authenticated.kind === "failed") return authenticated;
+    const request = { settings, refs, signal };
+    const listed = await listRefs(authenticated, request);
     if (listed.kind !== "moved") return listed;
-    const moved = await movedTo(signedIn, listed, question);
-    if (!moved) return failed("refused", "the repository's address leads elsewhere, and not to a repository");
-    const again = await listRefs(moved, question);
-    return again.kind === "moved"
-      ? failed("refused", "the repository's address leads elsewhere again and again")
-      : again;
+    const moved = await movedTo(authenticated, listed, request);
+    if (!moved) return failed("refused", "the repository's address redirects to a page that is not a repository");
+    const relisted = await listRefs(moved, request);
+    return relisted.kind === "moved"
+      ? failed("refused", "the repository's address redirects more than once")
+      : relisted;
   };
 }
 
 type Failed = Extract<GitRefs, { kind: "failed" }>;
 
-/** A repository with credentials that git takes as they are. */
-interface SignedIn {
-  readonly kind: "signedIn";
+/** A repository with credentials that git accepts. */
+interface AuthenticatedRemote {
+  readonly kind: "authenticated";
   readonly url: string;
   readonly credentials: RepositoryCredentials;
   readonly ca?: string;
 }
 
-async function signIn(remote: GitRemote, { githubApps }: GitSettings, signal: AbortSignal): Promise<SignedIn | Failed> {
+async function authenticate(
+  remote: GitRemote,
+  { githubApps }: GitSettings,
+  signal: AbortSignal,
+): Promise<AuthenticatedRemote | Failed> {
   const { url, credentials, ca } = remote;
   const trusting = ca !== undefined && { ca };
-  if (credentials.kind !== "githubApp") return { kind: "signedIn", url, credentials, ...trusting };
-  if (!githubApps) return { kind: "failed", trouble: "refused", message: "this operator signs in as no GitHub App" };
+  if (credentials.kind !== "githubApp") return { kind: "authenticated", url, credentials, ...trusting };
+  if (!githubApps) return { kind: "failed", trouble: "refused", message: "this operator does not support GitHub Apps" };
   const { kind: _, ...app } = credentials;
   const token = await githubApps.tokenFor({ ...app, repository: url, ...trusting }, signal);
   if (!token.ok) return { kind: "failed", trouble: "auth", message: token.message };
   const basic = { kind: "basic", username: "x-access-token", password: token.token } as const;
-  return { kind: "signedIn", url, credentials: basic, ...trusting };
+  return { kind: "authenticated", url, credentials: basic, ...trusting };
 }
 
-/** All redirects together. */
+/** For all redirects together. */
 const moveMs = 60_000;
 
-/** With the credentials only where the origin is the same. */
-async function movedTo(remote: SignedIn, { authorization }: Moved, question: Question): Promise<SignedIn | undefined> {
-  const { policy, inherited = {} } = question.settings;
+/** Follows the redirect; the credentials are kept only for the same origin. */
+async function movedTo(
+  remote: AuthenticatedRemote,
+  { authorization }: Moved,
+  request: ListRequest,
+): Promise<AuthenticatedRemote | undefined> {
+  const { policy, inherited = {} } = request.settings;
   const parsed = parseRemote(remote.url, policy);
   if (!parsed.ok || parsed.remote.kind !== "http") return undefined;
   const from = parsed.remote.url;
   const ca = remote.ca ?? (await trustedAuthorities(inherited));
-  const signal = AbortSignal.any([question.signal, AbortSignal.timeout(moveMs)]);
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(moveMs)]);
   const moved = await findMoved(from.href, {
     policy,
     environment: inherited,
@@ -114,16 +122,16 @@ async function movedTo(remote: SignedIn, { authorization }: Moved, question: Que
   return { ...remote, url: to.href };
 }
 
-interface Question {
+interface ListRequest {
   readonly settings: GitSettings;
   readonly refs: readonly string[];
   readonly signal: AbortSignal;
 }
 
-/** The server told git to look elsewhere. */
+/** The server redirected git. */
 interface Moved {
   readonly kind: "moved";
-  /** What opened the old place. */
+  /** The header that was accepted at the old address. */
   readonly authorization?: string;
 }
 
@@ -135,19 +143,22 @@ const unopenedTrouble: Record<Unopened["trouble"], SourceTrouble> = {
 
 const patience: readonly GitConfigLine[] = [["http.lowSpeedTime", "30"]];
 
-async function listRefs(remote: SignedIn, question: Question): Promise<GitRefs | Moved> {
-  const { policy, inherited = {} } = question.settings;
+async function listRefs(remote: AuthenticatedRemote, request: ListRequest): Promise<GitRefs | Moved> {
+  const { policy, inherited = {} } = request.settings;
   const surroundings = { home: tmpdir(), policy, inherited };
   const opened = await openRepository(remote, { surroundings, settings: patience });
   if (opened.kind === "unopened") return failed(unopenedTrouble[opened.trouble], opened.message);
   try {
-    return await ask(opened, question);
+    return await runLsRemote(opened, request);
   } finally {
     await opened.dispose();
   }
 }
 
-async function ask(repository: OpenRepository, { settings, refs, signal }: Question): Promise<GitRefs | Moved> {
+async function runLsRemote(
+  repository: OpenRepository,
+  { settings, refs, signal }: ListRequest,
+): Promise<GitRefs | Moved> {
   const { env, remote, authorization } = repository;
   const end = await runGit({
     git: settings.git ?? "git",
@@ -158,7 +169,7 @@ async function ask(repository: OpenRepository, { settings, refs, signal }: Quest
     signal,
   });
   if (end.kind === "missing") return failed("unreachable", "git is not installed in the operator's image");
-  if (end.kind === "late") return failed("unreachable", "the repository did not answer in time");
+  if (end.kind === "late") return failed("unreachable", "the repository did not respond in time");
   if (end.code === 0) return { kind: "listed", commits: parseRefs(end.stdout) };
   const explained = explainGit(end.stderr);
   if (!explained) return failed("unreachable", "the repository cannot be reached");
@@ -174,13 +185,13 @@ const troubles: Record<Exclude<GitTrouble, "moved">, SourceTrouble> = {
   other: "unreachable",
 };
 
-/** A tag's commit is listed under its name and `^{}`. */
+/** The commit of an annotated tag is listed under its name and `^{}`. */
 function patterns(refs: readonly string[]): string[] {
-  if (refs.length > mostNames) return [];
+  if (refs.length > maxNames) return [];
   return refs.flatMap((ref) => (ref.startsWith("refs/tags/") ? [ref, `${ref}^{}`] : [ref]));
 }
 
-/** An annotated tag stands for the commit that it points to. */
+/** An annotated tag is resolved to the commit that it points to. */
 export function parseRefs(text: string): Map<string, string> {
   const commits = new Map<string, string>();
   const peeled = new Map<string, string>();

@@ -10,7 +10,7 @@ const { privateKey } = generateKeyPairSync("rsa", {
 const app = { repository: "https://git.example.com/a.git", appId: "1", installationId: "7", privateKey };
 const policy = { allowHttp: true, allowedAddresses: ["127.0.0.1"] };
 
-test("a server that answers a sign-in without end is hung up on", async () => {
+test("the connection to a server that responds endlessly is closed", async () => {
   const hungUp = Promise.withResolvers<void>();
   let sent = 0;
   const chunk = new Uint8Array(16 * 1024).fill(0x20);
@@ -31,16 +31,16 @@ test("a server that answers a sign-in without end is hung up on", async () => {
   });
   try {
     const tokens = githubAppTokens({ policy, apiOf: () => server.url.origin });
-    expect(await tokens.tokenFor(app)).toEqual({ ok: false, message: "GitHub answers with more than 65536 bytes" });
+    expect(await tokens.tokenFor(app)).toEqual({ ok: false, message: "GitHub responded with more than 65536 bytes" });
     await hungUp.promise;
-    // What the kernel buffers on the way is more than what is read.
+    // The kernel buffers more than is read.
     expect(sent).toBeLessThan(16 * 1024 * 1024);
   } finally {
     await server.stop(true);
   }
 }, 30_000);
 
-/** GitHub at 127.0.0.1, and at 127.0.0.2 a service that must not see the App's claim. */
+/** GitHub at 127.0.0.1, and at 127.0.0.2 a service that must not see the App's JWT. */
 function servers() {
   const stolen: (string | null)[] = [];
   const github = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json({ token: "installation" }) });

@@ -1,6 +1,6 @@
 /**
- * Signs in as an installation of a GitHub App: a short-lived claim, signed with the App's key, is exchanged for a token of
- * the installation. Tokens live for an hour and are kept meanwhile, in memory alone.
+ * Authenticates as an installation of a GitHub App: a short-lived JWT, signed with the App's key, is exchanged for an
+ * installation token. Tokens are valid for an hour and are cached in memory only.
  */
 import { createHash, createPrivateKey, sign } from "node:crypto";
 
@@ -13,62 +13,62 @@ import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-
 interface GitHubAppOptions {
   readonly policy: NetworkPolicy;
   readonly clock?: Clock;
-  /** The API's address for a repository; that of github.com or of the Enterprise server when absent. */
+  /** The address of the API for a repository; that of github.com or of the Enterprise server when absent. */
   readonly apiOf?: (repository: URL) => string;
-  /** Of the operator's own environment, for certificate authorities and proxies. */
+  /** The operator's environment, for CAs and proxies. */
   readonly inherited?: Readonly<Record<string, string | undefined>>;
   readonly lookup?: Lookup;
 }
 
-interface Kept {
+interface CachedToken {
   readonly token: string;
   readonly until: number;
 }
 
-/** A token with less time than this is replaced: whoever gets it has work to do. */
+/** A token that expires sooner is replaced, because its user still needs it for a while. */
 const marginMs = 10 * 60_000;
-const answerMs = 20_000;
-/** An answer is a few hundred bytes. */
-const maxAnswerBytes = 64 * 1024;
+const timeoutMs = 20_000;
+/** A response has a few hundred bytes. */
+const maxResponseBytes = 64 * 1024;
 
 export function githubAppTokens(options: GitHubAppOptions): GitHubAppTokens {
-  const kept = new Map<string, Kept>();
+  const cache = new Map<string, CachedToken>();
   const { clock = systemClock } = options;
   return {
     async tokenFor(app, signal) {
       const id = createHash("sha256").update(JSON.stringify(app)).digest("hex");
-      const known = kept.get(id);
+      const known = cache.get(id);
       if (known && known.until - marginMs > clock.now()) return { ok: true, token: known.token };
       const exchanged = await exchange(app, options, signal);
       if (!exchanged.ok) return exchanged;
-      for (const [other, { until }] of kept) if (until < clock.now()) kept.delete(other);
-      kept.set(id, { token: exchanged.token, until: exchanged.until });
+      for (const [other, { until }] of cache) if (until < clock.now()) cache.delete(other);
+      cache.set(id, { token: exchanged.token, until: exchanged.until });
       return { ok: true, token: exchanged.token };
     },
   };
 }
 
-type Exchanged = (Kept & { readonly ok: true }) | Extract<AppToken, { ok: false }>;
+type Exchanged = (CachedToken & { readonly ok: true }) | Extract<AppToken, { ok: false }>;
 
-const refused = (message: string): Exchanged => ({ ok: false, message });
+const failed = (message: string): Exchanged => ({ ok: false, message });
 
 async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: AbortSignal): Promise<Exchanged> {
   const { clock = systemClock, policy, apiOf = defaultApi } = options;
   const repository = URL.parse(app.repository);
   if (!repository || repository.protocol === "ssh:")
-    return refused("a GitHub App signs in to https repositories alone");
-  if (!/^\d+$/.test(app.installationId)) return refused("the installation's ID is not a number");
-  const claim = claimOf(app, clock.now());
-  if (claim === undefined) return refused("the App's private key is not a key in PEM");
+    return failed("a GitHub App can authenticate to https repositories only");
+  if (!/^\d+$/.test(app.installationId)) return failed("the installation ID of the GitHub App is not a number");
+  const jwt = signedJwt(app, clock.now());
+  if (jwt === undefined) return failed("the private key of the GitHub App is not a PEM key");
   const url = new URL(`${apiOf(repository)}/app/installations/${app.installationId}/access_tokens`);
   const { inherited = {}, lookup } = options;
   const ca = app.ca ?? (await trustedAuthorities(inherited));
-  const limit = AbortSignal.timeout(answerMs);
+  const limit = AbortSignal.timeout(timeoutMs);
   try {
     const result = await request(url, {
       policy,
       method: "POST",
-      authorization: `Bearer ${claim}`,
+      authorization: `Bearer ${jwt}`,
       headers: { accept: "application/vnd.github+json", "user-agent": "pulumi-operator" },
       redirects: "return",
       environment: inherited,
@@ -76,26 +76,27 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
       ...(ca !== undefined && { ca }),
       ...(lookup && { lookup }),
     });
-    return result.kind === "answered" ? await readAnswer(result.response, clock.now()) : refused(result.message);
+    return result.kind === "answered" ? await readResponse(result.response, clock.now()) : failed(result.message);
   } catch (error) {
     if (signal?.aborted) throw error;
-    return refused(`${url.host} does not answer`);
+    return failed(`${url.host} does not respond`);
   }
 }
 
-/** What the server says of a failure is left out: it could be anything. */
-async function readAnswer(response: HttpResponse, now: number): Promise<Exchanged> {
+/** Without the server's error message, which may contain anything. */
+async function readResponse(response: HttpResponse, now: number): Promise<Exchanged> {
   try {
-    if (response.status === 401) return refused("GitHub does not accept the App's ID or key");
-    if (response.status === 404) return refused("GitHub knows no such installation of the App");
-    if (response.status < 200 || response.status > 299) return refused(`GitHub answers with status ${response.status}`);
-    // The host is the repository's own: it may answer with anything, and without end.
-    const text = await readText(response.body, maxAnswerBytes);
-    if (text === undefined) return refused(`GitHub answers with more than ${maxAnswerBytes} bytes`);
-    const answer = JSON.parse(text) as { token?: unknown; expires_at?: unknown } | null;
-    if (typeof answer?.token !== "string") return refused("GitHub answers without a token");
-    const until = typeof answer.expires_at === "string" ? Date.parse(answer.expires_at) : Number.NaN;
-    return { ok: true, token: answer.token, until: Number.isNaN(until) ? now + 3_600_000 : until };
+    if (response.status === 401) return failed("GitHub does not accept the App's ID or key");
+    if (response.status === 404) return failed("GitHub has no such installation of the App");
+    if (response.status < 200 || response.status > 299)
+      return failed(`GitHub responded with status ${response.status}`);
+    // The user's repository determines the host, which may send anything, and endlessly.
+    const text = await readText(response.body, maxResponseBytes);
+    if (text === undefined) return failed(`GitHub responded with more than ${maxResponseBytes} bytes`);
+    const body = JSON.parse(text) as { token?: unknown; expires_at?: unknown } | null;
+    if (typeof body?.token !== "string") return failed("GitHub responded without a token");
+    const until = typeof body.expires_at === "string" ? Date.parse(body.expires_at) : Number.NaN;
+    return { ok: true, token: body.token, until: Number.isNaN(until) ? now + 3_600_000 : until };
   } finally {
     response.close();
   }
@@ -105,8 +106,8 @@ function defaultApi(repository: URL): string {
   return repository.hostname === "github.com" ? "https://api.github.com" : `https://${repository.host}/api/v3`;
 }
 
-/** Undefined for a key that is none. The times allow for clocks that differ. */
-function claimOf({ appId, privateKey }: GitHubApp, now: number): string | undefined {
+/** Undefined for an invalid key. The times allow for clock skew. */
+function signedJwt({ appId, privateKey }: GitHubApp, now: number): string | undefined {
   const seconds = Math.floor(now / 1000);
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   const payload = { iat: seconds - 60, exp: seconds + 540, iss: appId };

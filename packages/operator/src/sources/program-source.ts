@@ -7,7 +7,7 @@ export function programView(program: Program | undefined, name: string): SourceV
   if (!program || program.metadata.deletionTimestamp) return unavailable("notFound", `there is no Program ${name}`);
   const generation = program.metadata.generation ?? 0;
   const { artifact } = program.status ?? {};
-  // An operator that made archives of Programs called their digests revisions.
+  // The Go operator builds archives of Programs and uses their digests as revisions.
   const aliases = artifact?.digest && artifact.revision === String(generation) ? [artifact.digest] : [];
   return { kind: "ready", revision: String(generation), aliases, spec: { program: { name, generation } } };
 }

@@ -1,12 +1,12 @@
-/** Whom to trust as a repository's server: said in the Secret that holds the credentials, beside them. */
+/** Which servers of repositories to trust: the Secret with the credentials may contain host keys or a CA. */
 
 /** The key of a Secret with lines of a known_hosts file, beside an ssh key. */
 export const knownHostsKey = "known_hosts";
 
-/** The key of a Secret with the certificates of a private authority, in PEM, beside credentials for https. */
+/** The key of a Secret with the certificates of a private CA, in PEM, beside credentials for https. */
 export const authorityKey = "ca.crt";
 
-/** The host keys of the big forges, as they publish them. Any other host needs a known_hosts of its own. */
+/** The host keys that the large Git hosts publish. Any other host needs a known_hosts entry in the Secret. */
 export const forgeHosts = `\
 github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl
 github.com ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKgwFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg=

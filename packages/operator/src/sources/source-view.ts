@@ -1,35 +1,35 @@
-/** A Stack's source as the Stack's controller sees it: one form for Git, Flux, Programs and folders in an image. */
+/** The source of a Stack, in one form for Git, Flux, Programs and folders in an image. */
 import type { WorkspaceSpec } from "@pko/api";
 
-/** The part of a Workspace's spec that says where the program comes from. */
+/** The part of a Workspace's spec that names the source of the program. */
 export type SourceSpec = Pick<WorkspaceSpec, "git" | "flux" | "local" | "program">;
 
 export type SourceTrouble =
-  /** The repository refuses the credentials, or there are none to be had. */
+  /** The repository rejects the credentials, or there are none. */
   | "auth"
-  /** The repository, the Flux object or the Program is not there. */
+  /** The repository, the Flux object or the Program does not exist. */
   | "notFound"
   | "branchMissing"
-  /** The network, a server that is down: it may work the next time. */
+  /** A network or server problem, which may be temporary. */
   | "unreachable"
-  /** An address, a transport or a host key that we do not use. */
+  /** An address, transport or host key that the operator does not use. */
   | "refused"
-  /** A Flux object that has no artifact yet, or says that it has failed. */
+  /** A Flux object that has no artifact yet, or has failed. */
   | "notReady";
 
 export type SourceView =
-  /** Nobody has looked yet; whoever asked is woken. */
+  /** Not read yet: the Stack is woken when it is. */
   | { readonly kind: "pending"; readonly what: string }
   | {
       readonly kind: "ready";
-      /** What people know it by. Empty for sources that have none. */
+      /** As users know it. Empty for sources without one. */
       readonly revision: string;
-      /** What identifies the content, whatever its revision is called; undefined where the revision does. */
+      /** Identifies the content; undefined if the revision does. */
       readonly digest?: string;
-      /** Names that another operator, or this one in its earlier days, may have given to this same revision. */
+      /** Other names that the Go operator, or an earlier version, may have recorded for this revision. */
       readonly aliases: readonly string[];
       readonly spec: SourceSpec;
-      /** What keeps it from being followed, as a clause. */
+      /** Why newer revisions cannot be read, as a clause. */
       readonly warning?: string;
     }
   | { readonly kind: "unavailable"; readonly trouble: SourceTrouble; readonly message: string };
