@@ -1,9 +1,9 @@
 /**
- * The definitions of our kinds, brought up to date when a new version of the operator starts.
+ * Upgrades the operator's CRDs when a new version of the operator starts.
  *
- * Helm installs a chart's definitions once and never again touches them, and it refuses to take over those that another
- * chart left. The operator may change its four definitions, make none and delete none: so an upgrade needs no command beside
- * Helm's, and what is there stays when the chart goes.
+ * Helm installs a chart's CRDs once and never changes them after that, and it does not adopt those of another chart. The
+ * operator may change its four CRDs, but create or delete none: an upgrade needs no command besides Helm's, and the objects
+ * stay when the chart is uninstalled.
  */
 import {
   customResourceDefinitions,
@@ -14,7 +14,7 @@ import {
 } from "@pko/api";
 import { isForbidden, resource, type Client, type KubeObject, type Logger } from "@pko/kube";
 
-const definitions = resource<KubeObject>({
+const crds = resource<KubeObject>({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
   plural: "customresourcedefinitions",
@@ -23,7 +23,7 @@ const definitions = resource<KubeObject>({
 
 const fieldManager = "pulumi-kubernetes-operator";
 
-interface Upgrading {
+interface CrdUpgrade {
   readonly client: Client;
   readonly log: Logger;
   readonly wanted?: readonly CustomResourceDefinition[];
@@ -33,21 +33,19 @@ export async function upgradeDefinitions({
   client,
   log,
   wanted = customResourceDefinitions(),
-}: Upgrading): Promise<void> {
-  for (const definition of wanted) {
-    const { name } = definition.metadata;
+}: CrdUpgrade): Promise<void> {
+  for (const crd of wanted) {
+    const { name } = crd.metadata;
     try {
-      const present = await client.find(definitions, { name });
-      const step = stepFor(present, definition);
-      if (step === "upgrade") await patch(client, definition);
+      const present = await client.find(crds, { name });
+      const step = stepFor(present, crd);
+      if (step === "upgrade") await patch(client, crd);
       const message = messages[step];
-      if (message) log[step === "upgrade" ? "info" : "warn"](message, { definition: name });
+      if (message) log[step === "upgrade" ? "info" : "warn"](message, { crd: name });
     } catch (error) {
-      // It works with older definitions, too: fields that they lack have no effect.
+      // The operator works with older CRDs, too: fields that they lack have no effect.
       if (!isForbidden(error)) throw error;
-      log.warn("the operator may not upgrade its definitions: apply those of its version yourself", {
-        definition: name,
-      });
+      log.warn("the operator may not upgrade its CRDs: apply the CRDs of its version yourself", { crd: name });
     }
   }
 }
@@ -56,12 +54,12 @@ type Step = "none" | "upgrade" | "absent" | "newer";
 
 const messages: Readonly<Record<Step, string | undefined>> = {
   none: undefined,
-  upgrade: "definition upgraded",
-  absent: "a definition is missing: install it, the operator waits for it",
-  newer: "a definition is of a newer operator and stays as it is",
+  upgrade: "CRD upgraded",
+  absent: "a CRD is missing: install it, the operator waits for it",
+  newer: "a CRD belongs to a newer operator and is not changed",
 };
 
-/** An operator that was rolled back leaves the newer definition: the objects may use its fields. */
+/** An operator that was rolled back keeps the newer CRD, because objects may use its fields. */
 function stepFor(present: KubeObject | undefined, wanted: CustomResourceDefinition): Step {
   if (!present) return "absent";
   const annotations = present.metadata.annotations ?? {};
@@ -71,9 +69,9 @@ function stepFor(present: KubeObject | undefined, wanted: CustomResourceDefiniti
   return theirs !== undefined && isNewer(theirs, ours[crdVersionAnnotation] ?? "") ? "newer" : "upgrade";
 }
 
-/** Lists are replaced as a whole, so nothing of the old schema is left. */
+/** A merge patch replaces lists as a whole, so nothing of the old schema remains. */
 async function patch(client: Client, { metadata, spec }: CustomResourceDefinition): Promise<void> {
   const { names, versions } = spec;
   const body = { metadata: { annotations: metadata.annotations }, spec: { names, versions } };
-  await client.patch(definitions, { name: metadata.name }, { patch: { type: "merge", body }, fieldManager });
+  await client.patch(crds, { name: metadata.name }, { patch: { type: "merge", body }, fieldManager });
 }
