@@ -1,4 +1,4 @@
-/** The Pulumi kinds as the runtime addresses them. */
+/** The Pulumi kinds as resources of the API server. */
 import {
   programKind,
   stackKind,

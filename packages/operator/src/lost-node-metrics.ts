@@ -2,6 +2,7 @@
 import type { Update, Workspace } from "@pko/api";
 import { keyOf, type Key, type KubeObject, type Registry, type Store } from "@pko/kube";
 
+import { findCondition } from "./shared/conditions.ts";
 import { workspaceKeyOf } from "./update/observe.ts";
 
 interface Stores {
@@ -9,11 +10,11 @@ interface Stores {
   readonly workspaces: Pick<Store<Workspace>, "list">;
 }
 
-/** Returns what ends it. A Workspace tells of a pod without a run, an Update of one with a run. */
+/** Returns a function that stops it. A Workspace reports a pod without a run, an Update a pod with a run. */
 export function exposeLostNodes(registry: Registry, { updates, workspaces }: Stores): () => void {
   const gauge = registry.gauge({
     name: "workspaces_node_lost",
-    help: "1 for a Workspace whose pod does not respond because its node may be lost, until somebody acts.",
+    help: "1 for a Workspace whose pod does not respond because its node may be lost, until a user acts.",
     labels: ["namespace", "name"],
     maxSeries: Infinity,
   });
@@ -32,7 +33,7 @@ export function exposeLostNodes(registry: Registry, { updates, workspaces }: Sto
 
 type Conditioned = KubeObject & Pick<Update | Workspace, "status">;
 
-const isOnLostNode = ({ status }: Conditioned): boolean =>
-  status?.conditions?.some(
-    ({ type, status: is, reason }) => type === "Stalled" && is === "True" && reason === "NodeLost",
-  ) ?? false;
+function isOnLostNode(object: Conditioned): boolean {
+  const stalled = findCondition(object, "Stalled");
+  return stalled?.status === "True" && stalled.reason === "NodeLost";
+}

@@ -29,18 +29,21 @@ function pod(
 }
 
 const up = [condition("Ready", "True"), condition("ContainersReady", "True")];
-/** As the node lifecycle controller leaves it. */
-const nodeSilent = [condition("Ready", "False"), condition("ContainersReady", "True")];
+/** The conditions that the node lifecycle controller sets. */
+const nodeNotReady = [condition("Ready", "False"), condition("ContainersReady", "True")];
 
 describe("a pod is overdue", () => {
   const cases: Readonly<Record<string, readonly [pod: Known<Pod>, sinceSeconds: number | undefined]>> = {
     "not while it is ready": [pod(up), undefined],
     "from the end of its grace period, once it is being deleted": [pod(up, { deletionTimestamp: at(-30) }), -30],
     "in the future, while its grace period lasts": [pod(up, { deletionTimestamp: at(600) }), 600],
-    "since its node became silent": [pod(nodeSilent), -60],
-    "since the node became unknown": [pod([condition("Ready", "Unknown"), condition("ContainersReady", "True")]), -60],
-    "since the first of both": [pod(nodeSilent, { deletionTimestamp: at(600) }), -60],
-    "not when the kubelet says that containers are not ready": [
+    "since its node does not respond": [pod(nodeNotReady), -60],
+    "since the state of its node is unknown": [
+      pod([condition("Ready", "Unknown"), condition("ContainersReady", "True")]),
+      -60,
+    ],
+    "since the earlier of both": [pod(nodeNotReady, { deletionTimestamp: at(600) }), -60],
+    "not when the kubelet reports that containers are not ready": [
       pod([
         condition("Ready", "False", { reason: "ContainersNotReady" }),
         condition("ContainersReady", "False", { reason: "ContainersNotReady" }),
@@ -51,8 +54,8 @@ describe("a pod is overdue", () => {
       pod([condition("Ready", "False", { reason: "ReadinessGatesNotReady" }), condition("ContainersReady", "True")]),
       undefined,
     ],
-    "not before it has a node, where no kubelet is in charge": [pod(nodeSilent, {}, null), undefined],
-    "not while nothing is known of it": [pod([]), undefined],
+    "not before it is scheduled to a node": [pod(nodeNotReady, {}, null), undefined],
+    "not while it has no conditions": [pod([]), undefined],
   };
   for (const [name, [object, sinceSeconds]] of Object.entries(cases)) {
     test(name, () => {
@@ -62,18 +65,18 @@ describe("a pod is overdue", () => {
 });
 
 test("its node counts as lost when it has been overdue for the given time", () => {
-  expect(lostNodeAt(overduePod(pod(nodeSilent)), 300_000)).toBe(noon + 240_000);
+  expect(lostNodeAt(overduePod(pod(nodeNotReady)), 300_000)).toBe(noon + 240_000);
   expect(lostNodeAt(undefined, 300_000)).toBe(Infinity);
 });
 
-test("the message says what happened, what is in doubt, and what to do, within a condition's bounds", () => {
-  const overdue = overduePod(pod(nodeSilent));
+test("the message contains the cause, the consequence and the fix, and fits into a condition", () => {
+  const overdue = overduePod(pod(nodeNotReady));
   if (!overdue) throw new Error("it is overdue");
-  const message = lostNodeMessage(overdue, { doubt: "nobody can tell whether the operation still runs there" });
+  const message = lostNodeMessage(overdue, "it is unknown whether the operation still runs there");
   expect(message).toContain("Pod web-workspace-0 on node worker-2 has not responded since 2030-01-01T11:59:00Z.");
   expect(message).toContain("kubectl taint nodes worker-2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
   expect(message).toContain("kubectl delete pod web-workspace-0 -n team --force --grace-period=0");
   expect(message).toContain("while the node is alive can run two updates at once");
   const long = { ...overdue, namespace: "n".repeat(63), name: "p".repeat(63), node: "w".repeat(63) };
-  expect(lostNodeMessage(long, { doubt: "d".repeat(100) }).length).toBeLessThan(1024);
+  expect(lostNodeMessage(long, "c".repeat(100)).length).toBeLessThan(1024);
 });

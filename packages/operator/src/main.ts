@@ -1,4 +1,4 @@
-/** The operator's process: settings, credentials, and a run until a signal ends it. */
+/** The operator's process: reads its settings and credentials, and runs until a signal ends it. */
 import { inClusterCredentials, kubeconfigCredentials, logger, runToExit } from "@pko/kube";
 
 import { operator } from "./operator.ts";

@@ -1,4 +1,4 @@
-/** The operator put together: one client, the stores that all share, the agents, and a controller for each kind. */
+/** Assembles the operator: the clients, the shared stores, the connections to agents, and a controller for each kind. */
 import { autoComponentLabel, leaseName } from "@pko/api";
 import {
   builtin,
@@ -47,33 +47,33 @@ import { updateIndexers, workspaceOfPod } from "./update/observe.ts";
 import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
-/** The names under which the reference's controllers report. */
+/** The component names of the Go operator's controllers. */
 const eventSource = ({ kind = "" }: { readonly kind?: string }): string => `${kind.toLowerCase()}-controller`;
 const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
 
-interface Surroundings {
+interface OperatorContext {
   readonly options: Options;
   readonly credentials: Credentials;
   readonly log: Logger;
 }
 
-export async function operator({ options, credentials, log }: Surroundings): Promise<Manager> {
+export async function operator({ options, credentials, log }: OperatorContext): Promise<Manager> {
   const metrics = metricsRegistry();
-  const connection = { ...connectionOf(options), onResponse: requestTelemetry({ log, metrics }) };
+  const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeDefinitions({ client: reading, log });
-  const elector = electorOf(options, { credentials, connection, log, metrics });
+  const elector = createElector(options, { credentials, connection, log, metrics });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
-  const reflectors = reflectorsOf(reading, options, log);
+  const reflectors = sharedReflectors(reading, options, log);
   exposeLostNodes(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
-  const authorities = authority({ client: reading, namespace: options.namespace, log });
-  await authorities.load();
-  const dialling = { authority: authorities, agreements: new Agreements(), log };
-  const preparing = preparations({ ...dialling, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
+  const ca = authority({ client: reading, namespace: options.namespace, log });
+  await ca.load();
+  const connections = { authority: ca, agreements: new Agreements(), log };
+  const preparing = preparations({ ...connections, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
   const running = runs({
-    ...dialling,
+    ...connections,
     wake: (runId) => updateControl.wakeRun(runId),
     unprepared: (pod) => preparing.renew(pod),
   });
@@ -85,7 +85,7 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
-    authority: authorities,
+    authority: ca,
     preparations: preparing,
     runs: running,
     githubApps,
@@ -109,8 +109,8 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
-  const stopFollowingCa = authorities.follow(() => {
-    // Those without a pod are given a certificate when they wake.
+  const stopFollowingCa = ca.follow(() => {
+    // Workspaces without a pod get a certificate when they wake.
     const keys = reflectors.pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
     for (const key of keys) workspaceControl.enqueue(key);
   });
@@ -120,10 +120,10 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
     controllers: [stackControl, workspaceControl, updateControl, programControl],
     elector,
     probes: options.probes,
-    metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await protectionOf(reading))) },
-    // What the agents do goes on: whoever leads next takes it up.
+    metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
+    // The agents continue their work, and the next leader attaches to it.
     flush: async () => {
-      // Now that no pass of either controller can follow anything any more.
+      // The controllers have stopped, so none of their passes can follow anything any more.
       references.stop();
       stopFollowingCa();
       await Promise.all([events.flush(), preparing.stop(), running.stop()]);
@@ -133,8 +133,8 @@ export async function operator({ options, credentials, log }: Surroundings): Pro
   });
 }
 
-/** The stores that all share. */
-function reflectorsOf(reading: Client, options: Options, log: Logger) {
+/** The stores that the controllers share. */
+function sharedReflectors(reading: Client, options: Options, log: Logger) {
   const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
     ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
     onError: (error, what) => log.warn("watch interrupted", { what, error }),
@@ -150,12 +150,12 @@ function reflectorsOf(reading: Client, options: Options, log: Logger) {
   };
 }
 
-interface ElectorParts extends Pick<Surroundings, "credentials" | "log"> {
+interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
   readonly connection: ConnectOptions;
   readonly metrics: Registry;
 }
 
-function electorOf(options: Options, { credentials, connection, log, metrics }: ElectorParts): Elector {
+function createElector(options: Options, { credentials, connection, log, metrics }: ElectorParts): Elector {
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
@@ -168,12 +168,12 @@ function electorOf(options: Options, { credentials, connection, log, metrics }: 
   });
 }
 
-/** A third for each attempt: one that hangs leaves time for another. */
-function connectionOf({ kubeApiTimeoutMs }: Options): ConnectOptions {
+/** A third for each attempt, so that an attempt that hangs leaves time for another. */
+function connectOptions({ kubeApiTimeoutMs }: Options): ConnectOptions {
   return { userAgent: component, timeoutMs: kubeApiTimeoutMs, attemptTimeoutMs: Math.ceil(kubeApiTimeoutMs / 3) };
 }
 
-async function protectionOf(client: Client): Promise<Protection> {
+async function metricsProtection(client: Client): Promise<Protection> {
   return {
     tls: await selfSignedCertificate(component, new Date(systemClock.now())),
     ...tokenAccess({ client, path: "/metrics" }),

@@ -5,7 +5,7 @@ import { OptionsError, parseOptions } from "./options.ts";
 const image = ["--agent-image", "example/operator:1"];
 
 describe("settings", () => {
-  test("suit a cluster when only the image is given", () => {
+  test("have defaults for a cluster when only the image is given", () => {
     expect(parseOptions(image, {})).toMatchObject({
       namespace: "pulumi-kubernetes-operator",
       watchNamespaces: [],
@@ -19,14 +19,14 @@ describe("settings", () => {
     expect(parseOptions(image, {}).leaderElection).toBeUndefined();
   });
 
-  test("come from the environment", () => {
+  test("are read from the environment", () => {
     const env = { OPERATOR_AGENT_IMAGE: "a", OPERATOR_WATCH_NAMESPACES: "one,two", OPERATOR_LEADER_ELECT: "true" };
     const options = parseOptions([], env);
     expect(options).toMatchObject({ agentImage: "a", watchNamespaces: ["one", "two"] });
     expect(options.leaderElection).toEqual({ leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 });
   });
 
-  test("take durations, limits and policies as the chart's values write them", () => {
+  test("accept durations, limits and policies in the format of the chart values", () => {
     const env = {
       OPERATOR_LEADER_ELECT: "true",
       OPERATOR_LEASE_DURATION: "1m",
@@ -46,13 +46,13 @@ describe("settings", () => {
     });
   });
 
-  test("can let templates have their way", () => {
+  test("can turn off the enforcement of security profiles", () => {
     const env = { OPERATOR_ENFORCE_SECURITY_PROFILE: "false" };
     expect(parseOptions(image, env).enforceSecurityProfile).toBe(false);
     expect(parseOptions([...image, "--enforce-security-profile=true"], env).enforceSecurityProfile).toBe(true);
   });
 
-  test("that are switches are true or false in the environment, and off when empty", () => {
+  test("that are booleans are true or false in the environment, and off when empty", () => {
     const upgrades = (value: string): boolean => parseOptions(image, { OPERATOR_UPGRADE_CRDS: value }).upgradeCrds;
     expect([upgrades("true"), upgrades("false"), upgrades("")]).toEqual([true, false, false]);
     for (const value of ["True", "1", "yes", " true"]) {
@@ -66,11 +66,11 @@ describe("settings", () => {
     expect(parseOptions(image, { OPERATOR_ALLOW_HTTP: "true" }).allowHttp).toBe(true);
   });
 
-  test("of the command line win over the environment", () => {
+  test("on the command line take precedence over the environment", () => {
     expect(parseOptions(["--agent-image=b"], { OPERATOR_AGENT_IMAGE: "a" }).agentImage).toBe("b");
   });
 
-  test("let workspaces sign in to Pulumi Cloud by themselves, unless told otherwise", () => {
+  test("let workspaces authenticate to Pulumi Cloud automatically unless OIDC is disabled", () => {
     expect(parseOptions(image, {}).oidc).toEqual({
       automatic: true,
       holder: { kind: "organization", admin: false },
@@ -89,19 +89,23 @@ describe("settings", () => {
 
   test.each<[string, string[], string]>([
     ["no image", [], "--agent-image (or OPERATOR_AGENT_IMAGE) is missing"],
-    ["a number that is none", [...image, "--idle-timeout-seconds=soon"], "is not a whole number"],
-    ["a level that is none", [...image, "--log-level=loud"], "is not a level"],
-    ["a format that is none", [...image, "--log-format=poem"], "is not a format"],
-    ["something between true and false", [...image, "--oidc-enabled=perhaps"], "is neither true nor false"],
-    ["a team and a user", [...image, "--oidc-team=a", "--oidc-user=b"], "does not go with --oidc-team"],
-    ["an administrator of a team", [...image, "--oidc-team=a", "--oidc-admin"], "is for the organization's token"],
-    ["an address that is none", [...image, "--metrics-address=here"], "is not HOST:PORT"],
-  ])("are refused with %s", (_, args, message) => {
+    ["an invalid number", [...image, "--idle-timeout-seconds=soon"], "is not a whole number"],
+    ["an invalid log level", [...image, "--log-level=loud"], "is not a level"],
+    ["an invalid log format", [...image, "--log-format=poem"], "is not a format"],
+    ["an invalid boolean", [...image, "--oidc-enabled=perhaps"], "is neither true nor false"],
+    ["a team and a user", [...image, "--oidc-team=a", "--oidc-user=b"], "cannot be combined with --oidc-team"],
+    [
+      "an administrator of a team",
+      [...image, "--oidc-team=a", "--oidc-admin"],
+      "cannot be combined with --oidc-team or --oidc-user",
+    ],
+    ["an invalid address", [...image, "--metrics-address=here"], "is not HOST:PORT"],
+  ])("are rejected with %s", (_, args, message) => {
     expect(() => parseOptions(args, {})).toThrow(OptionsError);
     expect(() => parseOptions(args, {})).toThrow(message);
   });
 
-  test("that nobody knows are refused", () => {
+  test("that are unknown are rejected", () => {
     expect(() => parseOptions([...image, "--colour=blue"], {})).toThrow("--colour");
   });
 });

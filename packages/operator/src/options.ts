@@ -1,4 +1,4 @@
-/** The operator's settings: flags, each with an environment variable, each with a default that suits a cluster. */
+/** The operator's settings: flags, each with an environment variable and, if possible, a default for clusters. */
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
 
@@ -8,9 +8,9 @@ import { parseLogFormat, parseLogLevel, type Listen, type LogFormat, type LogLev
 import type { OidcDefaults } from "./workspace/oidc.ts";
 
 export interface Options {
-  /** Path of a kubeconfig; the pod's own credentials when absent. The ambient KUBECONFIG is never read. */
+  /** Path of a kubeconfig; the pod's credentials when absent. The variable KUBECONFIG is never read. */
   readonly kubeconfig?: string;
-  /** Where the operator keeps what is its own: the authority's Secret and the Lease. */
+  /** The operator's namespace, with the Secret of the CA and the Lease. */
   readonly namespace: string;
   /** The namespaces to serve; all of them when empty. */
   readonly watchNamespaces: readonly string[];
@@ -18,35 +18,35 @@ export interface Options {
   /** The image with the agent's executable. */
   readonly agentImage: string;
   readonly agentImagePullPolicy?: PullPolicy;
-  /** How long a workspace stays up after its last work; for ever when 0. */
+  /** How long a workspace keeps its pod after its last work; forever when 0. */
   readonly idleTimeoutSeconds: number;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
-  /** Whether pods that break their Workspace's security profile are refused; else what a template says wins. */
+  /** Whether pods that violate their Workspace's security profile are rejected; if not, the pod template wins. */
   readonly enforceSecurityProfile: boolean;
-  /** How often it is asked whether Secrets and ConfigMaps in use have changed. */
+  /** How often Secrets and ConfigMaps in use are checked for changes. */
   readonly referenceCheckMs: number;
-  /** Whether it brings the definitions of its kinds up to date when it starts. */
+  /** Whether the operator upgrades its CRDs when it starts. */
   readonly upgradeCrds: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly probes: Listen;
   readonly metrics: Listen;
-  /** Metrics by HTTPS, for callers whose token the cluster lets `get` the path `/metrics`. */
+  /** Metrics over HTTPS, for callers whose token may `get` the path `/metrics`. */
   readonly metricsSecure: boolean;
-  /** How long a question to the API server may take, with all its attempts. */
+  /** How long a request to the API server may take, with all its attempts. */
   readonly kubeApiTimeoutMs: number;
   readonly leaderElection?: {
     readonly leaseDurationMs: number;
     readonly renewDeadlineMs: number;
     readonly retryPeriodMs: number;
   };
-  /** How workspaces sign in to Pulumi Cloud that have no token and say nothing about it. */
+  /** How workspaces authenticate to Pulumi Cloud that configure neither a token nor OIDC. */
   readonly oidc: OidcDefaults;
   /** The most bytes that a Flux artifact may unpack to. */
   readonly maxUnpackedBytes: number;
-  /** Plain http for repositories: the chart's value git.allowHttp. */
+  /** Allows plain HTTP for repositories: the chart value git.allowHttp. */
   readonly allowHttp: boolean;
-  /** For tests: addresses that are otherwise refused, such as 127.0.0.1. */
+  /** For tests: addresses that are otherwise rejected, such as 127.0.0.1. */
   readonly allowedAddresses: readonly string[];
 }
 
@@ -88,10 +88,10 @@ const flags = {
 
 type Flag = keyof typeof flags;
 
-/** Prefix of the variables that stand for flags: `OPERATOR_AGENT_IMAGE` for `--agent-image`. */
+/** Prefix of the environment variables of flags: `OPERATOR_AGENT_IMAGE` for `--agent-image`. */
 const variablePrefix = "OPERATOR_";
 
-/** Something in the settings that the user has to mend. */
+/** A setting that the user has to correct. */
 export class OptionsError extends Error {
   constructor(flag: Flag, problem: string) {
     super(`--${flag} (or ${variableOf(flag)}) ${problem}`);
@@ -105,7 +105,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   const pullPolicy = values.optional(
     "agent-image-pull-policy",
     parsePullPolicy,
-    `is none of ${pullPolicies.join(", ")}`,
+    `is not one of ${pullPolicies.join(", ")}`,
   );
   return {
     ...(kubeconfig !== undefined && { kubeconfig }),
@@ -116,7 +116,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     ...(pullPolicy && { agentImagePullPolicy: pullPolicy }),
     idleTimeoutSeconds: values.number("idle-timeout-seconds"),
     lostNodeAfterMs: values.duration("lost-node-after"),
-    enforceSecurityProfile: values.truth("enforce-security-profile"),
+    enforceSecurityProfile: values.boolean("enforce-security-profile"),
     referenceCheckMs: values.duration("reference-check-interval"),
     upgradeCrds: values.flag("upgrade-crds"),
     log: {
@@ -134,7 +134,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
         retryPeriodMs: values.duration("retry-period"),
       },
     }),
-    oidc: oidcOf(values),
+    oidc: parseOidc(values),
     maxUnpackedBytes: values.parsed(
       "flux-max-unpacked-bytes",
       parseLimit,
@@ -145,21 +145,23 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   };
 }
 
-function oidcOf(values: ReturnType<typeof readValues>): OidcDefaults {
+function parseOidc(values: ReturnType<typeof readValues>): OidcDefaults {
   const organization = values.text("oidc-organization");
   return {
-    automatic: values.truth("oidc-enabled"),
+    automatic: values.boolean("oidc-enabled"),
     ...(organization !== undefined && { organization }),
-    holder: holderOf(values),
+    holder: parseHolder(values),
     expirationSeconds: values.number("oidc-expiration-seconds"),
   };
 }
 
-function holderOf(values: ReturnType<typeof readValues>): OidcHolder {
+function parseHolder(values: ReturnType<typeof readValues>): OidcHolder {
   const [team, user] = [values.text("oidc-team"), values.text("oidc-user")];
   const admin = values.flag("oidc-admin");
-  if (team !== undefined && user !== undefined) throw new OptionsError("oidc-user", "does not go with --oidc-team");
-  if (admin && (team ?? user) !== undefined) throw new OptionsError("oidc-admin", "is for the organization's token");
+  if (team !== undefined && user !== undefined)
+    throw new OptionsError("oidc-user", "cannot be combined with --oidc-team");
+  if (admin && (team ?? user) !== undefined)
+    throw new OptionsError("oidc-admin", "cannot be combined with --oidc-team or --oidc-user");
   if (team !== undefined) return { kind: "team", team };
   return user === undefined ? { kind: "organization", admin } : { kind: "user", user };
 }
@@ -184,19 +186,19 @@ function readValues(args: readonly string[], env: NodeJS.ProcessEnv) {
     if (value === undefined) throw new OptionsError(name, problem);
     return value;
   };
-  const truth = (name: Flag): boolean => parsed(name, parseTruth, "is neither true nor false");
+  const boolean = (name: Flag): boolean => parsed(name, parseBoolean, "is neither true nor false");
   return {
     text,
     required,
     parsed,
-    truth,
-    /** One that is off unless it is there; as a variable it says true or false. */
-    flag: (name: Flag): boolean => given(name) === true || (text(name) !== undefined && truth(name)),
+    boolean,
+    /** Off unless the flag is given; its environment variable is true or false. */
+    flag: (name: Flag): boolean => given(name) === true || (text(name) !== undefined && boolean(name)),
     list: (name: Flag): string[] => (text(name) ?? "").split(",").filter((item) => item !== ""),
     optional: <T>(name: Flag, parse: (text: string) => T | undefined, problem: string): T | undefined =>
       text(name) === undefined ? undefined : parsed(name, parse, problem),
     duration: (name: Flag): number => parsed(name, parsePositiveDuration, "is not a duration such as 15s"),
-    number: (name: Flag): number => parsed(name, parseNumber, "is not a whole number of 0 or more"),
+    number: (name: Flag): number => parsed(name, parseNumber, "is not a whole number that is 0 or more"),
   };
 }
 
@@ -204,11 +206,11 @@ function variableOf(flag: Flag): string {
   return variablePrefix + flag.toUpperCase().replaceAll("-", "_");
 }
 
-function parseTruth(text: string): boolean | undefined {
+function parseBoolean(text: string): boolean | undefined {
   return text === "true" ? true : text === "false" ? false : undefined;
 }
 
-/** Every variable that is read. */
+/** Every environment variable that is read. */
 export const optionVariables: readonly string[] = (Object.keys(flags) as Flag[]).map(variableOf);
 
 function parseNumber(text: string): number | undefined {

@@ -23,14 +23,14 @@ test("a foreign object is named with its owner, and so is the fix", () => {
   expect(conflictMessage([owned], stack)).toContain("Secret shop/dev-workspace (owned by Certificate tls)");
 });
 
-test("all foreign objects are named at once, and those that go by themselves are not", () => {
+test("all foreign objects are named together, and those that are garbage-collected are not", () => {
   const message = conflictMessage([former, foreign("StatefulSet"), foreign("Secret")], stack);
   expect(message).toStartWith("StatefulSet shop/dev-workspace (without an owner) and Secret shop/dev-workspace");
   expect(message).toContain("Delete or rename them");
   expect(message).not.toContain("Service");
 });
 
-test("objects of an earlier owner are waited for", () => {
+test("objects of an earlier owner are left to the garbage collector", () => {
   expect(conflictMessage([former], stack)).toStartWith(
     "Service shop/dev-workspace belonged to an earlier Workspace dev that is deleted; waiting for the garbage collector",
   );

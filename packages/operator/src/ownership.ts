@@ -1,10 +1,10 @@
-/** What is reported where an object of somebody else has a name that we need. */
+/** What is reported when an object of another owner has a name that a Stack, Workspace or Update needs. */
 import type { Key, Occupant, Occupied, Owner } from "@pko/kube";
 
-/** Who needs the name, as the user knows it. */
+/** The object that needs the name. */
 type Claimant = Pick<Owner, "kind" | "name">;
 
-/** What happened, why, and what to do. The same text for the same objects, since it is compared. */
+/** What happened, why, and what to do. The text is the same for the same objects, because it is compared. */
 export function conflictMessage(occupied: readonly Occupied[], claimant: Claimant): string {
   const foreign = occupied.filter(({ kind }) => kind === "foreign").map(({ occupant }) => occupant);
   if (foreign.length === 0) return formerMessage(occupied);
@@ -25,7 +25,7 @@ function formerMessage(occupied: readonly Occupied[]): string {
   const listed = occupied.map(({ occupant }) => nameOf(occupant)).join(" and ");
   const { kind = "", name = "" } = occupied[0]?.occupant.owner ?? {};
   return (
-    `${listed} belonged to an earlier ${kind} ${name} that is deleted; waiting for the garbage collector to delete it, too. ` +
+    `${listed} belonged to an earlier ${kind} ${name} that is deleted; waiting for the garbage collector to delete it. ` +
     "If this takes more than a few minutes, check the kube-controller-manager of the cluster."
   );
 }
@@ -37,7 +37,7 @@ const ownerText = ({ owner }: Occupant): string =>
 
 const pauses = { former: 5000, least: 15_000, most: 120_000 } as const;
 
-/** Not all kinds are watched: their names are read again, ever more rarely the longer somebody else has had them. */
+/** Not all kinds are watched: their names are read again, less often the longer another owner has had them. */
 export function conflictPauseMs(occupied: readonly Occupied[], sinceMs: number): number {
   if (!isForeign(occupied)) return pauses.former;
   return Math.min(pauses.most, Math.max(pauses.least, sinceMs / 4));
@@ -64,5 +64,5 @@ export class ConflictTimes {
   }
 }
 
-/** The reason of a Stalled condition, of Stacks and Workspaces alike. */
+/** The reason of the Stalled condition of Stacks and Workspaces. */
 export const ownershipConflict = "OwnershipConflict";

@@ -1,4 +1,4 @@
-/** The end of a term, in a process that may lead again. */
+/** The end of a leadership term, in a process that may lead again. */
 import { expect, test } from "bun:test";
 import { builtin, reflector, type Client, type EventRecorder } from "@pko/kube";
 
@@ -8,7 +8,7 @@ import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { updateIndexers } from "./update/observe.ts";
 import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
 
-/** Nothing is asked of it in a term that ends as it begins. */
+/** It gets no request in a term that ends when it starts. */
 const client = {} as Client;
 const events: EventRecorder = { record: () => undefined, flush: () => Promise.resolve() };
 const reflectors = {
@@ -21,7 +21,7 @@ const reflectors = {
 };
 const ended = { stop: AbortSignal.abort(), kill: AbortSignal.abort() };
 
-test("no Update may begin in the next term for what was read in this one", async () => {
+test("no Update may start in the next term because of what was read in this one", async () => {
   const cleared = clearances(() => undefined);
   cleared.set("team/web", ["team/web-1"]);
   const controller = workspaceController({
@@ -29,8 +29,8 @@ test("no Update may begin in the next term for what was read in this one", async
     reflectors,
     events,
     authority: {
-      assess: () => Promise.reject(new Error("not asked")),
-      workspaceCertificate: () => Promise.reject(new Error("not asked")),
+      assess: () => Promise.reject(new Error("unexpected")),
+      workspaceCertificate: () => Promise.reject(new Error("unexpected")),
     },
     preparations: {} as never,
     runs: {} as never,
@@ -41,7 +41,7 @@ test("no Update may begin in the next term for what was read in this one", async
   expect(cleared.has("team/web", "team/web-1")).toBe(false);
 });
 
-test("what the Stack controller shares with others is not stopped by it", async () => {
+test("the Stack controller does not stop what it shares with others", async () => {
   let stops = 0;
   const references = { follow: () => undefined, forget: () => undefined, stop: () => void stops++ };
   const git = { policy: { allowHttp: false, allowedAddresses: [] } };

@@ -53,9 +53,7 @@ export function unreachable(problem: string, sinceMs?: number): string {
 }
 
 export function nodeLost(pod: OverduePod): string {
-  return lostNodeMessage(pod, {
-    doubt: "it is unknown whether the operation still runs there, so no other operation is started",
-  });
+  return lostNodeMessage(pod, "it is unknown whether the operation still runs there, so no other operation is started");
 }
 
 // When it has ended.

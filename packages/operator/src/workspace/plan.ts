@@ -159,8 +159,8 @@ function nodeLost(view: WorkspaceView): Decision | undefined {
   const { pod, now, lostNodeAfterMs } = view;
   if (!pod?.overdue || runOf(view) || isAsleep(view) || isPutAway(view)) return undefined;
   if (now < lostNodeAt(pod.overdue, lostNodeAfterMs)) return undefined;
-  const doubt = "the workspace cannot have another pod until this one is removed";
-  return report({ kind: "nodeLost", message: lostNodeMessage(pod.overdue, { doubt }) }, pauses.safety);
+  const consequence = "the workspace cannot have another pod until this one is removed";
+  return report({ kind: "nodeLost", message: lostNodeMessage(pod.overdue, consequence) }, pauses.safety);
 }
 
 /** The grace is for runs. An agent that does not heed its end would hold its node's resources for all of it. */
