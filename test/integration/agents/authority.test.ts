@@ -29,7 +29,7 @@ function withServerTime(client: Client, clock: Clock, aheadMs = 0): Client {
   return { ...client, serverTime: () => Promise.resolve(new Date(clock.now() + aheadMs)) };
 }
 
-/** Operator and API server agree on the time that the test tells. */
+/** Operator and API server both use the clock of the test. */
 function timedAuthorityIn({ name, client }: TestNamespace, clock: ManualClock) {
   return authority({ client: withServerTime(client, clock), namespace: name, clock });
 }
@@ -66,7 +66,7 @@ test("replicas that start together agree on one CA", async () => {
   expect(bundles.size).toBe(1);
 });
 
-test("a lost answer does not lead to a second CA", async () => {
+test("a lost response does not lead to a second CA", async () => {
   await using namespace = await testNamespace();
   await using proxy = await faultProxy(namespace.server.credentials);
   const remove = proxy.on(({ isWrite }) => (isWrite ? { cut: "after" } : undefined));
@@ -76,23 +76,23 @@ test("a lost answer does not lead to a second CA", async () => {
   expect(loading.operatorCredentials().ca).toBe((await authorityIn(namespace).workspaceCertificate(web)).ca);
 });
 
-describe("errors of the API server at the start are retried, and there is one CA in the end", () => {
-  test("as it is created: nothing was done, then it was done and the answer was lost", async () => {
+describe("errors of the API server at the start are retried, and lead to one CA", () => {
+  test("when it is created: a write that failed, then one whose response was lost", async () => {
     await using namespace = await testNamespace();
-    await loadThroughTrouble(namespace, [{ status: 500 }, { cut: "after" }]);
+    await loadThroughFaults(namespace, [{ status: 500 }, { cut: "after" }]);
   });
 
-  test("as it is replaced", async () => {
+  test("when it is replaced", async () => {
     await using namespace = await testNamespace();
     await storeNonsense(namespace);
-    await loadThroughTrouble(namespace, [{ status: 500 }, { status: 503 }]);
+    await loadThroughFaults(namespace, [{ status: 500 }, { status: 503 }]);
   });
 });
 
-/** Each write meets the next trouble. */
-async function loadThroughTrouble(namespace: TestNamespace, troubles: readonly Verdict[]): Promise<void> {
+/** Each write gets the next fault. */
+async function loadThroughFaults(namespace: TestNamespace, faults: readonly Verdict[]): Promise<void> {
   await using proxy = await faultProxy(namespace.server.credentials);
-  const left = [...troubles];
+  const left = [...faults];
   proxy.on(({ isWrite }) => (isWrite ? left.shift() : undefined));
   const loading = authorityIn(namespace, systemClock, connect(proxy.credentials, { attempts: 1 }));
   await loading.load();
@@ -108,14 +108,14 @@ test("a workspace's certificate is current, also after a restart of the operator
   expect(await authorityIn(namespace).assess(certificate)).toBe("current");
 });
 
-test("a certificate of another CA is to be replaced", async () => {
+test("a certificate of another CA must be replaced", async () => {
   await using namespace = await testNamespace();
   await using other = await testNamespace();
   const foreign = await authorityIn(other).workspaceCertificate(web);
   expect(await authorityIn(namespace).assess(foreign)).toBe("issuerReplaced");
 });
 
-test("an old CA is joined by a new one, once, whichever replica sees it first", async () => {
+test("a new CA is added to an old one, once, whichever replica detects it first", async () => {
   await using namespace = await testNamespace();
   const clock = manualClock();
   const replicas = Array.from({ length: 4 }, () => timedAuthorityIn(namespace, clock));
@@ -128,7 +128,7 @@ test("an old CA is joined by a new one, once, whichever replica sees it first", 
 });
 
 describe("the Secret, while the operator runs", () => {
-  test("comes back with the same CA within a minute after it was deleted, without a change for workspaces", async () => {
+  test("is restored with the same CA within a minute after it was deleted, without a change for workspaces", async () => {
     await using namespace = await testNamespace();
     const clock = manualClock();
     const running = timedAuthorityIn(namespace, clock);
@@ -144,7 +144,7 @@ describe("the Secret, while the operator runs", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("comes back with the same CA after it was emptied, as a forced upgrade or a replacing sync would do", async () => {
+  test("is restored with the same CA after it was emptied, as by a forced upgrade or a replacing sync", async () => {
     await using namespace = await testNamespace();
     const running = authorityIn(namespace);
     await running.load();
@@ -154,7 +154,7 @@ describe("the Secret, while the operator runs", () => {
     expect(await stored(namespace)).toBe(before);
   });
 
-  test("keeps both CAs where another replica has made a new one meanwhile", async () => {
+  test("keeps both CAs if another replica has created a new one meanwhile", async () => {
     await using namespace = await testNamespace();
     const running = authorityIn(namespace);
     const before = await running.workspaceCertificate(web);
@@ -168,7 +168,7 @@ describe("the Secret, while the operator runs", () => {
       expect(splitBundle(ca)).toHaveLength(2);
       expect(ca).toContain(before.ca.trim());
     }
-    // What agents of the first CA are shown is still signed by it.
+    // Agents that trust the first CA still get certificates that it has signed.
     expect(await running.assess({ ...before, ca: running.operatorCredentials().ca })).toBe("current");
   });
 
@@ -193,7 +193,7 @@ describe("the Secret, while the operator runs", () => {
     stop();
   });
 
-  test("is read at once when an agent is not trusted, and not again for each one", async () => {
+  test("is read immediately when an agent is not trusted, but not for each agent", async () => {
     await using namespace = await testNamespace();
     let reads = 0;
     const through: Client = {
@@ -218,7 +218,7 @@ describe("the Secret, while the operator runs", () => {
 });
 
 describe("at the start", () => {
-  test("a Secret that cannot be read is written again", async () => {
+  test("an invalid Secret is written again", async () => {
     await using namespace = await testNamespace();
     await storeNonsense(namespace);
     const starting = authorityIn(namespace);
@@ -226,7 +226,7 @@ describe("at the start", () => {
     expect(splitBundle(starting.operatorCredentials().ca)).toHaveLength(1);
   });
 
-  test("the CA of an earlier version is taken over from the Secret of its chart, which stays as it is", async () => {
+  test("the CA of an earlier version is copied from the Secret of its chart, which is not changed", async () => {
     await using namespace = await testNamespace();
     await using earlier = await testNamespace();
     const former = authorityIn(earlier);
@@ -236,7 +236,7 @@ describe("at the start", () => {
     const upgraded = authorityIn(namespace);
     await upgraded.load();
     expect(await upgraded.assess(certificate)).toBe("current");
-    // From now on the chart's Secret does not matter.
+    // The chart's Secret is not needed any more.
     const ref = { namespace: namespace.name, name: formerCaSecretName };
     await namespace.client.delete(builtin.secrets, ref);
     expect(await authorityIn(namespace).assess(certificate)).toBe("current");
@@ -266,12 +266,12 @@ describe("a clock that is wrong by a year", () => {
     await confused.load();
     expect(confused.operatorCredentials().ca).toBe(before.ca);
     expect(await confused.assess(before)).toBe("current");
-    // What it issues meanwhile is good for everybody whose clock is right.
+    // The certificates that it issues meanwhile are valid for correct clocks.
     const issued = await confused.workspaceCertificate(web);
     expect(await authorityIn(namespace).assess(issued)).toBe("current");
   });
 
-  test("does not replace the CA either where it is the API server's", async () => {
+  test("does not replace the CA if it is the API server's", async () => {
     await using namespace = await testNamespace();
     const before = await authorityIn(namespace).workspaceCertificate(web);
     const through = withServerTime(namespace.client, systemClock, 2 * year);
@@ -290,7 +290,7 @@ describe("a clock that is wrong by a year", () => {
     expect(right.operatorCredentials().ca).toBe(certificate.ca);
   });
 
-  test("holds a requested rotation back, until it is right again", async () => {
+  test("delays a requested rotation until it is correct again", async () => {
     await using namespace = await testNamespace();
     await authorityIn(namespace).load();
     await patchSecret(namespace, { metadata: { annotations: { [caRotationRequestAnnotation]: "now" } } });
@@ -303,7 +303,7 @@ describe("a clock that is wrong by a year", () => {
     expect(splitBundle(right.operatorCredentials().ca)).toHaveLength(2);
   });
 
-  test("is logged once, with what to do, and again only after it was right", async () => {
+  test("is logged once, with the fix, and again only after it was correct", async () => {
     await using namespace = await testNamespace();
     const lines: string[] = [];
     const log = logger({ write: (line) => lines.push(line) });
@@ -323,14 +323,14 @@ describe("a clock that is wrong by a year", () => {
   });
 });
 
-test("an API server that is away does not take the certificate away", async () => {
+test("the operator keeps its certificate while the API server is unreachable", async () => {
   await using namespace = await testNamespace();
   const clock = manualClock();
-  let isAway = false;
+  let isUnreachable = false;
   const through: Client = {
     ...withServerTime(namespace.client, clock),
     find: async (resource, ref, options) => {
-      if (isAway) throw new Error("away");
+      if (isUnreachable) throw new Error("unreachable");
       return await namespace.client.find(resource, ref, options);
     },
   };
@@ -338,7 +338,7 @@ test("an API server that is away does not take the certificate away", async () =
   await running.load();
   const before = running.operatorCredentials();
   const stop = running.follow(() => undefined);
-  isAway = true;
+  isUnreachable = true;
   await clock.advance(day);
   expect(running.operatorCredentials()).toBe(before);
   stop();

@@ -30,11 +30,11 @@ const info: InfoResult = {
   residentBytes: 1,
 };
 
-/** Answers each request when the test says so. */
+/** Completes each request when the test calls `complete`. */
 class PreparingAgent {
   readonly requests: PrepareRequest[] = [];
   refusal: AgentErrorCode | undefined;
-  #answer = Promise.withResolvers<PrepareResult>();
+  #result = Promise.withResolvers<PrepareResult>();
   #server: AgentServer;
 
   constructor(port = 0) {
@@ -47,12 +47,12 @@ class PreparingAgent {
       outputs: notHere,
       prepare: async (request) => {
         this.requests.push(request);
-        if (this.refusal) return fail(this.refusal, `the agent says ${this.refusal}`);
-        const answer = this.#answer.promise;
+        if (this.refusal) return fail(this.refusal, `the agent responds ${this.refusal}`);
+        const result = this.#result.promise;
         return succeed(
           (async function* (): AsyncGenerator<PrepareMessage> {
             yield { type: "phase", phase: "install" };
-            yield { type: "done", result: await answer };
+            yield { type: "done", result: await result };
           })(),
         );
       },
@@ -73,9 +73,9 @@ class PreparingAgent {
     return this.#server.port;
   }
 
-  answer(result: PrepareResult): void {
-    this.#answer.resolve(result);
-    this.#answer = Promise.withResolvers();
+  complete(result: PrepareResult): void {
+    this.#result.resolve(result);
+    this.#result = Promise.withResolvers();
   }
 
   async close(): Promise<void> {
@@ -104,13 +104,13 @@ const quick = { baseMs: 20, factor: 2, capMs: 100, jitter: 0 };
 
 function subject(backoff = quick) {
   const woken: string[] = [];
-  const asked = preparations({
+  const preparing = preparations({
     authority: { operatorCredentials: () => operator, distrusted: () => undefined },
     wake: ({ name }) => woken.push(name),
     backoff,
     patience: quick,
   });
-  return { asked, woken };
+  return { preparing, woken };
 }
 
 function podOf(agent: PreparingAgent, part: Partial<AgentPod> = {}): AgentPod {
@@ -118,156 +118,156 @@ function podOf(agent: PreparingAgent, part: Partial<AgentPod> = {}): AgentPod {
 }
 
 describe("a workspace is prepared", () => {
-  test("once for the same request, however often it is asked, and whatever the order of its fields", async () => {
+  test("once for the same request, however often it is made, and whatever the order of its fields", async () => {
     const agent = new PreparingAgent();
-    const { asked, woken } = subject();
-    expect(asked.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "running" });
+    const { preparing, woken } = subject();
+    expect(preparing.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "running" });
     const { source, stacks } = requestFor("/app");
-    await waitFor(() => asked.ensure(podOf(agent), { stacks, source }).state === "running" && woken.length > 0);
-    expect(asked.ensure(podOf(agent), { stacks, source })).toEqual({ state: "running", phase: "install" });
-    agent.answer(ready);
-    await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "done");
-    expect(asked.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "done", result: ready });
-    expect(asked.projectOf(web)).toEqual({ name: "shop", runtime: "yaml" });
+    await waitFor(() => preparing.ensure(podOf(agent), { stacks, source }).state === "running" && woken.length > 0);
+    expect(preparing.ensure(podOf(agent), { stacks, source })).toEqual({ state: "running", phase: "install" });
+    agent.complete(ready);
+    await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "done");
+    expect(preparing.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "done", result: ready });
+    expect(preparing.projectOf(web)).toEqual({ name: "shop", runtime: "yaml" });
     expect(agent.requests).toHaveLength(1);
-    await asked.stop();
+    await preparing.stop();
   });
 
-  test("anew for another request, another pod, and a restarted agent", async () => {
+  test("again for another request, another pod, and a restarted agent", async () => {
     const agent = new PreparingAgent();
-    const { asked } = subject();
-    const ask = async (pod: AgentPod, request: PrepareRequest): Promise<void> => {
+    const { preparing } = subject();
+    const request = async (pod: AgentPod, wanted: PrepareRequest): Promise<void> => {
       const before = agent.requests.length;
-      asked.ensure(pod, request);
+      preparing.ensure(pod, wanted);
       await waitFor(() => agent.requests.length === before + 1);
     };
-    await ask(podOf(agent), requestFor("/app"));
-    await ask(podOf(agent), requestFor("/other"));
-    await ask(podOf(agent, { restarts: 1 }), requestFor("/other"));
-    await ask(podOf(agent, { uid: "pod-b" }), requestFor("/other"));
-    agent.answer(ready);
-    await asked.stop();
+    await request(podOf(agent), requestFor("/app"));
+    await request(podOf(agent), requestFor("/other"));
+    await request(podOf(agent, { restarts: 1 }), requestFor("/other"));
+    await request(podOf(agent, { uid: "pod-b" }), requestFor("/other"));
+    agent.complete(ready);
+    await preparing.stop();
   });
 
-  test("a failure is told, and asked again on request only", async () => {
+  test("after a failure is reported, only when a retry is requested", async () => {
     const agent = new PreparingAgent();
-    const { asked } = subject();
-    asked.ensure(podOf(agent), requestFor("/app"));
+    const { preparing } = subject();
+    preparing.ensure(podOf(agent), requestFor("/app"));
     await waitFor(() => agent.requests.length === 1);
-    agent.answer({ ok: false, failure: { phase: "source", reason: "sourceNotFound", message: "no", lines: [] } });
-    await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "done");
+    agent.complete({ ok: false, failure: { phase: "source", reason: "sourceNotFound", message: "no", lines: [] } });
+    await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "done");
     await Bun.sleep(200);
     expect(agent.requests).toHaveLength(1);
-    asked.retry(podOf(agent));
-    expect(asked.ensure(podOf(agent), requestFor("/app")).state).toBe("running");
+    preparing.retry(podOf(agent));
+    expect(preparing.ensure(podOf(agent), requestFor("/app")).state).toBe("running");
     await waitFor(() => agent.requests.length === 2);
-    await asked.stop();
+    await preparing.stop();
   });
 
-  test("what the agent has lost is asked for again; what failed, or another pod had, is not", async () => {
+  test("again when the agent has lost the result, but not after a failure, nor for another pod", async () => {
     const agent = new PreparingAgent();
-    const { asked } = subject();
-    const state = (): string => asked.ensure(podOf(agent), requestFor("/app")).state;
-    asked.ensure(podOf(agent), requestFor("/app"));
+    const { preparing } = subject();
+    const state = (): string => preparing.ensure(podOf(agent), requestFor("/app")).state;
+    preparing.ensure(podOf(agent), requestFor("/app"));
     await waitFor(() => agent.requests.length === 1);
-    asked.renew(podOf(agent));
-    agent.answer(ready);
+    preparing.renew(podOf(agent));
+    agent.complete(ready);
     await waitFor(() => state() === "done");
-    asked.renew(podOf(agent, { uid: "pod-b" }));
+    preparing.renew(podOf(agent, { uid: "pod-b" }));
     expect(state()).toBe("done");
-    asked.renew(podOf(agent));
+    preparing.renew(podOf(agent));
     await waitFor(() => agent.requests.length === 2);
-    agent.answer({ ok: false, failure: { phase: "source", reason: "sourceNotFound", message: "no", lines: [] } });
+    agent.complete({ ok: false, failure: { phase: "source", reason: "sourceNotFound", message: "no", lines: [] } });
     await waitFor(() => state() === "done");
-    asked.renew(podOf(agent));
+    preparing.renew(podOf(agent));
     expect(state()).toBe("done");
     expect(agent.requests).toHaveLength(2);
-    await asked.stop();
+    await preparing.stop();
   });
 
-  test("a request that another one took the place of is asked again", async () => {
+  test("again when another request has superseded it", async () => {
     const agent = new PreparingAgent();
-    const { asked } = subject();
-    asked.ensure(podOf(agent), requestFor("/app"));
+    const { preparing } = subject();
+    preparing.ensure(podOf(agent), requestFor("/app"));
     await waitFor(() => agent.requests.length === 1);
-    agent.answer({ ok: false, failure: { phase: "source", reason: "superseded", message: "no", lines: [] } });
+    agent.complete({ ok: false, failure: { phase: "source", reason: "superseded", message: "no", lines: [] } });
     await waitFor(() => agent.requests.length === 2);
-    agent.answer(ready);
-    await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "done");
-    await asked.stop();
+    agent.complete(ready);
+    await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "done");
+    await preparing.stop();
   });
 
-  test("a busy agent is asked until it is free", async () => {
+  test("once a busy agent is free", async () => {
     const agent = new PreparingAgent();
     agent.refusal = "busy";
-    const { asked } = subject();
-    await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "busy");
+    const { preparing } = subject();
+    await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "busy");
     agent.refusal = undefined;
-    await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "running");
-    agent.answer(ready);
-    await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "done");
-    await asked.stop();
+    await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "running");
+    agent.complete(ready);
+    await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "done");
+    await preparing.stop();
   });
 
-  test("a request that the agent cannot take is a failure", async () => {
+  test("with a failure if the agent rejects the request", async () => {
     const agent = new PreparingAgent();
     agent.refusal = "invalidRequest";
-    const { asked } = subject();
+    const { preparing } = subject();
     const state = await waitFor(() => {
-      const now = asked.ensure(podOf(agent), requestFor("/app"));
+      const now = preparing.ensure(podOf(agent), requestFor("/app"));
       return now.state === "done" && now;
     });
-    expect(state.result).toMatchObject({ ok: false, failure: { message: "the agent says invalidRequest" } });
+    expect(state.result).toMatchObject({ ok: false, failure: { message: "the agent responds invalidRequest" } });
     expect(agent.requests).toHaveLength(1);
-    await asked.stop();
+    await preparing.stop();
   });
 
-  test("one that is about to begin is dialled at once when it has, however long the last pause was to be", async () => {
+  test("immediately when its container has started, however long the backoff was", async () => {
     const first = new PreparingAgent();
     const { port } = first;
     await first.close();
-    const { asked } = subject({ ...quick, baseMs: 600_000, capMs: 600_000 });
+    const { preparing } = subject({ ...quick, baseMs: 600_000, capMs: 600_000 });
     const pod = podOf(first, { port });
-    const coming = { ...pod, isComing: true };
-    await waitFor(() => asked.ensure(coming, requestFor("/app")).state === "unreachable");
-    expect(asked.hasAnswered(coming)).toBe(false);
+    const startingPod = { ...pod, isComing: true };
+    await waitFor(() => preparing.ensure(startingPod, requestFor("/app")).state === "unreachable");
+    expect(preparing.hasAnswered(startingPod)).toBe(false);
     const agent = new PreparingAgent(port);
-    asked.ensure(pod, requestFor("/app"));
+    preparing.ensure(pod, requestFor("/app"));
     await waitFor(() => agent.requests.length === 1);
-    await waitFor(() => asked.hasAnswered(coming));
-    expect(asked.hasAnswered({ ...coming, uid: "pod-b" })).toBe(false);
-    await asked.stop();
+    await waitFor(() => preparing.hasAnswered(startingPod));
+    expect(preparing.hasAnswered({ ...startingPod, uid: "pod-b" })).toBe(false);
+    await preparing.stop();
   });
 
-  test("an agent that is not there is dialled until it is", async () => {
+  test("once an unreachable agent is reachable", async () => {
     const first = new PreparingAgent();
     const { port } = first;
     await first.close();
-    const { asked, woken } = subject();
+    const { preparing, woken } = subject();
     const pod = podOf(first, { port });
-    await waitFor(() => asked.ensure(pod, requestFor("/app")).state === "unreachable");
+    await waitFor(() => preparing.ensure(pod, requestFor("/app")).state === "unreachable");
     const wakes = woken.length;
     await Bun.sleep(300);
-    // The same trouble again is no news.
+    // The same problem is reported once.
     expect(woken).toHaveLength(wakes);
     const second = new PreparingAgent(port);
     await waitFor(() => second.requests.length === 1);
-    second.answer(ready);
-    await waitFor(() => asked.ensure(pod, requestFor("/app")).state === "done");
-    await asked.stop();
+    second.complete(ready);
+    await waitFor(() => preparing.ensure(pod, requestFor("/app")).state === "done");
+    await preparing.stop();
   });
 
-  test("a workspace that is forgotten is asked for nothing more", async () => {
+  test("no more once it is forgotten", async () => {
     const agent = new PreparingAgent();
     agent.refusal = "busy";
-    const { asked } = subject();
-    await waitFor(() => asked.ensure(podOf(agent), requestFor("/app")).state === "busy");
-    asked.forget(web);
+    const { preparing } = subject();
+    await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "busy");
+    preparing.forget(web);
     await Bun.sleep(150);
     const { length } = agent.requests;
     await Bun.sleep(300);
     expect(agent.requests).toHaveLength(length);
-    expect(asked.projectOf(web)).toBeUndefined();
-    await asked.stop();
+    expect(preparing.projectOf(web)).toBeUndefined();
+    await preparing.stop();
   });
 });
