@@ -33,11 +33,11 @@ function polling(server: GitServer, settings: GitSettings = loopback) {
   });
   /** Advances time until there is an answer. */
   const answer = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitLook> => {
-    if (poller.look(key, follow(changes)).kind === "pending") {
+    if (poller.follow(key, follow(changes)).kind === "pending") {
       await clock.advance(100);
-      await waitFor(() => poller.look(key, follow(changes)).kind !== "pending", { timeoutMs: 20_000 });
+      await waitFor(() => poller.follow(key, follow(changes)).kind !== "pending", { timeoutMs: 20_000 });
     }
-    return poller.look(key, follow(changes));
+    return poller.follow(key, follow(changes));
   };
   return { clock, woken, poller, follow, answer };
 }
@@ -76,7 +76,7 @@ describe("what is found", () => {
     await clock.advance(61_000);
     await waitFor(() => woken.length > 0);
     expect(woken).toEqual(["a/main"]);
-    expect(poller.look("a/main", follow())).toEqual({ kind: "found", commit });
+    expect(poller.follow("a/main", follow())).toEqual({ kind: "found", commit });
   }, 30_000);
 
   test("who asks anew is answered by a look that begins after the question", async () => {
@@ -139,18 +139,18 @@ describe("what is wrong", () => {
     woken.length = 0;
     server.status = 503;
     for (let failure = 1; failure <= 3; failure++) {
-      expect(poller.look("a/web", follow())).toEqual({ kind: "found", commit });
+      expect(poller.follow("a/web", follow())).toEqual({ kind: "found", commit });
       const { length } = server.requests;
       await clock.advance(61_000);
       await waitFor(() => server.requests.length > length);
       await Bun.sleep(100);
     }
     await waitFor(() => woken.length === 1);
-    expect(poller.look("a/web", follow())).toMatchObject({ kind: "failed", trouble: "unreachable" });
+    expect(poller.follow("a/web", follow())).toMatchObject({ kind: "failed", trouble: "unreachable" });
     server.status = undefined;
     await clock.advance(61_000);
     await waitFor(() => woken.length === 2);
-    expect(poller.look("a/web", follow())).toEqual({ kind: "found", commit });
+    expect(poller.follow("a/web", follow())).toEqual({ kind: "found", commit });
   }, 30_000);
 });
 
@@ -215,7 +215,9 @@ describe("a GitHub App", () => {
     expect(await answer("a/web", { credentials })).toEqual({ kind: "found", commit });
     const next = server.commit();
     await clock.advance(61_000);
-    await waitFor(() => Bun.deepEquals(poller.look("a/web", follow({ credentials })), { kind: "found", commit: next }));
+    await waitFor(() =>
+      Bun.deepEquals(poller.follow("a/web", follow({ credentials })), { kind: "found", commit: next }),
+    );
     expect(claims.length).toBe(1);
     const wrong: GitCredentials = { ...credentials, privateKey: "no key" };
     expect(await answer("b/web", { credentials: wrong })).toMatchObject({ trouble: "auth" });
@@ -235,10 +237,10 @@ describe("one look for all", () => {
     const commit = server.commit();
     const { clock, woken, poller, follow } = polling(server);
     const keys = Array.from({ length: 50 }, (_, index) => `a/${index}`);
-    for (const key of keys) expect(poller.look(key, follow())).toEqual({ kind: "pending" });
+    for (const key of keys) expect(poller.follow(key, follow())).toEqual({ kind: "pending" });
     await clock.advance(100);
     await waitFor(() => woken.length === 50);
-    for (const key of keys) expect(poller.look(key, follow())).toEqual({ kind: "found", commit });
+    for (const key of keys) expect(poller.follow(key, follow())).toEqual({ kind: "found", commit });
     const perLook = server.requests.length;
     expect(server.requests.filter((path) => path.endsWith("info/refs")).length).toBe(1);
     for (let minute = 1; minute <= 5; minute++) {

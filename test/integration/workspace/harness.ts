@@ -152,7 +152,7 @@ export class Stage implements AsyncDisposable {
       reflectors,
       authority: authority({ client, namespace }),
       preparations: this.agents,
-      runs: { look: () => this.run },
+      runs: { find: () => this.run },
       events: this.#events,
       settings,
       metrics: this.#metrics,

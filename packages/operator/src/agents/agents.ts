@@ -95,7 +95,7 @@ export type Run =
 
 export interface Runs {
   /** The state of a run in that pod; undefined if it is not followed. Only reads. */
-  look(podUid: string, runId: string): Run | undefined;
+  find(podUid: string, runId: string): Run | undefined;
   /** Starts the run, or attaches to it: `start` is idempotent by its runId. */
   ensure(pod: AgentPod, request: StartRequest): Run;
   /** Attaches to a run that was started before; never starts one. */

@@ -28,7 +28,7 @@ class FollowedRuns implements Runs, Stoppable {
     this.#log = (options.log ?? silentLogger).child({ logger: "runs" });
   }
 
-  look(podUid: string, runId: string): Run | undefined {
+  find(podUid: string, runId: string): Run | undefined {
     const known = this.#entries.get(runId);
     return known?.podUid === podUid ? known.state : undefined;
   }

@@ -109,7 +109,7 @@ describe("a kind that the cluster does not serve", () => {
     const clock = manualClock();
     const sources = fluxSources({ client: { discover } as Client, wake: () => undefined, clock });
     const follow = (key: string, kind: string): SourceView =>
-      sources.look(key, { namespace: "team", ref: { ...ref, kind }, dir: "" });
+      sources.follow(key, { namespace: "team", ref: { ...ref, kind }, dir: "" });
     const requestedInAnHour = async (): Promise<string[]> => {
       requested.length = 0;
       for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);

@@ -43,7 +43,7 @@ export interface FluxObject extends KubeObject {
 
 export interface FluxSources {
   /** The present state of the source. The Stack follows it from now on, and is woken when the source changes. */
-  look(key: Key, follow: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string }): SourceView;
+  follow(key: Key, wanted: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string }): SourceView;
   forget(key: Key): void;
   stop(): void;
 }
@@ -91,7 +91,7 @@ class Sources implements FluxSources {
     this.#log = options.log ?? silentLogger;
   }
 
-  look(
+  follow(
     key: Key,
     { namespace, ref, dir }: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string },
   ): SourceView {

@@ -20,11 +20,11 @@ test.each([3_600_000, -3_600_000])("polls on schedule when the wall clock is set
     return { kind: "listed", commits: new Map([["refs/heads/main", "c1"]]) } as const;
   };
   const poller = gitPoller({ list, wake: () => undefined, clock, random: () => 0 });
-  poller.look("team/web", follow);
+  poller.follow("team/web", follow);
   await clock.advance(1000);
   clock.stepWallClock(step);
   // A second Stack makes the poller compute the schedule again.
-  poller.look("team/api", follow);
+  poller.follow("team/api", follow);
   await clock.advance(120_000);
   poller.stop();
   expect(polledAt).toEqual([50, 60_050, 120_050]);

@@ -24,7 +24,7 @@ export type GitLook =
 
 export interface GitPoller {
   /** The present result for this Stack, which follows the repository from now on. */
-  look(key: Key, follow: GitFollow): GitLook;
+  follow(key: Key, wanted: GitFollow): GitLook;
   /** The Stack is deleted, or follows no repository any more. */
   forget(key: Key): void;
   /** Ends all polling and forgets everything. */
@@ -90,19 +90,19 @@ class Poller implements GitPoller {
     this.#log = options.log ?? silentLogger;
   }
 
-  look(key: Key, follow: GitFollow): GitLook {
-    const id = groupId(follow);
+  follow(key: Key, wanted: GitFollow): GitLook {
+    const id = groupId(wanted);
     if (this.#groupOf.get(key) !== id) this.forget(key);
-    const group = this.#groups.get(id) ?? this.#addGroup(id, follow);
+    const group = this.#groups.get(id) ?? this.#addGroup(id, wanted);
     const known = group.followers.get(key);
-    const isNewRequest = known !== undefined && known.request !== follow.request;
+    const isNewRequest = known !== undefined && known.request !== wanted.request;
     const follower: Follower = {
-      refs: candidateRefs(follow.ref),
-      everyMs: follow.everyMs,
-      request: follow.request,
+      refs: candidateRefs(wanted.ref),
+      everyMs: wanted.everyMs,
+      request: wanted.request,
       notBefore: isNewRequest
         ? this.#clock.monotonic()
-        : (known?.notBefore ?? this.#clock.monotonic() - follow.everyMs),
+        : (known?.notBefore ?? this.#clock.monotonic() - wanted.everyMs),
       reported: { kind: "pending" },
     };
     group.followers.set(key, follower);

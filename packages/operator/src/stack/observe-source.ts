@@ -32,7 +32,7 @@ export async function observeSource(world: SourceWorld, question: SourceQuestion
     case "git":
       return await gitView(world, source, question);
     case "flux":
-      return world.flux.look(key, { namespace, ref: source.sourceRef, dir: source.dir });
+      return world.flux.follow(key, { namespace, ref: source.sourceRef, dir: source.dir });
     case "program":
       return programView(world.programs.get(refKey({ namespace, name: source.name })), source.name);
     case "local":
@@ -52,7 +52,7 @@ async function gitView(world: SourceWorld, source: GitSource, question: SourceQu
   const access = await readCredentials(source.auth, readSecret);
   if (access.kind === "missing") return unavailable("auth", access.message);
   if (source.ref.kind === "commit") return gitReady(source, source.ref.sha, access.auth);
-  const look = world.git.look(key, {
+  const polled = world.git.follow(key, {
     url,
     credentials: access.credentials,
     ...(access.ca !== undefined && { ca: access.ca }),
@@ -60,15 +60,15 @@ async function gitView(world: SourceWorld, source: GitSource, question: SourceQu
     everyMs: spec.resync.everyMs,
     request: JSON.stringify([stack.metadata.generation, requestOf(stack)]),
   });
-  switch (look.kind) {
+  switch (polled.kind) {
     case "pending":
-      return { kind: "pending", what: `the first look at the repository ${withoutPassword(url)}` };
+      return { kind: "pending", what: `the first read of the repository ${withoutPassword(url)}` };
     case "found":
-      return gitReady(source, look.commit, access.auth);
+      return gitReady(source, polled.commit, access.auth);
     case "failed":
-      return unavailable(look.trouble, `the repository ${withoutPassword(url)}: ${look.message}`);
+      return unavailable(polled.trouble, `the repository ${withoutPassword(url)}: ${polled.message}`);
     default:
-      return assertNever(look);
+      return assertNever(polled);
   }
 }
 

@@ -38,7 +38,7 @@ const worldOf = (updates: readonly Update[], workspace: Workspace = web): Update
   updates: storeOf(...updates),
   workspaces: storeOf(workspace),
   pods: storeOf(),
-  runs: { look: () => undefined },
+  runs: { find: () => undefined },
   projects: { projectOf: () => undefined },
 });
 

@@ -29,7 +29,7 @@ export interface UpdateWorld {
   readonly updates: Store<Update>;
   readonly workspaces: Store<Workspace>;
   readonly pods: Store<Known<Pod>>;
-  readonly runs: Pick<Runs, "look">;
+  readonly runs: Pick<Runs, "find">;
   readonly projects: Projects;
   readonly clearances?: Pick<Clearances, "has">;
   /** `defaultLostNodeMs` when absent. */
@@ -72,7 +72,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
     ...definedOnly({
       ttlMs: ttlAfterCompleted === undefined ? undefined : parseDuration(ttlAfterCompleted),
       pod: pod && podFacts(pod, ref, workspace),
-      run: world.runs.look(update.status?.podUid ?? "", update.metadata.uid ?? ""),
+      run: world.runs.find(update.status?.podUid ?? "", update.metadata.uid ?? ""),
       project: world.projects.projectOf(ref),
       before: firstInLine(update, siblings, workspace),
       expectedResources: expectedResources(update, siblings),

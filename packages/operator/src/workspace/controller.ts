@@ -55,7 +55,7 @@ interface WorkspaceControllerOptions {
   };
   readonly authority: Pick<Authority, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
-  readonly runs: Pick<Runs, "look">;
+  readonly runs: Pick<Runs, "find">;
   readonly githubApps?: GitHubAppTokens;
   /** Told which Updates may begin. */
   readonly clearances?: Pick<Clearances, "set" | "clear">;

@@ -36,7 +36,7 @@ export interface WorkspaceWorld extends InputWorld {
   readonly pods: Store<Known<Pod>>;
   readonly authority: Pick<Authority, "assess">;
   readonly preparations: Pick<Preparations, "hasAnswered">;
-  readonly runs: Pick<Runs, "look">;
+  readonly runs: Pick<Runs, "find">;
   /** Workspaces that are not to be put to sleep, whoever may need their place. */
   readonly sleepless: ReadonlySet<Key>;
 }
@@ -204,7 +204,7 @@ function updateFacts(update: Update, { pod, runs }: Place): UpdateFacts {
     return { name, phase: "ended", ...(!Number.isNaN(endedAt) && { endedAt }) };
   }
   if (podUid === undefined || podUid !== pod?.metadata.uid) return { name, phase: "waiting" };
-  const run = runs?.look(podUid, update.metadata.uid ?? "");
+  const run = runs?.find(podUid, update.metadata.uid ?? "");
   const isUnprepared = run?.state === "refused" && run.code === "unprepared";
   return { name, phase: "onPod", ...(isUnprepared && { isUnprepared }) };
 }
