@@ -33,7 +33,7 @@ import {
   type UpdateWorld,
 } from "./observe.ts";
 import type { Outcome, Step } from "./outcome.ts";
-import { performUpdate } from "./perform.ts";
+import { performUpdate } from "./perform/index.ts";
 import { planUpdate } from "./rules/index.ts";
 import { statusWithoutMessages, updateStatus } from "./status.ts";
 import type { UpdateView } from "./view.ts";

@@ -7,10 +7,10 @@ import { statefulSetNameOf, type Workspace } from "@pko/api";
 import { asOwner, builtin, findOwnership, type Client, type Known } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { workspaces } from "../kinds.ts";
-import { judgePod, podOwner } from "../workspace/pod-owner.ts";
-import { podFacts, podNameOf, workspaceFacts, workspaceRefOf } from "./facts.ts";
-import type { UpdateView } from "./view.ts";
+import { workspaces } from "../../kinds.ts";
+import { judgePod, podOwner } from "../../workspace/pod-owner.ts";
+import { podFacts, podNameOf, workspaceFacts, workspaceRefOf } from "../facts.ts";
+import type { UpdateView } from "../view.ts";
 
 interface ApiReader {
   readonly client: Client;

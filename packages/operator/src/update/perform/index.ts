@@ -2,14 +2,14 @@
 import { fieldManagers } from "@pko/api";
 import type { Client, PerformContext, Performed } from "@pko/kube";
 
-import type { Runs } from "../agents/agents.ts";
-import { updates } from "../kinds.ts";
+import type { Runs } from "../../agents/agents.ts";
+import { updates } from "../../kinds.ts";
 import { isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
 import { createSecret } from "./create-secret.ts";
-import type { ResultSecrets } from "./desired/result-secrets.ts";
-import { updateFinalizer } from "./finalizer.ts";
-import type { Step } from "./outcome.ts";
-import { runIdOf, type StoredResult, type UpdateView } from "./view.ts";
+import type { ResultSecrets } from "../desired/result-secrets.ts";
+import { updateFinalizer } from "../finalizer.ts";
+import type { Step } from "../outcome.ts";
+import { runIdOf, type StoredResult, type UpdateView } from "../view.ts";
 
 export interface UpdateTools {
   /** Must be fenced: it writes nothing unless this process leads. */

@@ -15,9 +15,9 @@ import {
 } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { updates } from "../kinds.ts";
-import { foreignText } from "../ownership.ts";
-import * as messages from "./messages.ts";
+import { updates } from "../../kinds.ts";
+import { foreignText } from "../../ownership.ts";
+import * as messages from "../messages.ts";
 
 interface SecretWriter {
   readonly client: Client;
