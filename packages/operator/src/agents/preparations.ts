@@ -10,9 +10,9 @@ import { refKey, silentLogger, systemClock, type Clock, type Logger } from "@pko
 import { errorMessage } from "@pko/rpc";
 import type { CallError, PrepareFailure, PrepareRequest, ProjectInfo, WorkspaceRef } from "@pko/rpc";
 
+import { contentHash } from "../shared/digest.ts";
 import type { AgentPod, Preparation, Preparations, Projects, Stoppable } from "./agents.ts";
 import { Attempts, dial, type DialOptions } from "./dial.ts";
-import { fingerprint } from "./fingerprint.ts";
 
 interface PreparationsOptions extends DialOptions {
   /** Called when the state of a workspace's preparation has changed. */
@@ -39,13 +39,13 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
   ensure(pod: AgentPod, request: PrepareRequest): Preparation {
     const key = refKey(pod.workspace);
     const known = this.#entries.get(key);
-    const wanted = fingerprint(request);
+    const wanted = contentHash(request);
     if (known?.isFor(pod, wanted)) {
       if (!pod.isComing) known.arrived();
       return known.state;
     }
     known?.end();
-    return this.#start(pod, { request, fingerprint: wanted }).state;
+    return this.#start(pod, { request, hash: wanted }).state;
   }
 
   hasAnswered(pod: AgentPod): boolean {
@@ -104,7 +104,8 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
 
 interface Wanted {
   readonly request: PrepareRequest;
-  readonly fingerprint: string;
+  /** A hash, because requests may contain secrets. */
+  readonly hash: string;
 }
 
 interface EntryOptions extends DialOptions {
@@ -152,7 +153,7 @@ class PreparedPod {
   }
 
   isFor(pod: AgentPod, wanted: string): boolean {
-    return this.isOf(pod) && this.wanted.fingerprint === wanted;
+    return this.isOf(pod) && this.wanted.hash === wanted;
   }
 
   /** The container runs: earlier attempts do not count, and the next one is due now. */

@@ -2,11 +2,10 @@
  * Polls repositories, once for all Stacks that follow one with the same credentials. Nothing blocks here: a Stack reads the
  * present result, and its key is woken when the result has changed.
  */
-import { createHash } from "node:crypto";
-
 import { candidateRefs, type GitRef } from "@pko/api";
 import { silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
 
+import { contentHash } from "../shared/digest.ts";
 import type { GitRefs, GitRemote, ListRefs } from "./git-remote.ts";
 import type { SourceTrouble } from "./source-view.ts";
 
@@ -227,7 +226,5 @@ function resultFor(follower: Follower, { listed, failed, failures }: Group): Git
 const isSame = (one: GitLook, other: GitLook): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 function groupId({ url, credentials, ca }: GitRemote): string {
-  return createHash("sha256")
-    .update(JSON.stringify([url, credentials, ca]))
-    .digest("hex");
+  return contentHash([url, credentials, ca]);
 }

@@ -2,12 +2,13 @@
  * Authenticates as an installation of a GitHub App: a short-lived JWT, signed with the App's key, is exchanged for an
  * installation token. Tokens are valid for an hour and are cached in memory only.
  */
-import { createHash, createPrivateKey, sign } from "node:crypto";
+import { createPrivateKey, sign } from "node:crypto";
 
 import { request, trustedAuthorities, type HttpResponse, type Lookup, type NetworkPolicy } from "@pko/git";
 import { systemClock, type Clock } from "@pko/kube";
 import { readText } from "@pko/rpc";
 
+import { contentHash } from "../shared/digest.ts";
 import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-request.ts";
 
 interface GitHubAppOptions {
@@ -36,7 +37,7 @@ export function githubAppTokens(options: GitHubAppOptions): GitHubAppTokens {
   const { clock = systemClock } = options;
   return {
     async tokenFor(app, signal) {
-      const id = createHash("sha256").update(JSON.stringify(app)).digest("hex");
+      const id = contentHash(app);
       const known = cache.get(id);
       if (known && known.until - marginMs > clock.now()) return { ok: true, token: known.token };
       const exchanged = await exchange(app, options, signal);
