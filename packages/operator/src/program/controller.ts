@@ -1,9 +1,9 @@
 /**
- * The Program controller. A Program's files travel to workspaces with the operator's own requests, so its status only says
- * which generation was observed.
+ * The Program controller. The operator sends the files of a Program to workspaces in its requests, so the status only reports
+ * the observed generation.
  *
- * An archive that another operator made is kept in status as long as it is of the present generation: Stacks that ran it
- * under its digest are recognised by it.
+ * An artifact of the Go operator stays in the status as long as it belongs to the present generation: its digest identifies
+ * the Program in the status of Stacks that have run it.
  */
 import { fieldManagers, type Program, type ProgramStatus } from "@pko/api";
 import {
@@ -23,7 +23,7 @@ import {
 import { programs } from "../kinds.ts";
 
 interface ProgramControllerOptions {
-  /** A fenced one. */
+  /** Must be fenced: it writes nothing unless this process leads. */
   readonly client: Client;
   readonly events: EventRecorder;
   readonly reflector: Reflector<Program>;
@@ -57,11 +57,11 @@ export function programController(options: ProgramControllerOptions): Controller
   });
 }
 
-/** Nothing else of what another operator has left in the status is kept. */
+/** Other fields that the Go operator has left in the status are removed. */
 export function programStatus({ metadata, status }: Program): ProgramStatus {
   if (metadata.deletionTimestamp) return status ?? {};
   const generation = metadata.generation ?? 0;
   const { artifact } = status ?? {};
-  const isPresent = artifact?.revision === String(generation);
-  return { observedGeneration: generation, ...(artifact && isPresent && { artifact }) };
+  const isCurrent = artifact?.revision === String(generation);
+  return { observedGeneration: generation, ...(artifact && isCurrent && { artifact }) };
 }
