@@ -19,7 +19,7 @@ import { programs } from "@pko/operator";
 
 import { programStatus } from "../../../packages/operator/src/program/controller.ts";
 import type { Outcome as StackOutcome } from "../../../packages/operator/src/stack/outcome.ts";
-import { statusOf as stackStatus } from "../../../packages/operator/src/stack/status.ts";
+import { stackStatus } from "../../../packages/operator/src/stack/status.ts";
 import { stackOf, succeeded, viewOf as stackView } from "../../../packages/operator/src/stack/testing/views.ts";
 import type { Ending, Outcome as UpdateOutcome } from "../../../packages/operator/src/update/outcome.ts";
 import { updateStatus } from "../../../packages/operator/src/update/status.ts";
@@ -55,7 +55,7 @@ function cases(title: string, table: readonly Case[], known?: ConditionTable): v
 
 const stackAfter = (outcome: StackOutcome, setting: Parameters<typeof stackOf>[0] = {}): Stack => ({
   ...stackOf(setting),
-  status: stackStatus(stackView(setting), { step: { kind: "none" }, outcome }),
+  status: stackStatus(stackView(setting), { steps: [], outcome }),
 });
 
 const retryAt = Date.UTC(2030, 0, 1, 13);
@@ -96,7 +96,7 @@ cases(
       "is Progressing while it retries a failure, and shows the error",
       stackAfter({ ...failure, preview: false }),
       "Progressing",
-      /no such bucket\nIt is tried again at 2030/,
+      /no such bucket\nIt will be retried at 2030/,
     ],
     [
       "is Progressing while it retries a failed preview",

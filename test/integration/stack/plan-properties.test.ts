@@ -1,14 +1,16 @@
 /**
- * The Stack's plan in a world of chance: specs, sources, Workspaces and Updates change as they like, passes are cut short
- * before or after their writes. Whatever happens, the invariants hold; when it ends, the Stack comes to rest.
+ * The plan of a Stack in a random world: specs, sources, Workspaces and Updates change at any time, and passes are interrupted
+ * before or after their writes. The invariants always hold, and when the changes end, the Stack settles.
  */
 import { describe, expect, test } from "bun:test";
 import { normaliseStack, stackFinalizer, type Stack, type Workspace } from "@pko/api";
 import { checkStatus } from "@pko/testkit";
 
 import { unavailable, type SourceView } from "../../../packages/operator/src/sources/source-view.ts";
-import { planStack, type Step } from "../../../packages/operator/src/stack/plan.ts";
-import { statusOf } from "../../../packages/operator/src/stack/status.ts";
+import { parseTrigger, triggerAnnotation } from "../../../packages/operator/src/stack/history/trigger.ts";
+import type { Step } from "../../../packages/operator/src/stack/plan.ts";
+import { planStack } from "../../../packages/operator/src/stack/rules/index.ts";
+import { stackStatus } from "../../../packages/operator/src/stack/status.ts";
 import {
   ago,
   anUpdate,
@@ -20,7 +22,6 @@ import {
   viewOf,
   type Setting,
 } from "../../../packages/operator/src/stack/testing/views.ts";
-import { triggerAnnotation, parseTrigger } from "../../../packages/operator/src/stack/trigger.ts";
 import type { StackView, UpdateView, WorkspaceView } from "../../../packages/operator/src/stack/view.ts";
 
 function seeded(seed: number): () => number {
@@ -50,7 +51,7 @@ const sources: readonly SourceView[] = [
   { kind: "ready", revision: "1", aliases: [], spec: { program: { name: "program", generation: 1 } } },
   { kind: "ready", revision: "2", aliases: ["sha256:a"], spec: { program: { name: "program", generation: 2 } } },
   { kind: "ready", revision: "", aliases: [], spec: {} },
-  { kind: "pending", what: "a look" },
+  { kind: "pending", what: "the first check" },
   unavailable("auth", "no"),
   unavailable("unreachable", "😀".repeat(5000)),
 ];
@@ -62,7 +63,7 @@ function randomSetting(chance: Chance): Setting {
       name,
       type: chance.of(["up", "preview", "destroy", "odd"]),
       state: chance.of(updateStates),
-      held: chance.is(0.7),
+      hasFinalizer: chance.is(0.7),
       ...(chance.is(0.5) && { endedAt: start }),
       ...(chance.is(0.3) && { failure: "conflict" }),
       ...(chance.is(0.5) && { message: chance.of(["no", "x".repeat(50_000)]) }),
@@ -115,36 +116,36 @@ function randomSetting(chance: Chance): Setting {
 }
 
 describe("any view", () => {
-  test("20,000 of them: no exception, a sound status, no finalizer lost, no secret told", () => {
+  test("20,000 of them: no exception, a valid status, no finalizer removed too early, no secret shown", () => {
     const chance = new Chance(1);
     for (let round = 0; round < 20_000; round++) {
       const view = viewOf(randomSetting(chance));
       const plan = planStack(view);
-      const status = statusOf(view, plan);
+      const status = stackStatus(view, plan);
       const after = { ...view.stack, status };
       checkStatus(after, view.stack);
       expect(JSON.stringify(status)).not.toContain("canary");
-      if (plan.step.kind === "removeFinalizer") {
+      if (plan.steps.some(({ kind }) => kind === "removeFinalizer")) {
         const { lastUpdate } = view.stack.status ?? {};
         const isDestroyed = lastUpdate?.type === "destroy" && lastUpdate.state === "succeeded";
         const { destroyOnFinalize, preview } = view.stack.spec;
-        const isAsked = destroyOnFinalize === true && preview !== true;
-        expect(isDestroyed || !isAsked || (lastUpdate === undefined && view.updates.length === 0)).toBe(true);
+        const isRequired = destroyOnFinalize === true && preview !== true;
+        expect(isDestroyed || !isRequired || (lastUpdate === undefined && view.updates.length === 0)).toBe(true);
       }
     }
   }, 60_000);
 
-  test("the same view is the same plan, and a plan whose status is written plans no other status", () => {
+  test("the same view leads to the same plan, and a written status is not changed again", () => {
     const chance = new Chance(2);
     for (let round = 0; round < 5000; round++) {
       const view = viewOf(randomSetting(chance));
       const plan = planStack(view);
       expect(planStack(view)).toEqual(plan);
-      if (plan.step.kind !== "none") continue;
-      const status = statusOf(view, plan);
-      const again = { ...view, stack: { ...view.stack, status }, now: view.now + 1 };
-      const next = planStack(again);
-      if (next.step.kind === "none") expect(statusOf(again, next)).toEqual(status);
+      if (plan.steps.length > 0) continue;
+      const status = stackStatus(view, plan);
+      const later = { ...view, stack: { ...view.stack, status }, now: view.now + 1 };
+      const next = planStack(later);
+      if (next.steps.length === 0) expect(stackStatus(later, next)).toEqual(status);
     }
   }, 60_000);
 });
@@ -159,7 +160,7 @@ class World {
   updates: UpdateView[] = [];
   readonly created = new Map<string, string>();
   readonly destroys: string[] = [];
-  isGone = false;
+  isDeleted = false;
   #hasDeployed = false;
   readonly #chance: Chance;
 
@@ -182,40 +183,43 @@ class World {
           aliases: [],
           spec: { program: { name: "program", generation: this.revision } },
         }
-      : unavailable("notFound", "gone");
+      : unavailable("notFound", "there is no Program program");
     return {
       now: this.now,
       stack: this.stack,
       spec: normaliseStack(this.stack),
       updates: this.updates,
+      orphans: [],
       workspace: this.workspace,
       source,
       cycle: [],
       prerequisites: [],
       stackOutputs: [],
       configInputs: [],
-      missing: [],
+      configObjects: [],
+      missingInputs: [],
       outputs: { kind: "none" },
     };
   }
 
-  /** One pass, perhaps cut short. */
-  pass(cut: "nowhere" | "before" | "after"): Step["kind"] {
-    const view = this.view();
-    const plan = planStack(view);
-    if (cut === "before") return "none";
-    for (const released of plan.release) {
-      this.updates = this.updates.map((update) =>
-        update.name === released.name ? { ...update, held: false } : update,
-      );
+  /** One pass, which may be interrupted. Returns its steps. */
+  pass(interrupted: "never" | "before" | "after"): readonly Step[] {
+    let view = this.view();
+    let plan = planStack(view);
+    if (interrupted === "before") return [];
+    if (plan.steps.some(({ kind }) => kind === "removeUpdateFinalizers")) {
+      for (const step of plan.steps) this.#perform(step);
+      view = { ...view, updates: this.updates };
+      plan = planStack(view);
     }
-    this.#perform(plan.step);
-    if (cut === "after" || this.isGone) return plan.step.kind;
-    const status = statusOf(view, plan);
+    const { steps } = plan;
+    for (const step of steps) this.#perform(step);
+    if (interrupted === "after" || this.isDeleted) return steps;
+    const status = stackStatus(view, plan);
     const after = { ...this.stack, status };
     checkStatus(after, this.stack);
     this.stack = after;
-    return plan.step.kind;
+    return steps;
   }
 
   #perform(step: Step): void {
@@ -226,6 +230,13 @@ class World {
       case "removeFinalizer":
         this.#end();
         break;
+      case "removeUpdateFinalizers": {
+        const names = new Set(step.updates.map(({ name }) => name));
+        this.updates = this.updates.map((update) =>
+          names.has(update.name) ? { ...update, hasFinalizer: false } : update,
+        );
+        break;
+      }
       case "applyWorkspace":
         this.workspace = {
           kind: "present",
@@ -246,10 +257,11 @@ class World {
             : update,
         );
         break;
-      case "none":
-      case "note":
+      case "removeOrphanFinalizers":
+      case "recordResult":
       case "writeOutputs":
-      case "askPrerequisites":
+      case "checkInputs":
+      case "requestPrerequisites":
         break;
     }
   }
@@ -259,7 +271,7 @@ class World {
     return { ...workspace, metadata: { ...workspace.metadata, uid: "uid", generation } };
   }
 
-  #create({ update, trigger, why }: Extract<Step, { kind: "createUpdate" }>): void {
+  #create({ update, trigger, reason }: Extract<Step, { kind: "createUpdate" }>): void {
     const name = update.metadata.name ?? "";
     const identity = JSON.stringify([
       trigger,
@@ -276,30 +288,31 @@ class World {
     expect(this.updates.some(({ state }) => state === "running")).toBe(false);
     const recorded = parseTrigger(update.metadata.annotations?.[triggerAnnotation]);
     expect(recorded).toEqual(trigger);
-    expect(why).toBeDefined();
+    expect(reason).toBeDefined();
     this.updates = [...this.updates, anUpdate({ name, type: trigger.type, createdAt: this.now, trigger })];
   }
 
   #end(): void {
-    const isAsked = this.stack.spec.destroyOnFinalize === true;
-    if (isAsked && this.#hasDeployed) expect(this.destroys.at(-1)).toBe("succeeded");
-    this.isGone = true;
+    const isRequired = this.stack.spec.destroyOnFinalize === true;
+    if (isRequired && this.#hasDeployed) expect(this.destroys.at(-1)).toBe("succeeded");
+    this.isDeleted = true;
   }
 
-  happen(isKind: boolean): void {
+  happen(isCalm: boolean): void {
     const chance = this.#chance;
     this.now += chance.of([10, 1000, 20_000, 90_000, 4_000_000]);
     if (this.workspace.kind === "present" && this.workspace.state.kind !== "ready" && chance.is(0.7)) {
-      const isFailed = !isKind && chance.is(0.2);
+      const isFailed = !isCalm && chance.is(0.2);
       const state = isFailed
         ? ({ kind: "failed", reason: "InstallationFailed", message: "no" } as const)
         : ({ kind: "ready" } as const);
       this.workspace = { ...this.workspace, state };
     }
-    this.updates = this.updates.map((update) => this.#progress(update, isKind));
+    this.updates = this.updates.map((update) => this.#progress(update, isCalm));
     // Time to live.
-    if (chance.is(0.3)) this.updates = this.updates.filter(({ state, held }) => held || state === "running");
-    if (!isKind) this.#disturb(chance);
+    if (chance.is(0.3))
+      this.updates = this.updates.filter(({ state, hasFinalizer }) => hasFinalizer || state === "running");
+    if (!isCalm) this.#disturb(chance);
   }
 
   #disturb(chance: Chance): void {
@@ -314,16 +327,16 @@ class World {
     if (chance.is(0.02) && this.stack.metadata.finalizers) this.#delete();
   }
 
-  #progress(update: UpdateView, isKind: boolean): UpdateView {
+  #progress(update: UpdateView, isCalm: boolean): UpdateView {
     if (update.state !== "running" || !this.#chance.is(0.6)) return update;
-    // It begins in a Workspace that is ready, and ends in any.
+    // It starts in a Workspace that is ready, and ends in any.
     if (update.startedAt === undefined) {
       const isReady = this.workspace.kind === "present" && this.workspace.state.kind === "ready";
-      // A preview makes nothing that would have to be destroyed.
+      // A preview deploys nothing.
       this.#hasDeployed ||= isReady && update.type !== "preview";
       return isReady ? { ...update, startedAt: this.now } : update;
     }
-    const isFailed = !isKind && this.#chance.is(0.4);
+    const isFailed = !isCalm && this.#chance.is(0.4);
     if (update.type === "destroy") this.destroys.push(isFailed ? "failed" : "succeeded");
     const info = { projectInfo: { name: "p", runtime: "yaml" }, endedAt: this.now };
     return isFailed
@@ -342,33 +355,33 @@ class World {
 }
 
 describe("any history", () => {
-  test("1,000 of 60 passes: no update twice, none at once, no destroy forgotten; then it comes to rest", () => {
-    let [created, gone, rested] = [0, 0, 0];
+  test("1,000 of 60 passes: no update runs twice, none run at the same time, no destroy is skipped; then the Stack settles", () => {
+    let [created, deleted, settled] = [0, 0, 0];
     for (let seed = 1; seed <= 1000; seed++) {
       const chance = new Chance(seed);
       const world = new World(chance);
-      for (let pass = 0; pass < 60 && !world.isGone; pass++) {
-        world.pass(chance.of(["nowhere", "nowhere", "nowhere", "before", "after"]));
+      for (let pass = 0; pass < 60 && !world.isDeleted; pass++) {
+        world.pass(chance.of(["never", "never", "never", "before", "after"]));
         world.happen(false);
       }
       world.isSourceThere = true;
-      for (let pass = 0; pass < 60 && !world.isGone; pass++) {
-        world.pass("nowhere");
+      for (let pass = 0; pass < 60 && !world.isDeleted; pass++) {
+        world.pass("never");
         world.happen(true);
       }
       created += world.created.size;
-      if (world.isGone) gone++;
+      if (world.isDeleted) deleted++;
       else if (world.stack.spec.continueResyncOnCommitMatch) continue;
       else {
         expect(world.stack.status?.lastUpdate?.state).toBe("succeeded");
         expect(world.stack.status?.lastUpdate?.lastSuccessfulCommit).toBe(String(world.revision));
         const before = world.stack;
-        expect(world.pass("nowhere")).toBe("none");
+        expect(world.pass("never")).toEqual([]);
         expect(world.stack).toEqual(before);
-        rested++;
+        settled++;
       }
     }
-    console.log(`    ${created} updates, ${gone} Stacks gone, ${rested} at rest`);
-    expect(Math.min(gone, rested)).toBeGreaterThan(100);
+    console.log(`    ${created} updates, ${deleted} Stacks deleted, ${settled} settled`);
+    expect(Math.min(deleted, settled)).toBeGreaterThan(100);
   }, 120_000);
 });

@@ -1,25 +1,10 @@
-/** The Stack controller: who wakes a Stack, and the one way from a look to what is written. */
-import { isDeepStrictEqual } from "node:util";
-
+/** The Stack controller: what it watches, and what is particular to Stacks in the reconciler. */
+import { fieldManagers, stackKind, type Program, type Stack, type Update, type Workspace } from "@pko/api";
 import {
-  stackEvents,
-  stackFinalizer,
-  stackKind,
-  type Program,
-  type Stack,
-  type StackEvent,
-  type Update,
-  type Workspace,
-} from "@pko/api";
-import {
-  requeueAfter,
-  requeueAt,
-  requeueSoon,
   controller,
-  done,
+  keyOf,
   metricsRegistry,
-  parseKey,
-  refKey,
+  reconciler,
   silentLogger,
   systemClock,
   watching,
@@ -29,32 +14,31 @@ import {
   type EventRecorder,
   type Key,
   type Logger,
-  type ReconcileContext,
+  type Reconcile,
   type Reflector,
   type Registry,
-  type Result,
 } from "@pko/kube";
-import { assertNever } from "@pko/rpc";
 
-import { stacks } from "../kinds.ts";
 import { referenceWatch, type ReferenceWatch } from "../inputs/reference-watch.ts";
-import { ConflictTimes, ownershipConflict } from "../ownership.ts";
+import { stacks } from "../kinds.ts";
+import { ownershipConflict } from "../ownership.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
-import { concludeBlocked } from "./blocked.ts";
-import { eventsOf } from "./events.ts";
-import { dependsOnIndex, programIndex, stackKeysOf, updateStackIndex } from "./indexes.ts";
+import { stackEventsFor } from "./events.ts";
+import { dependsOnIndex, programIndex, stackKeysOf } from "./indexes.ts";
 import { stackMetrics, type StackMetrics } from "./metrics.ts";
-import { observeStack, type StackWorld } from "./observe.ts";
-import { performStack, release, writeStatus, type Performed } from "./perform.ts";
-import { planStack, type Plan } from "./plan.ts";
-import { statusOf } from "./status.ts";
-import { updateView } from "./update-view.ts";
+import { observeStack, orphanedUpdates, type StackMemory, type StackWorld } from "./observe.ts";
+import type { Outcome } from "./outcome.ts";
+import { performStep } from "./perform.ts";
+import { removeOrphanFinalizers } from "./perform/finalizers.ts";
+import type { StackPlan, Step } from "./plan.ts";
+import { planStack } from "./rules/index.ts";
+import { stackStatus } from "./status.ts";
 import type { StackView } from "./view.ts";
 
 export interface StackControllerOptions {
-  /** A fenced one. */
+  /** Must be fenced. */
   readonly client: Client;
   readonly reflectors: {
     /** With `stackIndexers`. */
@@ -68,9 +52,9 @@ export interface StackControllerOptions {
   readonly git: GitSettings;
   /** For tests: instead of `git ls-remote`. */
   readonly listRefs?: ListRefs;
-  /** Whoever gives it also stops it; one of its own when absent. */
+  /** Stopped by the caller. The controller creates and stops one if absent. */
   readonly references?: ReferenceWatch;
-  /** Those that are served; all when absent. */
+  /** All namespaces if absent. */
   readonly namespaces?: readonly string[];
   readonly concurrency?: number;
   readonly log?: Logger;
@@ -93,35 +77,13 @@ export function stackController(options: StackControllerOptions): Controller {
     workspaces: reflectors.workspaces.store,
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
-    references,
-    wake,
   };
-  const reconciler = new Reconciler(world, { events, metrics: stackMetrics(metrics, world.stacks) });
   const inner = controller({
     name: "stack-controller",
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
-    watches: [
-      // A Workspace has its Stack's name. One of somebody else names no Stack as its owner, and may be in a Stack's way.
-      watching({
-        reflector: reflectors.workspaces,
-        map: ({ key }) => (world.stacks.get(key) ? [key] : []),
-      }),
-      watching({
-        reflector: reflectors.updates,
-        map: ({ before, after }) => new Set([before, after].flatMap((update) => (update ? stackKeysOf(update) : []))),
-      }),
-      // Those that wait for a Stack, and those that use its outputs.
-      watching({
-        reflector: reflectors.stacks,
-        map: ({ key }) => world.stacks.byIndex(dependsOnIndex, key).map(keyOfStack),
-      }),
-      watching({
-        reflector: reflectors.programs,
-        map: ({ key }) => world.stacks.byIndex(programIndex, key).map(keyOfStack),
-      }),
-    ],
-    reconcile: (key, context) => reconciler.reconcile(key, context),
+    watches: watchesOf(reflectors),
+    reconcile: stackReconciler(world, { events, references, wake, metrics: stackMetrics(metrics, world.stacks) }),
     log,
     metrics,
     clock,
@@ -144,106 +106,60 @@ export function stackController(options: StackControllerOptions): Controller {
   };
 }
 
-const keyOfStack = ({ metadata }: Stack): Key =>
-  refKey({ namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
-
-type Shown = Pick<Plan, "step" | "outcome" | "lookAt">;
-
-/** The plan as it is after its step. */
-function concluded(view: StackView, plan: Plan, performed: Exclude<Performed, { kind: "stale" }>): Shown {
-  switch (performed.kind) {
-    case "done":
-      return plan;
-    case "occupied":
-      return concludeBlocked(view, plan.step, performed.occupied);
-    case "later":
-      return { step: { kind: "none" }, outcome: performed.outcome ?? plan.outcome };
-    case "refused":
-      return { step: { kind: "none" }, outcome: performed.outcome };
-    default:
-      return assertNever(performed);
-  }
+function watchesOf(reflectors: StackControllerOptions["reflectors"]) {
+  const { store } = reflectors.stacks;
+  return [
+    // A Workspace of another owner may have the name that a Stack needs.
+    watching({ reflector: reflectors.workspaces, map: ({ key }) => (store.get(key) ? [key] : []) }),
+    watching({
+      reflector: reflectors.updates,
+      map: ({ before, after }) => new Set([before, after].flatMap((update) => (update ? stackKeysOf(update) : []))),
+    }),
+    // Stacks that depend on the changed one.
+    watching({ reflector: reflectors.stacks, map: ({ key }) => store.byIndex(dependsOnIndex, key).map(keyOf) }),
+    watching({ reflector: reflectors.programs, map: ({ key }) => store.byIndex(programIndex, key).map(keyOf) }),
+  ];
 }
 
-const isConflict = (outcome: Plan["outcome"]): boolean =>
-  outcome.kind === "stalled" && outcome.reason === ownershipConflict;
-
-/** The API server's mind may change: a webhook, a quota, a namespace. */
-const refusedMs = 60_000;
-
-interface Sinks {
+interface Channels {
   readonly events: EventRecorder;
+  readonly references: ReferenceWatch;
   readonly metrics: StackMetrics;
+  readonly wake: (key: Key) => void;
 }
 
-class Reconciler {
-  readonly #world: StackWorld;
-  readonly #sinks: Sinks;
-  readonly #conflicts = new ConflictTimes();
+function stackReconciler(world: StackWorld, { events, references, metrics, wake }: Channels): Reconcile {
+  const { client, updates } = world;
+  return reconciler<Stack, StackView, Step, Outcome, StackMemory>({
+    resource: stacks,
+    client,
+    fieldManager: fieldManagers.stackStatus,
+    events,
+    observe: (key, moment) => observeStack(world, key, moment),
+    objectIn: ({ stack }) => stack,
+    plan: planStack,
+    perform: (step, { view, signal }) => performStep({ client, updates, signal }, view, step),
+    status: stackStatus,
+    eventsOf: stackEventsFor,
+    remember: conflictStart,
+    publish(key, { stack, configObjects }, { steps }) {
+      references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
+      for (const step of steps) if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
+    },
+    async cleanUp(key, signal) {
+      world.git.forget(key);
+      world.flux.forget(key);
+      references.forget(referenceUser(key));
+      await removeOrphanFinalizers({ client, signal }, key, orphanedUpdates(world, key, undefined));
+    },
+  });
+}
 
-  constructor(world: StackWorld, sinks: Sinks) {
-    this.#world = world;
-    this.#sinks = sinks;
-  }
+const referenceUser = (key: Key): string => `stack/${key}`;
 
-  async reconcile(key: Key, { now, signal, log }: ReconcileContext): Promise<Result> {
-    const conflictSince = this.#conflicts.since(key);
-    const moment = { now, signal, ...(conflictSince !== undefined && { conflictSince }) };
-    const view = await observeStack(this.#world, key, moment);
-    await this.#releaseOrphans(key, view, signal);
-    if (!view) {
-      this.#conflicts.delete(key);
-      return done;
-    }
-    const plan = planStack(view);
-    const performer = { client: this.#world.client, updates: this.#world.updates, signal };
-    const performed = await performStack(performer, view, plan);
-    if (performed.kind === "stale") return requeueSoon;
-    const isRefused = performed.kind === "refused";
-    const shown = concluded(view, plan, performed);
-    const status = statusOf(view, shown);
-    if (!isDeepStrictEqual(status, view.stack.status ?? {})) {
-      const written = await writeStatus(performer, view, status);
-      if (written.kind === "stale") return requeueSoon;
-    }
-    if (performed.kind === "later") return requeueAfter(performed.afterMs);
-    if (isRefused) log.info("step refused", { step: plan.step.kind });
-    else if (shown.step.kind !== "none") log.info("step made", { step: shown.step.kind });
-    if (shown.outcome.kind !== "keep") this.#conflicts.record(key, isConflict(shown.outcome), now);
-    this.#tell(view, shown);
-    if (performed.kind === "done" && performed.lost !== undefined) this.#tellLost(view, performed.lost);
-    if (isRefused) return requeueAfter(refusedMs);
-    return requeueAt(shown.lookAt, now);
-  }
-
-  #tell(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): void {
-    for (const note of eventsOf(view, step, outcome)) this.#sinks.events.record(view.stack, note);
-    if (step.kind === "note") this.#sinks.metrics.noted(view.stack, step.noted);
-  }
-
-  #tellLost({ stack }: StackView, message: string): void {
-    const reason: StackEvent = "StackOutputRetrievalFailure";
-    this.#sinks.events.record(stack, { type: stackEvents[reason], reason, message });
-  }
-
-  /**
-   * Updates of a Stack that is gone, perhaps with another of its name in its place: nobody will note their end. That it is
-   * gone is asked for: the end of one that was let go by mistake would never be noted, and the update made again.
-   */
-  async #releaseOrphans(key: Key, view: StackView | undefined, signal: AbortSignal): Promise<void> {
-    const { client, updates } = this.#world;
-    const { namespace = "", name } = parseKey(key);
-    const held = updates
-      .byIndex(updateStackIndex, key)
-      .filter(({ metadata }) => metadata.finalizers?.includes(stackFinalizer));
-    const notOf = (uid: string | undefined, all: readonly Update[]): Update[] =>
-      all.filter(({ metadata }) => !metadata.ownerReferences?.some((owner) => owner.uid === uid));
-    const orphans = notOf(view?.stack.metadata.uid, held);
-    if (orphans.length === 0) return;
-    const present = await client.find(stacks, { namespace, name }, { signal });
-    for (const update of notOf(present?.metadata.uid, orphans)) {
-      const ref = { namespace, name: update.metadata.name ?? "" };
-      await release({ client, signal }, ref, updateView(update));
-    }
-  }
+/** The time of the condition does not show it: it stays the same when only the reason changes. */
+function conflictStart({ now, conflictSince }: StackView, { outcome }: StackPlan): StackMemory | undefined {
+  if (outcome.kind === "unchanged") return conflictSince;
+  const isBlocked = outcome.kind === "stalled" && outcome.reason === ownershipConflict;
+  return isBlocked ? (conflictSince ?? now) : undefined;
 }

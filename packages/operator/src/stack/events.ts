@@ -1,66 +1,74 @@
-/** What people are told of a Stack, under the reference's names. Pure: told once, when it becomes so. */
+/** The events of a Stack, with the reasons of the Go operator. Pure: each is recorded once, when its cause appears. */
 import { stackEvents, type StackEvent, type StackReason } from "@pko/api";
 import type { EventNote } from "@pko/kube";
-import { assertNever } from "@pko/rpc";
 
-import { because, conflict, withdrawn } from "./due.ts";
+import { findCondition } from "../shared/conditions.ts";
+import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Step } from "./plan.ts";
-import type { StackView } from "./view.ts";
+import type { StackPlan, Step } from "./plan.ts";
+import { conflictFailure, withdrawnFailure, type StackView } from "./view.ts";
 
-export function eventsOf(view: StackView, step: Step, outcome: Outcome): EventNote[] {
-  return [...stepEvents(view, step), ...stalledEvents(view, outcome)];
+export function stackEventsFor(view: StackView, { steps, outcome }: StackPlan): EventNote[] {
+  const rejected = view.rejectedOutputs === undefined ? [] : [outputsEvent(view.rejectedOutputs)];
+  return [...steps.flatMap((step) => stepEvents(view, step)), ...stalledEvents(view, outcome), ...rejected];
 }
 
-const note = (reason: StackEvent, message: string): EventNote => ({ type: stackEvents[reason], reason, message });
+const eventFor = (reason: StackEvent, message: string): EventNote => ({ type: stackEvents[reason], reason, message });
+
+const outputsEvent = (message: string): EventNote => eventFor("StackOutputRetrievalFailure", message);
 
 function stepEvents(view: StackView, step: Step): EventNote[] {
   switch (step.kind) {
-    case "note":
-      return endEvents(view, step);
+    case "recordResult":
+      return resultEvents(view, step);
     case "createUpdate": {
-      const what = `The ${step.trigger.type} ${step.update.metadata.name ?? ""}`;
-      return [note("StackUpdateDetected", `${what} is being started for ${because(step)}.`)];
+      const { trigger, update } = step;
+      const name = update.metadata.name ?? "";
+      const message = messages.starting({ type: trigger.type, name }, messages.purpose(step));
+      return [eventFor("StackUpdateDetected", message)];
     }
     case "deleteWorkspace":
-      return [note("WorkspaceDeleted", "The workspace is deleted, as workspaceReclaimPolicy says.")];
-    case "none":
+      return [eventFor("WorkspaceDeleted", messages.workspaceReclaimed)];
     case "addFinalizer":
     case "removeFinalizer":
+    case "removeOrphanFinalizers":
+    case "removeUpdateFinalizers":
     case "writeOutputs":
-    case "askPrerequisites":
+    case "requestPrerequisites":
+    case "checkInputs":
     case "applyWorkspace":
     case "withdrawUpdate":
       return [];
-    default:
-      return assertNever(step);
   }
 }
 
-function endEvents(view: StackView, { noted }: Extract<Step, { kind: "note" }>): EventNote[] {
-  const { name = "", type = "up", message = "", state, failure, summary } = noted.lastUpdate;
+function resultEvents({ outputs }: StackView, { result }: Extract<Step, { kind: "recordResult" }>): EventNote[] {
+  const { name = "", type = "up", state, failure, summary } = result.lastUpdate;
   if (state === "succeeded") {
-    const told = summary ? `The ${type} ${name} succeeded: ${summary}.` : `The ${type} ${name} succeeded.`;
-    const lost = view.outputs.kind === "lost" ? [note("StackOutputRetrievalFailure", view.outputs.message)] : [];
-    return [note(type === "destroy" ? "StackDestroyed" : "StackCreated", told), ...lost];
+    const reason = type === "destroy" ? "StackDestroyed" : "StackCreated";
+    const lost = outputs.kind === "lost" ? [outputsEvent(outputs.message)] : [];
+    return [eventFor(reason, messages.succeeded({ type, name }, summary)), ...lost];
   }
-  // Nothing has happened.
-  if (failure === withdrawn) return [];
-  if (failure === conflict) return [note("StackUpdateConflictDetected", `The ${type} ${name} failed: ${message}`)];
-  if (failure === "stackNotFound") return [note("StackNotFound", `The ${type} ${name} failed: ${message}`)];
-  return [note("StackUpdateFailure", `The ${type} ${name} failed: ${message}`)];
+  if (failure === withdrawnFailure) return [];
+  const reason = (failure !== undefined && failureEvents[failure]) || "StackUpdateFailure";
+  return [eventFor(reason, messages.failed(result.lastUpdate))];
 }
+
+const failureEvents: Readonly<Record<string, StackEvent>> = {
+  [conflictFailure]: "StackUpdateConflictDetected",
+  stackNotFound: "StackNotFound",
+};
 
 function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
   if (outcome.kind !== "stalled") return [];
-  const before = stack.status?.conditions?.find(({ type }) => type === "Stalled");
+  const before = findCondition(stack, "Stalled");
   if (before?.reason === outcome.reason && before.message.startsWith(outcome.message)) return [];
   const isAuth = outcome.reason === "SourceUnavailable" && outcome.trouble === "auth";
   const event = isAuth ? "StackGitAuthenticationFailure" : stalledEvent[outcome.reason];
-  return event ? [note(event, outcome.message)] : [];
+  return event ? [eventFor(event, outcome.message)] : [];
 }
 
-/** None where the end of the update was reported already, or the namespace reports it. */
+/** None if the result of the update was reported already, or if the namespace reports the cause. */
 const stalledEvent: Readonly<Record<StackReason<"Stalled">, StackEvent | undefined>> = {
   SpecInvalid: "StackConfigInvalid",
   SourceUnavailable: "StackInitializationFailure",

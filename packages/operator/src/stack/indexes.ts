@@ -1,14 +1,14 @@
-/** Indexes of the stores that the Stack controller looks things up in: from what changes to the Stacks it concerns. */
+/** Indexes of the stores: from an object that changes to the Stacks that it concerns. */
 import { stackKind, stackNameLabel, type Stack, type Update } from "@pko/api";
 import { refKey, type IndexFunction, type Key, type ObjectMeta } from "@pko/kube";
 
-import { dependenciesOf } from "./prerequisites.ts";
+import { dependenciesOf } from "./dependencies.ts";
 
-/** Updates by the uid of the Stack that owns them. */
+/** Updates by the UID of the Stack that owns them. */
 export const updateOwnerIndex = "stackUid";
-/** Updates by `namespace/name` of the Stack that owns them, or of one that did. */
+/** Updates by `namespace/name` of the Stack that owns them, or that did before it was deleted. */
 export const updateStackIndex = "stackKey";
-/** Stacks by `namespace/name` of those they wait for. */
+/** Stacks by `namespace/name` of those on which they depend. */
 export const dependsOnIndex = "dependsOn";
 /** Stacks by `namespace/name` of their Program. */
 export const programIndex = "program";
@@ -25,19 +25,19 @@ export const stackIndexers: Readonly<Record<string, IndexFunction<Stack>>> = {
 
 /** For the store of Updates. */
 export const ownedUpdateIndexers: Readonly<Record<string, IndexFunction<Update>>> = {
-  [updateOwnerIndex]: ({ metadata }) => ownersOf(metadata).map(({ uid }) => uid),
+  [updateOwnerIndex]: ({ metadata }) => stackReferences(metadata).map(({ uid }) => uid),
   [updateStackIndex]: stackKeysOf,
 };
 
 /**
- * The Stacks that an Update is of. The garbage collector takes the reference to a Stack that is gone out of an Update whose
- * Workspace is still there; the label stays.
+ * The Stacks of an Update. When a Stack is deleted and the Workspace of the Update still exists, the garbage collector removes
+ * the owner reference to the Stack from the Update; the label stays.
  */
 export function stackKeysOf({ metadata }: Update): Key[] {
-  const labelled = metadata.labels?.[stackNameLabel];
-  const names = [...ownersOf(metadata).map(({ name }) => name), ...(labelled === undefined ? [] : [labelled])];
+  const label = metadata.labels?.[stackNameLabel];
+  const names = [...stackReferences(metadata).map(({ name }) => name), ...(label === undefined ? [] : [label])];
   return [...new Set(names)].map((name) => refKey({ namespace: metadata.namespace ?? "", name }));
 }
 
-const ownersOf = ({ ownerReferences = [] }: ObjectMeta): NonNullable<ObjectMeta["ownerReferences"]> =>
+const stackReferences = ({ ownerReferences = [] }: ObjectMeta): NonNullable<ObjectMeta["ownerReferences"]> =>
   ownerReferences.filter(({ kind }) => kind === stackKind.kind);

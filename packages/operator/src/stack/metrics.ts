@@ -1,13 +1,12 @@
-/** The gauges of the Go operator, series for series, and how long things take. */
+/** The gauges of the Go operator, with the same series, and histograms of durations. */
 import type { Stack } from "@pko/api";
 import type { Registry, Store } from "@pko/kube";
 
-import type { Noted } from "./result.ts";
-import { timeOf } from "./trigger.ts";
+import { parseTimestamp } from "../shared/parse-timestamp.ts";
+import type { Result } from "./history/result.ts";
 
 export interface StackMetrics {
-  noted(stack: Stack, noted: Noted): void;
-  close(): void;
+  recordResult(stack: Stack, result: Result): void;
 }
 
 type Stacks = Pick<Store<Stack>, "list">;
@@ -15,7 +14,7 @@ type Stacks = Pick<Store<Stack>, "list">;
 const seconds = [1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
 
 export function stackMetrics(registry: Registry, stacks: Stacks): StackMetrics {
-  const close = exposeCounts(registry, stacks);
+  exposeCounts(registry, stacks);
   const first = registry.histogram({
     name: "stack_time_to_first_update_seconds",
     help: "Time from a Stack's creation to the end of its first update, by result.",
@@ -35,25 +34,24 @@ export function stackMetrics(registry: Registry, stacks: Stacks): StackMetrics {
     buckets: seconds,
   });
   return {
-    noted(stack, { update, lastUpdate }) {
+    recordResult(stack, { update, lastUpdate }) {
       const result = lastUpdate.state ?? "failed";
       const { type, startedAt, endedAt, createdAt } = update;
       if (startedAt !== undefined && endedAt !== undefined) {
         duration.observe({ type, result }, Math.max(0, endedAt - startedAt) / 1000);
         queue.observe({ type, result }, Math.max(0, startedAt - createdAt) / 1000);
       }
-      const bornAt = timeOf(stack.metadata.creationTimestamp);
-      if (!stack.status?.lastUpdate && bornAt !== undefined && endedAt !== undefined) {
-        first.observe({ result }, Math.max(0, endedAt - bornAt) / 1000);
+      const stackCreatedAt = parseTimestamp(stack.metadata.creationTimestamp);
+      if (!stack.status?.lastUpdate && stackCreatedAt !== undefined && endedAt !== undefined) {
+        first.observe({ result }, Math.max(0, endedAt - stackCreatedAt) / 1000);
       }
     },
-    close,
   };
 }
 
-function exposeCounts(registry: Registry, stacks: Stacks): () => void {
+function exposeCounts(registry: Registry, stacks: Stacks): void {
   const active = registry.gauge({ name: "stacks_active", help: "Stacks that exist." });
-  // A series for each Stack, and all of them: an alert must not miss the last ones.
+  // Without a limit: an alert must not miss a Stack.
   const each = { labels: ["namespace", "name"], maxSeries: Infinity } as const;
   const failing = registry.gauge({ name: "stacks_failing", help: "1 for a Stack whose last update failed.", ...each });
   const reconciling = registry.gauge({
@@ -61,7 +59,7 @@ function exposeCounts(registry: Registry, stacks: Stacks): () => void {
     help: "1 for a Stack that is being worked on.",
     ...each,
   });
-  return registry.onCollect(() => {
+  registry.onCollect(() => {
     const all = stacks.list();
     active.set({}, all.length);
     failing.clear();
@@ -69,7 +67,7 @@ function exposeCounts(registry: Registry, stacks: Stacks): () => void {
     for (const stack of all) {
       const { namespace = "", name = "" } = stack.metadata;
       const { state } = stack.status?.lastUpdate ?? {};
-      // Of one that has not been updated yet there is nothing to tell.
+      // A Stack without a finished update has no series.
       if (state) failing.set({ namespace, name }, state === "failed" ? 1 : 0);
       reconciling.set({ namespace, name }, isReconciling(stack) ? 1 : 0);
     }

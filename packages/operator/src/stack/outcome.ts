@@ -1,16 +1,16 @@
-/** How a Stack stands, as its plan sees it. Closed: status.ts has a condition for each. */
+/** The state of a Stack, as its plan sees it. Closed: status.ts has a condition for each. */
 import type { StackReason } from "@pko/api";
 
 import type { SourceTrouble } from "../sources/source-view.ts";
 
 export type Outcome =
-  /** The status as it is says all there is to say. */
-  | { readonly kind: "keep" }
+  /** The present status stays. */
+  | { readonly kind: "unchanged" }
   | { readonly kind: "upToDate"; readonly message: string; readonly nextAt?: number }
   | { readonly kind: "processing"; readonly message: string; readonly waitingFor?: string }
   | { readonly kind: "prerequisites"; readonly message: string; readonly waitingFor: string }
   | { readonly kind: "retrying"; readonly preview: boolean; readonly message: string; readonly retryAt: number }
-  /** Whether it is soon tried again is for the spec to say. */
+  /** Stalled, unless the spec has retryOnUpdateConflict. */
   | { readonly kind: "conflict"; readonly message: string; readonly retryAt: number }
   | {
       readonly kind: "stalled";
@@ -19,3 +19,15 @@ export type Outcome =
       readonly retryAt?: number;
       readonly trouble?: SourceTrouble;
     };
+
+export const processing = (message: string, waitingFor?: string): Outcome => ({
+  kind: "processing",
+  message,
+  ...(waitingFor !== undefined && { waitingFor }),
+});
+
+export const stalled = (reason: StackReason<"Stalled">, message: string): Outcome => ({
+  kind: "stalled",
+  reason,
+  message,
+});

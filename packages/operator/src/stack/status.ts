@@ -1,39 +1,46 @@
-/** The one place that computes a Stack's status. Ready follows from the outcome and is set nowhere else. */
+/** Computes the status of a Stack. Pure. Ready follows from the outcome and is set nowhere else. */
 import type { Condition, StackReason, StackStatus } from "@pko/api";
-import { assertNever } from "@pko/rpc";
+import { timestamp } from "@pko/kube";
 
+import { conditionAt } from "../shared/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
+import type { Result } from "./history/result.ts";
+import { reconcileRequestOf } from "./history/trigger.ts";
+import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Plan } from "./plan.ts";
-import type { Noted } from "./result.ts";
-import { requestOf, timeText } from "./trigger.ts";
-import { specOf, statusOfStack, type StackView } from "./view.ts";
+import type { StackPlan, Step } from "./plan.ts";
+import { presentStatus, runningUpdate, validSpec, type StackView } from "./view.ts";
 
-export function statusOf(view: StackView, { step, outcome }: Pick<Plan, "step" | "outcome">): StackStatus {
-  const before = statusOfStack(view);
-  if (outcome.kind === "keep") return before;
-  const current = currentUpdateOf(view, step);
+type ShownOutcome = Exclude<Outcome, { kind: "unchanged" }>;
+
+export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan, "steps" | "outcome">): StackStatus {
+  const before = presentStatus(view);
+  if (outcome.kind === "unchanged") return before;
+  const currentUpdate = currentUpdateAfter(view, steps);
+  const observedReconcileRequest = reconcileRequestOf(view.stack);
   return {
     observedGeneration: view.stack.metadata.generation ?? 0,
-    ...(requestOf(view.stack) && { observedReconcileRequest: requestOf(view.stack) }),
+    ...(observedReconcileRequest && { observedReconcileRequest }),
     conditions: conditionsFor(view, outcome),
-    ...(current && { currentUpdate: current }),
-    ...waitingOf(view, outcome),
-    ...nextOf(outcome),
-    ...rememberedOf(before, newsOf(before, step)),
+    ...(currentUpdate && { currentUpdate }),
+    ...waitingFor(view, outcome),
+    ...nextAction(outcome),
+    ...recordedResult(before, newResult(before, steps)),
   };
 }
 
-function newsOf({ lastUpdate }: StackStatus, step: Plan["step"]): Partial<Noted> {
-  if (step.kind === "note") return step.noted;
-  if (step.kind !== "writeOutputs" || !lastUpdate) return {};
-  const { outputsPending: _, ...written } = lastUpdate;
-  return { lastUpdate: written };
+function newResult({ lastUpdate }: StackStatus, steps: readonly Step[]): Partial<Result> {
+  for (const step of steps) {
+    if (step.kind === "recordResult") return step.result;
+    if (step.kind !== "writeOutputs" || !lastUpdate) continue;
+    const { outputsPending: _, ...written } = lastUpdate;
+    return { lastUpdate: written };
+  }
+  return {};
 }
 
-/** What updates have left. */
-function rememberedOf(before: StackStatus, noted: Partial<Noted>): StackStatus {
-  const { lastUpdate, outputs, deployed, projectInfo } = { ...before, ...noted };
+function recordedResult(before: StackStatus, result: Partial<Result>): StackStatus {
+  const { lastUpdate, outputs, deployed, projectInfo } = { ...before, ...result };
   return {
     ...(lastUpdate && { lastUpdate }),
     ...(outputs && { outputs }),
@@ -42,14 +49,14 @@ function rememberedOf(before: StackStatus, noted: Partial<Noted>): StackStatus {
   };
 }
 
-function currentUpdateOf(view: StackView, step: Plan["step"]): StackStatus["currentUpdate"] {
-  const running = view.updates.find(({ state }) => state === "running");
+function currentUpdateAfter(view: StackView, steps: readonly Step[]): StackStatus["currentUpdate"] {
+  const step = steps.find(({ kind }) => kind === "createUpdate");
   const created =
-    step.kind === "createUpdate" ? { name: step.update.metadata.name ?? "", trigger: step.trigger } : undefined;
-  const { name, trigger } = created ?? running ?? {};
+    step?.kind === "createUpdate" ? { name: step.update.metadata.name ?? "", trigger: step.trigger } : undefined;
+  const { name, trigger } = created ?? runningUpdate(view) ?? {};
   if (name === undefined) return undefined;
-  // Of one that another operator made, the status knows more than the Update.
-  const { currentUpdate } = statusOfStack(view);
+  // The trigger of an Update that another operator created is only in the Stack's status.
+  const { currentUpdate } = presentStatus(view);
   if (!trigger) return currentUpdate?.name === name ? currentUpdate : { name };
   const { generation, reconcileRequest, revision } = trigger;
   return { name, generation, ...(reconcileRequest && { reconcileRequest }), ...(revision && { commit: revision }) };
@@ -60,77 +67,62 @@ type Verdict =
   | { readonly type: "Reconciling"; readonly reason: StackReason<"Reconciling">; readonly message: string }
   | { readonly type: "Stalled"; readonly reason: StackReason<"Stalled">; readonly message: string };
 
-function verdictOf(view: StackView, outcome: Exclude<Outcome, { kind: "keep" }>): Verdict {
+function verdictOn(view: StackView, outcome: ShownOutcome): Verdict {
+  const message = `${outcome.message}${retryText(outcome)}`;
   switch (outcome.kind) {
     case "upToDate":
-      return { type: "Ready", message: outcome.message };
+      return { type: "Ready", message };
     case "processing":
-      return { type: "Reconciling", reason: "StackProcessing", message: outcome.message };
+      return { type: "Reconciling", reason: "StackProcessing", message };
     case "prerequisites":
-      return { type: "Reconciling", reason: "PrerequisiteNotSatisfied", message: outcome.message };
+      return { type: "Reconciling", reason: "PrerequisiteNotSatisfied", message };
     case "retrying":
-      return {
-        type: "Reconciling",
-        reason: outcome.preview ? "PreviewFailed" : "RetryingAfterFailure",
-        message: `${outcome.message}\nIt is tried again at ${timeText(outcome.retryAt)}.`,
-      };
-    case "conflict": {
-      const message = `${outcome.message}\nIt is tried again at ${timeText(outcome.retryAt)}.`;
-      return specOf(view)?.retry.onConflict
+      return { type: "Reconciling", reason: outcome.preview ? "PreviewFailed" : "RetryingAfterFailure", message };
+    case "conflict":
+      return validSpec(view)?.retry.onConflict
         ? { type: "Reconciling", reason: "RetryingAfterFailure", message }
         : { type: "Stalled", reason: "UpdateConflict", message };
-    }
-    case "stalled": {
-      const again = outcome.retryAt === undefined ? "" : `\nIt is tried again at ${timeText(outcome.retryAt)}.`;
-      return { type: "Stalled", reason: outcome.reason, message: `${outcome.message}${again}` };
-    }
-    default:
-      return assertNever(outcome);
+    case "stalled":
+      return { type: "Stalled", reason: outcome.reason, message };
   }
 }
 
-type Statement = Pick<Condition, "type" | "status" | "reason" | "message">;
+const retryTimeOf = (outcome: Outcome): number | undefined => ("retryAt" in outcome ? outcome.retryAt : undefined);
 
-function conditionsFor(view: StackView, outcome: Exclude<Outcome, { kind: "keep" }>): Condition[] {
-  const verdict = verdictOf(view, outcome);
-  const message = clipped(verdict.message);
+function retryText(outcome: Outcome): string {
+  const retryAt = retryTimeOf(outcome);
+  return retryAt === undefined ? "" : messages.retryTime(retryAt);
+}
+
+/** The API allows 32,768 characters. Every watcher receives the message, twice. */
+const longestMessage = 8192;
+
+function conditionsFor(view: StackView, outcome: ShownOutcome): Condition[] {
+  const { stack, now } = view;
+  const verdict = verdictOn(view, outcome);
+  const message = truncate(verdict.message, longestMessage);
   if (verdict.type === "Ready") {
-    return [timed(view, { type: "Ready", status: "True", reason: "ProcessingCompleted", message })];
+    return [conditionAt(stack, { type: "Ready", status: "True", reason: "ProcessingCompleted", message }, now)];
   }
-  const isStalled = verdict.type === "Stalled";
-  const reason: StackReason<"Ready"> = isStalled ? "NotReadyStalled" : "NotReadyInProgress";
+  const reason: StackReason<"Ready"> = verdict.type === "Stalled" ? "NotReadyStalled" : "NotReadyInProgress";
   return [
-    timed(view, { type: "Ready", status: "False", reason, message }),
-    timed(view, { type: verdict.type, status: "True", reason: verdict.reason, message }),
+    conditionAt(stack, { type: "Ready", status: "False", reason, message }, now),
+    conditionAt(stack, { type: verdict.type, status: "True", reason: verdict.reason, message }, now),
   ];
 }
 
-function timed({ stack, now }: StackView, statement: Statement): Condition {
-  const before = stack.status?.conditions?.find(({ type }) => type === statement.type);
-  return {
-    ...statement,
-    lastTransitionTime: before?.status === statement.status ? before.lastTransitionTime : timeText(now),
-    observedGeneration: stack.metadata.generation ?? 0,
-  };
-}
-
-/** A condition's message holds 32,768 characters; every watcher receives it, twice. */
-const longestMessage = 8192;
-
-const clipped = (text: string): string => truncate(text, longestMessage);
-
-/** Since when the same is waited for. */
-function waitingOf(view: StackView, outcome: Outcome): Pick<StackStatus, "waiting"> {
+/** The time stays the same while the Stack waits for the same. */
+function waitingFor(view: StackView, outcome: Outcome): Pick<StackStatus, "waiting"> {
   const what = "waitingFor" in outcome ? outcome.waitingFor : undefined;
   if (what === undefined) return {};
-  const before = statusOfStack(view).waiting;
-  return { waiting: { for: what, since: before?.for === what ? before.since : timeText(view.now) } };
+  const before = presentStatus(view).waiting;
+  return { waiting: { for: what, since: before?.for === what ? before.since : timestamp(view.now) } };
 }
 
-function nextOf(outcome: Outcome): Pick<StackStatus, "next"> {
+function nextAction(outcome: Outcome): Pick<StackStatus, "next"> {
   if (outcome.kind === "upToDate" && outcome.nextAt !== undefined) {
-    return { next: { what: "the periodic resync", time: timeText(outcome.nextAt) } };
+    return { next: { what: messages.periodicResync, time: timestamp(outcome.nextAt) } };
   }
-  const retryAt = "retryAt" in outcome ? outcome.retryAt : undefined;
-  return retryAt === undefined ? {} : { next: { what: "another try", time: timeText(retryAt) } };
+  const retryAt = retryTimeOf(outcome);
+  return retryAt === undefined ? {} : { next: { what: messages.retry, time: timestamp(retryAt) } };
 }

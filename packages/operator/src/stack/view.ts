@@ -1,4 +1,4 @@
-/** What a reconcile of a Stack knows: everything that its plan looks at, gathered by observe.ts. */
+/** Everything that the rules of a Stack may depend on: gathered by observe.ts, and completed by facts that steps learn. */
 import type {
   JsonValue,
   LastUpdate,
@@ -6,36 +6,63 @@ import type {
   NormalStack,
   ProjectInfo,
   Stack,
+  StackReason,
   StackStatus,
+  Update,
   UpdateStatus,
   Workspace,
 } from "@pko/api";
-import type { Occupant } from "@pko/kube";
+import { stackFinalizer } from "@pko/api";
+import type { Occupant, Occupied } from "@pko/kube";
 
+import type { WatchedObject } from "../inputs/reference-watch.ts";
 import type { SourceView } from "../sources/source-view.ts";
-import type { Trigger } from "./trigger.ts";
+import type { Trigger } from "./history/trigger.ts";
 
-export interface StackView {
+export interface StackView extends LearnedFacts {
   readonly now: number;
   readonly stack: Stack;
   readonly spec: Normalised<NormalStack>;
-  /** All that this very Stack owns, the oldest first. */
+  /** The Updates that this Stack owns, by UID, the oldest first. */
   readonly updates: readonly UpdateView[];
+  /** Updates with the Stack's finalizer whose owner was an earlier Stack of the same name. */
+  readonly orphans: readonly Update[];
   readonly workspace: WorkspaceView;
   readonly source: SourceView;
-  /** The names of Stacks that wait for each other, from this one to itself. */
+  /** The names of Stacks that depend on each other, from this one back to itself; empty if there is no cycle. */
   readonly cycle: readonly string[];
   readonly prerequisites: readonly PrerequisiteView[];
-  /** Outputs of other Stacks that this one is given. */
+  /** Outputs of other Stacks that this one uses. */
   readonly stackOutputs: readonly StackOutputView[];
-  /** What its configuration takes from Secrets and ConfigMaps. */
+  /** Values that the configuration takes from Secrets and ConfigMaps. */
   readonly configInputs: readonly ConfigInput[];
-  /** Secrets and ConfigMaps that are missed; only looked for when an update is due. */
-  readonly missing: readonly string[];
-  /** Those of the Update whose end is to be noted, or whose outputs are pending. */
+  /** The Secrets and ConfigMaps that hold them, as read. */
+  readonly configObjects: readonly WatchedObject[];
+  /** The outputs of the Update whose result is unrecorded, or whose outputs are pending. */
   readonly outputs: OutputsView;
-  /** Since when somebody else's object has had a name that is needed; unknown after a start. */
+  /** Since when another owner's object has had a name that the Stack needs; unknown after a restart. */
   readonly conflictSince?: number;
+}
+
+/** Unknown when a pass starts. */
+interface LearnedFacts {
+  /** Problems with the Secrets and ConfigMaps that the spec refers to; undefined while unchecked. */
+  readonly missingInputs?: readonly string[];
+  /** The API server rejected a write. */
+  readonly refusal?: Refusal;
+  /** A name that the Stack needs is taken. */
+  readonly occupied?: Occupied;
+  /** The name of the Secret for the Stack's outputs is taken. */
+  readonly occupiedOutputs?: Occupied;
+  /** The API server rejected the Secret with the outputs. */
+  readonly rejectedOutputs?: string;
+  /** Another owner's Update runs in the Workspace, which therefore must not be deleted. */
+  readonly otherUpdate?: string;
+}
+
+export interface Refusal {
+  readonly reason: StackReason<"Stalled">;
+  readonly message: string;
 }
 
 export interface UpdateView {
@@ -44,18 +71,18 @@ export interface UpdateView {
   readonly deleting: boolean;
   readonly type: string;
   readonly state: "running" | "succeeded" | "failed";
-  /** Kept until its end is noted in the Stack's status. */
-  readonly held: boolean;
+  /** The Stack's finalizer keeps the Update until its result is recorded in the Stack's status. */
+  readonly hasFinalizer: boolean;
   readonly finalizers: readonly string[];
   readonly resourceVersion: string;
   readonly createdAt: number;
   readonly startedAt?: number;
   readonly endedAt?: number;
-  /** Why it runs; unknown of one that another operator made. */
+  /** Why it runs; unknown for an Update that another operator created. */
   readonly trigger?: Trigger;
   readonly failure?: string;
   readonly message?: string;
-  /** Why it does not get any further until somebody acts. */
+  /** Why it makes no progress until a person acts. */
   readonly stall?: string;
   readonly permalink?: string;
   readonly projectInfo?: ProjectInfo;
@@ -64,15 +91,20 @@ export interface UpdateView {
   readonly report: Pick<UpdateStatus, "changes" | "summary" | "stdout">;
 }
 
+/** A value of `UpdateView.failure`: another update of the Pulumi stack was running. */
+export const conflictFailure = "conflict";
+/** A value of `UpdateView.failure`: the Update was deleted before it started. */
+export const withdrawnFailure = "withdrawn";
+
 export type WorkspaceView =
   | { readonly kind: "absent" }
-  /** Of this name, and not this Stack's. */
+  /** Another owner's. */
   | { readonly kind: "foreign"; readonly occupant: Occupant }
   | { readonly kind: "deleting" }
   | {
       readonly kind: "present";
       readonly object: Workspace;
-      /** Speaks of the present generation. */
+      /** Of the present generation. */
       readonly state:
         | { readonly kind: "ready"; readonly warning?: string }
         | { readonly kind: "preparing"; readonly message: string }
@@ -84,9 +116,9 @@ export interface PrerequisiteView {
   readonly uid?: string;
   readonly withinMs?: number;
   readonly state: "absent" | "deleting" | "present";
-  /** How its last update ended. A destroy counts for nothing. */
+  /** The result of its last update. A destroy counts as none. */
   readonly last: "none" | "deployed" | "previewed" | "failed";
-  /** Whether that was for its present spec and request. */
+  /** Whether that update was for its present spec and request. */
   readonly isCurrent: boolean;
   /** When its last update ended. */
   readonly endedAt?: number;
@@ -96,31 +128,31 @@ export interface PrerequisiteView {
 export interface ConfigInput {
   /** `secret/NAME.KEY` or `configMap/NAME.KEY`. */
   readonly name: string;
-  /** Another one for another value. */
+  /** Changes with the value. */
   readonly version: string;
 }
 
 export interface StackOutputView {
   readonly stack: string;
   readonly output: string;
-  /** Which of the other Stack's Updates gave it its value; undefined when there is no such output. */
+  /** The other Stack's Update that last changed the value; undefined if there is no such output. */
   readonly version?: string;
-  /** The names of those that it has; undefined where there is no Secret for them. */
+  /** The names of all outputs of the other Stack; undefined if it has no Secret for them. */
   readonly others?: readonly string[];
-  /** Whether the Secret for its outputs is somebody else's. */
+  /** Whether the Secret with the name of its outputs has another owner. */
   readonly isForeign?: boolean;
-  /** As of a prerequisite. */
+  /** The other Stack as a prerequisite. */
   readonly from: PrerequisiteView;
 }
 
 export type OutputsView =
   | { readonly kind: "none" }
-  /** `message`: sentences. `occupant`: somebody else's Secret that has the name of the Update's. */
+  /** `message`: sentences. `occupant`: another owner's Secret that has the name of the Update's. */
   | { readonly kind: "lost"; readonly message: string; readonly occupant?: Occupant }
   | {
       readonly kind: "read";
       readonly values: readonly OutputValue[];
-      /** The Stack's own Secret as it is now, if there is one: data by output, and which Update gave each its value. */
+      /** The present content of the Stack's outputs Secret: data by output, and the Update that last changed each. */
       readonly former: { readonly data: Readonly<Record<string, string>>; readonly versions: OutputVersions };
     };
 
@@ -133,13 +165,28 @@ export interface OutputValue {
 /** The name of an output → the name of the Update that last changed it. */
 export type OutputVersions = Readonly<Record<string, string>>;
 
-export const statusOfStack = (view: Pick<StackView, "stack">): StackStatus => view.stack.status ?? {};
+export const presentStatus = (view: Pick<StackView, "stack">): StackStatus => view.stack.status ?? {};
 
-export const lastUpdateOf = (view: Pick<StackView, "stack">): LastUpdate | undefined => view.stack.status?.lastUpdate;
+export const lastUpdateIn = (view: Pick<StackView, "stack">): LastUpdate | undefined => view.stack.status?.lastUpdate;
 
 export const isDeleting = (view: Pick<StackView, "stack">): boolean =>
   view.stack.metadata.deletionTimestamp !== undefined;
 
-/** Undefined for a spec that cannot be carried out. */
-export const specOf = (view: Pick<StackView, "spec">): NormalStack | undefined =>
+export const hasFinalizer = ({ stack }: Pick<StackView, "stack">): boolean =>
+  stack.metadata.finalizers?.includes(stackFinalizer) ?? false;
+
+/** Undefined for an invalid spec. */
+export const validSpec = (view: Pick<StackView, "spec">): NormalStack | undefined =>
   view.spec.ok ? view.spec.value : undefined;
+
+export const isFinished = ({ state }: UpdateView): boolean => state !== "running";
+
+export const runningUpdate = ({ updates }: Pick<StackView, "updates">): UpdateView | undefined =>
+  updates.find(({ state }) => state === "running");
+
+/** Valid also for a spec that is otherwise invalid. */
+export function wantsDestroy({ stack }: Pick<StackView, "stack">): boolean {
+  const spec: Partial<Stack["spec"]> | undefined = stack.spec;
+  // A previewed Pulumi stack may be another Stack's.
+  return spec?.destroyOnFinalize === true && spec.preview !== true;
+}

@@ -1,4 +1,4 @@
-/** For tests: views of a Stack, in few words. */
+/** For tests: views of a Stack, and tables of plans. */
 import {
   cancellationRequestAnnotation,
   normaliseStack,
@@ -10,41 +10,44 @@ import {
   type StackStatus,
   type Workspace,
 } from "@pko/api";
+import { timestamp } from "@pko/kube";
+import { describe, expect, test } from "bun:test";
 
 import { stacks } from "../../kinds.ts";
 import type { SourceView } from "../../sources/source-view.ts";
-import { planStack, type Plan } from "../plan.ts";
-import { statusOf } from "../status.ts";
-import { timeText, type Trigger } from "../trigger.ts";
+import { workspaceObject, type WorkspaceOrigin } from "../desired/workspace.ts";
+import type { Trigger } from "../history/trigger.ts";
+import { planStack } from "../rules/index.ts";
+import { stackStatus } from "../status.ts";
 import type { PrerequisiteView, StackOutputView, StackView, UpdateView, WorkspaceView } from "../view.ts";
-import { workspaceObject, type WorkspaceOrigin } from "../workspace-object.ts";
 
 export const now = Date.UTC(2030, 0, 1, 12);
-export const ago = (seconds: number): string => timeText(now - seconds * 1000);
+export const ago = (seconds: number): string => timestamp(now - seconds * 1000);
 
 export interface Setting {
   readonly spec?: Partial<StackSpec>;
   readonly status?: StackStatus;
-  /** As of a status whose last update succeeded for all that is asked now, unless told otherwise. */
+  /** `succeeded()` is the result of an update for the present spec, source and inputs. */
   readonly last?: LastUpdate;
   readonly generation?: number;
   readonly request?: string;
-  /** The Update that is to be cancelled. */
+  /** The Update that the cancellation request names. */
   readonly cancelled?: string;
   readonly deleting?: boolean;
   readonly finalizer?: boolean;
   readonly source?: SourceView;
-  /** Ready for what is wanted when absent. */
+  /** Ready with the wanted spec if absent. */
   readonly workspace?:
     "absent" | "other" | "preparing" | "unseen" | "deleting" | "foreign" | { failed: string } | { warning: string };
-  /** What the Workspace was made from; the source when absent. */
+  /** From which the Workspace was created; the source if absent. */
   readonly origin?: WorkspaceOrigin;
   readonly updates?: readonly UpdateView[];
   readonly cycle?: readonly string[];
   readonly prerequisites?: readonly PrerequisiteView[];
   readonly stackOutputs?: readonly StackOutputView[];
   readonly configInputs?: StackView["configInputs"];
-  readonly missing?: readonly string[];
+  /** None if absent. */
+  readonly missing?: readonly string[] | "unchecked";
   readonly outputs?: StackView["outputs"];
 }
 
@@ -86,7 +89,7 @@ export const anUpdate = (changes: Partial<UpdateView> = {}): UpdateView => ({
   deleting: false,
   type: "up",
   state: "running",
-  held: true,
+  hasFinalizer: true,
   finalizers: [stackFinalizer],
   resourceVersion: "1",
   createdAt: now - 60_000,
@@ -122,7 +125,7 @@ export function stackOf(setting: Setting): Stack {
     ...(cancelled !== undefined && { [cancellationRequestAnnotation]: cancelled }),
   };
   const status = setting.last
-    ? { ...settled(generation), lastUpdate: setting.last, ...setting.status }
+    ? { ...readyStatus(generation), lastUpdate: setting.last, ...setting.status }
     : setting.status;
   return {
     apiVersion: stacks.apiVersion,
@@ -146,7 +149,7 @@ export function stackOf(setting: Setting): Stack {
 const sourceFields = (spec: Partial<StackSpec> = {}): Partial<StackSpec> =>
   spec.projectRepo || spec.fluxSource || spec.workspaceTemplate?.spec?.local ? {} : { programRef: { name: "program" } };
 
-const settled = (generation: number): StackStatus => ({
+const readyStatus = (generation: number): StackStatus => ({
   observedGeneration: generation,
   conditions: [
     {
@@ -169,13 +172,15 @@ export function viewOf(setting: Setting): StackView {
     stack,
     spec,
     updates: setting.updates ?? [],
+    orphans: [],
     workspace: workspaceOf(setting, stack),
     source,
     cycle: setting.cycle ?? [],
     prerequisites: setting.prerequisites ?? [],
     stackOutputs: setting.stackOutputs ?? [],
     configInputs: setting.configInputs ?? [],
-    missing: setting.missing ?? [],
+    configObjects: [],
+    ...(setting.missing !== "unchecked" && { missingInputs: setting.missing ?? [] }),
     outputs: setting.outputs ?? { kind: "none" },
   };
 }
@@ -197,10 +202,10 @@ function workspaceOf({ workspace, origin, source = readySource }: Setting, stack
     workspace === "other" ? { git: { url: "https://a/b", ref: "x" } } : from,
   );
   const object: Workspace = { ...wanted, metadata: { ...wanted.metadata, uid: "uid-of-workspace", generation: 1 } };
-  return { kind: "present", object, state: stateOf(workspace) };
+  return { kind: "present", object, state: workspaceState(workspace) };
 }
 
-function stateOf(workspace: Setting["workspace"]): Extract<WorkspaceView, { kind: "present" }>["state"] {
+function workspaceState(workspace: Setting["workspace"]): Extract<WorkspaceView, { kind: "present" }>["state"] {
   if (typeof workspace === "object") {
     if ("warning" in workspace) return { kind: "ready", warning: workspace.warning };
     return { kind: "failed", reason: workspace.failed, message: "npm: 404" };
@@ -209,18 +214,70 @@ function stateOf(workspace: Setting["workspace"]): Extract<WorkspaceView, { kind
   return { kind: "ready" };
 }
 
-/** A plan in a line: the step, and the condition that people see. */
-export function told(setting: Setting): string {
-  const view = viewOf(setting);
-  return toldOf(view, planStack(view));
+/** Without the finalizer of Updates whose result is recorded. */
+function afterFinalizers(view: StackView): StackView {
+  const [step] = planStack(view).steps;
+  if (step?.kind !== "removeUpdateFinalizers") return view;
+  const names = new Set(step.updates.map(({ name }) => name));
+  const updates = view.updates.map((update) =>
+    names.has(update.name) ? { ...update, hasFinalizer: false, finalizers: [] } : update,
+  );
+  return { ...view, updates };
 }
 
-function toldOf(view: StackView, plan: Plan): string {
-  const { step, outcome } = plan;
-  const released = plan.release.length > 0 ? "release, " : "";
-  const what = step.kind === "createUpdate" ? `create ${step.trigger.type} for ${step.why}` : step.kind;
-  if (outcome.kind === "keep") return `${released}${what}: keep`;
-  const conditions = statusOf(view, plan).conditions ?? [];
+/** A plan in a line: its steps, and the condition that users see. */
+export function summary(setting: Setting): string {
+  const observed = viewOf(setting);
+  const view = afterFinalizers(observed);
+  const { steps, outcome } = planStack(view);
+  const first = view === observed ? [] : ["removeUpdateFinalizers"];
+  const names = steps.map((step) =>
+    step.kind === "createUpdate" ? `create ${step.trigger.type} for ${step.reason}` : step.kind,
+  );
+  const what = [...first, ...(names.length > 0 ? names : ["none"])].join(", ");
+  if (outcome.kind === "unchanged") return `${what}: unchanged`;
+  const conditions = stackStatus(view, { steps, outcome }).conditions ?? [];
   const shown = conditions.find(({ type }) => type !== "Ready") ?? conditions[0];
-  return `${released}${what}: ${shown?.type === "Ready" ? "Ready" : (shown?.reason ?? "?")}`;
+  return `${what}: ${shown?.type === "Ready" ? "Ready" : (shown?.reason ?? "?")}`;
 }
+
+type Case = readonly [sentence: string, setting: Setting, summary: string];
+
+export function cases(title: string, table: readonly Case[]): void {
+  describe(title, () => {
+    for (const [sentence, setting, plan] of table) test(sentence, () => expect(summary(setting)).toBe(plan));
+  });
+}
+
+export const creating = (what: string): string => `create ${what}: StackProcessing`;
+
+/** Of the condition Ready. */
+export function messageFor(setting: Setting): string {
+  const view = viewOf(setting);
+  return stackStatus(view, planStack(view)).conditions?.[0]?.message ?? "";
+}
+
+export const git = { projectRepo: "https://host/repo.git", branch: "main" };
+
+export const program = (
+  generation: number,
+  aliases: readonly string[] = [],
+): Extract<SourceView, { kind: "ready" }> => ({
+  kind: "ready",
+  revision: String(generation),
+  aliases,
+  spec: { program: { name: "program", generation } },
+});
+
+export const withOutput = (): NonNullable<Setting["spec"]> => ({
+  envRefs: { URL: { type: "StackOutput", stack: "base", output: "url" } },
+});
+
+export const stackOutput = (version?: string, from = prerequisite()): StackOutputView => ({
+  stack: "base",
+  output: "url",
+  from,
+  ...(version !== undefined && { version }),
+});
+
+export const resync = (seconds: number) => ({ continueResyncOnCommitMatch: true, resyncFrequencySeconds: seconds });

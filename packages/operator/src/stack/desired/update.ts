@@ -1,4 +1,4 @@
-/** The Update that a Stack asks for. Pure. */
+/** The Update that a Stack creates. Pure. */
 import {
   labelsOfStack,
   stackFinalizer,
@@ -9,42 +9,48 @@ import {
   type Workspace,
 } from "@pko/api";
 
-import { updates } from "../kinds.ts";
-import { because, type Why } from "./due.ts";
-import { ownerReference } from "../shared/owner-reference.ts";
-import { nameOfUpdate, triggerAnnotation, triggerText, type Trigger } from "./trigger.ts";
+import { updates } from "../../kinds.ts";
+import { ownerReference } from "../../shared/owner-reference.ts";
+import {
+  serializeTrigger,
+  triggerAnnotation,
+  updateNameFor,
+  type Trigger,
+  type TriggerReason,
+} from "../history/trigger.ts";
+import { purpose } from "../messages.ts";
 
 export interface UpdateRequest {
   readonly stack: Stack;
   readonly spec: NormalStack;
   readonly workspace: Workspace;
   readonly trigger: Trigger;
-  readonly why: Why;
+  readonly reason: TriggerReason;
 }
 
 /** A foreground deletion of the Stack must not delete the Update, and with it the Workspace, before anything is destroyed. */
 const blockOwnerDeletion = false;
 
-export function updateObject({ stack, spec, workspace, trigger, why }: UpdateRequest): Update {
+export function updateObject({ stack, spec, workspace, trigger, reason }: UpdateRequest): Update {
   const { labels, annotations } = spec.update;
   return {
     apiVersion: updates.apiVersion,
     kind: updates.kind,
     metadata: {
-      name: nameOfUpdate(stack, trigger),
+      name: updateNameFor(stack, trigger),
       namespace: spec.namespace,
       labels: { ...labels, ...labelsOfStack(spec.name) },
-      annotations: { ...annotations, [triggerAnnotation]: triggerText(trigger) },
+      annotations: { ...annotations, [triggerAnnotation]: serializeTrigger(trigger) },
       ownerReferences: [
         ownerReference(workspace, { controller: true, blockOwnerDeletion }),
         ownerReference(stack, { controller: false, blockOwnerDeletion }),
       ],
-      // Until its end is noted: an Update that vanished unseen would be run again.
+      // Until its result is recorded: an Update that was deleted before would run again.
       finalizers: [stackFinalizer],
     },
     spec: {
-      // What Pulumi Cloud shows in the stack's history.
-      message: `Stack ${spec.namespace}/${spec.name}: ${because({ why, trigger })}`,
+      // Pulumi Cloud shows it in the stack's history.
+      message: `Stack ${spec.namespace}/${spec.name}: ${purpose({ reason, trigger })}`,
       ...(trigger.type === "destroy" ? destroySpec(spec) : upSpec(spec)),
       workspaceName: workspace.metadata.name ?? "",
       stackName: spec.stackName,
@@ -65,8 +71,8 @@ function upSpec(spec: NormalStack): UpdateSpec {
 }
 
 /**
- * As in the reference: all resources are destroyed, whatever the Stack's targets are, without a refresh, and the emptied
- * Pulumi stack stays with its history. The template applies to every Update and may ask for more.
+ * As in the Go operator: a destroy ignores the Stack's targets, does not refresh, and keeps the empty Pulumi stack with its
+ * history. The template applies to every Update and may change that.
  */
 function destroySpec(spec: NormalStack): UpdateSpec {
   return { ...(spec.runProgramOnDestroy && { runProgram: true }), ...spec.update.spec };

@@ -16,28 +16,27 @@ import {
   type Workspace,
   type WorkspaceSpec,
 } from "@pko/api";
-import { assertNever } from "@pko/rpc";
 
-import { workspaces } from "../kinds.ts";
-import type { SourceSpec } from "../sources/source-view.ts";
-import { covers, merged } from "./merge.ts";
-import { outputKeyOf, stackOutputsSecretOf } from "../shared/output-keys.ts";
-import { ownerReference } from "../shared/owner-reference.ts";
-import { requestOf } from "./trigger.ts";
+import { workspaces } from "../../kinds.ts";
+import type { SourceSpec } from "../../sources/source-view.ts";
+import { covers, mergeTemplate } from "./merge.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../../shared/output-keys.ts";
+import { ownerReference } from "../../shared/owner-reference.ts";
+import { reconcileRequestOf } from "../history/trigger.ts";
 
-/** On the Workspace: a digest of what the Stack asked for, so that what it no longer asks for is seen too. */
+/** On the Workspace: a digest of the wanted spec. It shows also that a field is no longer wanted. */
 const wantedAnnotation = "pulumi.com/wanted";
 
-/** What a Workspace gets from its Stack's source, or from what is remembered of it. */
+/** What the Stack's source contributes, or the status instead if the source is not available. */
 export type WorkspaceOrigin = SourceSpec | Pick<WorkspaceSpec, "projectInfo">;
 
 export function workspaceObject(stack: Stack, spec: NormalStack, origin: WorkspaceOrigin): Workspace {
   const generated = generatedSpec(spec, origin);
-  // What is remembered takes the place of the source, and so of the template's changes to it.
+  // Recorded project information replaces the source, and so the template's changes to the source.
   const { git, flux, local, program: _, ...others } = spec.workspace.spec;
-  const overlay = "projectInfo" in origin ? others : { ...others, ...given({ git, flux, local }) };
-  const wanted = merged(plain(generated), plain(overlay));
-  const request = requestOf(stack);
+  const overlay = "projectInfo" in origin ? others : { ...others, ...definedFields({ git, flux, local }) };
+  const wanted = mergeTemplate(asJson(generated), asJson(overlay));
+  const request = reconcileRequestOf(stack);
   return {
     apiVersion: workspaces.apiVersion,
     kind: workspaces.kind,
@@ -47,8 +46,8 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
       labels: { ...spec.workspace.labels, ...labelsOfStack(spec.name) },
       annotations: {
         ...spec.workspace.annotations,
-        [wantedAnnotation]: digestOf(wanted),
-        // Whoever asks for an update also asks for another try of a preparation that has failed.
+        [wantedAnnotation]: wantedDigest(wanted),
+        // A reconcile request also retries a preparation that has failed.
         ...(request && { [reconcileRequestAnnotation]: request }),
       },
       ownerReferences: [ownerReference(stack, { controller: true, blockOwnerDeletion: false })],
@@ -57,20 +56,20 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
   };
 }
 
-/** Whether the Workspace is what the Stack wants already. */
-export function isAsWanted(actual: Workspace, wanted: Workspace): boolean {
+/** Whether the Workspace already has everything that the Stack wants. */
+export function isWorkspaceCurrent(actual: Workspace, wanted: Workspace): boolean {
   const part = ({ metadata, spec }: Workspace): JsonObject =>
-    plain({ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, spec: spec ?? {} });
+    asJson({ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, spec: spec ?? {} });
   return covers(part(actual), part(wanted));
 }
 
-const digestOf = (wanted: JsonObject): string =>
+const wantedDigest = (wanted: JsonObject): string =>
   createHash("sha256").update(JSON.stringify(wanted)).digest("hex").slice(0, 16);
 
-/** As it will be after the way over the wire. */
-const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;
+/** As the API server receives it. */
+const asJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;
 
-const given = (fields: Record<string, unknown>): Record<string, unknown> =>
+const definedFields = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 function generatedSpec(spec: NormalStack, origin: WorkspaceOrigin): WorkspaceSpec {
@@ -79,14 +78,14 @@ function generatedSpec(spec: NormalStack, origin: WorkspaceOrigin): WorkspaceSpe
   const envFrom = spec.envFrom.map(({ kind, name }) =>
     kind === "secret" ? { secretRef: { name } } : { configMapRef: { name } },
   );
-  const volumes = volumesOf(spec);
+  const volumes = fileVolumes(spec);
   return {
     ...origin,
     ...(serviceAccountName && { serviceAccountName }),
     ...(spec.oidc && { oidc: spec.oidc }),
     ...(env.length > 0 && { env }),
     ...(envFrom.length > 0 && { envFrom }),
-    ...(volumes.length > 0 && { podTemplate: { spec: podOf(volumes) } }),
+    ...(volumes.length > 0 && { podTemplate: { spec: podWith(volumes) } }),
     stacks: [
       {
         name: spec.stackName,
@@ -101,7 +100,7 @@ function generatedSpec(spec: NormalStack, origin: WorkspaceOrigin): WorkspaceSpe
 
 type EnvVar = NonNullable<WorkspaceSpec["env"]>[number];
 
-/** Tools take these for the path of a file. */
+/** Tools expect the path of a file in these. */
 const fileVariables: ReadonlySet<string> = new Set(["KUBECONFIG"]);
 
 function envVar(name: string, from: ValueSource): EnvVar {
@@ -113,17 +112,15 @@ function envVar(name: string, from: ValueSource): EnvVar {
     case "configMap":
       return { name, valueFrom: { configMapKeyRef: { name: from.name, key: from.key } } };
     case "stackOutput":
-      if (fileVariables.has(name)) return { name, value: outputFileOf(from) };
+      if (fileVariables.has(name)) return { name, value: outputFile(from) };
       return {
         name,
         valueFrom: { secretKeyRef: { name: stackOutputsSecretOf(from.stack), key: outputKeyOf(from.output) } },
       };
-    default:
-      return assertNever(from);
   }
 }
 
-const outputFileOf = ({ stack, output }: { readonly stack: string; readonly output: string }): string =>
+const outputFile = ({ stack, output }: { readonly stack: string; readonly output: string }): string =>
   `${secretFolderOf(stackOutputsSecretOf(stack))}/${outputKeyOf(output)}`;
 
 type WorkspaceConfig = NonNullable<NonNullable<WorkspaceSpec["stacks"]>[number]["config"]>[number];
@@ -141,9 +138,7 @@ function configValue(from: ConfigItem["from"]): Pick<WorkspaceConfig, "value" | 
     case "configMap":
       return { valueFrom: { path: `${configMapFolderOf(from.name)}/${from.key}`, ...(from.json && { json: true }) } };
     case "stackOutput":
-      return { valueFrom: { path: outputFileOf(from) } };
-    default:
-      return assertNever(from);
+      return { valueFrom: { path: outputFile(from) } };
   }
 }
 
@@ -153,7 +148,7 @@ interface Volume {
 }
 
 /** One for each Secret and ConfigMap that is read as files. */
-function volumesOf({ config, env }: NormalStack): Volume[] {
+function fileVolumes({ config, env }: NormalStack): Volume[] {
   const found = new Map<string, Volume>();
   const add = (kind: Volume["kind"], name: string): void => void found.set(`${kind}/${name}`, { kind, name });
   for (const { from } of config) {
@@ -168,17 +163,17 @@ function volumesOf({ config, env }: NormalStack): Volume[] {
 
 type Pod = NonNullable<NonNullable<WorkspaceSpec["podTemplate"]>["spec"]>;
 
-function podOf(volumes: readonly Volume[]): Pod {
+function podWith(volumes: readonly Volume[]): Pod {
   return {
     volumes: volumes.map((volume) => ({
-      name: volumeNameOf(volume),
+      name: volumeName(volume),
       ...(volume.kind === "secret" ? { secret: { secretName: volume.name } } : { configMap: { name: volume.name } }),
     })),
     containers: [
       {
         name: pulumiContainer,
         volumeMounts: volumes.map((volume) => ({
-          name: volumeNameOf(volume),
+          name: volumeName(volume),
           mountPath: volume.kind === "secret" ? secretFolderOf(volume.name) : configMapFolderOf(volume.name),
           readOnly: true,
         })),
@@ -189,8 +184,8 @@ function podOf(volumes: readonly Volume[]): Pod {
 
 const longestVolumeName = 63;
 
-/** The name of a Secret may hold dots and be longer than that of a volume. */
-function volumeNameOf({ kind, name }: Volume): string {
+/** Unlike that of a volume, the name of a Secret may contain dots and have more than 63 characters. */
+function volumeName({ kind, name }: Volume): string {
   const simple = `${kind.toLowerCase()}-${name}`;
   if (simple.length <= longestVolumeName && !name.includes(".")) return simple;
   const hash = createHash("sha256").update(name).digest("hex").slice(0, 16);

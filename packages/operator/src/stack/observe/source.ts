@@ -1,14 +1,17 @@
-/** The source of a Stack: looked up where it is kept as state, never waited for. */
+/**
+ * The source of a Stack, as last read. Reading it registers the Stack with the poller of its repository, or with the watch of
+ * its Flux object, which reconciles the Stack when the revision changes. Nothing here waits for a repository.
+ */
 import type { NormalStack, Program, Source, Stack } from "@pko/api";
 import { refKey, type Key, type Store } from "@pko/kube";
-import { assertNever } from "@pko/rpc";
 
-import type { FluxSources } from "../sources/flux-sources.ts";
-import { readCredentials, type ReadSecret, type WorkspaceAuth } from "../sources/git-credentials.ts";
-import type { GitPoller } from "../sources/git-poller.ts";
-import { programView } from "../sources/program-source.ts";
-import { unavailable, type SourceSpec, type SourceView } from "../sources/source-view.ts";
-import { requestOf } from "./trigger.ts";
+import type { FluxSources } from "../../sources/flux-sources.ts";
+import { readCredentials, type ReadSecret, type WorkspaceAuth } from "../../sources/git-credentials.ts";
+import type { GitPoller } from "../../sources/git-poller.ts";
+import { programView } from "../../sources/program-source.ts";
+import { unavailable, type SourceSpec, type SourceView } from "../../sources/source-view.ts";
+import { reconcileRequestOf } from "../history/trigger.ts";
+import * as messages from "../messages.ts";
 
 export interface SourceWorld {
   readonly programs: Store<Program>;
@@ -16,21 +19,21 @@ export interface SourceWorld {
   readonly flux: FluxSources;
 }
 
-interface SourceQuestion {
+interface SourceContext {
   readonly key: Key;
   readonly stack: Stack;
   readonly spec: NormalStack;
   readonly readSecret: ReadSecret;
 }
 
-export async function observeSource(world: SourceWorld, question: SourceQuestion): Promise<SourceView> {
-  const { key, spec } = question;
+export async function observeSource(world: SourceWorld, context: SourceContext): Promise<SourceView> {
+  const { key, spec } = context;
   const { source, namespace } = spec;
   if (source.kind !== "git" || source.ref.kind === "commit") world.git.forget(key);
   if (source.kind !== "flux") world.flux.forget(key);
   switch (source.kind) {
     case "git":
-      return await gitView(world, source, question);
+      return await gitView(world, source, context);
     case "flux":
       return world.flux.follow(key, { namespace, ref: source.sourceRef, dir: source.dir });
     case "program":
@@ -39,15 +42,13 @@ export async function observeSource(world: SourceWorld, question: SourceQuestion
       return { kind: "ready", revision: "", aliases: [], spec: { local: { dir: source.dir } } };
     case "template":
       return { kind: "ready", revision: "", aliases: [], spec: {} };
-    default:
-      return assertNever(source);
   }
 }
 
 type GitSource = Extract<Source, { kind: "git" }>;
 
-async function gitView(world: SourceWorld, source: GitSource, question: SourceQuestion): Promise<SourceView> {
-  const { key, stack, spec, readSecret } = question;
+async function gitView(world: SourceWorld, source: GitSource, context: SourceContext): Promise<SourceView> {
+  const { key, stack, spec, readSecret } = context;
   const { url } = source.repository;
   const access = await readCredentials(source.auth, readSecret);
   if (access.kind === "missing") return unavailable("auth", access.message);
@@ -58,17 +59,15 @@ async function gitView(world: SourceWorld, source: GitSource, question: SourceQu
     ...(access.ca !== undefined && { ca: access.ca }),
     ref: source.ref,
     everyMs: spec.resync.everyMs,
-    request: JSON.stringify([stack.metadata.generation, requestOf(stack)]),
+    request: JSON.stringify([stack.metadata.generation, reconcileRequestOf(stack)]),
   });
   switch (polled.kind) {
     case "pending":
-      return { kind: "pending", what: `the first read of the repository ${withoutPassword(url)}` };
+      return { kind: "pending", what: messages.firstCheck(withoutPassword(url)) };
     case "found":
       return gitReady(source, polled.commit, access.auth);
     case "failed":
-      return unavailable(polled.trouble, `the repository ${withoutPassword(url)}: ${polled.message}`);
-    default:
-      return assertNever(polled);
+      return unavailable(polled.trouble, messages.repositoryFailed(withoutPassword(url), polled.message));
   }
 }
 

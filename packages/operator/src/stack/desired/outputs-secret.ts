@@ -1,22 +1,22 @@
-/** The Secret `<stack>-outputs`: all outputs of a Stack, under a name that stays the same. Pure. */
+/** The Secret `<stack>-outputs`, which holds all outputs of a Stack under a name that stays the same. Pure. */
 import { labelsOfStack, secretOutputsAnnotation, type JsonValue, type Stack } from "@pko/api";
 import { builtin, type Known } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { readOutputs } from "../update/desired/secrets.ts";
-import { outputKeyOf, stackOutputsSecretOf } from "../shared/output-keys.ts";
-import { ownerReference } from "../shared/owner-reference.ts";
-import type { OutputValue, OutputVersions, OutputsView } from "./view.ts";
+import { readOutputs } from "../../update/desired/secrets.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../../shared/output-keys.ts";
+import { ownerReference } from "../../shared/owner-reference.ts";
+import type { OutputValue, OutputVersions, OutputsView } from "../view.ts";
 
-/** On the Secret: which Update last changed each output, so that those who use one follow its changes. */
+/** On the Secret: which Update last changed each output. Stacks that use an output follow its changes by this. */
 const outputVersionsAnnotation = "pulumi.com/output-versions";
 
 type ReadOutputs = Extract<OutputsView, { kind: "read" }>;
 
 export function outputsSecret(stack: Stack, updateName: string, { values, former }: ReadOutputs): Known<Secret> {
-  const data = Object.fromEntries(values.map(({ name, value }) => [outputKeyOf(name), base64(textOf(value))]));
+  const data = Object.fromEntries(values.map(({ name, value }) => [outputKeyOf(name), base64(plainText(value))]));
   const versions = Object.fromEntries(
-    Object.entries(data).map(([key, value]) => [key, versionOf(key, value, { former, updateName })]),
+    Object.entries(data).map(([key, value]) => [key, outputVersion(key, value, { former, updateName })]),
   );
   const { name = "", namespace = "" } = stack.metadata;
   return {
@@ -44,17 +44,17 @@ interface Change {
   readonly updateName: string;
 }
 
-function versionOf(key: string, value: string, { former, updateName }: Change): string {
+function outputVersion(key: string, value: string, { former, updateName }: Change): string {
   const known = former.versions[key];
   return known !== undefined && former.data[key] === value ? known : updateName;
 }
 
-/** A text as it is; anything else as JSON, which is also YAML: a kubeconfig may be either. */
-const textOf = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
+/** Strings are written verbatim, other values as JSON. JSON is also YAML, so a kubeconfig may be either. */
+const plainText = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** What an Update has left. */
+/** The outputs in the Secret of an Update. */
 export function outputValues(secret: Known<Secret>): OutputValue[] {
   return readOutputs(secret).map(({ name, secret: isSecret, json }) => ({
     name,
@@ -71,7 +71,7 @@ function parsed(json: string): JsonValue {
   }
 }
 
-export function versionsOf(secret: Known<Secret> | undefined): OutputVersions {
+export function outputVersions(secret: Known<Secret> | undefined): OutputVersions {
   try {
     const versions = JSON.parse(secret?.metadata.annotations?.[outputVersionsAnnotation] ?? "{}") as unknown;
     return typeof versions === "object" && versions !== null ? (versions as OutputVersions) : {};

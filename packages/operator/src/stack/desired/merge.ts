@@ -1,7 +1,11 @@
-/** A strategic merge for a Workspace's spec: objects are merged, lists of named things by their names. */
+/**
+ * Merges the Workspace template of a Stack into the generated Workspace spec. This is not `strategicMerge` of ../../shared:
+ * directives and nulls in the pod template must reach the Workspace, whose controller applies them to the pod; and generated
+ * elements stay in front of those of the template, since an environment variable may refer to one before it.
+ */
 import type { JsonObject, JsonValue } from "@pko/api";
 
-/** The list's field → the key by which its items are told apart. Other lists are replaced. */
+/** The field of a list → the key of its items. Other lists are replaced. */
 const listKeys: Readonly<Record<string, string>> = {
   env: "name",
   stacks: "name",
@@ -14,29 +18,29 @@ const listKeys: Readonly<Record<string, string>> = {
   ports: "containerPort",
 };
 
-export function merged(base: JsonObject, overlay: JsonObject): JsonObject {
+export function mergeTemplate(base: JsonObject, overlay: JsonObject): JsonObject {
   const result: Record<string, JsonValue> = { ...base };
   for (const [field, value] of Object.entries(overlay)) {
     const under = result[field];
     if (value === null) delete result[field];
-    else result[field] = under === undefined ? value : mergedValue(under, value, field);
+    else result[field] = under === undefined ? value : mergeValues(under, value, field);
   }
   return result;
 }
 
-function mergedValue(under: JsonValue, over: JsonValue, field: string): JsonValue {
-  if (isObject(under) && isObject(over)) return merged(under, over);
+function mergeValues(under: JsonValue, over: JsonValue, field: string): JsonValue {
+  if (isObject(under) && isObject(over)) return mergeTemplate(under, over);
   const key = listKeys[field];
-  if (key !== undefined && Array.isArray(under) && Array.isArray(over)) return mergedLists(under, over, key);
+  if (key !== undefined && Array.isArray(under) && Array.isArray(over)) return mergeLists(under, over, key);
   return over;
 }
 
-function mergedLists(under: readonly JsonValue[], over: readonly JsonValue[], key: string): JsonValue[] {
+function mergeLists(under: readonly JsonValue[], over: readonly JsonValue[], key: string): JsonValue[] {
   const result = [...under];
   for (const item of over) {
     const at = result.findIndex((other) => isObject(item) && isObject(other) && other[key] === item[key]);
     const found = result[at];
-    if (isObject(item) && isObject(found)) result[at] = merged(found, item);
+    if (isObject(item) && isObject(found)) result[at] = mergeTemplate(found, item);
     else result.push(item);
   }
   return result;
@@ -45,12 +49,12 @@ function mergedLists(under: readonly JsonValue[], over: readonly JsonValue[], ke
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether everything that is wanted is so; what others have added does not matter. */
+/** Whether the object has everything that is wanted; it may have more, which others have added. */
 export function covers(actual: JsonValue | undefined, wanted: JsonValue): boolean {
   if (Array.isArray(wanted)) {
     return Array.isArray(actual) && wanted.every((item) => actual.some((other) => covers(other, item)));
   }
-  // Whether the API server keeps a null is its own affair.
+  // The API server may keep a null or drop it.
   if (wanted === null) return actual === undefined || actual === null;
   if (!isObject(wanted)) return actual === wanted;
   return isObject(actual) && Object.entries(wanted).every(([field, value]) => covers(actual[field], value));

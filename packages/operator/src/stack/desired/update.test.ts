@@ -1,0 +1,56 @@
+import { describe, expect, test } from "bun:test";
+import type { Update } from "@pko/api";
+
+import { updateView } from "../history/update-view.ts";
+import { generated } from "../testing/generated.ts";
+import { updateObject, type UpdateRequest } from "./update.ts";
+
+describe("the Update", () => {
+  const trigger = { type: "up", generation: 1, revision: "c", reconcileRequest: "", inputs: "" } as const;
+
+  test("records its trigger", () => {
+    const { stack, spec, workspace } = generated({
+      destroyOnFinalize: true,
+      targets: ["urn:a"],
+      refresh: true,
+      expectNoRefreshChanges: true,
+      runProgram: true,
+    });
+    const update = updateObject({ stack, spec, workspace, trigger, reason: "first" });
+    expect(updateView(update)).toMatchObject({ state: "running", hasFinalizer: true, trigger, type: "up" });
+    expect(update.spec).toMatchObject({
+      refresh: true,
+      expectNoRefreshChanges: true,
+      target: ["urn:a"],
+      ttlAfterCompleted: "86400s",
+    });
+    const destroy = destroyOf({ stack, spec, workspace });
+    expect(destroy).toEqual({
+      message: "Stack default/web: the deletion of the Stack",
+      workspaceName: "web",
+      stackName: "dev",
+      type: "destroy",
+      runProgram: true,
+      ttlAfterCompleted: "86400s",
+    });
+  });
+
+  const destroyOf = (of: Pick<UpdateRequest, "stack" | "spec" | "workspace">): Update["spec"] =>
+    updateObject({ ...of, trigger: { ...trigger, type: "destroy" }, reason: "destroy" }).spec;
+
+  test("of a destroy follows the template", () => {
+    const target = ["urn:b"];
+    const template = (spec: object): ReturnType<typeof generated> =>
+      generated({ destroyOnFinalize: true, targets: ["urn:a"], updateTemplate: { spec } });
+    expect(destroyOf(template({ remove: true, message: "bye" }))).toMatchObject({ remove: true, message: "bye" });
+    expect(destroyOf(template({ refresh: true }))).toMatchObject({ refresh: true });
+    expect(destroyOf(template({ target }))).toMatchObject({ target });
+    expect(destroyOf(template({ parallel: 2 }))).not.toHaveProperty("target");
+  });
+
+  test("of a destroy keeps the empty Pulumi stack and does not refresh by default", () => {
+    const destroy = destroyOf(generated({ destroyOnFinalize: true, refresh: true }));
+    expect(destroy).not.toHaveProperty("remove");
+    expect(destroy).not.toHaveProperty("refresh");
+  });
+});

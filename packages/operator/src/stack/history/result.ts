@@ -1,0 +1,148 @@
+/** From a finished Update to what the Stack's status records of it. Pure. */
+import type { JsonValue, LastUpdate, ProjectInfo, Stack, StackStatus } from "@pko/api";
+import { timestamp } from "@pko/kube";
+
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import {
+  isFinished,
+  lastUpdateIn,
+  presentStatus,
+  withdrawnFailure,
+  type OutputsView,
+  type StackView,
+  type UpdateView,
+} from "../view.ts";
+import { isSameTrigger, lastTypeOf, type Trigger } from "./trigger.ts";
+
+export interface Result {
+  readonly update: UpdateView;
+  readonly lastUpdate: LastUpdate;
+  readonly projectInfo?: ProjectInfo;
+  /** Whether anything may have been changed since the Stack was created; absent if unknown. */
+  readonly deployed?: boolean;
+  /** Masked. Absent if they are not known to have changed. */
+  readonly outputs?: NonNullable<StackStatus["outputs"]>;
+}
+
+type History = Pick<StackView, "stack" | "updates">;
+
+/** The Update whose result is to be recorded next, if any. */
+export function unrecordedUpdate(view: History): UpdateView | undefined {
+  const last = view.stack.status?.lastUpdate;
+  // A status that was lost is restored from the latest Update.
+  if (!last) return view.updates.findLast(isFinished);
+  const isNew = (update: UpdateView): boolean => isFinished(update) && update.hasFinalizer && update.name !== last.name;
+  return view.updates.find((update) => isNew(update) && !wasRecordedByOtherOperator(view.stack, update));
+}
+
+/** Updates whose result is in the status, so that nothing depends on them any more. */
+export function recordedUpdates(view: History): UpdateView[] {
+  const isRecorded = (update: UpdateView): boolean => isFinished(update) && lastUpdateIn(view)?.name === update.name;
+  return view.updates.filter(
+    (update) => update.hasFinalizer && (isRecorded(update) || wasRecordedByOtherOperator(view.stack, update)),
+  );
+}
+
+/** It has no trigger, and is not the one that the status shows as running. The finalizer was left over. */
+function wasRecordedByOtherOperator({ status }: Stack, update: UpdateView): boolean {
+  if (!status?.lastUpdate || update.trigger || !isFinished(update)) return false;
+  return status.currentUpdate?.name !== update.name;
+}
+
+/** The Update whose outputs could not be written when its result was recorded. */
+export function updateWithPendingOutputs({ stack, updates }: History): UpdateView | undefined {
+  const { name, outputsPending } = stack.status?.lastUpdate ?? {};
+  return outputsPending ? updates.find((update) => update.name === name) : undefined;
+}
+
+export function resultOf(view: StackView, update: UpdateView): Result {
+  const deployed = deployedAfter(view, update);
+  return {
+    update,
+    lastUpdate: lastUpdateAfter(view, update),
+    ...(deployed !== undefined && { deployed }),
+    ...(update.projectInfo && { projectInfo: update.projectInfo }),
+    ...(view.outputs.kind === "read" && { outputs: maskedOutputs(view.outputs.values) }),
+  };
+}
+
+function lastUpdateAfter(view: StackView, update: UpdateView): LastUpdate {
+  const before = lastUpdateIn(view);
+  const trigger = triggerOf(view, update);
+  const { generation, revision, digest, reconcileRequest, inputs } = trigger;
+  const isSuccess = update.state === "succeeded";
+  const successful = isSuccess ? revision : before?.lastSuccessfulCommit;
+  return {
+    name: update.name,
+    type: update.type,
+    state: isSuccess ? "succeeded" : "failed",
+    generation,
+    ...(reconcileRequest && { reconcileRequest }),
+    ...(inputs && { inputs }),
+    lastAttemptedCommit: revision,
+    ...(digest && { digest }),
+    ...(successful !== undefined && { lastSuccessfulCommit: successful }),
+    lastResyncTime: timestamp(endTime(view, update)),
+    failures: isSuccess ? 0 : previousFailures(before, trigger) + 1,
+    ...(isSuccess && update.type === "up" && isBlocked(view) && { outputsPending: true }),
+    ...(update.failure && { failure: update.failure }),
+    ...(update.message && { message: update.message }),
+    ...(update.permalink && { permalink: update.permalink }),
+    ...update.report,
+  };
+}
+
+/** Another owner's Secret has the name of the Update's, or of the Stack's. */
+const isBlocked = ({ outputs, occupiedOutputs }: StackView): boolean =>
+  occupiedOutputs !== undefined || (outputs.kind === "lost" && outputs.occupant !== undefined);
+
+/** A Stack that has only run previews has deployed nothing, even if the Pulumi stack has resources: of another Stack. */
+function deployedAfter(view: StackView, update: UpdateView): boolean | undefined {
+  const { deployed, lastUpdate: before } = presentStatus(view);
+  if (update.type !== "preview" && update.failure !== withdrawnFailure) return true;
+  // The Go operator does not record whether it has deployed anything.
+  return deployed ?? (before || update.type !== "preview" ? undefined : false);
+}
+
+/** The trigger of an Update that another operator created is in the Stack's status. */
+function triggerOf(view: StackView, update: UpdateView): Trigger {
+  if (update.trigger) return update.trigger;
+  const { currentUpdate, observedReconcileRequest } = presentStatus(view);
+  const known = currentUpdate?.name === update.name ? currentUpdate : undefined;
+  return {
+    type: "up",
+    generation: known?.generation ?? 0,
+    revision: known?.commit ?? "",
+    reconcileRequest: known?.reconcileRequest ?? observedReconcileRequest ?? "",
+    inputs: "",
+  };
+}
+
+/** At least a second after the previous end, since the next Update is named after this time. */
+function endTime(view: StackView, update: UpdateView): number {
+  const before = parseTimestamp(lastUpdateIn(view)?.lastResyncTime);
+  const end = update.endedAt ?? view.now;
+  return before === undefined ? end : Math.max(end, before + 1000);
+}
+
+/** In a row, for the same trigger. */
+function previousFailures(before: LastUpdate | undefined, trigger: Trigger): number {
+  if (!before || before.state === "succeeded" || lastTypeOf(before) !== trigger.type) return 0;
+  return isSameTrigger(before, trigger) ? (before.failures ?? 0) : 0;
+}
+
+const maskedValue = "[secret]";
+const longestOutput = 16_384;
+const longestOutputs = 131_072;
+
+/** Values that are too long for the status are only in the Secret with the outputs. */
+function maskedOutputs(values: Extract<OutputsView, { kind: "read" }>["values"]): Record<string, JsonValue> {
+  let room = longestOutputs;
+  const shown = values.map(({ name, secret, value }): [string, JsonValue] => {
+    const length = secret ? 0 : JSON.stringify(value).length;
+    if (length > longestOutput || length > room) return [name, "[too long]"];
+    room -= length;
+    return [name, secret ? maskedValue : value];
+  });
+  return Object.fromEntries(shown);
+}

@@ -1,0 +1,33 @@
+import { describe, expect, test } from "bun:test";
+
+import { ago, failed, stackOf, succeeded } from "../testing/views.ts";
+import { parseTrigger, serializeTrigger, updateNameFor } from "./trigger.ts";
+
+describe("the trigger of an update", () => {
+  const trigger = { type: "up", generation: 1, revision: "c", reconcileRequest: "", inputs: "" } as const;
+
+  test("determines the name of the Update, together with the previous update", () => {
+    const stack = stackOf({ last: succeeded() });
+    const name = updateNameFor(stack, trigger);
+    expect(updateNameFor(stackOf({ last: succeeded() }), { ...trigger })).toBe(name);
+    const others = [
+      updateNameFor(stack, { ...trigger, revision: "d" }),
+      updateNameFor(stack, { ...trigger, generation: 2 }),
+      updateNameFor(stack, { ...trigger, reconcileRequest: "x" }),
+      updateNameFor(stack, { ...trigger, inputs: "a.b@c" }),
+      updateNameFor(stack, { ...trigger, digest: "sha256:a" }),
+      updateNameFor(stack, { ...trigger, type: "destroy" }),
+      updateNameFor(stackOf({ last: succeeded({ lastResyncTime: ago(1) }) }), trigger),
+      updateNameFor(stackOf({ last: failed({ lastResyncTime: ago(3600) }) }), trigger),
+      updateNameFor(stackOf({}), trigger),
+    ];
+    expect(new Set([name, ...others]).size).toBe(10);
+  });
+
+  test("is restored from its text, and invalid text is ignored", () => {
+    for (const each of [trigger, { ...trigger, digest: "sha256:a" }]) {
+      expect(parseTrigger(serializeTrigger(each))).toEqual(each);
+    }
+    for (const text of [undefined, "", "{", "null", "[]", '{"type":"rm"}']) expect(parseTrigger(text)).toBeUndefined();
+  });
+});

@@ -1,0 +1,99 @@
+/** What an update runs for, how the Update itself records that, and how the Update is named after it. */
+import {
+  cancellationRequestAnnotation,
+  reconcileRequestAnnotation,
+  updateNameOf,
+  type LastUpdate,
+  type Stack,
+  type UpdateType,
+} from "@pko/api";
+
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+
+export interface Trigger {
+  readonly type: UpdateType;
+  readonly generation: number;
+  readonly revision: string;
+  /** Of the revision's content, if the source reports it. */
+  readonly digest?: string;
+  readonly reconcileRequest: string;
+  /** Outputs of other Stacks, and values of Secrets and ConfigMaps, with their versions. */
+  readonly inputs: string;
+}
+
+export type TriggerReason = "first" | "generation" | "revision" | "request" | "inputs" | "retry" | "resync" | "destroy";
+
+/** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
+export const triggerAnnotation = "pulumi.com/trigger";
+
+export const reconcileRequestOf = ({ metadata }: Stack): string =>
+  metadata.annotations?.[reconcileRequestAnnotation] ?? "";
+
+/** Whether the cancellation request names this Update: a later Update has another name. */
+export const isCancelled = ({ metadata }: Stack, updateName: string | undefined): boolean =>
+  updateName !== undefined && metadata.annotations?.[cancellationRequestAnnotation] === updateName;
+
+export const serializeTrigger = (trigger: Trigger): string => JSON.stringify(trigger);
+
+const types: Readonly<Record<string, UpdateType>> = {
+  up: "up",
+  preview: "preview",
+  refresh: "refresh",
+  destroy: "destroy",
+};
+
+/** Undefined for a text that is no trigger. */
+export function parseTrigger(text: string | undefined): Trigger | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const parsed = JSON.parse(text) as Partial<Record<keyof Trigger, unknown>> | null;
+    const type = types[String(parsed?.type)];
+    if (!parsed || !type) return undefined;
+    const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "");
+    const digest = stringOrEmpty(parsed.digest);
+    return {
+      type,
+      generation: typeof parsed.generation === "number" ? parsed.generation : 0,
+      revision: stringOrEmpty(parsed.revision),
+      ...(digest && { digest }),
+      reconcileRequest: stringOrEmpty(parsed.reconcileRequest),
+      inputs: stringOrEmpty(parsed.inputs),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the last update ran for this trigger. */
+export function isSameTrigger(last: LastUpdate, trigger: Trigger): boolean {
+  return (
+    lastTypeOf(last) === trigger.type &&
+    last.generation === trigger.generation &&
+    (last.lastAttemptedCommit ?? "") === trigger.revision &&
+    (last.digest ?? "") === (trigger.digest ?? "") &&
+    (last.reconcileRequest ?? "") === trigger.reconcileRequest &&
+    (last.inputs ?? "") === trigger.inputs
+  );
+}
+
+/** Earlier versions of the Go operator did not record the type. */
+export const lastTypeOf = (last: LastUpdate): string => last.type ?? "up";
+
+/**
+ * The name depends on the trigger and on when the previous update ended. So a repeated attempt to create an Update uses the
+ * same name, and returning to an earlier revision uses another.
+ */
+export function updateNameFor(stack: Stack, trigger: Trigger): string {
+  const last = stack.status?.lastUpdate;
+  const { revision, digest = "", inputs } = trigger;
+  return updateNameOf({
+    stackName: stack.metadata.name ?? "",
+    stackUid: stack.metadata.uid ?? "",
+    type: trigger.type,
+    generation: trigger.generation,
+    revision: [revision, digest, inputs].filter((part, index) => index === 0 || part !== "").join(" "),
+    reconcileRequest: trigger.reconcileRequest,
+    resyncSlot: Math.floor((parseTimestamp(last?.lastResyncTime) ?? 0) / 1000),
+    attempt: last?.failures ?? 0,
+  });
+}

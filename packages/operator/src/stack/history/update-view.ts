@@ -1,0 +1,84 @@
+/** An Update as its Stack sees it. */
+import { stackFinalizer, type Update, type UpdateStatus } from "@pko/api";
+
+import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { truncate } from "../../shared/truncate.ts";
+import { conflictFailure, withdrawnFailure, type UpdateView } from "../view.ts";
+import { parseTrigger, triggerAnnotation } from "./trigger.ts";
+
+export function updateView(update: Update): UpdateView {
+  const { metadata, spec } = update;
+  const { finalizers = [], resourceVersion = "", name = "", uid = "" } = metadata;
+  const state = updateState(update);
+  const trigger = parseTrigger(metadata.annotations?.[triggerAnnotation]);
+  const stall = isConditionTrue(update, "Stalled") ? findCondition(update, "Stalled")?.message : undefined;
+  return {
+    name,
+    uid,
+    deleting: metadata.deletionTimestamp !== undefined,
+    type: spec?.type ?? "up",
+    state,
+    hasFinalizer: finalizers.includes(stackFinalizer),
+    finalizers,
+    resourceVersion,
+    ...updateTimes(update, state),
+    ...(trigger && { trigger }),
+    ...(stall !== undefined && { stall }),
+    ...(state === "failed" && updateFailure(update)),
+    ...updateReport(update.status ?? {}),
+  };
+}
+
+function updateState(update: Update): UpdateView["state"] {
+  if (isConditionTrue(update, "Failed")) return "failed";
+  return isConditionTrue(update, "Complete") ? "succeeded" : "running";
+}
+
+function updateTimes(update: Update, state: UpdateView["state"]) {
+  const startedAt = parseTimestamp(update.status?.startTime);
+  const endedAt = parseTimestamp(update.status?.endTime) ?? (state === "running" ? undefined : completionTime(update));
+  return {
+    createdAt: parseTimestamp(update.metadata.creationTimestamp) ?? 0,
+    ...(startedAt !== undefined && { startedAt }),
+    ...(endedAt !== undefined && { endedAt }),
+  };
+}
+
+function completionTime(update: Update): number | undefined {
+  const completed = findCondition(update, "Complete") ?? findCondition(update, "Failed");
+  return parseTimestamp(completed?.lastTransitionTime);
+}
+
+function updateReport(status: UpdateStatus): Pick<UpdateView, "permalink" | "projectInfo" | "outputs" | "report"> {
+  const { permalink, projectInfo, outputs, changes, summary, stdout } = status;
+  return {
+    ...(permalink && { permalink }),
+    ...(projectInfo && { projectInfo }),
+    ...(outputs && { outputs }),
+    report: { ...(changes && { changes }), ...(summary !== undefined && { summary }), ...(stdout && { stdout }) },
+  };
+}
+
+const longestMessage = 4096;
+
+function updateFailure(update: Update): Pick<UpdateView, "failure" | "message"> {
+  const message = update.status?.message || findCondition(update, "Failed")?.message || "the update failed";
+  const failure = failureClass(update, message);
+  return {
+    message: truncate(message, longestMessage),
+    ...(failure && { failure }),
+  };
+}
+
+const conflictPattern = /\[409\]|another update is currently in progress|the stack is currently locked/i;
+
+/** As the Update reports it. An Update of the Go operator has no class; its message may show one. */
+function failureClass(update: Update, message: string): string | undefined {
+  const { errorClass } = update.status ?? {};
+  if (errorClass) return errorClass;
+  if (conflictPattern.test(message)) return conflictFailure;
+  const { reason } = findCondition(update, "Failed") ?? {};
+  if (reason === "Canceled" && !update.status?.startTime) return withdrawnFailure;
+  return reason === "Aborted" ? "interrupted" : undefined;
+}

@@ -1,0 +1,233 @@
+/** Every text about a Stack that users see in conditions, in events and on its Updates. Pure: from data to text. */
+import { reconcileRequestAnnotation, type LastUpdate } from "@pko/api";
+import { timestamp } from "@pko/kube";
+
+import { stackOutputsSecretOf } from "../shared/output-keys.ts";
+import { lastTypeOf, type Trigger, type TriggerReason } from "./history/trigger.ts";
+import type { PrerequisiteView, UpdateView } from "./view.ts";
+
+type NamedUpdate = Pick<UpdateView, "type" | "name">;
+
+const reasons: Readonly<Record<TriggerReason, string>> = {
+  first: "the first update",
+  generation: "the changed spec",
+  revision: "the new revision",
+  request: "the reconcile request",
+  inputs: "changed outputs of other Stacks, or changed values of Secrets and ConfigMaps",
+  retry: "a retry",
+  resync: "the periodic resync",
+  destroy: "the deletion of the Stack",
+};
+
+/** What an update runs for. */
+export function purpose({ reason, trigger }: { reason: TriggerReason; trigger: Trigger }): string {
+  return reason === "revision" ? `${reasons[reason]} ${trigger.revision}` : reasons[reason];
+}
+
+export const retry = "a retry";
+export const periodicResync = "the periodic resync";
+export const retryTime = (at: number): string => `\nIt will be retried at ${timestamp(at)}.`;
+
+// Results
+
+export function succeeded({ type, name }: NamedUpdate, summary: string | undefined): string {
+  return summary ? `The ${type} ${name} succeeded: ${summary}.` : `The ${type} ${name} succeeded.`;
+}
+
+export function upToDate(last: LastUpdate, warnings: readonly string[]): string {
+  const what = lastTypeOf(last) === "preview" ? "The last preview succeeded" : "The last update succeeded";
+  const result = last.summary ? `${what}: ${last.summary}.` : `${what}.`;
+  return [result, ...warnings.map((warning) => `Warning: ${warning}.`)].join(" ");
+}
+
+const failedUpdate = (last: LastUpdate): string => `The ${lastTypeOf(last)} ${last.name ?? ""} failed`.trim();
+const errorOf = ({ message }: LastUpdate): string => message ?? "no error message was reported";
+
+export const failed = (last: LastUpdate): string => `${failedUpdate(last)}: ${errorOf(last)}`;
+
+export const failedByConflict = (last: LastUpdate): string =>
+  `${failedUpdate(last)}, because another update of the Pulumi stack is running: ${errorOf(last)}`;
+
+export const failedRepeatedly = (last: LastUpdate, failures: number): string =>
+  `${failedUpdate(last)} for the ${ordinal(failures)} time in a row: ${errorOf(last)}`;
+
+export const cancelled = (last: LastUpdate): string =>
+  `The ${lastTypeOf(last)} ${last.name ?? ""} was cancelled, as requested: ${errorOf(last)}\n` +
+  "It will be retried when an update is requested, or when the spec or the source changes.";
+
+function ordinal(count: number): string {
+  const endings: Readonly<Record<number, string>> = { 1: "st", 2: "nd", 3: "rd" };
+  const ending = count % 100 >= 11 && count % 100 <= 13 ? "th" : (endings[count % 10] ?? "th");
+  return `${count}${ending}`;
+}
+
+export const destroyed = "The resources have been destroyed.";
+export const specChanged = "The spec has changed; the next update is being prepared.";
+
+// Outputs
+
+export const outputsNotWritten = (updateName: string): string =>
+  `The update ${updateName} succeeded, but its outputs were not written. `;
+
+export const outputsSecretMissing = (secretName: string): string =>
+  `Secret ${secretName} with the outputs of the Update does not exist.`;
+
+export const outputsRejected = (secretName: string, explanation: string): string =>
+  `The outputs could not be written to ${secretName}: ${explanation}`;
+
+export const updateDeleted = (name: string): string => `Update ${name} no longer exists.`;
+
+export function outputsLost(updateName: string, { why, isBlocked }: { why: string; isBlocked: boolean }): string {
+  const request = `set the annotation ${reconcileRequestAnnotation} of the Stack to a new value`;
+  const remedy = isBlocked
+    ? `Delete or rename it; then, to request an update that writes the outputs, ${request}.`
+    : `The next update writes them; to request one now, ${request}.`;
+  return `The update ${updateName} succeeded, but its outputs were not stored. ${why} ${remedy}`;
+}
+
+// Running updates
+
+export const endOfUpdate = (name: string): string => `the end of Update ${name}`;
+
+export const starting = (update: NamedUpdate, what: string): string =>
+  `The ${update.type} ${update.name} is being started for ${what}.`;
+
+export const cancelling = ({ type, name }: NamedUpdate): string =>
+  `The ${type} ${name} is being cancelled, as requested.`;
+
+export const withdrawing = ({ type, name }: NamedUpdate, reason: string): string =>
+  `The ${type} ${name} has not started and is being withdrawn, because ${reason}.`;
+
+export const withdrawalReasons = {
+  stackDeleted: "the Stack is being deleted",
+  destroyDisabled: "destroyOnFinalize is no longer set",
+  workspaceMissing: "its Workspace does not exist any more",
+  superseded: "its Workspace is not ready and a newer update is due",
+} as const;
+
+/** What happens to a Stack that is being deleted when its running update ends. */
+export type AfterUpdate = "nothing" | "destroy" | "delete";
+
+function afterwards({ name }: NamedUpdate, after: AfterUpdate): string {
+  switch (after) {
+    case "nothing":
+      return "";
+    case "destroy":
+      return "; the resources will be destroyed when it ends";
+    case "delete":
+      return `; the Stack will be deleted when it ends, and its resources are kept; to cancel it, delete Update ${name}`;
+  }
+}
+
+export const stuck = (update: UpdateView, after: AfterUpdate): string =>
+  `The ${update.type} ${update.name} is stuck${afterwards(update, after)}. ${update.stall ?? ""}`;
+
+export function running(update: UpdateView, after: AfterUpdate): string {
+  return `The ${update.type} ${update.name} ${progress(update)}${afterwards(update, after)}.`;
+}
+
+function progress({ deleting, startedAt }: UpdateView): string {
+  if (deleting) return "is being cancelled";
+  return startedAt === undefined ? "is waiting for its Workspace" : `has been running since ${timestamp(startedAt)}`;
+}
+
+// Spec, inputs and source
+
+export const dependencyCycle = (cycle: readonly string[]): string =>
+  `Stacks depend on each other: ${cycle.join(" → ")}; remove one of the prerequisites or StackOutput references`;
+
+export const missingInputs = (problems: readonly string[], everyMs: number): string =>
+  `${problems.join("; ")}; this is checked again every ${everyMs / 1000} seconds`;
+
+export interface InputReference {
+  readonly kind: "secret" | "configMap";
+  readonly name: string;
+  readonly key?: string;
+  /** The field that refers to it. */
+  readonly user: string;
+}
+
+const inputObject = ({ kind, name }: InputReference): string => `${kind === "secret" ? "Secret" : "ConfigMap"} ${name}`;
+
+export const inputMissing = (reference: InputReference): string =>
+  `there is no ${inputObject(reference)}, which ${reference.user} needs`;
+
+export const inputKeyMissing = (reference: InputReference): string =>
+  `the ${inputObject(reference)} has no key ${reference.key}, which ${reference.user} needs`;
+
+export const inputNotJson = (reference: InputReference): string =>
+  `the key ${reference.key} of the ${inputObject(reference)} is not valid JSON, which ${reference.user} needs`;
+
+export const validSpec = "a valid spec";
+export const waitingForSource = (what: string): string => `Waiting for ${what}.`;
+export const waitingForDestroySource = (what: string): string => `The destroy waits for ${what}.`;
+export const firstCheck = (repository: string): string => `the first check of the repository ${repository}`;
+export const repositoryFailed = (repository: string, message: string): string =>
+  `the repository ${repository}: ${message}`;
+
+export const destroyNeedsProgram = (problem: string): string =>
+  `${problem}; the destroy needs the program, because the name and runtime of the project are not known or runProgram is set`;
+
+// Prerequisites
+
+export const prerequisiteMissing = (name: string): string => `there is no Stack ${name}`;
+export const prerequisiteDeleting = (name: string): string => `Stack ${name} is being deleted`;
+export const prerequisiteNotDeployed = (name: string): string => `Stack ${name} has not succeeded yet`;
+export const prerequisiteOutdated = (name: string): string =>
+  `Stack ${name} was changed, or an update of it was requested, and it has not run since`;
+export const prerequisiteFailed = (name: string): string => `the last update of Stack ${name} failed`;
+export const prerequisiteOnlyPreviewed = (name: string): string =>
+  `Stack ${name} was only previewed and has to be deployed`;
+
+export function prerequisiteTooOld({ name, endedAt }: PrerequisiteView): string {
+  const ended = endedAt === undefined ? "at an unknown time" : `at ${timestamp(endedAt)}`;
+  return `Stack ${name} last succeeded ${ended}, which is too long ago; another update of it is requested`;
+}
+
+export const outputNeeded = (problem: string, output: string): string =>
+  `${problem}, and its output ${output} is needed`;
+
+export const outputsSecretForeign = (name: string, output: string): string =>
+  `Secret ${stackOutputsSecretOf(name)} does not belong to Stack ${name}, whose output ${output} is needed`;
+
+const mostOutputNames = 20;
+
+export function outputMissing(name: string, output: string, others: readonly string[]): string {
+  const known = others.length > 0 ? `it has ${others.slice(0, mostOutputNames).join(", ")}` : "it has no outputs";
+  return `Stack ${name} has no output ${output}: ${known}`;
+}
+
+export function outputsNotStored(name: string, output: string, isRequested: boolean): string {
+  const message = `the outputs of Stack ${name} were not stored, and its output ${output} is needed`;
+  return isRequested
+    ? message
+    : `${message}; to run it, set its annotation ${reconcileRequestAnnotation} to a new value`;
+}
+
+// Workspace
+
+export const workspaceName = (name: string): string => `Workspace ${name}`;
+export const endOfWorkspace = (name: string): string => `the end of ${workspaceName(name)}`;
+
+export const workspaceDeleting = (name: string): string =>
+  `${workspaceName(name)} is being deleted; a new one will be created.`;
+
+export const workspacePreparing = (name: string, what: string, progress?: string): string =>
+  `${workspaceName(name)} is being prepared for ${what}${progress === undefined ? "." : `: ${progress}`}`;
+
+export const workspaceFailed = (name: string, message: string): string =>
+  `${workspaceName(name)} cannot be prepared: ${message}`;
+
+export const workspaceNotObserved = "its spec has not been observed yet.";
+export const workspaceNotReady = "it is not ready yet.";
+
+export const workspaceReclaimed = "The Workspace is deleted, because workspaceReclaimPolicy is Delete.";
+
+// Writes
+
+export const garbageCollector = "the garbage collector";
+export const namespaceTerminating = "The namespace is being deleted, so nothing can be created in it any more";
+export const writeRejected = (explanation: string): string => `The API server rejected a request: ${explanation}`;
+
+export const workspaceInUse = (updateName: string): string =>
+  `The Stack is not deleted yet, because Update ${updateName} runs in its Workspace; to cancel it, delete Update ${updateName}.`;

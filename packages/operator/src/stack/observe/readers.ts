@@ -1,0 +1,63 @@
+/** Reads Secrets and ConfigMaps by name. Each object is read once per reconcile. */
+import { builtin, isForbidden, isNotFound, type Client, type Known, type KubeObject } from "@pko/kube";
+import type { Secret } from "kubernetes-types/core/v1";
+
+import { versionOf } from "../../inputs/reference-watch.ts";
+
+export interface ReadObject {
+  readonly uid: string;
+  readonly version: string;
+  /** The texts by key. */
+  readonly data: Readonly<Record<string, string>>;
+}
+
+/** Undefined if the object does not exist or may not be read. */
+type ReadByName = (name: string) => Promise<ReadObject | undefined>;
+
+export interface Readers {
+  readonly secret: ReadByName;
+  readonly configMap: ReadByName;
+  readonly secretObject: (name: string) => Promise<Known<Secret> | undefined>;
+}
+
+export function readersIn(namespace: string, client: Client, signal: AbortSignal): Readers {
+  const reads = new Map<string, Promise<unknown>>();
+  const once = async <T>(id: string, read: () => Promise<T | undefined>): Promise<T | undefined> => {
+    const started = reads.get(id) ?? orMissing(read);
+    reads.set(id, started);
+    return (await started) as T | undefined;
+  };
+  const secretObject = (name: string): Promise<Known<Secret> | undefined> =>
+    once(`secret/${name}`, () => client.find(builtin.secrets, { namespace, name }, { signal }));
+  return {
+    secretObject,
+    async secret(name) {
+      const secret = await secretObject(name);
+      return secret && readObject(secret, decoded(secret.data ?? {}));
+    },
+    async configMap(name) {
+      const read = () => client.find(builtin.configMaps, { namespace, name }, { signal });
+      const configMap = await once(`configMap/${name}`, read);
+      return configMap && readObject(configMap, { ...decoded(configMap.binaryData ?? {}), ...configMap.data });
+    },
+  };
+}
+
+const readObject = (object: Pick<KubeObject, "metadata">, data: ReadObject["data"]): ReadObject => ({
+  uid: object.metadata.uid ?? "",
+  version: versionOf(object),
+  data,
+});
+
+async function orMissing<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isForbidden(error) || isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function decoded(data: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
+}

@@ -1,0 +1,70 @@
+/** What the steps of a Stack's reconcile share. */
+import type { Stack, Update } from "@pko/api";
+import {
+  asOwner,
+  isNotFound,
+  type Client,
+  type OwnedTarget,
+  type OwnedWrite,
+  type Performed,
+  type Store,
+} from "@pko/kube";
+
+import { stacks } from "../../kinds.ts";
+import type { StackView } from "../view.ts";
+
+export interface Performer {
+  readonly client: Client;
+  readonly updates: Store<Update>;
+  readonly signal: AbortSignal;
+}
+
+export type PerformedStep = Performed<StackView>;
+
+export const done: PerformedStep = { kind: "done" };
+export const stale: PerformedStep = { kind: "stale" };
+export const replan = (facts: Partial<StackView>): PerformedStep => ({ kind: "replan", facts });
+
+export const stackRef = ({ stack }: StackView): { name: string; namespace: string } => ({
+  name: stack.metadata.name ?? "",
+  namespace: stack.metadata.namespace ?? "",
+});
+
+export const ownedTarget = ({ client, signal }: Performer, { stack }: StackView): OwnedTarget => ({
+  client,
+  signal,
+  owner: asOwner(stacks, stack),
+});
+
+/** `fact`: where the rules find the object that has taken the name. */
+export function performedBy(write: OwnedWrite<unknown>, fact: "occupied" | "occupiedOutputs"): PerformedStep {
+  switch (write.kind) {
+    case "written":
+    case "absent":
+      return done;
+    case "changed":
+      return stale;
+    case "former":
+    case "foreign":
+      return replan({ [fact]: write });
+  }
+}
+
+/** Whether the Stack of the API server is the one on which the plan is based. */
+export function isSameStack({ metadata, status }: Stack, { stack: observed }: StackView): boolean {
+  return (
+    metadata.uid === observed.metadata.uid &&
+    metadata.generation === observed.metadata.generation &&
+    Boolean(metadata.deletionTimestamp) === Boolean(observed.metadata.deletionTimestamp) &&
+    status?.lastUpdate?.name === observed.status?.lastUpdate?.name &&
+    status?.lastUpdate?.lastResyncTime === observed.status?.lastUpdate?.lastResyncTime
+  );
+}
+
+export async function ignoreNotFound(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

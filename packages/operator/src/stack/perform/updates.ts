@@ -1,0 +1,88 @@
+/** Steps that create and withdraw the Updates of a Stack, and request updates of other Stacks. */
+import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api";
+import { asOwner, isAlreadyExists, isOwnedBy, judgeOwnership, metadataOf } from "@pko/kube";
+
+import { stacks, updates, workspaces } from "../../kinds.ts";
+import type { Step } from "../plan.ts";
+import type { StackView } from "../view.ts";
+import {
+  done,
+  ignoreNotFound,
+  isSameStack,
+  replan,
+  stackRef,
+  stale,
+  type PerformedStep,
+  type Performer,
+} from "./performer.ts";
+
+/** A started update cannot be undone, so the API server confirms first what the stores show. */
+export async function createUpdate(
+  performer: Performer,
+  view: StackView,
+  { update, workspace }: Extract<Step, { kind: "createUpdate" }>,
+): Promise<PerformedStep> {
+  const { client, signal } = performer;
+  const ref = stackRef(view);
+  const stack = await client.find(stacks, ref, { signal });
+  if (!stack || !isSameStack(stack, view)) return stale;
+  const workspaceRef = { namespace: ref.namespace, name: workspace.metadata.name ?? "" };
+  const present = await client.find(workspaces, workspaceRef, { signal });
+  if (!present || present.metadata.deletionTimestamp) return stale;
+  if (present.metadata.uid !== workspace.metadata.uid) return stale;
+  if (present.metadata.generation !== workspace.metadata.generation) return stale;
+  try {
+    await client.create(updates, update, { fieldManager: fieldManagers.operator, signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    return await checkExistingUpdate(performer, view, update);
+  }
+  return done;
+}
+
+/**
+ * The name belongs to this trigger alone: the Update was created before a crash, or the response was lost; unless someone
+ * else created an Update of that name. Its controller may be an earlier Workspace, so the Stack must be among its owners.
+ */
+async function checkExistingUpdate(
+  { client, signal }: Performer,
+  { stack }: StackView,
+  { metadata: { name = "", namespace = "" } }: Update,
+): Promise<PerformedStep> {
+  const existing = await client.find(updates, { name, namespace }, { signal });
+  const owner = asOwner(stacks, stack);
+  const ownership = judgeOwnership(existing, owner);
+  if (ownership.kind === "absent") return stale;
+  if (ownership.kind === "ours" || (existing && isOwnedBy(existing, owner))) return done;
+  return replan({ occupied: { kind: "foreign", occupant: ownership.occupant } });
+}
+
+/** The Update controller cancels it. With a version, an Update that has started meanwhile is left alone. */
+export async function withdrawUpdate(
+  { client, signal }: Performer,
+  view: StackView,
+  { name, uid, resourceVersion: observed }: Extract<Step, { kind: "withdrawUpdate" }>,
+): Promise<PerformedStep> {
+  const ref = { namespace: stackRef(view).namespace, name };
+  const found = await client.find(metadataOf(updates), ref, { signal });
+  if (!found || found.metadata.uid !== uid || !isOwnedBy(found, asOwner(stacks, view.stack))) return stale;
+  const resourceVersion = observed ?? found.metadata.resourceVersion;
+  await ignoreNotFound(client.delete(updates, ref, { uid, ...(resourceVersion && { resourceVersion }), signal }));
+  return done;
+}
+
+export async function requestPrerequisites(
+  { client, signal }: Performer,
+  view: StackView,
+  { requests }: Extract<Step, { kind: "requestPrerequisites" }>,
+): Promise<PerformedStep> {
+  const { namespace } = stackRef(view);
+  const { apiVersion, kind } = stacks;
+  for (const { name, uid, request } of requests) {
+    // The UID prevents that a deleted Stack is created again.
+    const metadata = { name, namespace, uid, annotations: { [reconcileRequestAnnotation]: request } };
+    const body = { apiVersion, kind, metadata };
+    await client.apply(stacks, body, { fieldManager: fieldManagers.prerequisiteRequest, signal });
+  }
+  return done;
+}

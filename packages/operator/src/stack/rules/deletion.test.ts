@@ -1,0 +1,247 @@
+import { expect, test } from "bun:test";
+
+import { unavailable } from "../../sources/source-view.ts";
+import { ago, anUpdate, aTrigger, cases, creating, failed, now, succeeded, viewOf } from "../testing/views.ts";
+import { planStack } from "./index.ts";
+
+const deleted = { deleting: true, spec: { destroyOnFinalize: true } } as const;
+const info = { projectInfo: { name: "project", runtime: "yaml" } };
+const gone = unavailable("notFound", "there is no Program program");
+cases("deletion without destroyOnFinalize", [
+  ["removes the finalizer immediately", { deleting: true, last: succeeded() }, "removeFinalizer: unchanged"],
+  [
+    "withdraws an update that has not started",
+    { deleting: true, updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "waits until the withdrawn update has ended",
+    { deleting: true, updates: [anUpdate({ deleting: true })] },
+    "none: StackProcessing",
+  ],
+  [
+    "withdraws a destroy that has not started if destroyOnFinalize is turned off",
+    { deleting: true, updates: [anUpdate({ type: "destroy" })] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  ["waits for a running update", { deleting: true, updates: [anUpdate({ startedAt: now })] }, "none: StackProcessing"],
+  [
+    "cancels a running update on request",
+    { deleting: true, cancelled: "web-now", updates: [anUpdate({ startedAt: now })] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "destroys nothing for a Stack that previews: the Pulumi stack may be another Stack's",
+    { deleting: true, spec: { destroyOnFinalize: true, preview: true }, last: succeeded(), status: { deployed: true } },
+    "removeFinalizer: unchanged",
+  ],
+  [
+    "removes the finalizer though the spec is invalid",
+    { deleting: true, spec: { stack: "" }, last: succeeded() },
+    "removeFinalizer: unchanged",
+  ],
+  [
+    "removes the finalizer after failures",
+    { deleting: true, last: failed({ failures: 9 }) },
+    "removeFinalizer: unchanged",
+  ],
+  ["removes the finalizer without a source", { deleting: true, source: gone }, "removeFinalizer: unchanged"],
+  [
+    "leaves a Stack without our finalizer alone",
+    { deleting: true, finalizer: false, last: succeeded() },
+    "none: unchanged",
+  ],
+  ["adds no finalizer", { ...deleted, finalizer: false }, "none: unchanged"],
+]);
+
+cases("deletion with destroyOnFinalize", [
+  [
+    "removes the finalizer of a Stack that has never run",
+    { ...deleted, workspace: "absent" },
+    "removeFinalizer: unchanged",
+  ],
+  [
+    "removes the finalizer of a Stack that has never run though the spec is invalid",
+    { deleting: true, spec: { stack: "", destroyOnFinalize: true } },
+    "removeFinalizer: unchanged",
+  ],
+  ["creates the destroy", { ...deleted, last: succeeded() }, creating("destroy for destroy")],
+  [
+    "creates the destroy though the last update failed",
+    { ...deleted, last: failed() },
+    creating("destroy for destroy"),
+  ],
+  [
+    "creates the destroy though the last update failed repeatedly",
+    { ...deleted, last: failed({ failures: 9 }) },
+    creating("destroy for destroy"),
+  ],
+  [
+    "destroys nothing if only previews ran: the Pulumi stack may be another Stack's",
+    { ...deleted, last: succeeded({ type: "preview" }), status: { deployed: false } },
+    "removeFinalizer: unchanged",
+  ],
+  [
+    "creates the destroy if updates ran before the last preview",
+    { ...deleted, last: succeeded({ type: "preview" }), status: { deployed: true } },
+    creating("destroy for destroy"),
+  ],
+  [
+    "creates the destroy if the Go operator did not record whether updates ran",
+    { ...deleted, last: succeeded({ type: "preview" }) },
+    creating("destroy for destroy"),
+  ],
+  [
+    "waits for a first update that no status shows yet",
+    {
+      ...deleted,
+      last: succeeded({ type: "preview" }),
+      status: { deployed: false },
+      updates: [anUpdate({ startedAt: now })],
+    },
+    "none: StackProcessing",
+  ],
+  [
+    "applies a Workspace for the destroy",
+    { ...deleted, last: succeeded(), workspace: "absent" },
+    "applyWorkspace: StackProcessing",
+  ],
+  [
+    "waits until the Workspace is ready",
+    { ...deleted, last: succeeded(), workspace: "preparing" },
+    "none: StackProcessing",
+  ],
+  [
+    "applies the Workspace with the source if it is available",
+    { ...deleted, last: succeeded(), status: info, workspace: "other" },
+    "applyWorkspace: StackProcessing",
+  ],
+  [
+    "waits until the source has been read",
+    { ...deleted, last: succeeded(), source: { kind: "pending", what: "the first check" } },
+    "none: StackProcessing",
+  ],
+  [
+    "applies a Workspace without the source if that no longer exists",
+    { ...deleted, last: succeeded(), status: info, source: gone, workspace: "absent" },
+    "applyWorkspace: StackProcessing",
+  ],
+  [
+    "creates the destroy in a Workspace without the source",
+    { ...deleted, last: succeeded(), status: info, source: gone, origin: info },
+    creating("destroy for destroy"),
+  ],
+  [
+    "creates the destroy in that Workspace though the source is available again",
+    { ...deleted, last: succeeded(), status: info, origin: info },
+    creating("destroy for destroy"),
+  ],
+  [
+    "needs the source if no project information is recorded",
+    { ...deleted, last: succeeded(), source: gone },
+    "none: SourceUnavailable",
+  ],
+  [
+    "needs the source if the program has to run",
+    {
+      deleting: true,
+      spec: { destroyOnFinalize: true, runProgram: true },
+      last: succeeded(),
+      status: info,
+      source: gone,
+    },
+    "none: SourceUnavailable",
+  ],
+  [
+    "applies a Workspace without the source if the source cannot be prepared",
+    { ...deleted, last: succeeded(), status: info, workspace: { failed: "InstallationFailed" } },
+    "applyWorkspace: StackProcessing",
+  ],
+  [
+    "requires a valid spec",
+    { deleting: true, spec: { stack: "", destroyOnFinalize: true }, last: succeeded() },
+    "none: SpecInvalid",
+  ],
+  [
+    "ignores a dependency cycle",
+    { ...deleted, last: succeeded(), cycle: ["web", "base", "web"] },
+    creating("destroy for destroy"),
+  ],
+  [
+    "keeps the finalizer after a failed destroy",
+    { ...deleted, last: failed({ type: "destroy" }) },
+    "none: RetryingAfterFailure",
+  ],
+  [
+    "retries a failed destroy",
+    { ...deleted, last: failed({ type: "destroy", lastResyncTime: ago(10) }) },
+    creating("destroy for retry"),
+  ],
+  [
+    "retries without a delay if the spec changes",
+    { ...deleted, generation: 2, last: failed({ type: "destroy" }) },
+    creating("destroy for destroy"),
+  ],
+  [
+    "retries without a delay if a reconcile is requested",
+    { ...deleted, request: "x", last: failed({ type: "destroy" }) },
+    creating("destroy for destroy"),
+  ],
+  [
+    "is stalled after three failures",
+    { ...deleted, last: failed({ type: "destroy", failures: 3 }) },
+    "none: UpdateFailed",
+  ],
+  [
+    "retries also when stalled",
+    { ...deleted, last: failed({ type: "destroy", failures: 3, lastResyncTime: ago(90) }) },
+    creating("destroy for retry"),
+  ],
+  [
+    "removes the finalizer after the destroy succeeded",
+    { ...deleted, last: succeeded({ type: "destroy" }) },
+    "removeFinalizer: unchanged",
+  ],
+  [
+    "removes the finalizer of the Update before",
+    {
+      ...deleted,
+      last: succeeded({ type: "destroy", name: "web-now" }),
+      updates: [anUpdate({ type: "destroy", state: "succeeded" })],
+    },
+    "removeUpdateFinalizers, removeFinalizer: unchanged",
+  ],
+  [
+    "records the success of the destroy first",
+    {
+      ...deleted,
+      last: succeeded(),
+      updates: [anUpdate({ type: "destroy", state: "succeeded", trigger: aTrigger({ type: "destroy" }) })],
+    },
+    "recordResult: StackProcessing",
+  ],
+  [
+    "waits for a running update that no status shows",
+    { ...deleted, updates: [anUpdate({ startedAt: now })] },
+    "none: StackProcessing",
+  ],
+  [
+    "creates the destroy if the status shows a current update",
+    { ...deleted, status: { currentUpdate: { name: "web-x" } } },
+    creating("destroy for destroy"),
+  ],
+  [
+    "removes the finalizer if destroyOnFinalize is turned off",
+    { deleting: true, spec: {}, last: failed({ type: "destroy" }) },
+    "removeFinalizer: unchanged",
+  ],
+]);
+
+test("keeps the finalizer while another owner's Update runs in the Workspace", () => {
+  const plan = planStack({ ...viewOf({ deleting: true, last: succeeded() }), otherUpdate: "by-hand" });
+  expect(plan).toMatchObject({
+    steps: [],
+    outcome: { waitingFor: "the end of Update by-hand" },
+    requeueAt: now + 10_000,
+  });
+});

@@ -1,0 +1,159 @@
+/** When is an update due? Pure. */
+import type { LastUpdate, NormalStack } from "@pko/api";
+
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import type { WorkspaceOrigin } from "../desired/workspace.ts";
+import {
+  isCancelled,
+  isSameTrigger,
+  lastTypeOf,
+  reconcileRequestOf,
+  type Trigger,
+  type TriggerReason,
+} from "../history/trigger.ts";
+import { conflictFailure, isDeleting, lastUpdateIn, validSpec, type StackView } from "../view.ts";
+
+export type Due =
+  | { readonly kind: "now"; readonly reason: TriggerReason; readonly trigger: Trigger }
+  /** After a failure. */
+  | { readonly kind: "retryAt"; readonly at: number }
+  | { readonly kind: "resyncAt"; readonly at: number }
+  | { readonly kind: "never" };
+
+/** What is needed to run the next update. */
+export interface DueUpdate {
+  readonly spec: NormalStack;
+  readonly origin: WorkspaceOrigin;
+  readonly due: Extract<Due, { kind: "now" }>;
+}
+
+interface ReadySource {
+  readonly spec: NormalStack;
+  readonly revision: string;
+  readonly digest?: string | undefined;
+  readonly aliases: readonly string[];
+}
+
+const firstRetryMs = 10_000;
+const retryFactor = 3;
+/** With retryOnUpdateConflict: the other update usually ends soon. */
+const longestConflictMs = 60_000;
+
+interface Comparison {
+  readonly last: LastUpdate;
+  readonly trigger: Trigger;
+  readonly aliases: readonly string[];
+}
+
+/** Changes since the last update. The first that applies is the reason of the next. */
+const changes: readonly (readonly [TriggerReason, (comparison: Comparison) => boolean])[] = [
+  ["generation", ({ last, trigger }) => last.generation !== trigger.generation],
+  ["request", ({ last, trigger }) => (last.reconcileRequest ?? "") !== trigger.reconcileRequest],
+  ["revision", isOtherRevision],
+  ["inputs", ({ last, trigger }) => hasChangedInput(last.inputs ?? "", trigger.inputs)],
+];
+
+/** A tag may move to other content, and a new commit may have the same content: digests decide where both are known. */
+function isOtherRevision({ last, trigger, aliases }: Comparison): boolean {
+  if (last.digest && trigger.digest) return last.digest !== trigger.digest;
+  const commit = (last.state === "succeeded" ? last.lastSuccessfulCommit : last.lastAttemptedCommit) ?? "";
+  return commit !== trigger.revision && !aliases.includes(commit);
+}
+
+/** Undefined if the spec is invalid, or the source has no revision to run. */
+export function nextDue(view: StackView): Due | undefined {
+  const spec = validSpec(view);
+  if (!spec) return undefined;
+  if (isDeleting(view)) return destroyDue(view, spec);
+  const { source } = view;
+  if (source.kind !== "ready") return undefined;
+  const { revision, digest, aliases } = source;
+  return updateDue(view, { spec, revision, digest, aliases });
+}
+
+/** The trigger of an update that would start now. */
+export function currentTrigger(view: StackView, { spec, revision, digest }: Omit<ReadySource, "aliases">): Trigger {
+  return {
+    type: spec.operation,
+    generation: view.stack.metadata.generation ?? 0,
+    revision,
+    ...(digest && { digest }),
+    reconcileRequest: latestRequest(view),
+    inputs: currentInputs(view),
+  };
+}
+
+function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
+  const { spec } = source;
+  const last = lastUpdateIn(view);
+  const trigger = currentTrigger(view, source);
+  const now = (reason: TriggerReason): Due => ({ kind: "now", reason, trigger });
+  if (!last?.state) return now("first");
+  const change = changes.find(([, isChanged]) => isChanged({ last, trigger, aliases }));
+  if (change) return now(change[0]);
+  // A cancelled update is not retried.
+  if (last.state !== "succeeded" && !isCancelled(view.stack, last.name)) {
+    const at = retryTime(last, spec);
+    return view.now >= at ? now("retry") : { kind: "retryAt", at };
+  }
+  if (!spec.resync.always) return { kind: "never" };
+  const at = (parseTimestamp(last.lastResyncTime) ?? 0) + spec.resync.everyMs;
+  return view.now >= at ? now("resync") : { kind: "resyncAt", at };
+}
+
+/** Removing the annotation requests nothing. */
+const latestRequest = (view: StackView): string =>
+  reconcileRequestOf(view.stack) || (lastUpdateIn(view)?.reconcileRequest ?? "");
+
+/** A destroy needs no revision: it works from the state. */
+export function destroyDue(view: StackView, spec: NormalStack): Due {
+  const last = lastUpdateIn(view);
+  const trigger: Trigger = {
+    type: "destroy",
+    generation: view.stack.metadata.generation ?? 0,
+    revision: last?.lastAttemptedCommit ?? "",
+    ...(last?.digest && { digest: last.digest }),
+    reconcileRequest: latestRequest(view),
+    inputs: last?.inputs ?? "",
+  };
+  if (!last || lastTypeOf(last) !== "destroy" || !isSameTrigger(last, trigger)) {
+    return { kind: "now", reason: "destroy", trigger };
+  }
+  if (isCancelled(view.stack, last.name)) return { kind: "never" };
+  const at = retryTime(last, spec);
+  return view.now >= at ? { kind: "now", reason: "retry", trigger } : { kind: "retryAt", at };
+}
+
+export function retryTime(last: LastUpdate, { retry }: Pick<NormalStack, "retry">): number {
+  const failures = Math.max(1, last.failures ?? 1);
+  const backoff = firstRetryMs * retryFactor ** Math.min(failures - 1, 30);
+  const limit =
+    last.failure === conflictFailure && retry.onConflict
+      ? Math.min(longestConflictMs, retry.maxBackoffMs)
+      : retry.maxBackoffMs;
+  return (parseTimestamp(last.lastResyncTime) ?? 0) + Math.min(backoff, limit);
+}
+
+/** Inputs from other Stacks, Secrets and ConfigMaps with their versions, as one text. */
+function currentInputs({ stackOutputs, configInputs }: StackView): string {
+  const outputs = stackOutputs.map(({ stack, output, version = "" }) => `${stack}.${output}@${version}`);
+  const values = configInputs.map(({ name, version }) => `${name}@${version}`);
+  return [...new Set([...outputs, ...values])].toSorted().join(" ");
+}
+
+/**
+ * Whether an input of the last update has another version now. An input that the last update does not record is no change:
+ * it is new in the spec, or the last update was the Go operator's, which records no inputs.
+ */
+function hasChangedInput(last: string, now: string): boolean {
+  const versions = new Map(last.split(" ").map(nameAndVersion));
+  return now.split(" ").some((input) => {
+    const [name, version] = nameAndVersion(input);
+    return versions.has(name) && versions.get(name) !== version;
+  });
+}
+
+function nameAndVersion(input: string): [name: string, version: string] {
+  const at = input.lastIndexOf("@");
+  return at < 0 ? [input, ""] : [input.slice(0, at), input.slice(at + 1)];
+}

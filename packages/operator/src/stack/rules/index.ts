@@ -1,0 +1,71 @@
+/**
+ * What to do next for a Stack: the first rule that applies decides. Pure.
+ *
+ *   spec, source, inputs and prerequisites are in order
+ *        │                               ┌──────────── a change, a request, a resync, a retry ─────────────┐
+ *        ▼                               ▼                                                                │
+ *   [update due] ──▶ [Workspace applied] ──▶ [Workspace ready] ──▶ [Update created] ──▶ [running] ──▶ [result recorded]
+ *                                                                                                          │
+ *   [deleted] ── wait for a running Update ──▶ the same with a destroy ──▶ [succeeded] ──▶ [finalizer removed]
+ *
+ * The next pass observes the result of each step, so a crash between two writes only repeats the last one.
+ */
+import { firstDecision } from "@pko/kube";
+
+import type { StackPlan, StackRule } from "../plan.ts";
+import type { StackView } from "../view.ts";
+import {
+  deletedWithoutDestroy,
+  destroyed,
+  destroySourceMissing,
+  finalizerMissing,
+  finalizerRemoved,
+  nothingToDestroy,
+} from "./deletion.ts";
+import { nameOccupied, writeRefused } from "./ownership.ts";
+import { prerequisitesUnmet } from "./prerequisites.ts";
+import { noUpdateDue, resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
+import { updateBlocked, updateCancelled, updateRunning, updateStalled, updateSuperseded } from "./running.ts";
+import { sourcePending, sourceUnavailable } from "./source.ts";
+import { dependencyCycle, specInvalid } from "./spec.ts";
+import {
+  workspaceDeleting,
+  workspaceFailed,
+  workspaceForeign,
+  workspaceOutdated,
+  workspacePreparing,
+  workspaceReady,
+} from "./workspace.ts";
+
+const rules: readonly StackRule[] = [
+  writeRefused, // the API server rejected a write of this pass: report it and retry later
+  nameOccupied, // a write of this pass found another owner's object under its name: leave it alone
+  updatesOrphaned, // Updates of a deleted Stack of the same name: remove their finalizer
+  resultsRecorded, // Updates whose result is in the status: remove their finalizer
+  resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
+  finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
+  deletedWithoutDestroy, // deleted without destroyOnFinalize: remove the finalizer
+  destroyed, // deleted, and the destroy succeeded: remove the finalizer
+  nothingToDestroy, // deleted before anything was deployed: remove the finalizer
+  finalizerMissing, // add the finalizer before anything is deployed
+  updateCancelled, // a user requested to cancel the running Update: withdraw it
+  updateSuperseded, // an Update that has not started is no longer needed: withdraw it
+  updateBlocked, // an Update waits for a Workspace that failed: report the failure
+  updateStalled, // the node of a running Update may be lost: report it
+  updateRunning, // wait for the running Update
+  specInvalid, // report the invalid fields
+  dependencyCycle, // Stacks depend on each other: report the cycle
+  destroySourceMissing, // the destroy needs the program, whose source is not available
+  sourceUnavailable, // report why the source has no revision to run
+  sourcePending, // wait until the source has been read
+  noUpdateDue, // up to date, waiting for a retry, or cancelled: delete the Workspace or write outputs if required
+  prerequisitesUnmet, // wait for other Stacks, and request updates of those that are too old
+  workspaceForeign, // the Workspace has another owner: leave it alone
+  workspaceDeleting, // wait until the former Workspace is deleted
+  workspaceOutdated, // check the inputs, then apply the Workspace
+  workspacePreparing, // wait for the Workspace
+  workspaceFailed, // report why the Workspace cannot be prepared
+  workspaceReady, // check the inputs, then create the Update
+];
+
+export const planStack = (view: StackView): StackPlan => firstDecision(rules, view);

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+
+import { anUpdate, now, succeeded, viewOf } from "../testing/views.ts";
+import { planStack } from "./index.ts";
+
+const occupant = { kind: "Workspace", namespace: "default", name: "web" };
+
+test("reports a rejected write, and retries in a minute", () => {
+  const view = viewOf({ last: succeeded({ name: "web-now" }), updates: [anUpdate({ state: "succeeded" })] });
+  const refusal = { reason: "WorkspaceFailed", message: "exceeded quota" } as const;
+  expect(planStack({ ...view, refusal })).toEqual({
+    steps: [],
+    outcome: { kind: "stalled", ...refusal },
+    requeueAt: now + 60_000,
+  });
+});
+
+test("is stalled by another owner's object that has a name that the Stack needs", () => {
+  expect(planStack({ ...viewOf({}), occupied: { kind: "foreign", occupant } })).toMatchObject({
+    steps: [],
+    outcome: { kind: "stalled", reason: "OwnershipConflict" },
+    requeueAt: now + 15_000,
+  });
+});
+
+test("checks less often the longer the name is taken", () => {
+  const view = { ...viewOf({}), occupied: { kind: "foreign", occupant }, conflictSince: now - 400_000 } as const;
+  expect(planStack(view).requeueAt).toBe(now + 100_000);
+});
+
+test("waits for the garbage collector if the owner was an earlier Stack of the same name", () => {
+  expect(planStack({ ...viewOf({}), occupied: { kind: "former", occupant } })).toMatchObject({
+    outcome: { kind: "processing", waitingFor: "the garbage collector" },
+    requeueAt: now + 5000,
+  });
+});

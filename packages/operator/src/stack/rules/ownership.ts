@@ -1,0 +1,44 @@
+/** Rules about writes that the API server rejected, and names that are taken by another owner's object. */
+import { stackKind } from "@pko/api";
+import type { Occupied } from "@pko/kube";
+
+import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../ownership.ts";
+import * as messages from "../messages.ts";
+import { processing, stalled } from "../outcome.ts";
+import { wait, type StackPlan } from "../plan.ts";
+import type { StackView } from "../view.ts";
+
+/** The reason may disappear without an event: a webhook, a quota, a role. */
+const refusedMs = 60_000;
+
+export function writeRefused({ refusal, now }: StackView): StackPlan | undefined {
+  return refusal && wait(stalled(refusal.reason, refusal.message), now + refusedMs);
+}
+
+export function nameOccupied(view: StackView): StackPlan | undefined {
+  return view.occupied && blockedBy(view, view.occupied);
+}
+
+/** Until the other object is deleted. `prefix` says what could not be done. */
+export function blockedBy(view: StackView, occupied: Occupied, prefix = ""): StackPlan {
+  const { stack, now } = view;
+  const claimant = { kind: stackKind.kind, name: stack.metadata.name ?? "" };
+  const message = `${prefix}${conflictMessage([occupied], claimant)}`;
+  const outcome = isForeign([occupied])
+    ? stalled(ownershipConflict, message)
+    : processing(message, messages.garbageCollector);
+  return wait(outcome, now + conflictPauseMs([occupied], conflictDuration(view)));
+}
+
+/** Only another run can report the outputs again. Secrets are not watched, so the name is checked repeatedly. */
+export function lostOutputs(view: StackView, updateName: string): StackPlan {
+  const { outputs, now } = view;
+  const { message: why, occupant } =
+    outputs.kind === "lost" ? outputs : { message: messages.updateDeleted(updateName), occupant: undefined };
+  const message = messages.outputsLost(updateName, { why, isBlocked: occupant !== undefined });
+  if (!occupant) return wait(stalled("OutputsLost", message));
+  const pauseMs = conflictPauseMs([{ kind: "foreign", occupant }], conflictDuration(view));
+  return wait(stalled(ownershipConflict, message), now + pauseMs);
+}
+
+const conflictDuration = ({ now, conflictSince = now }: StackView): number => now - conflictSince;

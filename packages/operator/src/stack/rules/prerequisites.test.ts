@@ -1,0 +1,131 @@
+import { ago, cases, creating, prerequisite, stackOutput, succeeded, withOutput } from "../testing/views.ts";
+
+const waits = { name: "base" };
+cases("prerequisites: a Stack", [
+  [
+    "creates the update after a prerequisite succeeded",
+    { spec: { prerequisites: [waits] }, prerequisites: [prerequisite()] },
+    creating("up for first"),
+  ],
+  [
+    "creates the update if a prerequisite succeeded recently enough",
+    { prerequisites: [prerequisite({ withinMs: 600_000 })] },
+    creating("up for first"),
+  ],
+  [
+    "waits for a prerequisite that does not exist",
+    { prerequisites: [prerequisite({ state: "absent", last: "none" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "waits for a prerequisite that has not run yet",
+    { prerequisites: [prerequisite({ last: "none" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "waits for a prerequisite that failed",
+    { prerequisites: [prerequisite({ last: "failed" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "waits for a prerequisite that is being deleted",
+    { prerequisites: [prerequisite({ state: "deleting" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "requests an update of a prerequisite that is too old",
+    { prerequisites: [prerequisite({ withinMs: 599_000 })] },
+    "requestPrerequisites: PrerequisiteNotSatisfied",
+  ],
+  [
+    "requests that update only once",
+    { prerequisites: [prerequisite({ withinMs: 1, reconcileRequest: `after-${ago(600)}` })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "waits for each of several prerequisites",
+    { prerequisites: [prerequisite(), prerequisite({ name: "other", last: "none" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "reports an unmet prerequisite before a missing Secret",
+    { missing: ["there is no Secret a"], prerequisites: [prerequisite({ last: "none" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "ignores prerequisites for a destroy",
+    {
+      deleting: true,
+      spec: { destroyOnFinalize: true },
+      last: succeeded(),
+      prerequisites: [prerequisite({ last: "none" })],
+    },
+    creating("destroy for destroy"),
+  ],
+  [
+    "waits for a prerequisite that has changed since it succeeded",
+    { prerequisites: [prerequisite({ isCurrent: false })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "waits for the outputs of a Stack that has changed since it succeeded",
+    { spec: withOutput(), stackOutputs: [stackOutput("v1", prerequisite({ isCurrent: false }))] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "waits for a prerequisite that was only previewed",
+    { prerequisites: [prerequisite({ last: "previewed" })] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "accepts a previewed prerequisite for a preview",
+    { spec: { preview: true }, prerequisites: [prerequisite({ last: "previewed" })] },
+    creating("preview for first"),
+  ],
+  [
+    "waits for an output",
+    { spec: withOutput(), stackOutputs: [stackOutput(undefined, prerequisite({ last: "none" }))] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "waits for an output of a Stack that does not exist",
+    { spec: withOutput(), stackOutputs: [stackOutput(undefined, prerequisite({ state: "absent", last: "none" }))] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "requests an update of a Stack whose outputs were not stored",
+    { spec: withOutput(), stackOutputs: [stackOutput()] },
+    "requestPrerequisites: PrerequisiteNotSatisfied",
+  ],
+  [
+    "requests that update only once, even if it stored no outputs",
+    {
+      spec: withOutput(),
+      stackOutputs: [stackOutput(undefined, prerequisite({ reconcileRequest: "outputs-are-needed" }))],
+    },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "requests no update of a Stack that has other outputs",
+    { spec: withOutput(), stackOutputs: [{ ...stackOutput(), others: ["uri"] }] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "requests no update of a Stack that previews",
+    {
+      spec: { ...withOutput(), preview: true },
+      stackOutputs: [stackOutput(undefined, prerequisite({ last: "previewed" }))],
+    },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
+    "creates the update if the output exists",
+    { spec: withOutput(), stackOutputs: [stackOutput("v1")] },
+    creating("up for first"),
+  ],
+  [
+    "does not use an output of a Stack that has failed since",
+    { spec: withOutput(), stackOutputs: [stackOutput("v1", prerequisite({ last: "failed" }))] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+]);

@@ -1,0 +1,118 @@
+/** Rules about finished updates: their results are recorded, and what a Stack is like that has nothing else to do. */
+import type { LastUpdate, NormalStack } from "@pko/api";
+
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { recordedUpdates, resultOf, unrecordedUpdate } from "../history/result.ts";
+import { isCancelled, lastTypeOf } from "../history/trigger.ts";
+import * as messages from "../messages.ts";
+import { processing, stalled, type Outcome } from "../outcome.ts";
+import { unchanged, type StackPlan, type Step } from "../plan.ts";
+import { conflictFailure, isDeleting, lastUpdateIn, validSpec, type StackView } from "../view.ts";
+import { nextDue, retryTime } from "./due.ts";
+import { blockedBy, lostOutputs } from "./ownership.ts";
+
+export function updatesOrphaned({ orphans }: StackView): StackPlan | undefined {
+  if (orphans.length === 0) return undefined;
+  return { steps: [{ kind: "removeOrphanFinalizers", updates: orphans }], outcome: unchanged };
+}
+
+export function resultsRecorded(view: StackView): StackPlan | undefined {
+  const updates = recordedUpdates(view);
+  if (updates.length === 0) return undefined;
+  return { steps: [{ kind: "removeUpdateFinalizers", updates }], outcome: unchanged };
+}
+
+export function resultUnrecorded(view: StackView): StackPlan | undefined {
+  const update = unrecordedUpdate(view);
+  if (!update) return undefined;
+  const result = resultOf(view, update);
+  const { lastUpdate } = result;
+  const steps: Step[] = [{ kind: "recordResult", result }];
+  if (!lastUpdate.outputsPending) return { steps, outcome: outcomeAfter(view, lastUpdate) };
+  const { outcome, requeueAt } = pendingOutputs(view, lastUpdate);
+  return { steps, outcome, ...(requeueAt !== undefined && { requeueAt }) };
+}
+
+function outcomeAfter(view: StackView, last: LastUpdate): Outcome {
+  const spec = validSpec(view);
+  if (last.state !== "succeeded") {
+    return isCancelled(view.stack, last.name)
+      ? stalled("UpdateFailed", messages.cancelled(last))
+      : failedOutcome(last, spec ? retryTime(last, spec) : view.now);
+  }
+  if (isDeleting(view)) return processing(messages.destroyed);
+  if (last.generation !== (view.stack.metadata.generation ?? 0)) return processing(messages.specChanged);
+  const endedAt = parseTimestamp(last.lastResyncTime);
+  const nextAt = spec?.resync.always && endedAt !== undefined ? endedAt + spec.resync.everyMs : undefined;
+  return upToDateOutcome(view, last, nextAt);
+}
+
+/** No update is due: the last one succeeded, is retried later, or was cancelled. */
+export function noUpdateDue(view: StackView): StackPlan | undefined {
+  const due = nextDue(view);
+  const spec = validSpec(view);
+  if (!due || !spec || due.kind === "now") return undefined;
+  const last = lastUpdateIn(view) ?? {};
+  if (due.kind === "retryAt") return { steps: [], outcome: failedOutcome(last, due.at), requeueAt: due.at };
+  const resyncAt = due.kind === "resyncAt" ? due.at : undefined;
+  const outcome =
+    last.state === "failed" ? stalled("UpdateFailed", messages.cancelled(last)) : upToDateOutcome(view, last, resyncAt);
+  const plan: StackPlan = { steps: [], outcome, ...(resyncAt !== undefined && { requeueAt: resyncAt }) };
+  return reclaimWorkspace(view, spec, plan) ?? writePendingOutputs(view, last, plan);
+}
+
+/** No event announces the end of another owner's Update. */
+export const workspaceInUseMs = 10_000;
+
+/** With workspaceReclaimPolicy Delete, the Workspace is deleted when no update is due. */
+function reclaimWorkspace(view: StackView, spec: NormalStack, plan: StackPlan): StackPlan | undefined {
+  const { workspace, now } = view;
+  if (spec.workspace.reclaim !== "Delete" || workspace.kind !== "present") return undefined;
+  const outcome = lastUpdateIn(view)?.outputsPending ? unchanged : plan.outcome;
+  if (view.otherUpdate !== undefined) return { steps: [], outcome, requeueAt: now + workspaceInUseMs };
+  return { ...plan, steps: [{ kind: "deleteWorkspace", uid: workspace.object.metadata.uid ?? "" }], outcome };
+}
+
+function writePendingOutputs(view: StackView, last: LastUpdate, plan: StackPlan): StackPlan {
+  if (!last.outputsPending) return plan;
+  if (view.outputs.kind === "read" && !view.occupiedOutputs) {
+    return { ...plan, steps: [{ kind: "writeOutputs", updateName: last.name ?? "" }] };
+  }
+  const { outcome, requeueAt } = pendingOutputs(view, last);
+  const nextAt = Math.min(requeueAt ?? Infinity, plan.requeueAt ?? Infinity);
+  return { steps: [], outcome, ...(Number.isFinite(nextAt) && { requeueAt: nextAt }) };
+}
+
+/** Why the outputs of the last update are not in the Secret that other Stacks read. */
+function pendingOutputs(view: StackView, last: LastUpdate): Pick<StackPlan, "outcome" | "requeueAt"> {
+  const { occupiedOutputs } = view;
+  if (!occupiedOutputs) return lostOutputs(view, last.name ?? "");
+  return blockedBy(view, occupiedOutputs, messages.outputsNotWritten(last.name ?? ""));
+}
+
+function upToDateOutcome({ workspace, source }: StackView, last: LastUpdate, nextAt: number | undefined): Outcome {
+  const isReady = workspace.kind === "present" && workspace.state.kind === "ready";
+  const warnings = [isReady && workspace.state.warning, source.kind === "ready" && source.warning];
+  return {
+    kind: "upToDate",
+    message: messages.upToDate(
+      last,
+      warnings.flatMap((warning) => warning || []),
+    ),
+    ...(nextAt !== undefined && { nextAt }),
+  };
+}
+
+/** Failures in a row after which the Stack is Stalled. It is still retried. */
+const stalledAfter = 3;
+
+function failedOutcome(last: LastUpdate, retryAt: number): Outcome {
+  if (last.failure === conflictFailure) {
+    return { kind: "conflict", message: messages.failedByConflict(last), retryAt };
+  }
+  const failures = last.failures ?? 1;
+  if (failures >= stalledAfter) {
+    return { kind: "stalled", reason: "UpdateFailed", message: messages.failedRepeatedly(last, failures), retryAt };
+  }
+  return { kind: "retrying", preview: lastTypeOf(last) === "preview", message: messages.failed(last), retryAt };
+}

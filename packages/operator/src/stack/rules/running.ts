@@ -1,0 +1,74 @@
+/** Rules about an Update that has not finished. */
+import { currentTrigger } from "./due.ts";
+import { workspaceFailure } from "./workspace.ts";
+import { isCancelled, serializeTrigger } from "../history/trigger.ts";
+import * as messages from "../messages.ts";
+import { processing, stalled } from "../outcome.ts";
+import { wait, type StackPlan } from "../plan.ts";
+import { isDeleting, runningUpdate, validSpec, wantsDestroy, type StackView, type UpdateView } from "../view.ts";
+
+export function updateCancelled(view: StackView): StackPlan | undefined {
+  const update = runningUpdate(view);
+  if (!update || update.deleting || !isCancelled(view.stack, update.name)) return undefined;
+  const { name, uid } = update;
+  const outcome = processing(messages.cancelling(update), messages.endOfUpdate(name));
+  return { steps: [{ kind: "withdrawUpdate", name, uid }], outcome };
+}
+
+/** An Update that waits for a Workspace that may never become ready would delay the update that can fix it. */
+export function updateSuperseded(view: StackView): StackPlan | undefined {
+  const update = runningUpdate(view);
+  if (!update || update.startedAt !== undefined || update.deleting) return undefined;
+  const reason = withdrawalReason(view, update);
+  if (reason === undefined) return undefined;
+  const { name, uid, resourceVersion } = update;
+  const outcome = processing(messages.withdrawing(update, reason), messages.endOfUpdate(name));
+  return { steps: [{ kind: "withdrawUpdate", name, uid, resourceVersion }], outcome };
+}
+
+function withdrawalReason(view: StackView, update: UpdateView): string | undefined {
+  const { workspace } = view;
+  const { stackDeleted, destroyDisabled, workspaceMissing, superseded } = messages.withdrawalReasons;
+  if (isDeleting(view) && update.type !== "destroy") return stackDeleted;
+  if (isDeleting(view) && !wantsDestroy(view)) return destroyDisabled;
+  if (workspace.kind !== "present") return workspaceMissing;
+  return workspace.state.kind === "ready" || !isOutdated(view, update) ? undefined : superseded;
+}
+
+function isOutdated(view: StackView, { type, trigger }: UpdateView): boolean {
+  const { source, stack } = view;
+  const spec = validSpec(view);
+  if (!trigger || !spec) return false;
+  // A destroy does not depend on the revision.
+  if (type === "destroy") return trigger.generation !== stack.metadata.generation;
+  if (source.kind !== "ready") return false;
+  const { revision, digest } = source;
+  return serializeTrigger(currentTrigger(view, { spec, revision, digest })) !== serializeTrigger(trigger);
+}
+
+/** The Workspace controller retries the preparation. */
+export function updateBlocked(view: StackView): StackPlan | undefined {
+  const update = runningUpdate(view);
+  const { workspace } = view;
+  if (!update || update.startedAt !== undefined || workspace.kind !== "present") return undefined;
+  if (workspace.state.kind !== "failed") return undefined;
+  return wait(workspaceFailure(workspace.object.metadata.name ?? "", workspace.state));
+}
+
+/** An Update stalls for one reason only: its node may be lost. */
+export function updateStalled(view: StackView): StackPlan | undefined {
+  const update = runningUpdate(view);
+  if (update?.stall === undefined) return undefined;
+  return wait(stalled("NodeLost", messages.stuck(update, afterUpdate(view, update))));
+}
+
+export function updateRunning(view: StackView): StackPlan | undefined {
+  const update = runningUpdate(view);
+  if (!update) return undefined;
+  return wait(processing(messages.running(update, afterUpdate(view, update)), messages.endOfUpdate(update.name)));
+}
+
+function afterUpdate(view: StackView, { type }: UpdateView): messages.AfterUpdate {
+  if (!isDeleting(view) || type === "destroy") return "nothing";
+  return wantsDestroy(view) ? "destroy" : "delete";
+}

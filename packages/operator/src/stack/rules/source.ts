@@ -1,0 +1,24 @@
+/** Rules about a source that has no revision to run. A destroy may work without one. */
+import * as messages from "../messages.ts";
+import { processing, type Outcome } from "../outcome.ts";
+import { unchanged, wait, type StackPlan } from "../plan.ts";
+import { isDeleting, type StackView } from "../view.ts";
+import { recheckMs } from "./spec.ts";
+
+/** The cause may be a Secret: a credential, a host key, a CA. */
+export function sourceUnavailable(view: StackView): StackPlan | undefined {
+  const { source, now } = view;
+  if (source.kind !== "unavailable" || isDeleting(view)) return undefined;
+  const { message, trouble } = source;
+  const outcome: Outcome = { kind: "stalled", reason: "SourceUnavailable", message, trouble };
+  return wait(outcome, now + recheckMs);
+}
+
+/** After a restart no source has been read yet. That must not make a Stack unready. */
+export function sourcePending(view: StackView): StackPlan | undefined {
+  const { source, stack } = view;
+  if (source.kind !== "pending" || isDeleting(view)) return undefined;
+  const isObserved =
+    stack.status?.observedGeneration === stack.metadata.generation && stack.status?.conditions !== undefined;
+  return wait(isObserved ? unchanged : processing(messages.waitingForSource(source.what), source.what));
+}

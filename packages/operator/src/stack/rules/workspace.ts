@@ -1,0 +1,94 @@
+/** Rules about an update that is due: its Workspace is prepared, then the Update is created. */
+import type { StackReason } from "@pko/api";
+
+import { ownershipConflict } from "../../ownership.ts";
+import { updateObject } from "../desired/update.ts";
+import { isWorkspaceCurrent, workspaceObject } from "../desired/workspace.ts";
+import * as messages from "../messages.ts";
+import { processing, stalled, type Outcome } from "../outcome.ts";
+import { unchanged, wait, type StackPlan, type Step } from "../plan.ts";
+import { isDeleting, validSpec, type StackView } from "../view.ts";
+import { destroyOrigin } from "./deletion.ts";
+import { nextDue, type DueUpdate } from "./due.ts";
+import { blockedBy } from "./ownership.ts";
+import { inputsMissing } from "./spec.ts";
+
+/** Undefined if none is due, or it has nothing to run. */
+function dueUpdate(view: StackView): DueUpdate | undefined {
+  const spec = validSpec(view);
+  const due = nextDue(view);
+  if (!spec || due?.kind !== "now") return undefined;
+  const { source } = view;
+  const origin = isDeleting(view) ? destroyOrigin(view, spec) : source.kind === "ready" ? source.spec : undefined;
+  return origin && { spec, origin, due };
+}
+
+export function workspaceForeign(view: StackView): StackPlan | undefined {
+  return view.workspace.kind === "foreign" ? blockedBy(view, view.workspace) : undefined;
+}
+
+export function workspaceDeleting(view: StackView): StackPlan | undefined {
+  const { name = "" } = view.stack.metadata;
+  if (view.workspace.kind !== "deleting") return undefined;
+  return wait(processing(messages.workspaceDeleting(name), messages.endOfWorkspace(name)));
+}
+
+/** There is none, or it has another spec. */
+export function workspaceOutdated(view: StackView): StackPlan | undefined {
+  const { workspace, stack } = view;
+  const next = dueUpdate(view);
+  if (!next) return undefined;
+  const { spec, origin, due } = next;
+  const wanted = workspaceObject(stack, spec, origin);
+  if (workspace.kind === "present" && isWorkspaceCurrent(workspace.object, wanted)) return undefined;
+  const message = messages.workspacePreparing(spec.name, messages.purpose(due));
+  return withInputs(view, next, {
+    steps: [{ kind: "applyWorkspace", workspace: wanted }],
+    outcome: processing(message, messages.workspaceName(spec.name)),
+  });
+}
+
+/** Before something runs, the Secrets and ConfigMaps that the spec refers to are checked. */
+function withInputs(view: StackView, { spec }: DueUpdate, plan: StackPlan): StackPlan {
+  if (!view.missingInputs) return { steps: [{ kind: "checkInputs", spec }], outcome: unchanged };
+  return inputsMissing(view) ?? plan;
+}
+
+export function workspacePreparing(view: StackView): StackPlan | undefined {
+  const { workspace } = view;
+  const next = dueUpdate(view);
+  if (!next || workspace.kind !== "present" || workspace.state.kind !== "preparing") return undefined;
+  const { spec, due } = next;
+  const message = messages.workspacePreparing(spec.name, messages.purpose(due), workspace.state.message);
+  return wait(processing(message, messages.workspaceName(spec.name)));
+}
+
+export function workspaceFailed({ workspace, stack }: StackView): StackPlan | undefined {
+  if (workspace.kind !== "present" || workspace.state.kind !== "failed") return undefined;
+  return wait(workspaceFailure(stack.metadata.name ?? "", workspace.state));
+}
+
+/** By the reason of the Workspace's condition. */
+const stallReasons: Readonly<Record<string, StackReason<"Stalled">>> = {
+  IncompatibleConfiguration: "PulumiVersionTooLow",
+  NodeLost: "NodeLost",
+  OwnershipConflict: ownershipConflict,
+};
+
+export function workspaceFailure(name: string, state: { readonly reason: string; readonly message: string }): Outcome {
+  return stalled(stallReasons[state.reason] ?? "WorkspaceFailed", messages.workspaceFailed(name, state.message));
+}
+
+/** Applies to every view. The rules before it leave a due update whose Workspace is ready. */
+export function workspaceReady(view: StackView): StackPlan {
+  const { stack, workspace } = view;
+  const next = dueUpdate(view);
+  if (!next || workspace.kind !== "present") return wait(unchanged);
+  const { spec, due } = next;
+  const { trigger, reason } = due;
+  const update = updateObject({ stack, spec, workspace: workspace.object, trigger, reason });
+  const { name = "" } = update.metadata;
+  const step: Step = { kind: "createUpdate", update, trigger, reason, workspace: workspace.object };
+  const message = messages.starting({ type: trigger.type, name }, messages.purpose(due));
+  return withInputs(view, next, { steps: [step], outcome: processing(message, messages.endOfUpdate(name)) });
+}
