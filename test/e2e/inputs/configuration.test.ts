@@ -150,7 +150,7 @@ describe("configuration", () => {
       // Either the Stack or its Workspace reports it first, and names the value.
       const invalid = await stackUntil(scene, "configured", (stack) => stalledReasonOf(stack) !== undefined);
       expect(messageOf(invalid)).toMatch(
-        /configuration limits: the value is not valid JSON|is not JSON, as the configuration value limits says/,
+        /configuration limits: the value is not valid JSON|is not valid JSON, which the configuration value limits needs/,
       );
       await applyTo(scene, limits('{"requests": {"perSecond": 30}}'));
       await waitFor(async () => (await readGiven()).config["limits"] === '{"requests":{"perSecond":30}}', {

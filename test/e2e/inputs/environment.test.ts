@@ -296,7 +296,7 @@ describe("the environment", () => {
       const back = { ...onFileBackend.envRefs, BACK: { type: "StackOutput", stack: "dependent", output: "given" } };
       await applyTo(scene, provider({ envRefs: back }));
       const cycle = await stackUntil(scene, "base", (stack) => stalledReasonOf(stack) === "SpecInvalid");
-      expect(messageOf(cycle)).toContain("Stacks wait for each other: base → dependent → base");
+      expect(messageOf(cycle)).toContain("Stacks depend on each other: base → dependent → base");
       await applyTo(scene, provider());
       await stackUntil(scene, "base", isReady);
     },

@@ -266,9 +266,11 @@ async function expectEventsOnce({ client, namespace }: Place, { stack }: Conflic
   expect(counts).toEqual(counts.map(() => 1));
 }
 
-/** Blocked steps that the operator has logged as completed. */
-async function loggedSteps({ namespace }: Place, { blockedSteps }: Case): Promise<string[]> {
-  const lines = (await stage.log()).split("\n").filter((line) => line.includes("step made"));
+/** Blocked steps that the operator has logged as completed. */ async function loggedSteps(
+  { namespace }: Place,
+  { blockedSteps }: Case,
+): Promise<string[]> {
+  const lines = (await stage.log()).split("\n").filter((line) => line.includes("step performed"));
   return lines.filter((line) => line.includes(namespace) && blockedSteps.some((step) => line.includes(`"${step}"`)));
 }
 
@@ -276,8 +278,8 @@ async function remove(place: Place, { case: each, name }: Conflict): Promise<voi
   await place.client.delete(each.resource, place.at(name), { propagationPolicy: "Background" });
   if (!each.needsRun) return;
   const text =
-    `Secret ${name} with its outputs does not exist. The next update writes them; to request one now, ` +
-    `set the annotation ${reconcileRequestAnnotation} of the Stack to another value.`;
+    `Secret ${name} with the outputs of the Update does not exist. The next update writes them; to request one now, ` +
+    `set the annotation ${reconcileRequestAnnotation} of the Stack to a new value.`;
   await place.until(
     "dev",
     "report that it needs an update",

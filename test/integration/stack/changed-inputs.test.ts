@@ -1,19 +1,19 @@
-/** Secrets and ConfigMaps change under a Stack that is at rest. */
+/** Secrets and ConfigMaps of an idle Stack change. */
 import { expect, test } from "bun:test";
 import { builtin, type Client } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
 import { patience, Stage } from "./harness.ts";
 
-/** The stage's client, for the operator: it counts how often each object is asked for. */
-function counting(client: Client): { client: Client; questions: (name: string) => number } {
+/** A client that counts how often each object is read. */
+function counting(client: Client): { client: Client; reads: (name: string) => number } {
   const counts = new Map<string, number>();
   const find: Client["find"] = async (resource, ref, options) => {
     const found = await client.find(resource, ref, options);
     counts.set(ref.name, (counts.get(ref.name) ?? 0) + 1);
     return found;
   };
-  return { client: { ...client, find }, questions: (name) => counts.get(name) ?? 0 };
+  return { client: { ...client, find }, reads: (name) => counts.get(name) ?? 0 };
 }
 
 async function write(stage: Stage, kind: "Secret" | "ConfigMap", contents: Record<string, Record<string, string>>) {
@@ -27,16 +27,16 @@ async function write(stage: Stage, kind: "Secret" | "ConfigMap", contents: Recor
 }
 
 test(
-  "a value that the configuration takes is followed by one update; the rest of its object, and the environment, by none",
+  "a changed configuration value triggers one update; other keys of its object, and the environment, trigger none",
   async () => {
     await using stage = await Stage.set("empty");
-    const { client, questions } = counting(stage.client);
-    /** Asked for twice: a pass that the first answer leads to has begun by the second. */
+    const { client, reads } = counting(stage.client);
+    /** Read twice: a reconcile that follows from the first read has started by the second. */
     const isNoticed = async (name: string): Promise<void> => {
       for (let count = 0; count < 2; count++) {
-        const before = questions(name);
+        const before = reads(name);
         stage.jump(70_000);
-        await waitFor(() => questions(name) > before, { what: `${name} is asked for`, timeoutMs: 30_000 });
+        await waitFor(() => reads(name) > before, { what: `${name} to be read`, timeoutMs: 30_000 });
       }
     };
     stage.start({ client });
@@ -54,7 +54,7 @@ test(
     await stage.isReady("web");
     expect(stage.runs).toHaveLength(1);
 
-    // Were these a reason to update, the runs below would be one more.
+    // If these triggered an update, there would be one more run below.
     await write(stage, "Secret", {
       database: { password: "canary-one", other: "b" },
       token: { value: "canary-other" },
@@ -68,7 +68,7 @@ test(
 
     await write(stage, "ConfigMap", { sizes: { small: "2" } });
     stage.jump(70_000);
-    await stage.becomes("web", "updated again", () => stage.runs.length > 2);
+    await stage.becomes("web", "updated a second time", () => stage.runs.length > 2);
     await stage.isReady("web");
 
     await stage.client.delete(builtin.secrets, { namespace: stage.namespace, name: "database" });

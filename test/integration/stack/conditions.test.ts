@@ -1,4 +1,4 @@
-/** What can stand in a Stack's way, how its status says so, and that it goes on by itself afterwards. */
+/** What can block a Stack, how its status reports that, and that it continues when the cause is fixed. */
 import { describe, expect, test } from "bun:test";
 import { createAuthority } from "@pko/cluster";
 import { reconcileRequestAnnotation, stackKind, type Stack } from "@pko/api";
@@ -18,7 +18,7 @@ const stalls = (stage: Stage, name: string, reason: string): Promise<Stack> =>
 
 describe("inputs", () => {
   test(
-    "a Secret that comes late, and a key that is wrong",
+    "a Secret that is created late, and a wrong key",
     async () => {
       await using stage = await Stage.set();
       await stage.program("program");
@@ -44,8 +44,8 @@ describe("inputs", () => {
         data: { size: "{" },
       });
       stage.jump(16_000);
-      const notJson = "the key size of the ConfigMap sizes is not JSON";
-      const wrong = await stage.becomes("web", "told of the value", (stack) => message(stack).includes(notJson));
+      const notJson = "the key size of the ConfigMap sizes is not valid JSON";
+      const wrong = await stage.becomes("web", "stalled by the value", (stack) => message(stack).includes(notJson));
       expect(message(wrong)).toContain("the Secret token has no key value");
       await stage.client.apply(
         builtin.secrets,
@@ -72,7 +72,7 @@ describe("inputs", () => {
   );
 
   test(
-    "Stacks that wait for each other are named; breaking the circle frees them",
+    "a dependency cycle is reported; the Stacks continue when it is broken",
     async () => {
       await using stage = await Stage.set();
       await stage.program("program");
@@ -89,7 +89,7 @@ describe("inputs", () => {
   );
 
   test(
-    "a prerequisite that is too old runs once more, however many wait for it",
+    "a prerequisite that is too old runs once more for all Stacks that depend on it",
     async () => {
       await using stage = await Stage.set();
       await stage.program("program");
@@ -111,17 +111,17 @@ describe("inputs", () => {
   );
 
   test(
-    "an output that the other Stack does not have is told, and does not make it run again and again",
+    "a missing output is reported, and does not make the other Stack run repeatedly",
     async () => {
       await using stage = await Stage.set();
       await deployBase(stage);
       const wants = (output: string) => ({ envRefs: { URL: { type: "StackOutput", stack: "base", output } } }) as const;
       await stage.stack("apps", wants("uri"));
-      const isTold = (stack: Stack): boolean =>
+      const isReported = (stack: Stack): boolean =>
         (stack.status?.conditions ?? []).some(({ message }) =>
           message.includes("Stack base has no output uri: it has url"),
         );
-      await stage.becomes("apps", "told", isTold);
+      await stage.becomes("apps", "reported", isReported);
       await stage.stack("apps", wants("url"));
       await stage.isReady("apps");
       expect(stage.simulator.runs.map(({ name }) => name.split("-")[0])).toEqual(["base", "apps"]);
@@ -130,7 +130,7 @@ describe("inputs", () => {
   );
 
   test(
-    "a Stack whose outputs nobody has kept runs once more for them",
+    "a Stack whose outputs were not stored runs once more for them",
     async () => {
       await using stage = await Stage.set();
       await deployBase(stage);
@@ -143,7 +143,7 @@ describe("inputs", () => {
   );
 });
 
-/** A Stack whose one output is `url`. */
+/** A Stack with the output `url`. */
 async function deployBase(stage: Stage): Promise<void> {
   await stage.program("program");
   stage.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "http://web" } });
@@ -153,7 +153,7 @@ async function deployBase(stage: Stage): Promise<void> {
 
 describe("the source", () => {
   test(
-    "git over https: a new commit is found, a missing branch told, credentials checked",
+    "Git over HTTPS: a new commit is found, a missing branch is reported, credentials are checked",
     async () => {
       const authority = await createAuthority("git");
       const pair = await authority.issue({ commonName: "git", ips: ["127.0.0.1"] });
@@ -178,7 +178,7 @@ describe("the source", () => {
       });
       stage.jump(16_000);
       expect(
-        message(await stage.becomes("web", "refused", (stack) => message(stack).includes("refuses"))),
+        message(await stage.becomes("web", "rejected", (stack) => message(stack).includes("refuses"))),
       ).not.toContain("wrong");
       await stage.client.apply(
         builtin.secrets,
@@ -199,8 +199,8 @@ describe("the source", () => {
       const second = server.commit();
       stage.jump(64_000);
       await stage.isReady("web", second);
-      await stage.stack("web", { projectRepo: server.url, branch: "gone", gitAuth });
-      expect(message(await stalls(stage, "web", "SourceUnavailable"))).toContain("has no refs/heads/gone");
+      await stage.stack("web", { projectRepo: server.url, branch: "missing", gitAuth });
+      expect(message(await stalls(stage, "web", "SourceUnavailable"))).toContain("has no refs/heads/missing");
       await stage.stack("web", { projectRepo: server.url, commit: first, gitAuth });
       await stage.isReady("web", first);
       const { length } = server.requests;
@@ -215,7 +215,7 @@ describe("the source", () => {
 
 describe("workspaces and updates", () => {
   test(
-    "a Workspace that fails is told, and a change of the program tries again",
+    "a Workspace that fails is reported, and a change of the program retries it",
     async () => {
       await using stage = await Stage.set();
       await stage.program("program");
@@ -231,7 +231,7 @@ describe("workspaces and updates", () => {
   );
 
   test(
-    "templates overlay what is generated",
+    "templates change the generated objects",
     async () => {
       await using stage = await Stage.set();
       await stage.program("program");
@@ -311,7 +311,7 @@ describe("workspaces and updates", () => {
   );
 
   test(
-    "a conflict stalls, or is soon tried again where the spec says so; events tell",
+    "a conflict stalls the Stack, or is retried soon with retryOnUpdateConflict; events report it",
     async () => {
       await using stage = await Stage.set();
       await stage.program("program");
@@ -325,8 +325,8 @@ describe("workspaces and updates", () => {
       await Promise.all([stage.isReady("strict"), stage.isReady("patient")]);
       const reasons = async (): Promise<boolean> => {
         const { items } = await stage.client.list(builtin.events, { namespace: stage.namespace });
-        const seen = new Set(items.map(({ reason }) => reason));
-        return seen.has("StackUpdateConflictDetected") && seen.has("StackCreated");
+        const reported = new Set(items.map(({ reason }) => reason));
+        return reported.has("StackUpdateConflictDetected") && reported.has("StackCreated");
       };
       await waitFor(reasons, { timeoutMs: 20_000 });
       const exposed = stage.operator.metrics.expose();
@@ -340,7 +340,7 @@ describe("workspaces and updates", () => {
   );
 
   test(
-    "a quota stands in the way, and then no more",
+    "a quota blocks the Stack until it is removed",
     async () => {
       await using stage = await Stage.set();
       stage.rights.expectForbidden(/exceeded quota: none/);
@@ -367,7 +367,7 @@ describe("workspaces and updates", () => {
   );
 
   test(
-    "in a namespace that is being deleted the destroy cannot run, and the status says so",
+    "in a namespace that is being deleted the destroy cannot run, and the status reports it",
     async () => {
       await using stage = await Stage.set();
       stage.rights.expectForbidden(/because it is being terminated/);
@@ -384,7 +384,7 @@ describe("workspaces and updates", () => {
   );
 
   test(
-    "a preview shows what it printed, and writes no outputs for others",
+    "a preview shows its output, and writes no outputs Secret",
     async () => {
       await using stage = await Stage.set();
       await stage.program("program");
@@ -401,9 +401,9 @@ describe("workspaces and updates", () => {
   );
 });
 
-describe("what another operator has left", () => {
+describe("after a migration from the Go operator", () => {
   test(
-    "a Stack that it deployed is up to date, and its failed one is tried again",
+    "a deployed Stack is up to date, and a failed one is retried",
     async () => {
       await using stage = await Stage.set("empty");
       await stage.program("program");

@@ -1,4 +1,4 @@
-/** The operator dies before or after every write that it makes: nothing is lost, nothing is done twice. */
+/** The operator crashes before or after each of its writes: nothing is lost, and nothing is done twice. */
 import { expect, test } from "bun:test";
 import type { Client } from "@pko/kube";
 
@@ -7,75 +7,75 @@ import { live, undisturbedRuns, type Life } from "./life.ts";
 
 type Where = "before" | "after";
 
-/** A client that dies at the nth write, and for good. */
-class MortalClient {
+/** A client that fails at the nth write, and from then on. */
+class CrashingClient {
   readonly client: Client;
-  readonly died: Promise<void>;
+  readonly crashed: Promise<void>;
   writes = 0;
-  #isDead = false;
+  #isCrashed = false;
 
   constructor(inner: Client, nth: number, where: Where) {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.died = promise;
-    const mortal = async <T>(write: () => Promise<T>): Promise<T> => {
-      if (this.#isDead) throw new Error("dead");
+    this.crashed = promise;
+    const crashing = async <T>(write: () => Promise<T>): Promise<T> => {
+      if (this.#isCrashed) throw new Error("crashed");
       const isLast = ++this.writes === nth;
       const result = isLast && where === "before" ? undefined : await write();
       if (!isLast && result !== undefined) return result;
       if (!isLast) return result as T;
-      this.#isDead = true;
+      this.#isCrashed = true;
       resolve();
-      throw new Error("dead");
+      throw new Error("crashed");
     };
     this.client = {
       ...inner,
-      create: (...args) => mortal(() => inner.create(...args)),
-      apply: (...args) => mortal(() => inner.apply(...args)),
-      patch: (...args) => mortal(() => inner.patch(...args)),
-      delete: (...args) => mortal(() => inner.delete(...args)),
+      create: (...args) => crashing(() => inner.create(...args)),
+      apply: (...args) => crashing(() => inner.apply(...args)),
+      patch: (...args) => crashing(() => inner.patch(...args)),
+      delete: (...args) => crashing(() => inner.delete(...args)),
     };
   }
 }
 
-/** With FAULTS=all every point; otherwise one of so many, others every time. */
-const isWhole = process.env["FAULTS"] === "all";
+/** With FAULTS=all every point; otherwise a sample, which differs from run to run. */
+const isComplete = process.env["FAULTS"] === "all";
 const sample = 9;
 const offset = Math.floor(Math.random() * sample);
 
-interface Death extends Life {
+interface CrashedLife extends Life {
   readonly writes: number;
 }
 
-async function liveAndDie(nth: number, where: Where): Promise<Death> {
+async function liveAndCrash(nth: number, where: Where): Promise<CrashedLife> {
   await using stage = await Stage.set("empty");
-  const mortal = new MortalClient(stage.rights.client, nth, where);
-  stage.start({ client: mortal.client });
-  let isDead = false;
-  const revive = async (): Promise<void> => {
-    await mortal.died;
-    isDead = true;
+  const crashing = new CrashingClient(stage.rights.client, nth, where);
+  stage.start({ client: crashing.client });
+  let isCrashed = false;
+  const restart = async (): Promise<void> => {
+    await crashing.crashed;
+    isCrashed = true;
     await stage.stop();
     stage.start();
   };
-  const revival = revive();
+  const restarted = restart();
   const life = await live(stage);
-  if (isDead) await revival;
-  return { ...life, writes: mortal.writes };
+  if (isCrashed) await restarted;
+  return { ...life, writes: crashing.writes };
 }
 
 test("a crash before or after any write changes nothing", async () => {
-  const undisturbed = await liveAndDie(Infinity, "before");
+  const undisturbed = await liveAndCrash(Infinity, "before");
   expect(undisturbed.runs).toEqual(undisturbedRuns);
   const points = Array.from({ length: undisturbed.writes }, (_, index) => index + 1)
     .flatMap((nth) => (["before", "after"] as const).map((where) => ({ nth, where })))
-    .filter((_, index) => isWhole || index % sample === offset);
+    .filter((_, index) => isComplete || index % sample === offset);
   const count = points.length;
   const differences: string[] = [];
   const workers = Array.from({ length: 6 }, async () => {
     for (let point = points.shift(); point; point = points.shift()) {
       const { nth, where } = point;
       try {
-        const { runs, seen } = await liveAndDie(nth, where);
+        const { runs, seen } = await liveAndCrash(nth, where);
         if (!Bun.deepEquals({ runs, seen }, { runs: undisturbed.runs, seen: undisturbed.seen })) {
           differences.push(`${where} write ${nth}: ${JSON.stringify({ runs, seen })}`);
         }
@@ -85,12 +85,12 @@ test("a crash before or after any write changes nothing", async () => {
     }
   });
   await Promise.all(workers);
-  console.log(`    ${undisturbed.writes} writes, ${count} points of death`);
+  console.log(`    ${undisturbed.writes} writes, ${count} crash points`);
   expect(differences).toEqual([]);
 }, 600_000);
 
 test(
-  "an answer that is lost is no second Update",
+  "a lost response does not create a second Update",
   async () => {
     await using stage = await Stage.set("empty");
     let lost = 0;
@@ -98,7 +98,7 @@ test(
       ...stage.rights.client,
       async create(resource, object, options) {
         const created = await stage.rights.client.create(resource, object, options);
-        if (resource.kind === "Update" && lost++ === 0) throw new Error("the answer is lost");
+        if (resource.kind === "Update" && lost++ === 0) throw new Error("the response is lost");
         return created;
       },
     };

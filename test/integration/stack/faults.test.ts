@@ -1,4 +1,4 @@
-/** An API server that is in trouble, and secrets in every input. */
+/** An API server that fails, and secrets in every input. */
 import { expect, test } from "bun:test";
 import { builtin, logger } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
@@ -7,7 +7,7 @@ import { faultProxy, type Verdict } from "@pko/testkit";
 import { patience, Stage } from "./harness.ts";
 import { live, undisturbedRuns } from "./life.ts";
 
-const troubles: readonly Verdict[] = [
+const failures: readonly Verdict[] = [
   { status: 500 },
   { status: 503, retryAfterSeconds: 0 },
   { status: 429, retryAfterSeconds: 0 },
@@ -16,7 +16,7 @@ const troubles: readonly Verdict[] = [
   { cut: "after" },
 ];
 
-test("one request in six fails, and the life of a Stack is the same", async () => {
+test("one request in six fails, and the same updates run", async () => {
   let faults = 0;
   const lives = Array.from({ length: 4 }, async () => {
     await using stage = await Stage.set("empty");
@@ -24,7 +24,7 @@ test("one request in six fails, and the life of a Stack is the same", async () =
     proxy.on(() => {
       if (Math.random() > 1 / 6) return undefined;
       faults++;
-      return troubles[Math.floor(Math.random() * troubles.length)];
+      return failures[Math.floor(Math.random() * failures.length)];
     });
     stage.start({ client: stage.rights.connect(proxy.credentials) });
     const { runs } = await live(stage);
@@ -37,7 +37,7 @@ test("one request in six fails, and the life of a Stack is the same", async () =
 }, 240_000);
 
 test(
-  "no secret leaves the Secrets: not by status, events, logs, metrics or other objects",
+  "secrets appear in no status, event, log, metric or other object",
   async () => {
     const canary = "canary-4711";
     const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** The finalizer is removed only after the API server has confirmed what the stores say (docs/adr/0010). */
+/** The finalizer is removed only after the API server has confirmed what the stores show (docs/adr/0010). */
 import { expect, test } from "bun:test";
 import { stackFinalizer } from "@pko/api";
 import { connect } from "@pko/kube";
@@ -7,32 +7,32 @@ import { faultProxy, sharedApiServer, waitFor, type FaultProxy } from "@pko/test
 
 import { Operator, patience, Stage } from "./harness.ts";
 
-/** Between `silence` and `speak` the proxy holds back the watch events of one resource: its store is stale. */
+/** Between `pause` and `resume` the proxy delays the watch events of one resource: its store is stale. */
 async function proxyWithStaleStore(resource: "stacks" | "updates") {
   const proxy = await faultProxy((await sharedApiServer()).credentials);
-  const spoken = Promise.withResolvers<void>();
-  let isSilent = false;
+  const resumed = Promise.withResolvers<void>();
+  let isPaused = false;
   proxy.onEvent(async (_, request) => {
-    if (isSilent && request.resource === resource) await spoken.promise;
+    if (isPaused && request.resource === resource) await resumed.promise;
     return "pass" as const;
   });
-  return { proxy, silence: () => void (isSilent = true), speak: () => spoken.resolve() };
+  return { proxy, pause: () => void (isPaused = true), resume: () => resumed.resolve() };
 }
 
-/** Whether the Updates were read from the API server, and not for the store. */
+/** Whether the Updates were read from the API server by name. */
 const confirmed = (proxy: FaultProxy): boolean =>
   proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "updates");
 
 test(
-  "a Stack that destroys nothing stays while an Update runs that the store does not show",
+  "a Stack without destroyOnFinalize is not deleted while an Update runs that the store does not show",
   async () => {
     await using stage = await Stage.set("empty");
-    const { proxy, silence } = await proxyWithStaleStore("updates");
+    const { proxy, pause } = await proxyWithStaleStore("updates");
     await using _proxy = proxy;
     stage.simulator.script.update = () => ({ end: "never" });
     await using operator = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
     await operator.synced;
-    silence();
+    pause();
     await stage.program("program");
     await stage.stack("web");
     const [update] = await waitFor(async () => {
@@ -54,29 +54,29 @@ test(
     expect(removals).toEqual([]);
 
     stage.simulator.script.update = () => ({ end: "succeeded" });
-    await stage.isGone("web");
+    await stage.isDeleted("web");
   },
   patience,
 );
 
 test(
-  "a Stack whose destroyOnFinalize was switched on is destroyed, though the store does not show it",
+  "a Stack whose destroyOnFinalize was turned on is destroyed, though the store does not show it",
   async () => {
     await using stage = await Stage.set("empty");
-    const { proxy, silence, speak } = await proxyWithStaleStore("stacks");
+    const { proxy, pause, resume } = await proxyWithStaleStore("stacks");
     await using _proxy = proxy;
     await using _operator = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
     await stage.program("program");
     await stage.stack("web");
     await stage.isReady("web");
 
-    // The store sees the deletion, and nothing that comes after it.
+    // The store shows the deletion, and nothing after it.
     const reads: number[] = [];
     proxy.on(async ({ verb, resource, body, sequence }) => {
       const isRead = verb === "get" && resource === "stacks";
       const isRemoval = verb === "patch" && resource === "stacks" && body.includes('"finalizers"');
       if (!isRead && !isRemoval) return undefined;
-      silence();
+      pause();
       const patch = { type: "merge", body: { spec: { destroyOnFinalize: true } } } as const;
       await stage.client.patch(stacks, { namespace: stage.namespace, name: "web" }, { patch });
       reads.push(sequence);
@@ -85,15 +85,15 @@ test(
     await stage.delete("web");
     await waitFor(() => reads.length > 1, { timeoutMs: 20_000, what: "two attempts to remove the finalizer" });
     expect((await stage.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
-    speak();
-    await stage.isGone("web");
+    resume();
+    await stage.isDeleted("web");
     expect(stage.runs.at(-1)).toStartWith("destroy");
   },
   patience,
 );
 
 test(
-  "a Stack stays while somebody else's Update runs in its Workspace, and says so",
+  "a Stack is not deleted while another owner's Update runs in its Workspace, and reports it",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");
@@ -114,7 +114,7 @@ test(
     stage.simulator.script.update = () => ({ end: "succeeded" });
     await waitFor(async () => (await stage.client.get(updates, ref)).status?.endTime !== undefined);
     stage.jump(10_000);
-    await stage.isGone("web");
+    await stage.isDeleted("web");
   },
   patience,
 );

@@ -1,4 +1,4 @@
-/** The poller against a real git server. */
+/** The poller with a real Git server. */
 import { describe, expect, test } from "bun:test";
 import { generateKeyPairSync, verify } from "node:crypto";
 import { type GitRef } from "@pko/api";
@@ -31,26 +31,28 @@ function polling(server: GitServer, settings: GitSettings = loopback) {
     request: "1",
     ...changes,
   });
-  /** Advances time until there is an answer. */
-  const answer = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitLook> => {
+  /** Advances time until the poller has a result. */ const result = async (
+    key: Key,
+    changes: Partial<GitFollow> = {},
+  ): Promise<GitLook> => {
     if (poller.follow(key, follow(changes)).kind === "pending") {
       await clock.advance(100);
       await waitFor(() => poller.follow(key, follow(changes)).kind !== "pending", { timeoutMs: 20_000 });
     }
     return poller.follow(key, follow(changes));
   };
-  return { clock, woken, poller, follow, answer };
+  return { clock, woken, poller, follow, result };
 }
 
-describe("what is found", () => {
-  test("a branch by its short or full name, a tag's commit, any other ref", async () => {
+describe("finds", () => {
+  test("a branch by its name, the commit of a tag, and any other ref", async () => {
     using server = gitServer();
     const first = server.commit();
     const side = server.commit("side");
     server.git("tag", "-a", "-m", "a tag", "v1", first);
     server.git("tag", "plain", first);
     server.git("update-ref", "refs/pull/7/head", side);
-    const { answer } = polling(server);
+    const { result } = polling(server);
     const cases: [GitRef & GitFollow["ref"], string][] = [
       [{ kind: "branch", name: "main" }, first],
       [{ kind: "branch", name: "side" }, side],
@@ -60,17 +62,17 @@ describe("what is found", () => {
       [{ kind: "other", name: "refs/pull/7/head" }, side],
     ];
     for (const [index, [ref, commit]] of cases.entries()) {
-      expect(await answer(`a/${index}`, { ref })).toEqual({ kind: "found", commit });
+      expect(await result(`a/${index}`, { ref })).toEqual({ kind: "found", commit });
     }
   }, 30_000);
 
-  test("a new commit wakes who follows its branch, and nobody else", async () => {
+  test("a new commit, and reconciles only the Stacks that follow its branch", async () => {
     using server = gitServer();
     server.commit();
     const side = server.commit("side");
-    const { clock, woken, poller, follow, answer } = polling(server);
-    await answer("a/main");
-    expect(await answer("a/side", { ref: branch("side") })).toEqual({ kind: "found", commit: side });
+    const { clock, woken, poller, follow, result } = polling(server);
+    await result("a/main");
+    expect(await result("a/side", { ref: branch("side") })).toEqual({ kind: "found", commit: side });
     woken.length = 0;
     const commit = server.commit();
     await clock.advance(61_000);
@@ -79,19 +81,19 @@ describe("what is found", () => {
     expect(poller.follow("a/main", follow())).toEqual({ kind: "found", commit });
   }, 30_000);
 
-  test("who asks anew is answered by a look that begins after the question", async () => {
+  test("the current commit when a poll is requested", async () => {
     using server = gitServer();
     server.commit();
-    const { answer } = polling(server);
-    await answer("a/web");
+    const { result } = polling(server);
+    await result("a/web");
     const commit = server.commit();
-    expect(await answer("a/web", { request: "2" })).toEqual({ kind: "found", commit });
+    expect(await result("a/web", { request: "2" })).toEqual({ kind: "found", commit });
   }, 30_000);
 });
 
-describe("what is wrong", () => {
+describe("reports", () => {
   const cases: [string, Partial<GitFollow>, (server: GitServer) => void, string][] = [
-    ["no such branch", { ref: branch("gone") }, () => undefined, "branchMissing"],
+    ["no such branch", { ref: branch("missing") }, () => undefined, "branchMissing"],
     [
       "wrong credentials",
       { credentials: { kind: "basic", username: "u", password: "no" } },
@@ -100,9 +102,9 @@ describe("what is wrong", () => {
     ],
     ["no credentials", {}, (server) => (server.credentials = "u:p"), "auth"],
     ["no such repository", { url: "404" }, () => undefined, "notFound"],
-    ["a server in trouble", {}, (server) => (server.status = 503), "unreachable"],
+    ["a server error", {}, (server) => (server.status = 503), "unreachable"],
     ["a server that redirects", {}, (server) => (server.status = 301), "refused"],
-    ["nobody there", { url: "http://127.0.0.1:1/repo.git" }, () => undefined, "unreachable"],
+    ["no server", { url: "http://127.0.0.1:1/repo.git" }, () => undefined, "unreachable"],
     ["a host that does not exist", { url: "https://nowhere.invalid/repo.git" }, () => undefined, "unreachable"],
     ["a transport helper", { url: "ext::sh -c touch% /tmp/x" }, () => undefined, "refused"],
     ["a file", { url: "file:///etc" }, () => undefined, "refused"],
@@ -115,27 +117,27 @@ describe("what is wrong", () => {
       using server = gitServer();
       server.commit();
       arrange(server);
-      const { answer } = polling(server);
+      const { result } = polling(server);
       const url = changes.url === "404" ? server.url.replace("repo", "other") : changes.url;
-      expect(await answer("a/web", { ...changes, ...(url !== undefined && { url }) })).toMatchObject({
+      expect(await result("a/web", { ...changes, ...(url !== undefined && { url }) })).toMatchObject({
         kind: "failed",
         trouble,
       });
     }, 30_000);
   }
 
-  test("loopback, unless it is allowed", async () => {
+  test("loopback addresses, unless they are allowed", async () => {
     using server = gitServer();
-    const { answer } = polling(server, { ...loopback, policy: { allowHttp: true, allowedAddresses: [] } });
-    expect(await answer("a/web")).toMatchObject({ trouble: "refused" });
+    const { result } = polling(server, { ...loopback, policy: { allowHttp: true, allowedAddresses: [] } });
+    expect(await result("a/web")).toMatchObject({ trouble: "refused" });
     expect(server.requests).toEqual([]);
   }, 30_000);
 
-  test("a passing failure is no news to who has an answer; the third one is", async () => {
+  test("the third failure in a row of a repository that was polled before", async () => {
     using server = gitServer();
     const commit = server.commit();
-    const { clock, woken, poller, follow, answer } = polling(server);
-    await answer("a/web");
+    const { clock, woken, poller, follow, result } = polling(server);
+    await result("a/web");
     woken.length = 0;
     server.status = 503;
     for (let failure = 1; failure <= 3; failure++) {
@@ -155,40 +157,40 @@ describe("what is wrong", () => {
 });
 
 describe("a repository that has moved", () => {
-  test("is found, with the credentials where the origin is the same", async () => {
+  test("is found, with the credentials if the origin is the same", async () => {
     using server = gitServer();
     server.credentials = "u:p";
     const commit = server.commit();
     server.moved = { from: "/old", to: server.url };
     const url = server.url.replace("repo.git", "old");
-    const { answer } = polling(server);
+    const { result } = polling(server);
     const credentials: GitCredentials = { kind: "basic", username: "u", password: "p" };
-    expect(await answer("a/web", { url, credentials })).toEqual({ kind: "found", commit });
+    expect(await result("a/web", { url, credentials })).toEqual({ kind: "found", commit });
   }, 30_000);
 
-  test("is asked without credentials at another origin", async () => {
+  test("is requested without credentials at another origin", async () => {
     using server = gitServer();
     using other = gitServer();
     other.commit();
     other.credentials = "u:p";
     server.moved = { from: "/old", to: other.url };
     const url = server.url.replace("repo.git", "old");
-    const { answer } = polling(server);
+    const { result } = polling(server);
     const credentials: GitCredentials = { kind: "basic", username: "u", password: "p" };
-    expect(await answer("a/web", { url, credentials })).toMatchObject({ kind: "failed" });
+    expect(await result("a/web", { url, credentials })).toMatchObject({ kind: "failed" });
     expect(other.authorizations).toEqual([null]);
   }, 30_000);
 
-  test("to an address that is refused is not asked", async () => {
+  test("is not requested at an address that is not allowed", async () => {
     using server = gitServer();
     server.moved = { from: "/old", to: "http://169.254.169.254/repo.git" };
     const url = server.url.replace("repo.git", "old");
-    expect(await polling(server).answer("a/web", { url })).toMatchObject({ kind: "failed", trouble: "refused" });
+    expect(await polling(server).result("a/web", { url })).toMatchObject({ kind: "failed", trouble: "refused" });
   }, 30_000);
 });
 
 describe("a GitHub App", () => {
-  test("exchanges its key for a token, which is kept, and signs in with it", async () => {
+  test("exchanges its key for a token, caches the token, and authenticates with it", async () => {
     using server = gitServer();
     server.credentials = "x-access-token:installation-token";
     const commit = server.commit();
@@ -209,10 +211,10 @@ describe("a GitHub App", () => {
       return Response.json({ token: "installation-token", expires_at: new Date(Date.now() + 3_600_000).toISOString() });
     });
     const githubApps = githubAppTokens({ policy: loopback.policy, apiOf: () => api.url });
-    const { answer, clock, poller, follow } = polling(server, { ...loopback, githubApps });
+    const { result, clock, poller, follow } = polling(server, { ...loopback, githubApps });
     const pem = privateKey.export({ type: "pkcs8", format: "pem" });
     const credentials: GitCredentials = { kind: "githubApp", appId: "1", installationId: "7", privateKey: pem };
-    expect(await answer("a/web", { credentials })).toEqual({ kind: "found", commit });
+    expect(await result("a/web", { credentials })).toEqual({ kind: "found", commit });
     const next = server.commit();
     await clock.advance(61_000);
     await waitFor(() =>
@@ -220,19 +222,19 @@ describe("a GitHub App", () => {
     );
     expect(claims.length).toBe(1);
     const wrong: GitCredentials = { ...credentials, privateKey: "no key" };
-    expect(await answer("b/web", { credentials: wrong })).toMatchObject({ trouble: "auth" });
+    expect(await result("b/web", { credentials: wrong })).toMatchObject({ trouble: "auth" });
     const other: GitCredentials = { ...credentials, installationId: "8" };
-    expect(await answer("c/web", { credentials: other })).toMatchObject({ trouble: "auth" });
+    expect(await result("c/web", { credentials: other })).toMatchObject({ trouble: "auth" });
   }, 30_000);
 });
 
-function tokenApi(answer: (request: Request) => Response): Disposable & { readonly url: string } {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
+function tokenApi(respond: (request: Request) => Response): Disposable & { readonly url: string } {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: respond });
   return { url: `http://127.0.0.1:${server.port ?? 0}`, [Symbol.dispose]: () => void server.stop(true) };
 }
 
-describe("one look for all", () => {
-  test("50 Stacks that follow one repository are one request", async () => {
+describe("shares polls", () => {
+  test("50 Stacks of one repository take one request", async () => {
     using server = gitServer();
     const commit = server.commit();
     const { clock, woken, poller, follow } = polling(server);
@@ -241,28 +243,28 @@ describe("one look for all", () => {
     await clock.advance(100);
     await waitFor(() => woken.length === 50);
     for (const key of keys) expect(poller.follow(key, follow())).toEqual({ kind: "found", commit });
-    const perLook = server.requests.length;
+    const perPoll = server.requests.length;
     expect(server.requests.filter((path) => path.endsWith("info/refs")).length).toBe(1);
     for (let minute = 1; minute <= 5; minute++) {
-      // Each look brings something new, so that it is seen to have ended.
+      // A new commit shows that the poll has ended.
       server.commit();
       await clock.advance(60_000);
-      await waitFor(() => woken.length === 50 * (minute + 1), { timeoutMs: 30_000, what: `look ${minute} to end` });
-      expect(server.requests.length).toBe(perLook * (minute + 1));
+      await waitFor(() => woken.length === 50 * (minute + 1), { timeoutMs: 30_000, what: `poll ${minute} to end` });
+      expect(server.requests.length).toBe(perPoll * (minute + 1));
     }
     for (const key of keys) poller.forget(key);
     await clock.advance(600_000);
-    expect(server.requests.length).toBe(perLook * 6);
+    expect(server.requests.length).toBe(perPoll * 6);
   }, 60_000);
 
-  test("other credentials are another look", async () => {
+  test("not with other credentials", async () => {
     using server = gitServer();
     server.credentials = "u:p";
     const commit = server.commit();
-    const { answer } = polling(server);
+    const { result } = polling(server);
     const right: GitCredentials = { kind: "basic", username: "u", password: "p" };
-    expect(await answer("a/one", { credentials: right })).toEqual({ kind: "found", commit });
-    expect(await answer("b/one", { credentials: { ...right, password: "x" } })).toMatchObject({ trouble: "auth" });
-    expect(await answer("a/one", { credentials: right })).toEqual({ kind: "found", commit });
+    expect(await result("a/one", { credentials: right })).toEqual({ kind: "found", commit });
+    expect(await result("b/one", { credentials: { ...right, password: "x" } })).toMatchObject({ trouble: "auth" });
+    expect(await result("a/one", { credentials: right })).toEqual({ kind: "found", commit });
   }, 30_000);
 });

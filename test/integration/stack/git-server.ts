@@ -1,4 +1,4 @@
-/** One repository on a real git server, which a test can lock, move or break while it is followed. */
+/** One repository on a real git server, which a test can protect, move or break while it is polled. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,13 +7,13 @@ import { createRepository, serveGit, type GitServerOptions } from "@pko/agent/te
 
 export interface GitServer extends Disposable {
   readonly url: string;
-  /** The paths that were asked for. */
+  /** The requested paths. */
   readonly requests: string[];
-  /** "user:password" that every request must carry. */
+  /** "user:password", required in every request. */
   credentials: string | undefined;
   /** The authorization of each request. */
   readonly authorizations: (string | null)[];
-  /** Requests below this path are sent elsewhere. */
+  /** Requests below this path are redirected. */
   moved: { readonly from: string; readonly to: string } | undefined;
   /** Answers every request with this status. */
   status: number | undefined;

@@ -1,4 +1,4 @@
-/** The poller over ssh: the key, its passphrase, and a host that must be known. */
+/** The poller over SSH: the key, its passphrase, and a host that must be known. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gitLister, type GitCredentials } from "@pko/operator";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -33,44 +33,44 @@ afterAll(() => {
 
 type Ssh = Extract<GitCredentials, { kind: "ssh" }>;
 
-async function look(allowed: SshKeys, credentials: (server: SshServer) => Omit<Ssh, "kind">) {
+async function list(allowed: SshKeys, credentials: (server: SshServer) => Omit<Ssh, "kind">) {
   const server = await serveSsh(keys.host, allowed);
   servers.push(server);
-  const list = gitLister({ policy: { allowHttp: false, allowedAddresses: ["127.0.0.1"] }, inherited: process.env });
+  const lister = gitLister({ policy: { allowHttp: false, allowedAddresses: ["127.0.0.1"] }, inherited: process.env });
   const url = `ssh://git@127.0.0.1:${server.port}${repository.git("rev-parse", "--absolute-git-dir")}`;
   const remote = { url, credentials: { kind: "ssh" as const, ...credentials(server) } };
-  return await list(remote, ["refs/heads/main"], new AbortController().signal);
+  return await lister(remote, ["refs/heads/main"], new AbortController().signal);
 }
 
 const found = () => ({ kind: "listed" as const, commits: new Map([["refs/heads/main", commit]]) });
 
-describe("ssh", () => {
+describe("SSH accepts or rejects", () => {
   test("the right key at a known host", async () => {
     const { privateKey } = keys.user;
-    expect(await look(keys.user, ({ knownHosts }) => ({ privateKey, knownHosts }))).toEqual(found());
+    expect(await list(keys.user, ({ knownHosts }) => ({ privateKey, knownHosts }))).toEqual(found());
   }, 30_000);
 
   test("a key with a passphrase", async () => {
     const { privateKey } = keys.locked;
     const right = { privateKey, passphrase: "open sesame" };
-    expect(await look(keys.locked, ({ knownHosts }) => ({ ...right, knownHosts }))).toEqual(found());
+    expect(await list(keys.locked, ({ knownHosts }) => ({ ...right, knownHosts }))).toEqual(found());
     const wrong = { privateKey, passphrase: "open barley" };
-    expect(await look(keys.locked, ({ knownHosts }) => ({ ...wrong, knownHosts }))).toMatchObject({ trouble: "auth" });
+    expect(await list(keys.locked, ({ knownHosts }) => ({ ...wrong, knownHosts }))).toMatchObject({ trouble: "auth" });
   }, 30_000);
 
   test("another key", async () => {
     const { privateKey } = keys.other;
-    const answer = await look(keys.user, ({ knownHosts }) => ({ privateKey, knownHosts }));
-    expect(answer).toMatchObject({ kind: "failed", trouble: "auth" });
+    const result = await list(keys.user, ({ knownHosts }) => ({ privateKey, knownHosts }));
+    expect(result).toMatchObject({ kind: "failed", trouble: "auth" });
   }, 30_000);
 
   test("a host that is not known, or has another key", async () => {
     const { privateKey } = keys.user;
-    expect(await look(keys.user, () => ({ privateKey, knownHosts: "" }))).toMatchObject({ trouble: "refused" });
-    const answer = await look(keys.user, ({ port }) => ({
+    expect(await list(keys.user, () => ({ privateKey, knownHosts: "" }))).toMatchObject({ trouble: "refused" });
+    const result = await list(keys.user, ({ port }) => ({
       privateKey,
       knownHosts: `[127.0.0.1]:${port} ${keys.other.publicKey}`,
     }));
-    expect(answer).toMatchObject({ kind: "failed", trouble: "refused" });
+    expect(result).toMatchObject({ kind: "failed", trouble: "refused" });
   }, 30_000);
 });

@@ -1,4 +1,4 @@
-/** A Stack controller on the tests' API server, with the other controllers played by a simulator. */
+/** A Stack controller on the tests' API server. A simulator replaces the other controllers. */
 import { stackKind, programKind, type Program, type Stack, type StackSpec } from "@pko/api";
 import {
   eventRecorder,
@@ -28,7 +28,7 @@ import { Simulator } from "./simulator.ts";
 
 export { patience };
 
-/** Runs with the system's, ahead of it by what a test has jumped. */
+/** The system clock, moved forward by a test. */
 class JumpingClock implements Clock {
   #ahead = 0;
   readonly #timers = new Set<{ readonly at: number; readonly callback: () => void; cancel: () => void }>();
@@ -67,7 +67,7 @@ class JumpingClock implements Clock {
 
 type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client" | "log">>;
 
-/** One process of the operator: what it knows ends with it. */
+/** One process of the operator. Its memory is lost when it ends. */
 export class Operator implements AsyncDisposable {
   readonly controller: Controller;
   readonly metrics: Registry = metricsRegistry();
@@ -114,7 +114,7 @@ export class Stage implements AsyncDisposable {
   readonly client: Client;
   readonly clock = new JumpingClock();
   readonly simulator: Simulator;
-  /** The operator's. */
+  /** Of the operator. */
   readonly rights: OperatorRights;
   readonly #place: TestNamespace;
   #operator: Operator | undefined;
@@ -150,7 +150,7 @@ export class Stage implements AsyncDisposable {
     this.#operator = undefined;
   }
 
-  /** Time passes. */
+  /** Moves the clock forward. */
   jump(ms: number): void {
     this.clock.jump(ms);
   }
@@ -186,7 +186,7 @@ export class Stage implements AsyncDisposable {
     await this.client.delete(stacks, { namespace: this.namespace, name });
   }
 
-  /** Waits until the Stack is as told; its status is checked. */
+  /** Waits until the predicate holds. Every status on the way is checked. */
   async becomes(name: string, what: string, is: (stack: Stack) => boolean): Promise<Stack> {
     let last: Stack | undefined;
     try {
@@ -205,16 +205,16 @@ export class Stage implements AsyncDisposable {
 
   async isReady(name: string, revision?: string): Promise<Stack> {
     return await this.becomes(name, `ready at ${revision ?? "any revision"}`, (stack) => {
-      const isSeen = stack.status?.observedGeneration === stack.metadata.generation;
+      const isObserved = stack.status?.observedGeneration === stack.metadata.generation;
       const { lastSuccessfulCommit } = stack.status?.lastUpdate ?? {};
       const isThere = revision === undefined || lastSuccessfulCommit === revision;
-      return isThere && isSeen && condition(stack, "Ready")?.status === "True";
+      return isThere && isObserved && condition(stack, "Ready")?.status === "True";
     });
   }
 
-  async isGone(name: string): Promise<void> {
-    const isGone = async (): Promise<boolean> => (await this.find(name)) === undefined;
-    await waitFor(isGone, { timeoutMs: patience / 4, what: `${name} to be gone` });
+  async isDeleted(name: string): Promise<void> {
+    const isDeleted = async (): Promise<boolean> => (await this.find(name)) === undefined;
+    await waitFor(isDeleted, { timeoutMs: patience / 4, what: `${name} to be deleted` });
   }
 
   /** `type@revision` of each run so far. */

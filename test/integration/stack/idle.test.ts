@@ -1,4 +1,4 @@
-/** A thousand Stacks at rest cost nothing: no write, no update, also after a restart. */
+/** A thousand idle Stacks cause no write and no update, also after a restart. */
 import { expect, test } from "bun:test";
 import { stackKind, type Stack } from "@pko/api";
 import {
@@ -29,8 +29,8 @@ const count = 1000;
 const head = "c".repeat(40);
 const noon = Date.UTC(2030, 0, 1, 12);
 
-/** As it is after a success: half follow a branch, half a Program, some of each resync every hour. */
-function atRest(index: number, namespace: string): Stack {
+/** After a success: half follow a branch, half a Program, and some of each resync every hour. */
+function idleStack(index: number, namespace: string): Stack {
   const isGit = index % 2 === 0;
   const revision = isGit ? head : "1";
   const time = new Date(noon - 60_000).toISOString().replace(".000", "");
@@ -136,7 +136,7 @@ test("1,000 idle Stacks: no write in ten minutes, none after a restart", async (
   const indexes = Array.from({ length: count }, (_, index) => index);
   const workers = Array.from({ length: 8 }, async () => {
     for (let index = indexes.pop(); index !== undefined; index = indexes.pop()) {
-      const { status, ...stack } = atRest(index, namespace);
+      const { status, ...stack } = idleStack(index, namespace);
       await client.create(stacks, stack);
       const patch = { type: "merge", body: { status } } as const;
       await client.patch(stacks, { namespace, name: `s${index}` }, { patch, subresource: "status" });
@@ -147,22 +147,24 @@ test("1,000 idle Stacks: no write in ten minutes, none after a restart", async (
   await using proxy = await faultProxy(rights.credentials);
   const clock = manualClock(noon);
   for (const life of ["first", "second"]) {
-    const began = performance.now();
+    const startedAt = performance.now();
     const operator = startOperator(proxy, namespace, clock);
     await waitFor(() => operator.reconciles() >= count, { timeoutMs: 60_000 });
     await clock.advance(100);
-    // Those that follow a branch are looked at once more when their repository has been.
+    // Stacks that follow a branch are reconciled once more after their repository was polled.
     await waitFor(() => operator.reconciles() >= count * 1.5, { timeoutMs: 60_000 });
-    const caughtUpMs = Math.round(performance.now() - began);
-    const looks = operator.reconciles();
+    const reconciledMs = Math.round(performance.now() - startedAt);
+    const reconciles = operator.reconciles();
     await clock.advance(10 * 60_000);
     await Bun.sleep(300);
-    const idleLooks = operator.reconciles() - looks;
+    const idleReconciles = operator.reconciles() - reconciles;
     await operator.stop();
     expect(proxy.writes.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
     expect(proxy.requests.filter(({ status }) => status === 403)).toEqual([]);
-    expect(idleLooks).toBe(0);
+    expect(idleReconciles).toBe(0);
     expect(operator.polls()).toBeLessThanOrEqual(5 * 11);
-    console.log(`    ${life} life: caught up in ${caughtUpMs} ms, ${operator.polls()} looks at 5 repositories`);
+    console.log(
+      `    ${life} process: reconciled all in ${reconciledMs} ms, ${operator.polls()} polls of 5 repositories`,
+    );
   }
 }, 240_000);

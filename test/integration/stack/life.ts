@@ -1,4 +1,4 @@
-/** A whole life of two Stacks, with all that a fault could come between. */
+/** Two Stacks from their creation to their deletion, with every step at which a fault may occur. */
 import { reconcileRequestAnnotation } from "@pko/api";
 import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -8,11 +8,11 @@ import type { Stage } from "./harness.ts";
 export interface Life {
   /** `type@revision` of each run, sorted. */
   readonly runs: readonly string[];
-  /** What the statuses said at each stop. */
+  /** The statuses at each stage. */
   readonly seen: readonly string[];
 }
 
-/** What an undisturbed life runs. */
+/** The runs without faults. */
 export const undisturbedRuns = ["destroy@2", "up@1", "up@1", "up@2", "up@2", "up@2", "up@2"];
 
 /** Deployed, a new revision, a request that fails and its retry, destroyed. */
@@ -38,13 +38,13 @@ export async function live(stage: Stage): Promise<Life> {
   await settle("web", "changed");
   stage.simulator.script.update = ({ spec }) =>
     spec?.type === "up" ? { end: "failed", message: "no" } : { end: "succeeded" };
-  await stage.annotate("web", { [reconcileRequestAnnotation]: "again" });
+  await stage.annotate("web", { [reconcileRequestAnnotation]: "retry" });
   await stage.becomes("web", "failed", ({ status }) => status?.lastUpdate?.state === "failed");
   stage.simulator.script.update = () => ({ end: "succeeded" });
   stage.jump(11_000);
   await settle("web", "recovered");
   await stage.delete("web");
-  await stage.isGone("web");
+  await stage.isDeleted("web");
   const left = async (): Promise<boolean> => {
     const [ups, spaces] = await Promise.all([
       stage.client.list(updates, { namespace: stage.namespace }),
@@ -52,6 +52,6 @@ export async function live(stage: Stage): Promise<Life> {
     ]);
     return ups.items.every(({ metadata }) => metadata.name?.startsWith("base")) && spaces.items.length === 1;
   };
-  await waitFor(left, { timeoutMs: 20_000, what: "nothing of web to be left" });
+  await waitFor(left, { timeoutMs: 20_000, what: "all objects of web to be deleted" });
   return { runs: stage.runs.toSorted(), seen };
 }

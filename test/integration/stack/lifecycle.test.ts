@@ -1,4 +1,4 @@
-/** The life of a Stack, from its first update to its end. */
+/** The life cycle of a Stack, from its first update to its deletion. */
 import { expect, test } from "bun:test";
 import { labelsOfStack, reconcileRequestAnnotation, stackFinalizer } from "@pko/api";
 import { builtin } from "@pko/kube";
@@ -34,19 +34,19 @@ test(
     expect(stage.runs).toEqual(["up@1", "up@2", "up@2"]);
 
     await stage.delete("web");
-    await stage.isGone("web");
+    await stage.isDeleted("web");
     expect(stage.runs).toEqual(["up@1", "up@2", "up@2", "destroy@2"]);
     const { spec: destroy } = stage.simulator.runs.at(-1) ?? {};
     expect(destroy).toMatchObject({ type: "destroy" });
     expect(destroy).not.toHaveProperty("remove");
-    // No Update is left behind, held by a finalizer.
+    // No Update is left over with a finalizer.
     await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
   },
   patience,
 );
 
 test(
-  "without destroyOnFinalize the Stack goes at once, and its Updates with it",
+  "without destroyOnFinalize the Stack is deleted immediately, together with its Updates",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");
@@ -54,7 +54,7 @@ test(
     await stage.stack("web");
     await waitFor(() => stage.runs.length === 1);
     await stage.delete("web");
-    await stage.isGone("web");
+    await stage.isDeleted("web");
     await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
     expect(stage.runs).toEqual(["up@1"]);
   },
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  "a failed update is tried again later, and a person is told after the third time",
+  "a failed update is retried later, and stalls the Stack after the third time",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");
@@ -70,13 +70,17 @@ test(
     await stage.stack("web", { destroyOnFinalize: true });
     const failedOnce = await stage.becomes("web", "failed once", ({ status }) => status?.lastUpdate?.failures === 1);
     expect(reasonOf(failedOnce)).toBe("RetryingAfterFailure");
-    expect(condition(failedOnce, "Reconciling")?.message).toMatch(/no such bucket\nIt is tried again at 20/);
+    expect(condition(failedOnce, "Reconciling")?.message).toMatch(/no such bucket\nIt will be retried at 20/);
     await Bun.sleep(500);
     expect(stage.runs.length).toBe(1);
     stage.jump(11_000);
     await stage.becomes("web", "failed twice", ({ status }) => status?.lastUpdate?.failures === 2);
     stage.jump(31_000);
-    const stalled = await stage.becomes("web", "failed thrice", ({ status }) => status?.lastUpdate?.failures === 3);
+    const stalled = await stage.becomes(
+      "web",
+      "failed three times",
+      ({ status }) => status?.lastUpdate?.failures === 3,
+    );
     expect(reasonOf(stalled)).toBe("UpdateFailed");
     stage.simulator.script.update = () => ({ end: "succeeded" });
     stage.jump(91_000);
@@ -87,7 +91,7 @@ test(
 );
 
 test(
-  "a failed destroy keeps the Stack; it works without its source",
+  "a failed destroy keeps the Stack; the destroy works without the source",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");
@@ -107,14 +111,14 @@ test(
     expect(workspace.spec?.program).toBeUndefined();
     stage.simulator.script.update = () => ({ end: "succeeded" });
     stage.jump(11_000);
-    await stage.isGone("web");
+    await stage.isDeleted("web");
     expect(stage.runs).toEqual(["up@1", "destroy@1", "destroy@1"]);
   },
   patience,
 );
 
 test(
-  "outputs are kept in a Secret of a stable name, masked in status, and given to other Stacks",
+  "outputs are stored in a Secret with a fixed name, masked in the status, and passed to other Stacks",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");
@@ -148,7 +152,7 @@ test(
     ]);
     expect(workspace.spec?.podTemplate?.spec?.containers?.[0]?.volumeMounts?.[0]?.mountPath).toBe(folder);
 
-    // It follows the outputs that it uses.
+    // A changed output triggers an update.
     const { length } = stage.runs;
     kubeconfig = "second";
     await stage.annotate("cluster", { [reconcileRequestAnnotation]: "1" });
@@ -163,7 +167,7 @@ test(
 );
 
 test(
-  "an Update of a Stack that is gone is let go, also when the garbage collector has taken the Stack's name out of it",
+  "the finalizer of an Update is removed if its Stack was deleted, also after the garbage collector has removed the owner reference",
   async () => {
     await using stage = await Stage.set();
     const { namespace, client } = stage;
@@ -181,7 +185,7 @@ test(
 );
 
 test(
-  "an Update whose Workspace was taken away does not keep the Stack waiting for ever",
+  "an Update whose Workspace was deleted does not block the Stack",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");
@@ -190,7 +194,7 @@ test(
     await waitFor(() => stage.runs.length === 1);
     const ref = { namespace: stage.namespace, name: "web" };
     await stage.client.delete(workspaces, ref);
-    const withdrawn = await stage.becomes("web", "told", ({ status }) => status?.lastUpdate?.state === "failed");
+    const withdrawn = await stage.becomes("web", "failed", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(reasonOf(withdrawn)).toBe("RetryingAfterFailure");
     stage.simulator.script.update = () => ({ end: "succeeded" });
     stage.jump(11_000);
@@ -201,7 +205,7 @@ test(
 );
 
 test(
-  "a burst of changes while an update runs becomes one update",
+  "several changes while an update runs lead to one update",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");
@@ -219,7 +223,7 @@ test(
 );
 
 test(
-  "a Stack may come before its Program",
+  "a Stack may be created before its Program",
   async () => {
     await using stage = await Stage.set();
     await stage.stack("web");
@@ -231,7 +235,7 @@ test(
 );
 
 test(
-  "a Workspace that hangs can be mended though an Update waits for it",
+  "a Workspace that never becomes ready can be fixed though an Update waits for it",
   async () => {
     await using stage = await Stage.set();
     await stage.program("program");

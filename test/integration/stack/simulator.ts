@@ -1,4 +1,4 @@
-/** Plays the other controllers: Workspaces become ready, Updates run and end, and what has lost its owner is collected. */
+/** Replaces the other controllers: Workspaces become ready, Updates run and end, and orphans are garbage-collected. */
 import {
   outputsSecretNameOf,
   secretOutputsAnnotation,
@@ -36,7 +36,7 @@ interface Script {
   workspace: (workspace: Workspace) => WorkspacePlay;
 }
 
-/** What ran, once for each Update object. */
+/** One for each Update object. */
 interface Run {
   readonly name: string;
   readonly uid: string;
@@ -118,7 +118,7 @@ export class Simulator implements AsyncDisposable {
       this.runs.push({ name, uid, type: update.spec?.type ?? "", revision, spec: update.spec ?? {} });
     }
     const play: Play = update.metadata.deletionTimestamp
-      ? { end: "failed", message: "deleted before it began" }
+      ? { end: "failed", message: "deleted before it started" }
       : this.script.update(update);
     if (play.end === "never") return;
     await this.#status(updates, update, await this.#endOf(update, play));
@@ -135,7 +135,7 @@ export class Simulator implements AsyncDisposable {
       lastTransitionTime: now,
     });
     const outputs =
-      isSuccess && play.outputs && update.spec?.type !== "destroy" ? await this.#keep(update, play) : undefined;
+      isSuccess && play.outputs && update.spec?.type !== "destroy" ? await this.#writeOutputs(update, play) : undefined;
     return {
       observedGeneration: 1,
       startTime: now,
@@ -153,7 +153,7 @@ export class Simulator implements AsyncDisposable {
     };
   }
 
-  async #keep(
+  async #writeOutputs(
     { metadata }: Update,
     { outputs = {}, secrets = [] }: Extract<Play, { end: "succeeded" }>,
   ): Promise<string> {
@@ -165,7 +165,7 @@ export class Simulator implements AsyncDisposable {
       metadata: {
         name,
         namespace: this.#options.namespace,
-        // As the Go operator marks it, which is less than ours.
+        // Like the Go operator, without a controller.
         ownerReferences: [
           { apiVersion: updates.apiVersion, kind: updates.kind, name: metadata.name ?? "", uid: metadata.uid ?? "" },
         ],
@@ -177,7 +177,7 @@ export class Simulator implements AsyncDisposable {
     return name;
   }
 
-  /** What the garbage collector would do. */
+  /** Deletes the object if its owner was deleted, like the garbage collector. */
   async #collect(kind: Resource, object: KubeObject): Promise<boolean> {
     if (object.metadata.deletionTimestamp) return false;
     const { namespace } = this.#options;

@@ -1,4 +1,4 @@
-/** Specs that change and change, and are in the end what they were in the beginning: so is all that follows from them. */
+/** Specs that change repeatedly and return to their first state: so does everything that follows from them. */
 import { expect, test } from "bun:test";
 import type { StackSpec } from "@pko/api";
 import { ApiError } from "@pko/kube";
@@ -7,10 +7,10 @@ import { stacks, workspaces } from "@pko/operator";
 import { numbersFrom, type Numbers } from "../api/mutations.ts";
 import { condition, Stage } from "./harness.ts";
 
-/** With FAULTS=all as many as we ask of a release; otherwise a few, others every time. */
+/** With FAULTS=all as many as a release requires; otherwise a sample, which differs from run to run. */
 const amount = process.env["FAULTS"] === "all" ? 200 : 24;
 const first = Math.floor(Math.random() * 1_000_000);
-const atOnce = 8;
+const concurrency = 8;
 const changes = 4;
 
 const literal = (value: string) => ({ type: "Literal", literal: { value } });
@@ -38,9 +38,9 @@ const seed: StackSpec = {
 
 const from = (name: string) => ({ type: "Secret", secret: { name, key: "key" } });
 
-/** What each field may be instead: good, bad, missing, and refused by the API server only where it is passed on. */
+/** Other values of each field: valid, invalid, missing, and rejected by the API server only in the generated objects. */
 const others: Readonly<Record<string, readonly unknown[]>> = {
-  stack: ["prod", "organization/web/dev", "no good name"],
+  stack: ["prod", "organization/web/dev", "not a valid name"],
   programRef: [undefined, { name: "other" }, { name: "absent" }],
   config: [undefined, { ...seed.config, "web:more": "1" }, { "web:size": "4" }, { "web:deep": { a: [1] } }, { "": "" }],
   secretsRef: [
@@ -88,22 +88,22 @@ function changed(next: Numbers): object {
   return spec;
 }
 
-test(`${amount} Stacks, each through ${changes} random specs and back to its first, end as one that had no other`, async () => {
+test(`${amount} Stacks, each through ${changes} random specs and back to its first, end like one that was never changed`, async () => {
   await using stage = await Stage.set();
   for (const name of ["program", "other"]) await stage.program(name);
   await stage.stack("still", seed);
   await stage.isReady("still");
-  const expected = await endOf(stage, "still");
+  const expected = await resultOf(stage, "still");
   const numbers = Array.from({ length: amount }, (_, index) => first + index);
   const differing: string[] = [];
   let accepted = 0;
-  const workers = Array.from({ length: atOnce }, async () => {
+  const workers = Array.from({ length: concurrency }, async () => {
     for (let number = numbers.pop(); number !== undefined; number = numbers.pop()) {
       const name = `moved-${number}`;
-      const taken = await changeAndReturn(stage, name, numbersFrom(number));
-      accepted += taken;
-      const end = await endOf(stage, name);
-      if (!Bun.deepEquals(end, expected)) differing.push(`${name}: ${JSON.stringify(end)}`);
+      const count = await changeAndReturn(stage, name, numbersFrom(number));
+      accepted += count;
+      const result = await resultOf(stage, name);
+      if (!Bun.deepEquals(result, expected)) differing.push(`${name}: ${JSON.stringify(result)}`);
     }
   });
   await Promise.all(workers);
@@ -112,13 +112,13 @@ test(`${amount} Stacks, each through ${changes} random specs and back to its fir
   expect(accepted).toBeGreaterThan(amount);
 }, 600_000);
 
-/** How many of the changes the API server took. */
+/** Returns how many of the changes the API server accepted. */
 async function changeAndReturn(stage: Stage, name: string, next: Numbers): Promise<number> {
   await stage.stack(name, seed);
   let accepted = 0;
   for (let change = 0; change < changes; change++) {
     if (await isAccepted(stage, name, changed(next))) accepted += 1;
-    // Any step of the operator may be the one that meets the next change.
+    // The next change may come at any step of the operator.
     await Bun.sleep(next() * 150);
   }
   expect(await isAccepted(stage, name, seed)).toBe(true);
@@ -137,15 +137,15 @@ async function isAccepted(stage: Stage, name: string, spec: object): Promise<boo
   }
 }
 
-/** All that follows from the spec, without what tells Stacks apart. */
-async function endOf(stage: Stage, name: string): Promise<object> {
+/** Everything that follows from the spec, without the name of the Stack. */
+async function resultOf(stage: Stage, name: string): Promise<object> {
   const stack = await stage.get(name);
   const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name });
   const { name: updateName, type, state, failures } = stack.status?.lastUpdate ?? {};
-  // Its message tells why it ran: the last one may be the first, or follow another.
+  // The message depends on the trigger, which may differ.
   const { message: _, ...update } = stage.simulator.runs.find((each) => each.name === updateName)?.spec ?? {};
   const { status, reason, message } = condition(stack, "Ready") ?? {};
-  const whole = {
+  const result = {
     labels: workspace.metadata.labels,
     workspace: workspace.spec,
     update,
@@ -153,5 +153,5 @@ async function endOf(stage: Stage, name: string): Promise<object> {
     ready: { status, reason, message },
     finalizers: stack.metadata.finalizers,
   };
-  return JSON.parse(JSON.stringify(whole).replaceAll(name, "NAME")) as object;
+  return JSON.parse(JSON.stringify(result).replaceAll(name, "NAME")) as object;
 }

@@ -21,7 +21,6 @@ import {
 
 import { referenceWatch, type ReferenceWatch } from "../inputs/reference-watch.ts";
 import { stacks } from "../kinds.ts";
-import { ownershipConflict } from "../ownership.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
@@ -32,8 +31,9 @@ import { observeStack, orphanedUpdates, type StackMemory, type StackWorld } from
 import type { Outcome } from "./outcome.ts";
 import { performStep } from "./perform.ts";
 import { removeOrphanFinalizers } from "./perform/finalizers.ts";
-import type { StackPlan, Step } from "./plan.ts";
+import type { Step } from "./plan.ts";
 import { planStack } from "./rules/index.ts";
+import { conflictStart } from "./rules/ownership.ts";
 import { stackStatus } from "./status.ts";
 import type { StackView } from "./view.ts";
 
@@ -141,7 +141,7 @@ function stackReconciler(world: StackWorld, { events, references, metrics, wake 
     perform: (step, { view, signal }) => performStep({ client, updates, signal }, view, step),
     status: stackStatus,
     eventsOf: stackEventsFor,
-    remember: conflictStart,
+    remember: (view, { outcome }) => conflictStart(view, outcome),
     publish(key, { stack, configObjects }, { steps }) {
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
       for (const step of steps) if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
@@ -156,10 +156,3 @@ function stackReconciler(world: StackWorld, { events, references, metrics, wake 
 }
 
 const referenceUser = (key: Key): string => `stack/${key}`;
-
-/** The time of the condition does not show it: it stays the same when only the reason changes. */
-function conflictStart({ now, conflictSince }: StackView, { outcome }: StackPlan): StackMemory | undefined {
-  if (outcome.kind === "unchanged") return conflictSince;
-  const isBlocked = outcome.kind === "stalled" && outcome.reason === ownershipConflict;
-  return isBlocked ? (conflictSince ?? now) : undefined;
-}

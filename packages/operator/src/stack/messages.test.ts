@@ -20,7 +20,7 @@ import {
 } from "./testing/views.ts";
 
 const deleted = { deleting: true, spec: { destroyOnFinalize: true } } as const;
-describe("messages tell users", () => {
+describe("messages report", () => {
   const table: readonly (readonly [string, Setting, RegExp])[] = [
     ["which fields are wrong", { spec: { stack: "" } }, /^spec\.stack: is not the name of a Pulumi stack/],
     ["which Stacks form a cycle", { cycle: ["web", "base", "web"] }, /web → base → web/],

@@ -16,7 +16,7 @@ const working: Stack["status"] = {
   conditions: [{ type: "Reconciling", status: "True", reason: "StackProcessing", message: "", lastTransitionTime: "" }],
 };
 
-/** What is told of `metric`: the values by the names of the Stacks. */
+/** The values of `metric` by the names of the Stacks. */
 function exposed(metric: string, stacks: readonly Stack[]): Record<string, number> {
   const registry = metricsRegistry();
   stackMetrics(registry, { list: () => [...stacks] });
@@ -24,16 +24,16 @@ function exposed(metric: string, stacks: readonly Stack[]): Record<string, numbe
   return Object.fromEntries([...series].map(([, name = "", value]) => [name, Number(value)]));
 }
 
-test("each Stack that has been updated fails or does not", () => {
+test("shows for each Stack with a finished update whether it failed", () => {
   const stacks = [stack("good", last("succeeded")), stack("bad", last("failed")), stack("new")];
   expect(exposed("stacks_failing", stacks)).toEqual({ good: 0, bad: 1 });
 });
 
-test("each Stack is worked on or is not", () => {
+test("shows for each Stack whether it is reconciling", () => {
   expect(exposed("stacks_reconciling", [stack("busy", working), stack("idle")])).toEqual({ busy: 1, idle: 0 });
 });
 
-test("of a Stack that is gone nothing is told any more", () => {
+test("shows nothing for a deleted Stack", () => {
   const registry = metricsRegistry();
   const present = [stack("a", last("failed")), stack("b", last("failed"))];
   stackMetrics(registry, { list: () => present });
@@ -43,7 +43,7 @@ test("of a Stack that is gone nothing is told any more", () => {
   expect(registry.expose()).toContain('stacks_failing{namespace="team",name="b"} 1\n');
 });
 
-test("of thousands of Stacks none is left out", () => {
+test("shows thousands of Stacks", () => {
   const many = Array.from({ length: 3000 }, (_, index) => stack(`s${index}`, last("failed")));
   expect(Object.keys(exposed("stacks_failing", many))).toHaveLength(3000);
 });

@@ -1,4 +1,4 @@
-/** The steps of a Stack's reconcile. Each may be repeated: a pass that was interrupted is made again. */
+/** The steps of a Stack's reconcile. Each may be repeated after an interrupted pass. */
 import { ApiError, isConflict, isNamespaceTerminating, keyOf } from "@pko/kube";
 
 import * as messages from "./messages.ts";

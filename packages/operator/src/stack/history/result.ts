@@ -26,7 +26,7 @@ export interface Result {
 
 type History = Pick<StackView, "stack" | "updates">;
 
-/** The Update whose result is to be recorded next, if any. */
+/** The next Update to be recorded, if any. */
 export function unrecordedUpdate(view: History): UpdateView | undefined {
   const last = view.stack.status?.lastUpdate;
   // A status that was lost is restored from the latest Update.

@@ -79,7 +79,7 @@ export async function requestPrerequisites(
   const { namespace } = stackRef(view);
   const { apiVersion, kind } = stacks;
   for (const { name, uid, request } of requests) {
-    // The UID prevents that a deleted Stack is created again.
+    // With the UID, the request cannot create a Stack that was deleted.
     const metadata = { name, namespace, uid, annotations: { [reconcileRequestAnnotation]: request } };
     const body = { apiVersion, kind, metadata };
     await client.apply(stacks, body, { fieldManager: fieldManagers.prerequisiteRequest, signal });

@@ -6,7 +6,7 @@ import { planStack } from "./index.ts";
 
 const deleted = { deleting: true, spec: { destroyOnFinalize: true } } as const;
 const info = { projectInfo: { name: "project", runtime: "yaml" } };
-const gone = unavailable("notFound", "there is no Program program");
+const noSource = unavailable("notFound", "there is no Program program");
 cases("deletion without destroyOnFinalize", [
   ["removes the finalizer immediately", { deleting: true, last: succeeded() }, "removeFinalizer: unchanged"],
   [
@@ -45,7 +45,7 @@ cases("deletion without destroyOnFinalize", [
     { deleting: true, last: failed({ failures: 9 }) },
     "removeFinalizer: unchanged",
   ],
-  ["removes the finalizer without a source", { deleting: true, source: gone }, "removeFinalizer: unchanged"],
+  ["removes the finalizer without a source", { deleting: true, source: noSource }, "removeFinalizer: unchanged"],
   [
     "leaves a Stack without our finalizer alone",
     { deleting: true, finalizer: false, last: succeeded() },
@@ -123,12 +123,12 @@ cases("deletion with destroyOnFinalize", [
   ],
   [
     "applies a Workspace without the source if that no longer exists",
-    { ...deleted, last: succeeded(), status: info, source: gone, workspace: "absent" },
+    { ...deleted, last: succeeded(), status: info, source: noSource, workspace: "absent" },
     "applyWorkspace: StackProcessing",
   ],
   [
     "creates the destroy in a Workspace without the source",
-    { ...deleted, last: succeeded(), status: info, source: gone, origin: info },
+    { ...deleted, last: succeeded(), status: info, source: noSource, origin: info },
     creating("destroy for destroy"),
   ],
   [
@@ -138,7 +138,7 @@ cases("deletion with destroyOnFinalize", [
   ],
   [
     "needs the source if no project information is recorded",
-    { ...deleted, last: succeeded(), source: gone },
+    { ...deleted, last: succeeded(), source: noSource },
     "none: SourceUnavailable",
   ],
   [
@@ -148,7 +148,7 @@ cases("deletion with destroyOnFinalize", [
       spec: { destroyOnFinalize: true, runProgram: true },
       last: succeeded(),
       status: info,
-      source: gone,
+      source: noSource,
     },
     "none: SourceUnavailable",
   ],

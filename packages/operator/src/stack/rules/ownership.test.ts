@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
 
 import { anUpdate, now, succeeded, viewOf } from "../testing/views.ts";
+import { stalled } from "../outcome.ts";
+import { unchanged } from "../plan.ts";
 import { planStack } from "./index.ts";
+import { conflictStart } from "./ownership.ts";
 
 const occupant = { kind: "Workspace", namespace: "default", name: "web" };
 
@@ -33,4 +36,16 @@ test("waits for the garbage collector if the owner was an earlier Stack of the s
     outcome: { kind: "processing", waitingFor: "the garbage collector" },
     requeueAt: now + 5000,
   });
+});
+
+test("remembers since when the name is taken, until the Stack is not blocked any more", () => {
+  const [blocked, other] = [stalled("OwnershipConflict", "taken"), stalled("SpecInvalid", "invalid")];
+  const view = viewOf({});
+  expect(conflictStart(view, blocked)).toBe(now);
+  const later = { ...view, conflictSince: now - 1000 };
+  expect([blocked, unchanged, other].map((outcome) => conflictStart(later, outcome))).toEqual([
+    now - 1000,
+    now - 1000,
+    undefined,
+  ]);
 });

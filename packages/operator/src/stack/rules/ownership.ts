@@ -4,7 +4,7 @@ import type { Occupied } from "@pko/kube";
 
 import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../ownership.ts";
 import * as messages from "../messages.ts";
-import { processing, stalled } from "../outcome.ts";
+import { processing, stalled, type Outcome } from "../outcome.ts";
 import { wait, type StackPlan } from "../plan.ts";
 import type { StackView } from "../view.ts";
 
@@ -19,7 +19,7 @@ export function nameOccupied(view: StackView): StackPlan | undefined {
   return view.occupied && blockedBy(view, view.occupied);
 }
 
-/** Until the other object is deleted. `prefix` says what could not be done. */
+/** Until the other object is deleted. `prefix` describes what could not be done. */
 export function blockedBy(view: StackView, occupied: Occupied, prefix = ""): StackPlan {
   const { stack, now } = view;
   const claimant = { kind: stackKind.kind, name: stack.metadata.name ?? "" };
@@ -42,3 +42,13 @@ export function lostOutputs(view: StackView, updateName: string): StackPlan {
 }
 
 const conflictDuration = ({ now, conflictSince = now }: StackView): number => now - conflictSince;
+
+/**
+ * Since when the Stack has been blocked, for the next pass. The condition does not show it: its time stays the same when only
+ * its reason changes.
+ */
+export function conflictStart({ now, conflictSince }: StackView, outcome: Outcome): number | undefined {
+  if (outcome.kind === "unchanged") return conflictSince;
+  const isBlocked = outcome.kind === "stalled" && outcome.reason === ownershipConflict;
+  return isBlocked ? (conflictSince ?? now) : undefined;
+}

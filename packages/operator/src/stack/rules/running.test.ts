@@ -35,7 +35,7 @@ cases("while an update runs, the Stack", [
   ],
   [
     "waits for it though the source no longer exists",
-    { source: unavailable("notFound", "gone"), updates: [anUpdate()] },
+    { source: unavailable("notFound", "there is no Program program"), updates: [anUpdate()] },
     "none: StackProcessing",
   ],
   ["waits for it though a reconcile was requested", { request: "x", updates: [anUpdate()] }, "none: StackProcessing"],

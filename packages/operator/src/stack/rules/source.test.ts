@@ -1,7 +1,7 @@
 import { unavailable } from "../../sources/source-view.ts";
 import { cases, failed, succeeded } from "../testing/views.ts";
 
-cases("a source stalls the Stack, or makes it wait, if it", [
+cases("the Stack is stalled, or waits, if its source", [
   ["does not exist", { source: unavailable("notFound", "there is no Program program") }, "none: SourceUnavailable"],
   ["rejects the credentials", { source: unavailable("auth", "no") }, "none: SourceUnavailable"],
   ["has no such branch", { source: unavailable("branchMissing", "no") }, "none: SourceUnavailable"],

@@ -1,4 +1,4 @@
-/** What has happened since a store was last told: it is asked for before something is taken away for good. */
+/** The stores may be stale: before something is deleted, the API server confirms it (docs/adr/0010). */
 import { expect, test } from "bun:test";
 import { stackFinalizer } from "@pko/api";
 import { updates, workspaces } from "@pko/operator";
@@ -7,7 +7,7 @@ import { faultProxy, waitFor } from "@pko/testkit";
 import { Operator, patience, Stage } from "./harness.ts";
 
 test(
-  "an Update that begins just before it would be withdrawn is let be",
+  "an Update that starts just before it would be withdrawn keeps running",
   async () => {
     await using stage = await Stage.set("empty");
     await using proxy = await faultProxy(stage.rights.credentials);
@@ -22,11 +22,11 @@ test(
     stage.start({ client: stage.rights.connect(proxy.credentials) });
     await stage.program("program");
     await stage.stack("web");
-    await waitFor(() => stage.runs.length === 1, { what: "the Update to be made" });
-    stage.simulator.script.workspace = () => ({ waiting: "it hangs" });
+    await waitFor(() => stage.runs.length === 1, { what: "the Update to be created" });
+    stage.simulator.script.workspace = () => ({ waiting: "no image" });
     await stage.program("program", "two");
-    const isRefused = (): boolean => proxy.requests.some(({ verb, status }) => verb === "delete" && status === 409);
-    await waitFor(isRefused, { timeoutMs: 20_000, what: "the withdrawal to be refused" });
+    const isRejected = (): boolean => proxy.requests.some(({ verb, status }) => verb === "delete" && status === 409);
+    await waitFor(isRejected, { timeoutMs: 20_000, what: "the withdrawal to be rejected" });
     await stage.becomes("web", "running", ({ status }) => JSON.stringify(status).includes("has been running since"));
     const { items } = await stage.client.list(updates, { namespace: stage.namespace });
     expect(items.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
@@ -35,7 +35,7 @@ test(
 );
 
 test(
-  "a Workspace that is to go stays as long as somebody's Update runs in it",
+  "a Workspace is not deleted while another owner's Update runs in it",
   async () => {
     await using stage = await Stage.set("empty");
     await using proxy = await faultProxy(stage.rights.credentials);
@@ -45,7 +45,7 @@ test(
     stage.start({ client: stage.rights.connect(proxy.credentials) });
     await stage.program("program");
     await stage.stack("web", { workspaceReclaimPolicy: "Delete" });
-    await waitFor(() => stage.runs.length === 1, { what: "the Update to be made" });
+    await waitFor(() => stage.runs.length === 1, { what: "the Update to be created" });
     const spec = { workspaceName: "web", stackName: "dev", type: "refresh" };
     const { apiVersion, kind } = updates;
     await client.create(updates, { apiVersion, kind, metadata: ref, spec });
@@ -55,9 +55,9 @@ test(
     proxy.forget();
     stage.simulator.script.update = ({ metadata }) => ({ end: metadata.name === ref.name ? "never" : "succeeded" });
     await stage.isReady("web");
-    const isAsked = (): boolean =>
+    const isRead = (): boolean =>
       proxy.requests.some(({ verb, resource }) => verb === "list" && resource === "updates");
-    await waitFor(isAsked, { timeoutMs: 20_000, what: "the Updates to be asked for" });
+    await waitFor(isRead, { timeoutMs: 20_000, what: "the Updates to be read" });
     const kept = await client.get(workspaces, { namespace, name: "web" });
     expect(kept.metadata.deletionTimestamp).toBeUndefined();
     expect(proxy.requests.filter(({ verb, resource }) => verb === "delete" && resource === "workspaces")).toEqual([]);
@@ -65,15 +65,15 @@ test(
     stage.simulator.script.update = () => ({ end: "succeeded" });
     await waitFor(async () => (await client.get(updates, ref)).status?.endTime !== undefined);
     stage.jump(10_000);
-    const isGone = async (): Promise<boolean> =>
+    const isDeleted = async (): Promise<boolean> =>
       (await client.find(workspaces, { namespace, name: "web" })) === undefined;
-    await waitFor(isGone, { timeoutMs: 20_000, what: "the Workspace to be gone" });
+    await waitFor(isDeleted, { timeoutMs: 20_000, what: "the Workspace to be deleted" });
   },
   patience,
 );
 
 test(
-  "the Updates of a Stack that a store does not show yet are not let go",
+  "the finalizer of Updates stays if the store does not show their Stack yet",
   async () => {
     await using stage = await Stage.set("empty");
     await using proxy = await faultProxy(stage.rights.credentials);
@@ -91,8 +91,8 @@ test(
     stage.start();
     await stage.program("program");
     await stage.stack("web");
-    const isAsked = (): boolean => proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
-    await waitFor(isAsked, { timeoutMs: 20_000, what: "the Stack to be asked for" });
+    const isRead = (): boolean => proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
+    await waitFor(isRead, { timeoutMs: 20_000, what: "the Stack to be read" });
     await stage.becomes("web", "waiting for its update", ({ status }) => status?.currentUpdate !== undefined);
     const { items } = await stage.client.list(updates, { namespace: stage.namespace });
     expect(items.map(({ metadata }) => metadata.finalizers)).toEqual([[stackFinalizer]]);
