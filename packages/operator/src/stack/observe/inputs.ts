@@ -11,7 +11,7 @@ import * as messages from "../messages.ts";
 import type { ConfigInput } from "../view.ts";
 import type { Readers, ReadObject } from "./readers.ts";
 
-export type InputReaders = Pick<Readers, "secret" | "configMap">;
+type InputReaders = Pick<Readers, "secret" | "configMap">;
 
 /** One problem for each reference that cannot be resolved. */
 export async function findMissingInputs(spec: NormalStack, readers: InputReaders): Promise<string[]> {

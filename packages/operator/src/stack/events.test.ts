@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+
+import { stackEventsFor } from "./events.ts";
+import { planStack } from "./rules/index.ts";
+import { anUpdate, failed, now, succeeded, viewOf, type Setting } from "./testing/views.ts";
+import type { StackView, UpdateView } from "./view.ts";
+
+function reasons(setting: Setting, facts: Partial<StackView> = {}): string[] {
+  const view = { ...viewOf(setting), ...facts };
+  return stackEventsFor(view, planStack(view)).map(({ reason }) => reason);
+}
+
+const ended = (changes: Partial<UpdateView>): Setting => ({ updates: [anUpdate({ endedAt: now, ...changes })] });
+
+test("reports the result of an update by its type and failure", () => {
+  expect(reasons(ended({ state: "succeeded" }))).toEqual(["StackCreated"]);
+  expect(reasons(ended({ state: "succeeded", type: "destroy" }))).toEqual(["StackDestroyed"]);
+  expect(reasons(ended({ state: "failed" }))).toEqual(["StackUpdateFailure"]);
+  expect(reasons(ended({ state: "failed", failure: "conflict" }))).toEqual(["StackUpdateConflictDetected"]);
+  expect(reasons(ended({ state: "failed", failure: "stackNotFound" }))).toEqual(["StackNotFound"]);
+  expect(reasons(ended({ state: "failed", failure: "withdrawn" }))).toEqual([]);
+});
+
+test("reports outputs that are lost, and outputs that the API server rejected", () => {
+  const succeededUpdate = ended({ state: "succeeded" });
+  const lost = { kind: "lost", message: "Secret s does not exist." } as const;
+  const both = ["StackCreated", "StackOutputRetrievalFailure"];
+  expect(reasons({ ...succeededUpdate, outputs: lost })).toEqual(both);
+  expect(reasons(succeededUpdate, { rejectedOutputs: "too large" })).toEqual(both);
+});
+
+test("reports the cause of a stall once", () => {
+  const setting: Setting = { spec: { stack: "" } };
+  expect(reasons(setting)).toEqual(["StackConfigInvalid"]);
+  const { outcome } = planStack(viewOf(setting));
+  const message = "message" in outcome ? outcome.message : "";
+  const stalled = { type: "Stalled", status: "True", reason: "SpecInvalid", message, lastTransitionTime: "" } as const;
+  expect(reasons({ ...setting, status: { conditions: [stalled] } })).toEqual([]);
+});
+
+test("reports a started update and a deleted Workspace, and no retries", () => {
+  expect(reasons({})).toEqual(["StackUpdateDetected"]);
+  expect(reasons({ spec: { workspaceReclaimPolicy: "Delete" }, last: succeeded() })).toEqual(["WorkspaceDeleted"]);
+  expect(reasons({ last: failed() })).toEqual([]);
+});
