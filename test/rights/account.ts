@@ -14,7 +14,7 @@ import {
   type KubeObject,
   type Resource,
 } from "@pko/kube";
-import { kubeconfigText, waitFor } from "@pko/testkit";
+import { kubeconfigText, serviceAccountToken, waitFor } from "@pko/testkit";
 
 interface AccountOptions {
   /** Of a cluster admin, who creates the account. */
@@ -41,7 +41,7 @@ export async function operatorAccount(options: AccountOptions): Promise<Operator
   const grants = grantsOf(name, options);
   const objects = [serviceAccount(name, home), ...grants.flatMap((grant) => roleAndBinding(grant, { name, home }))];
   await Promise.all(objects.map(([resource, object]) => client.create(resource, object)));
-  const { token } = await client.createToken({ namespace: home, name }, { audiences: [], expirationSeconds: 86_400 });
+  const token = await serviceAccountToken(client, { namespace: home, name }, 86_400);
   await Promise.all(grants.map((grant) => inForce(client, grant, userOf({ name, home }))));
   const remove = async (): Promise<void> => {
     await Promise.all(objects.map(([resource, { metadata }]) => removed(client, resource, metadata)));

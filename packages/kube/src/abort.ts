@@ -1,10 +1,10 @@
-/** Work under several signals at once. */
+/** Running work under several abort signals. */
 
 export type MaybeSignal = AbortSignal | undefined;
 
 /**
- * Runs `work` under a signal that aborts with the first of `parents`. Unlike `AbortSignal.any` it leaves nothing behind
- * on parents that live as long as the process.
+ * Runs `work` under a signal that aborts with the first of `parents`. Unlike `AbortSignal.any`, it leaves no listener on
+ * parents that live as long as the process.
  */
 export async function underSignals<T>(
   parents: readonly MaybeSignal[],
@@ -19,7 +19,7 @@ export async function underSignals<T>(
   }
 }
 
-/** Calls back when the signal aborts, at once if it has; the returned function ends that. */
+/** Calls `callback` when the signal aborts, immediately if it already has; the returned function removes the listener. */
 export function onAbort(signal: MaybeSignal, callback: (reason: unknown) => void): () => void {
   if (!signal) return () => undefined;
   const listener = (): void => callback(signal.reason);

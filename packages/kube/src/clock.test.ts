@@ -2,20 +2,20 @@ import { expect, spyOn, test } from "bun:test";
 
 import { systemClock } from "./clock.ts";
 
-test("what is due already happens at once, and nobody is warned of it", async () => {
+test("a negative delay runs immediately and without a warning", async () => {
   const warnings: string[] = [];
-  const note = ({ name }: Error): void => void warnings.push(name);
-  process.on("warning", note);
+  const collect = ({ name }: Error): void => void warnings.push(name);
+  process.on("warning", collect);
   await new Promise<void>((resolve) => {
     systemClock.after(-424, resolve);
   });
-  // Warnings are told at the next turn.
+  // Warnings are emitted in the next turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve));
-  process.off("warning", note);
+  process.off("warning", collect);
   expect(warnings).toEqual([]);
 });
 
-test("what is due in more than 25 days is not taken for due at once, and happens when all its time is over", () => {
+test("a delay of more than 25 days runs after all of its time, not immediately", () => {
   const day = 86_400_000;
   const waits: number[] = [];
   const steps: (() => void)[] = [];
@@ -39,7 +39,7 @@ test("what is due in more than 25 days is not taken for due at once, and happens
   expect(Math.max(...waits)).toBeLessThan(2 ** 31);
 });
 
-test("what is due in 30 days has not happened soon after, and can be cancelled", async () => {
+test("a delay of 30 days does not run early, and can be cancelled", async () => {
   let happened = 0;
   const cancel = systemClock.after(30 * 86_400_000, () => void happened++);
   await Bun.sleep(50);

@@ -1,9 +1,9 @@
 /**
- * Time as a dependency, so that backoff, leases and deadlines are tested without waiting.
+ * Time as a dependency, so that backoff, leases and deadlines can be tested without waiting.
  *
- * There are two times. The wall clock can be set forward or back at any moment: it is for what people and other machines
- * read (timestamps, expiry dates). The monotonic clock only counts: it is for every duration, schedule and deadline that this
- * process keeps in memory. A due time that comes from a timestamp becomes a delay before it enters a schedule.
+ * There are two clocks. The wall clock can be set forward or back at any moment: it is for what people and other machines
+ * read (timestamps, expiry dates). The monotonic clock only counts up: it is for every duration, schedule and deadline that
+ * this process keeps in memory. A due time that comes from a timestamp is converted to a delay before it is scheduled.
  */
 export interface Clock {
   /** Wall clock: milliseconds since the epoch. */
@@ -21,7 +21,7 @@ export const systemClock: Clock = {
     let timer: ReturnType<typeof setTimeout>;
     const arm = (leftMs: number): void => {
       const next = leftMs > longestTimerMs ? () => arm(leftMs - longestTimerMs) : callback;
-      // A deadline may have passed while its time was being computed: the runtime would complain on standard error.
+      // The time may have passed already: the runtime warns about a negative timeout.
       timer = setTimeout(next, Math.min(longestTimerMs, Math.max(0, leftMs)));
     };
     arm(ms);
@@ -29,10 +29,10 @@ export const systemClock: Clock = {
   },
 };
 
-/** Almost 25 days. The runtime takes a longer time for a millisecond: "every 30 days" would become "without end". */
+/** Almost 25 days. The runtime treats a longer timeout as one millisecond: "every 30 days" would become a busy loop. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Resolves after `ms`, or as soon as `signal` aborts: the caller looks at the signal to tell. */
+/** Resolves after `ms` or as soon as `signal` aborts; the caller checks the signal. */
 export async function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return;
   await new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { sleep } from "./clock.ts";
 import { manualClock } from "./manual-clock.ts";
 
-test("timers run in the order of their times, each at its own time", async () => {
+test("timers run in order, each at its time", async () => {
   const clock = manualClock(0);
   const ran: [string, number][] = [];
   clock.after(20, () => ran.push(["late", clock.now()]));
@@ -27,7 +27,7 @@ test("a cancelled timer does not run", async () => {
   expect(clock.pending).toBe(0);
 });
 
-test("code that sleeps in a loop wakes as often as time allows", async () => {
+test("code that sleeps in a loop wakes once per interval", async () => {
   const clock = manualClock();
   let rounds = 0;
   const stop = new AbortController();
@@ -43,7 +43,7 @@ test("code that sleeps in a loop wakes as often as time allows", async () => {
   await loop;
 });
 
-test("a step of the wall clock moves neither the monotonic clock nor a timer", async () => {
+test("setting the wall clock changes neither the monotonic clock nor a timer", async () => {
   const clock = manualClock(0);
   const start = clock.monotonic();
   let ranAt: number | undefined;

@@ -2,11 +2,11 @@
 import type { Clock } from "./clock.ts";
 
 export interface ManualClock extends Clock {
-  /** Moves time forward and runs what falls due, in order; code that waits gets its turn before and after each. */
+  /** Moves time forward and runs due timers in order; waiting code runs before and after each. */
   advance(ms: number): Promise<void>;
   /** Sets the wall clock forward or back, as an administrator or NTP does: no time passes, and no timer moves. */
   stepWallClock(ms: number): void;
-  /** How many timers wait. */
+  /** The number of timers that are set. */
   readonly pending: number;
 }
 
@@ -17,7 +17,7 @@ interface Timer {
 
 export function manualClock(start = Date.UTC(2030, 0, 1)): ManualClock {
   const timers = new Set<Timer>();
-  // Unlike any wall clock: a reading of one that is compared with the other shows in a test.
+  // Far from any wall clock time, so that a test fails if code mixes the two clocks.
   let now = 1_000_000;
   let wallOffset = start - now;
   return {
@@ -53,8 +53,8 @@ function nextDue(timers: ReadonlySet<Timer>, until: number): Timer | undefined {
 }
 
 /**
- * Every promise that can go on without time or the outside world has gone on when a macrotask runs. Several, since code
- * that yields to the event loop (the work queue does) goes on in the next one.
+ * When a macrotask runs, every promise that does not wait for time or I/O has settled. Several macrotasks, because code
+ * that yields to the event loop, such as the work queue, continues in the next one.
  */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => void setImmediate(resolve));

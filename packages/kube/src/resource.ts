@@ -1,4 +1,4 @@
-/** What the runtime knows of any Kubernetes object, and how a kind is addressed in the API. */
+/** The parts that all Kubernetes objects share, and how a kind is addressed in the API. */
 import type { ObjectMeta as FullObjectMeta } from "kubernetes-types/meta/v1";
 
 export type ObjectMeta = FullObjectMeta;
@@ -9,7 +9,7 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
-/** A kind as the API server serves it. `T` is carried by the type alone. */
+/** A kind as the API server serves it. `T` exists only in the type. */
 export interface Resource<T extends KubeObject = KubeObject> {
   readonly apiVersion: string;
   readonly kind: string;
@@ -32,12 +32,12 @@ export function resource<T extends KubeObject>(names: ResourceNames): Resource<T
   return names;
 }
 
-/** The same kind, of whose objects the API server sends the metadata alone: for get, list and watch. */
+/** The same kind, but get, list and watch return only the metadata of its objects. */
 export function metadataOf({ apiVersion, kind, plural, namespaced }: Resource): Resource {
   return { apiVersion, kind, plural, namespaced, view: "metadata" };
 }
 
-/** Where an object is. Cluster-scoped objects have no namespace. */
+/** Name and namespace of an object. Cluster-scoped objects have no namespace. */
 export interface ObjectRef {
   readonly name: string;
   readonly namespace?: string;
@@ -62,7 +62,7 @@ export function parseKey(key: Key): ObjectRef {
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-/** The API group of a version, empty for the core group. Of one kind in two versions, the objects are the same. */
+/** The API group of an apiVersion; empty for the core group. */
 export function groupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.indexOf("/")));
 }

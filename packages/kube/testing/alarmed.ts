@@ -1,4 +1,4 @@
-/** A process with an alarm, for kernel-alarm.test.ts. Says what it does, so that the test knows when to freeze it. */
+/** A process with an alarm, for kernel-alarm.test.ts. It prints its progress, so that the test knows when to freeze it. */
 import { kernelAlarm } from "../src/leader/kernel-alarm.ts";
 
 const alarm = kernelAlarm();
@@ -8,6 +8,6 @@ alarm.set(1000);
 if (mode === "clear") alarm.clear();
 if (mode === "renew") setInterval(() => alarm.set(1000), 50);
 console.log("set");
-// What a frozen process would go on with.
-setTimeout(() => console.log("went on"), 2500);
+// What a frozen process would do when it resumes.
+setTimeout(() => console.log("continued"), 2500);
 setTimeout(() => process.exit(0), 2600);

@@ -1,4 +1,4 @@
-/** An API server in memory that can misbehave, on a manual clock: for the reflector's tests. It knows config maps alone. */
+/** An in-memory API server with faults and a manual clock, for the reflector's tests. It has only config maps. */
 import type { ConfigMap as ConfigMapFields } from "kubernetes-types/core/v1";
 
 import type { Known } from "../src/client/builtin.ts";
@@ -18,7 +18,7 @@ interface Recorded {
 }
 
 interface OpenWatch {
-  /** Told of each new event, and of a cut. */
+  /** Called for each new event and when the connection breaks. */
   wake(): void;
   /** The version of the last event. */
   sent: number;
@@ -28,7 +28,7 @@ interface OpenWatch {
   cut: boolean;
 }
 
-// As the real one does, shortly before the end.
+// Like a real API server, shortly before the end.
 const bookmarkMs = 2000;
 
 interface Faults {
@@ -36,7 +36,7 @@ interface Faults {
   /** Lists that fail. */
   list?: (options: Pick<ListOptions, "namespace">) => boolean;
   watch?: () => "end" | undefined;
-  /** Events that a watch does not tell. */
+  /** Events that a watch does not send. */
   drop?: (event: Recorded) => boolean;
 }
 
@@ -73,7 +73,7 @@ export class MemoryServer {
     if (this.#objects.delete(key)) this.#record(key, "DELETED");
   }
 
-  /** Open watches tell nothing more and never end: a connection that is dead but open. */
+  /** Open watches send nothing more and never end: the connection is dead but open. */
   freeze(): void {
     for (const watch of this.#watches) watch.frozen = true;
   }
@@ -85,20 +85,20 @@ export class MemoryServer {
     }
   }
 
-  /** No watch can begin before now. */
+  /** Expires all older resource versions. */
   forget(): void {
     this.#forgotten = this.#version;
     this.#history = [];
   }
 
-  /** All versions are smaller than they were. */
+  /** Resets the versions to smaller ones. */
   restoreBackup(): void {
     this.#version = 5;
     this.#forgotten = 0;
     this.#history = [];
   }
 
-  calm(): void {
+  clearFaults(): void {
     for (const fault of ["down", "list", "watch", "drop"] as const) delete this.faults[fault];
   }
 
@@ -117,8 +117,8 @@ export class MemoryServer {
 
   async #list({ view }: Resource, options: ListOptions<ConfigMap>): Promise<ObjectList<KubeObject>> {
     await sleep(this.#clock, 1, options.signal);
-    this.#refuseIfDown("list");
-    if (this.faults.list?.(options)) throw new ApiError("list", { status: 500, reason: "Trouble", message: "" });
+    this.#failIfDown("list");
+    if (this.faults.list?.(options)) throw new ApiError("list", { status: 500, reason: "InternalError", message: "" });
     const items = this.objects()
       .filter((object) => isIn(options, object))
       .map((object) => (view === "metadata" ? metadataOnly(object) : (options.transform?.(object) ?? object)));
@@ -126,7 +126,7 @@ export class MemoryServer {
   }
 
   async *#watch(options: WatchOptions): AsyncGenerator<WatchEvent<ConfigMap>> {
-    this.#refuseIfDown("watch");
+    this.#failIfDown("watch");
     if (this.faults.watch?.() === "end") return;
     if (Number(options.resourceVersion) < this.#forgotten) {
       throw new ApiError("watch", { status: 410, reason: "Expired", message: "" });
@@ -178,7 +178,7 @@ export class MemoryServer {
     signal?.removeEventListener("abort", wake);
   }
 
-  #refuseIfDown(call: string): void {
+  #failIfDown(call: string): void {
     if (this.faults.down) throw new ConnectionError(call, { code: "ECONNREFUSED" });
   }
 }

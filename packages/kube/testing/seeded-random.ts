@@ -1,4 +1,4 @@
-/** Chance that repeats itself, for tests that try many cases: a failure names its seed. (mulberry32) */
+/** Reproducible random numbers (mulberry32) for tests with many cases: a failure names its seed. */
 interface SeededRandom {
   /** 0 ≤ x < 1 */
   next(): number;

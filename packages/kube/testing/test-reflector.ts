@@ -6,7 +6,7 @@ import type { Reflector } from "../src/store/store.ts";
 export interface TestReflector extends Reflector<KubeObject> {
   readonly store: IndexedStore<KubeObject>;
   healthy: boolean;
-  /** Whether its `run` is under way. */
+  /** Whether `run` is active. */
   running: boolean;
   sync(): void;
 }
@@ -19,10 +19,10 @@ export function testReflector(...objects: readonly KubeObject[]): TestReflector 
     store,
     async run(signal) {
       reflector.running = true;
-      await abortOf(signal).catch(() => undefined);
+      await rejectOnAbort(signal).catch(() => undefined);
       reflector.running = false;
     },
-    waitForSync: async (signal) => await Promise.race([synced.promise, abortOf(signal)]),
+    waitForSync: async (signal) => await Promise.race([synced.promise, rejectOnAbort(signal)]),
     healthy: true,
     running: false,
     sync() {
@@ -34,7 +34,7 @@ export function testReflector(...objects: readonly KubeObject[]): TestReflector 
   return reflector;
 }
 
-async function abortOf(signal: AbortSignal | undefined): Promise<never> {
+async function rejectOnAbort(signal: AbortSignal | undefined): Promise<never> {
   return await new Promise((_, reject) => {
     if (signal?.aborted) reject(new Error("aborted"));
     signal?.addEventListener("abort", () => reject(new Error("aborted")));

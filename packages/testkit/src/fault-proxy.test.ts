@@ -4,6 +4,7 @@ import { builtin, connect, isNotFound, type Client } from "@pko/kube";
 
 import { faultProxy, type FaultProxy } from "./fault-proxy.ts";
 import { testNamespace, type TestNamespace } from "./namespace.ts";
+import { serviceAccountToken } from "./service-account-token.ts";
 import { waitFor } from "./wait-for.ts";
 
 // The first test of a run that needs the API server waits for its start, on a machine that may be busy.
@@ -204,7 +205,7 @@ test("a client with a token acts as that token's owner", async () => {
     kind: "ServiceAccount",
     metadata: account,
   });
-  const { token } = await namespace.client.createToken(account, { audiences: [] });
+  const token = await serviceAccountToken(namespace.client, account);
   const robot = connect({ ...proxy.credentials, access: async () => ({ tls: { ca: proxy.ca }, token }) });
   const error = await robot.list(builtin.configMaps, { namespace: namespace.name }).catch(String);
   expect(error).toContain(`User "system:serviceaccount:${namespace.name}:robot" cannot list resource`);

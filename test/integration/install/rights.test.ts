@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { caSecretName } from "@pko/api";
 import { metricsAuthRules, operatorNamespace, servedRules, type Rule } from "@pko/install";
 import { builtin, fetchTransport, staticCredentials, type Credentials } from "@pko/kube";
-import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
+import { serviceAccountToken, testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 
 import { operatorAccount } from "../../rights/account.ts";
 import { apiServerWithApi, patience } from "../api/install.ts";
@@ -74,7 +74,7 @@ async function callStatus({ credentials, impersonated }: Caller, call: string): 
 }
 
 async function createToken(namespace: string, name: string): Promise<Credentials> {
-  const { token } = await server.client.createToken({ namespace, name }, { audiences: [] });
+  const token = await serviceAccountToken(server.client, { namespace, name });
   return staticCredentials({ server: server.url, token, tls: { ca: server.authority.cert } });
 }
 

@@ -1,5 +1,6 @@
 /** A service account that may read config maps in its namespace. */
 import { builtin, isNotFound, resource, type Client, type KubeObject } from "@pko/kube";
+import { serviceAccountToken } from "@pko/testkit";
 
 const rbac = { apiVersion: "rbac.authorization.k8s.io/v1", namespaced: true } as const;
 const roles = resource<KubeObject & { rules: object[] }>({ ...rbac, kind: "Role", plural: "roles" });
@@ -23,5 +24,5 @@ export async function robotOf(admin: Client, namespace: string): Promise<string>
   const subjects = [{ kind: "ServiceAccount", name: "robot", namespace }];
   const binding = { apiVersion: rbac.apiVersion, kind: "RoleBinding", metadata, roleRef, subjects };
   await admin.apply(roleBindings, binding, apply);
-  return (await admin.createToken(metadata, { audiences: [] })).token;
+  return await serviceAccountToken(admin, metadata);
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { applyBody } from "./apply-body.ts";
 
-test("what YAML does not take as it is is escaped, in values and in keys, and means the same", () => {
+test("characters that YAML does not allow are escaped in values and keys, and decode to the same text", () => {
   const all = [0x7f, 0x80, 0x84, 0x85, 0x86, 0x9f, 0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff];
   const text = String.fromCharCode(...all);
   const body = { [text]: `a${text}b`, plain: 'é😀\u00a0\\ "\n\u0000' };
@@ -13,7 +13,7 @@ test("what YAML does not take as it is is escaped, in values and in keys, and me
   for (const code of all) expect(sent).not.toContain(String.fromCharCode(code));
 });
 
-test("half a pair becomes the replacement character, and a text that looks like one stays", () => {
+test("a lone surrogate becomes the replacement character, and text that looks like one stays", () => {
   const sent = applyBody({ a: "x\ud83d", b: "\ude00y", c: "😀", d: String.raw`\ud83d \\ude00`, "\udfff": 1 });
   expect(JSON.parse(sent)).toEqual({ a: "x\ufffd", b: "\ufffdy", c: "😀", d: String.raw`\ud83d \\ude00`, "\ufffd": 1 });
 });

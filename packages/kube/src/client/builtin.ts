@@ -1,4 +1,4 @@
-/** The built-in kinds that controllers of any kind meet. */
+/** The built-in kinds that controllers use. */
 import type { Deployment, StatefulSet } from "kubernetes-types/apps/v1";
 import type { Lease } from "kubernetes-types/coordination/v1";
 import type { ConfigMap, Namespace, Pod, Secret, Service, ServiceAccount } from "kubernetes-types/core/v1";
@@ -6,7 +6,7 @@ import type { Event } from "kubernetes-types/events/v1";
 
 import { resource, type KubeObject, type Resource } from "../resource.ts";
 
-/** A type of kubernetes-types with the identity that every object of the API server has. */
+/** A type of kubernetes-types in which `apiVersion`, `kind` and `metadata` are required, as in every API response. */
 export type Known<T> = Omit<T, keyof KubeObject> & KubeObject;
 
 function namespaced<T>(apiVersion: string, kind: string, plural: string): Resource<Known<T>> {

@@ -1,12 +1,12 @@
-/** The operations of the API server that controllers use. `connect` (connection.ts) makes one that speaks HTTPS. */
+/** The API operations that controllers use. `connect` (connection.ts) implements them over HTTPS. */
 import type { GroupKind } from "./discovery.ts";
 import type { KubeObject, ObjectMeta, ObjectRef, Resource, ResourceNames } from "../resource.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Replaces the client's own deadline for this call: of all its attempts and the reading of the answer. */
+  /** Replaces the client's deadline for this call; includes all attempts and reading the response. */
   readonly timeoutMs?: number;
-  /** Use no pooled connection: after one fell silent, the others may be dead as well. */
+  /** Do not use a pooled connection: when one connection is dead, the others may be too. */
   readonly freshConnection?: boolean;
 }
 
@@ -14,9 +14,9 @@ export interface ListOptions<T = KubeObject> extends CallOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Page size, 500 unless told; 0 asks for one piece. The pages are joined. The deadline is each page's. */
+  /** Page size, 500 by default; 0 requests everything in one page. The pages are joined. Each page has its own deadline. */
   readonly pageSize?: number;
-  /** Called for each object as its page arrives: what it drops is never held for the whole list. */
+  /** Called for each object as its page arrives, so that what it drops is never kept in memory for the whole list. */
   readonly transform?: (object: T) => T;
 }
 
@@ -25,13 +25,13 @@ export interface ObjectList<T> {
   readonly items: T[];
 }
 
-/** `timeoutMs` is the time in which the watch must begin; how long it lasts is for the server and the signal. */
+/** `timeoutMs` limits how long the watch may take to start; the server and the signal decide how long it lasts. */
 export interface WatchOptions extends CallOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly resourceVersion: string;
-  /** Asks the server to end the watch after this long. */
+  /** The server ends the watch after this time. */
   readonly serverTimeoutSeconds?: number;
 }
 
@@ -41,13 +41,13 @@ export type WatchEvent<T> =
 
 export interface WriteOptions extends CallOptions {
   readonly dryRun?: boolean;
-  /** What becomes of a field that the schema does not know: refused, or dropped (with a warning, the server's default). */
+  /** Whether a field that the schema does not know is rejected or dropped. The server's default drops it with a warning. */
   readonly fieldValidation?: "Strict" | "Warn" | "Ignore";
 }
 
 export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
-  /** Take fields from other managers. Controllers own what they write, so this is true unless told otherwise. */
+  /** Take fields from other managers. Controllers own what they write, so this is true by default. */
   readonly force?: boolean;
   readonly subresource?: "status" | "scale";
 }
@@ -67,39 +67,25 @@ export interface DeleteOptions extends WriteOptions {
   readonly gracePeriodSeconds?: number;
 }
 
-/** Any part of an object; a list is given whole. */
+/** Any part of an object; lists are replaced as a whole. */
 type Sparse<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Sparse<T[K]> } : T;
 
-/** What an apply sends: identity, and the fields the manager wants to own. */
+/** What an apply sends: the object's identity, and the fields that the manager wants to own. */
 export type ApplyBody<T extends KubeObject> = Pick<T, "apiVersion" | "kind"> & {
   readonly metadata: ObjectMeta & { readonly name: string };
 } & Sparse<Omit<T, "apiVersion" | "kind" | "metadata">>;
 
-export interface TokenRequest extends CallOptions {
-  readonly audiences: readonly string[];
-  readonly expirationSeconds?: number;
-}
-
-/** `timeoutMs` limits the whole reading, or with `follow` only its beginning. */
-export interface LogOptions extends CallOptions {
-  readonly container?: string;
-  readonly follow?: boolean;
-  readonly tailLines?: number;
-  readonly limitBytes?: number;
-  readonly previous?: boolean;
-}
-
 /**
- * Every method throws an `ApiError` (errors.ts) for an answer that is not success, a `ConnectionError` when none comes in
- * time, and the signal's reason when the caller aborts. Failures that pass are retried where doing a call twice is the same
- * as doing it once, or the server cannot have done it: a `create` is never sent twice to a server that may have got it.
+ * Every method throws an `ApiError` (errors.ts) for an unsuccessful response, a `ConnectionError` when no response arrives
+ * in time, and the signal's reason when the caller aborts. Transient failures are retried if the call is idempotent or the
+ * server cannot have processed it: a `create` is never sent twice to a server that may have received it.
  */
 export interface Client {
   get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
-  /** Like `get`, with undefined for an object that does not exist. */
+  /** Like `get`, but returns undefined for an object that does not exist. */
   find<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T | undefined>;
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions<T>): Promise<ObjectList<T>>;
-  /** Ends when the server ends the watch; throws when it breaks, and `ApiError` with `reason: "Expired"` on 410. */
+  /** Ends when the server ends the watch. Throws when the connection breaks, and an `ApiError` with `reason: "Expired"` on 410. */
   watch<T extends KubeObject>(resource: Resource<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
   create<T extends KubeObject>(resource: Resource<T>, object: T, options?: PatchOptions): Promise<T>;
   apply<T extends KubeObject>(resource: Resource<T>, body: ApplyBody<T>, options: ApplyOptions): Promise<T>;
@@ -109,10 +95,8 @@ export interface Client {
     change: { readonly patch: Patch } & PatchOptions,
   ): Promise<T>;
   delete(resource: Resource, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
-  createToken(serviceAccount: ObjectRef, request: TokenRequest): Promise<{ token: string; expiresAt: Date }>;
-  podLogs(pod: ObjectRef, options?: LogOptions): Promise<ReadableStream<Uint8Array>>;
-  /** Each version that serves the kind, the server's preferred one first; none when there is no such kind. */
+  /** Every version that serves the kind, the server's preferred one first; empty when the kind does not exist. */
   discover(kind: GroupKind, options?: CallOptions): Promise<ResourceNames[]>;
-  /** The API server's clock, to the second; undefined where it does not tell. */
+  /** The API server's clock, to the second; undefined if it is not known. */
   serverTime(options?: CallOptions): Promise<Date | undefined>;
 }

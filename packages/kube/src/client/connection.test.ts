@@ -1,4 +1,4 @@
-/** The client against a scripted transport and a clock that tests move: what it sends, and what it does when it fails. */
+/** The client with a scripted transport and a manual clock: what it sends, and how it handles failures. */
 import { describe, expect, test } from "bun:test";
 
 import { builtin } from "./builtin.ts";
@@ -22,7 +22,7 @@ const json =
     Response.json(body, { status });
 const ok = json(configMap);
 const failure = (code: number, details: object = {}): Answer =>
-  json({ kind: "Status", code, reason: "Reason", message: "the server's words", ...details }, code);
+  json({ kind: "Status", code, reason: "Reason", message: "the server's message", ...details }, code);
 const tooMany: Answer = () => new Response("slow down", { status: 429, headers: { "retry-after": "1" } });
 const unavailable: Answer = () => new Response("", { status: 503, headers: { "retry-after": "1" } });
 const cut =
@@ -31,7 +31,7 @@ const cut =
     Promise.reject(Object.assign(new Error("cut"), { code }));
 const silence: Answer = ({ signal }) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(asError(signal.reason))));
-const halfABody: Answer = ({ signal }) =>
+const partialBody: Answer = ({ signal }) =>
   new Response(
     new ReadableStream({
       start(controller) {
@@ -48,7 +48,7 @@ interface Rig {
   readonly refreshes: (boolean | undefined)[];
 }
 
-/** Answers in this order; the last one for ever. */
+/** Answers in this order, repeating the last one. */
 function rig(answers: readonly Answer[], options: ConnectOptions = {}): Rig {
   const clock = manualClock();
   const sent: HttpRequest[] = [];
@@ -72,17 +72,17 @@ function rig(answers: readonly Answer[], options: ConnectOptions = {}): Rig {
   return { client, clock, sent, refreshes };
 }
 
-/** Lets the call run for up to a minute of the clock; its value or its error. */
+/** Lets the call run for up to a minute on the manual clock and returns its value or its error. */
 async function outcome<T>(clock: ManualClock, call: Promise<T>): Promise<unknown> {
   const settled: Promise<unknown> = call.catch((error: unknown) => error);
   await clock.advance(60_000);
   return await settled;
 }
 
-const what = ({ method, url }: HttpRequest): string => `${method} ${url.replace("https://api:6443", "")}`;
+const methodAndPath = ({ method, url }: HttpRequest): string => `${method} ${url.replace("https://api:6443", "")}`;
 const bodyOf = (request: HttpRequest | undefined): unknown => JSON.parse(request?.body ?? "null") as unknown;
 
-describe("what is sent", () => {
+describe("requests", () => {
   const at = "/api/v1/namespaces/a/configmaps";
   const cases: [string, (client: Client) => Promise<unknown>, string, { type?: string; body?: object }][] = [
     ["get", (c) => c.get(builtin.configMaps, ref), `GET ${at}/x`, {}],
@@ -100,7 +100,7 @@ describe("what is sent", () => {
       { type: "application/apply-patch+yaml", body: configMap },
     ],
     [
-      "apply of the status alone, taking nothing from others",
+      "apply of the status, without taking fields from other managers",
       (c) => c.apply(builtin.configMaps, configMap, { fieldManager: "me", force: false, subresource: "status" }),
       `PATCH ${at}/x/status?fieldManager=me&force=false`,
       { type: "application/apply-patch+yaml", body: configMap },
@@ -135,30 +135,31 @@ describe("what is sent", () => {
     test(name, async () => {
       const { client, sent } = rig([ok]);
       await call(client);
-      expect(sent.map(what)).toEqual([expected]);
+      expect(sent.map(methodAndPath)).toEqual([expected]);
       expect(bodyOf(sent[0])).toEqual(body ?? null);
       expect(sent[0]?.headers["content-type"]).toBe(body ? type : undefined);
       expect(sent[0]?.headers["authorization"]).toBe("Bearer old-token");
     });
   }
 
-  test("an object without the namespace it needs is not sent", async () => {
+  test("an object without a required namespace is not sent", async () => {
     const { client, clock, sent } = rig([ok]);
-    const homeless = { ...configMap, metadata: { name: "x" } };
-    expect(String(await outcome(clock, client.create(builtin.configMaps, homeless)))).toContain("needs a namespace");
+    const withoutNamespace = { ...configMap, metadata: { name: "x" } };
+    expect(String(await outcome(clock, client.create(builtin.configMaps, withoutNamespace)))).toContain(
+      "needs a namespace",
+    );
     expect(sent).toEqual([]);
   });
 });
 
-describe("which calls are sent again after their connection was cut", () => {
+describe("which calls are repeated after a broken connection", () => {
   const jsonPatch = { type: "json", body: [] } as const;
   const cases: [string, (client: Client) => Promise<unknown>, boolean][] = [
     ["get", (c) => c.get(builtin.configMaps, ref), true],
     ["list", (c) => c.list(builtin.configMaps), true],
     ["apply", (c) => c.apply(builtin.configMaps, configMap, { fieldManager: "me" }), true],
     ["merge patch", (c) => c.patch(builtin.configMaps, ref, { patch: { type: "merge", body: {} } }), true],
-    ["delete of one very object", (c) => c.delete(builtin.configMaps, ref, { uid: "u" }), true],
-    ["token request", (c) => c.createToken(ref, { audiences: [] }).catch(() => undefined), true],
+    ["delete by UID", (c) => c.delete(builtin.configMaps, ref, { uid: "u" }), true],
     ["dry run of a create", (c) => c.create(builtin.configMaps, configMap, { dryRun: true }), true],
     ["create", (c) => c.create(builtin.configMaps, configMap), false],
     ["JSON patch", (c) => c.patch(builtin.configMaps, ref, { patch: jsonPatch }), false],
@@ -173,7 +174,7 @@ describe("which calls are sent again after their connection was cut", () => {
     });
   }
 
-  test("a second attempt uses a connection of its own, and so does what is sent but once", async () => {
+  test("a second attempt uses a fresh connection, and so does a call that must not be repeated", async () => {
     const { client, clock, sent } = rig([cut(), ok]);
     await outcome(clock, client.get(builtin.configMaps, ref));
     await outcome(clock, client.create(builtin.configMaps, configMap));
@@ -182,8 +183,8 @@ describe("which calls are sent again after their connection was cut", () => {
 
   for (const [name, answer] of [
     ["the connection was refused", cut("ECONNREFUSED")],
-    ["the server is too busy and says when to come back", tooMany],
-    ["the server is not available and says when to come back", unavailable],
+    ["the server sends 429 with a Retry-After", tooMany],
+    ["the server sends 503 with a Retry-After", unavailable],
   ] as const) {
     test(`create, when ${name}: yes`, async () => {
       const { client, clock, sent } = rig([answer, ok]);
@@ -194,7 +195,7 @@ describe("which calls are sent again after their connection was cut", () => {
 });
 
 describe("deadlines", () => {
-  test("a silent connection is given up in time for another attempt", async () => {
+  test("a silent connection is abandoned in time for another attempt", async () => {
     const { client, clock, sent } = rig([silence, ok]);
     const start = clock.now();
     let took = 0;
@@ -203,20 +204,20 @@ describe("deadlines", () => {
     expect([sent.length, took]).toEqual([2, 10_100]);
   });
 
-  test("so is one that falls silent in the middle of its answer", async () => {
-    const { client, clock, sent } = rig([halfABody, ok]);
+  test("a connection that falls silent in the middle of a response is abandoned too", async () => {
+    const { client, clock, sent } = rig([partialBody, ok]);
     expect(await outcome(clock, client.get(builtin.configMaps, ref))).toEqual(configMap);
     expect(sent.length).toBe(2);
   });
 
-  test("a create is sent once, and its silence is told", async () => {
+  test("a create without a response is sent once and fails", async () => {
     const { client, clock, sent } = rig([silence]);
     const error = await outcome(clock, client.create(builtin.configMaps, configMap));
     expect(error).toMatchObject({ name: "ConnectionError", code: "DEADLINE" });
     expect(sent.length).toBe(1);
   });
 
-  test("all attempts together end within the call's time", async () => {
+  test("all attempts together end before the call's deadline", async () => {
     const { client, clock } = rig([silence]);
     const start = clock.now();
     let took = Infinity;
@@ -226,7 +227,7 @@ describe("deadlines", () => {
   });
 
   for (const step of [3_600_000, -3_600_000]) {
-    test(`a wall clock that is set by ${step} ms does not change the call's time`, async () => {
+    test(`setting the wall clock by ${step} ms does not change the deadline`, async () => {
       const { client, clock } = rig([silence]);
       const start = clock.monotonic();
       let took = Infinity;
@@ -238,7 +239,7 @@ describe("deadlines", () => {
     });
   }
 
-  test("a call may have less time", async () => {
+  test("a call can have a shorter deadline", async () => {
     const { client, clock, sent } = rig([silence]);
     const call = client.get(builtin.configMaps, ref, { timeoutMs: 500 }).catch((error: unknown) => error);
     await clock.advance(500);
@@ -246,7 +247,7 @@ describe("deadlines", () => {
     expect(sent.length).toBe(1);
   });
 
-  test("a caller who aborts gets his own reason, at once, also between attempts", async () => {
+  test("an abort rejects immediately with the caller's reason, even between attempts", async () => {
     for (const answer of [silence, cut()]) {
       const { client, clock } = rig([answer]);
       const stop = new AbortController();
@@ -258,7 +259,7 @@ describe("deadlines", () => {
     }
   });
 
-  test("credentials that never come are no answer either", async () => {
+  test("credentials that never resolve run into the deadline", async () => {
     const clock = manualClock();
     const client = connect({ server: "https://api", access: () => new Promise(() => {}) }, { clock });
     expect(await outcome(clock, client.get(builtin.configMaps, ref))).toBeInstanceOf(ConnectionError);
@@ -267,7 +268,7 @@ describe("deadlines", () => {
   });
 });
 
-describe("refused credentials", () => {
+describe("rejected credentials", () => {
   test("are renewed once", async () => {
     const { client, clock, sent, refreshes } = rig([failure(401), ok]);
     expect(await outcome(clock, client.create(builtin.configMaps, configMap))).toEqual(configMap);
@@ -275,13 +276,13 @@ describe("refused credentials", () => {
     expect(sent[1]?.headers["authorization"]).toBe("Bearer new-token");
   });
 
-  test("and the new ones are kept for the attempts that follow", async () => {
+  test("are renewed once even if a later attempt fails", async () => {
     const { client, clock, refreshes } = rig([failure(401), failure(500), ok]);
     expect(await outcome(clock, client.get(builtin.configMaps, ref))).toEqual(configMap);
     expect(refreshes).toEqual([false, true, false]);
   });
 
-  test("and not for ever", async () => {
+  test("are not renewed again when the new ones are rejected", async () => {
     const { client, clock, sent } = rig([failure(401)]);
     expect(isUnauthorized(await outcome(clock, client.get(builtin.configMaps, ref)))).toBe(true);
     expect(sent.length).toBe(2);
@@ -289,23 +290,23 @@ describe("refused credentials", () => {
 });
 
 describe("errors", () => {
-  test("say what the server said of which call", async () => {
+  test("contain the call and the server's message", async () => {
     const causes = [{ field: "spec.x", reason: "FieldValueInvalid", message: "must be y" }];
     const { client, clock } = rig([failure(422, { reason: "Invalid", details: { causes } })]);
     const error = await outcome(clock, client.create(builtin.configMaps, configMap));
     expect(isInvalid(error)).toBe(true);
-    expect(error).toMatchObject({ status: 422, reason: "Invalid", causes, explanation: "the server's words" });
-    expect(String(error)).toContain("POST /api/v1/namespaces/a/configmaps: 422 Invalid: the server's words");
+    expect(error).toMatchObject({ status: 422, reason: "Invalid", causes, explanation: "the server's message" });
+    expect(String(error)).toContain("POST /api/v1/namespaces/a/configmaps: 422 Invalid: the server's message");
   });
 
-  test("of something on the way that is no API server have a status, and nothing of its text", async () => {
+  test("from a proxy have its status but none of its text", async () => {
     const { client, clock } = rig([() => new Response("<html>token=hunter2</html>", { status: 403 })]);
     const error = await outcome(clock, client.get(builtin.configMaps, ref));
     expect(isForbidden(error)).toBe(true);
     expect(String(error)).not.toContain("hunter2");
   });
 
-  test("never hold the token", async () => {
+  test("never contain the token", async () => {
     for (const answer of [failure(403), cut(), silence]) {
       const { client, clock } = rig([answer]);
       const error = await outcome(clock, client.get(builtin.configMaps, ref));
@@ -313,7 +314,7 @@ describe("errors", () => {
     }
   });
 
-  test("`find` is undefined for what does not exist, and fails for all else", async () => {
+  test("`find` returns undefined for a missing object and throws every other error", async () => {
     const { client, clock } = rig([failure(404), failure(409)]);
     expect(await outcome(clock, client.find(builtin.configMaps, ref))).toBeUndefined();
     expect(isConflict(await outcome(clock, client.find(builtin.configMaps, ref)))).toBe(true);
@@ -329,7 +330,7 @@ test("every attempt is reported with its code, and with the error of one that fa
   expect(seen).toMatchObject([
     { call, method: "GET", code: "<error>" },
     { call, code: 503, error: { status: 503 } },
-    { call, code: 403, error: { explanation: "the server's words" } },
+    { call, code: 403, error: { explanation: "the server's message" } },
   ]);
 });
 
@@ -337,7 +338,7 @@ describe("lists", () => {
   const page = (resourceVersion: string, names: readonly string[], next?: string): Answer =>
     json({ metadata: { resourceVersion, continue: next }, items: names.map((name) => ({ metadata: { name } })) });
 
-  test("are read page by page and joined, and their objects say what they are", async () => {
+  test("are read page by page and joined, and their items have apiVersion and kind", async () => {
     const { client, sent } = rig([page("7", ["x"], "more"), page("7", ["y"])]);
     const list = await client.list(builtin.configMaps, { namespace: "a", labelSelector: "l=1", pageSize: 1 });
     expect(list.resourceVersion).toBe("7");
@@ -346,15 +347,15 @@ describe("lists", () => {
       { apiVersion: "v1", metadata: { name: "y" } },
     ]);
     const at = "GET /api/v1/namespaces/a/configmaps?labelSelector=l%3D1&limit=1";
-    expect(sent.map(what)).toEqual([at, `${at}&continue=more`]);
+    expect(sent.map(methodAndPath)).toEqual([at, `${at}&continue=more`]);
   });
 
-  test("begin anew, in one piece, when their moment is forgotten half-way", async () => {
+  test("are read again in a single page when the continue token expires", async () => {
     const { client, sent } = rig([page("7", ["x"], "more"), failure(410), page("9", ["x", "y"])]);
     const list = await client.list(builtin.configMaps);
     expect(list.resourceVersion).toBe("9");
     expect(list.items.map(({ metadata }) => metadata.name)).toEqual(["x", "y"]);
-    expect(sent.map(what).at(-1)).toBe("GET /api/v1/configmaps");
+    expect(sent.map(methodAndPath).at(-1)).toBe("GET /api/v1/configmaps");
   });
 
   test("pass each object through a transformation", async () => {
@@ -368,18 +369,18 @@ describe("watches", () => {
   const event = (name: string): string =>
     `${JSON.stringify({ type: "ADDED", object: { ...configMap, metadata: { name } } })}\n`;
 
-  test("ask for bookmarks, and end when the server ends them", async () => {
+  test("request bookmarks, and end when the server ends them", async () => {
     const { client, sent } = rig([() => new Response(event("x") + event("y"))]);
     const options = { resourceVersion: "7", serverTimeoutSeconds: 30, namespace: "a" };
     const events = await Array.fromAsync(client.watch(builtin.configMaps, options));
     expect(events.map((one) => one.type)).toEqual(["ADDED", "ADDED"]);
-    expect(sent.map(what)).toEqual([
+    expect(sent.map(methodAndPath)).toEqual([
       "GET /api/v1/namespaces/a/configmaps?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=30",
     ]);
   });
 
-  test("must begin in time, and may then be silent", async () => {
-    const { client, clock, sent } = rig([silence, halfABody]);
+  test("must start before the deadline, and may then be silent", async () => {
+    const { client, clock, sent } = rig([silence, partialBody]);
     const stop = new AbortController();
     const options = { resourceVersion: "7", signal: stop.signal };
     const watching = Array.fromAsync(client.watch(builtin.configMaps, options)).catch(String);
@@ -389,51 +390,21 @@ describe("watches", () => {
     expect(await watching).toBe("Error: enough");
   });
 
-  test("close their connection when nobody wants more", async () => {
+  test("close their connection when the consumer stops reading", async () => {
     const { client, sent } = rig([() => new Response(event("x") + event("y"))]);
     for await (const _ of client.watch(builtin.configMaps, { resourceVersion: "7" })) break;
     expect(sent[0]?.signal.aborted).toBe(true);
   });
 });
 
-describe("logs of a pod", () => {
-  test("are a stream that closes itself", async () => {
-    const { client, clock, sent } = rig([() => new Response("line\n")]);
-    const stream = await client.podLogs(ref, { container: "c", tailLines: 5 });
-    expect(await new Response(stream).text()).toBe("line\n");
-    expect(sent.map(what)).toEqual(["GET /api/v1/namespaces/a/pods/x/log?container=c&follow=false&tailLines=5"]);
-    expect([sent[0]?.signal.aborted, clock.pending]).toEqual([true, 0]);
-  });
-
-  test("end in time, unless they are followed", async () => {
-    for (const follow of [false, true]) {
-      const { client, clock, sent } = rig([halfABody]);
-      const stream = await client.podLogs(ref, { follow });
-      const reading = new Response(stream).text().catch((error: unknown) => error);
-      await clock.advance(3600_000);
-      expect(sent[0]?.signal.aborted).toBe(!follow);
-      if (!follow) expect(await reading).toMatchObject({ code: "DEADLINE" });
-    }
-  });
-});
-
-test("a token of a service account", async () => {
-  const status = { token: "t", expirationTimestamp: "2030-01-01T01:00:00Z" };
-  const { client, sent } = rig([json({ status }, 201)]);
-  const issued = await client.createToken(ref, { audiences: ["agent"], expirationSeconds: 600 });
-  expect(issued).toEqual({ token: "t", expiresAt: new Date(status.expirationTimestamp) });
-  expect(sent.map(what)).toEqual(["POST /api/v1/namespaces/a/serviceaccounts/x/token"]);
-  expect(bodyOf(sent[0])).toMatchObject({ spec: { audiences: ["agent"], expirationSeconds: 600 } });
-});
-
 describe("the API server's clock", () => {
   const dated: Answer = () => new Response("{}", { headers: { date: "Tue, 01 Jan 2030 00:00:01 GMT" } });
 
   test.each([
-    ["is read from the answer's date", dated, new Date("2030-01-01T00:00:01Z")],
-    ["is unknown where the answer has no date", json({}), undefined],
-    ["is unknown where the date is not one", () => new Response("{}", { headers: { date: "soon" } }), undefined],
-    ["is unknown where the client may not ask", failure(403, { reason: "Forbidden" }), undefined],
+    ["is read from the Date header", dated, new Date("2030-01-01T00:00:01Z")],
+    ["is unknown without a Date header", json({}), undefined],
+    ["is unknown if the Date header is invalid", () => new Response("{}", { headers: { date: "soon" } }), undefined],
+    ["is unknown if the client may not read /version", failure(403, { reason: "Forbidden" }), undefined],
   ] as const)("%s", async (_, answer, time) => {
     const { client, sent } = rig([answer]);
     expect(await client.serverTime()).toEqual(time);

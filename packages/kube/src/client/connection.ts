@@ -1,4 +1,4 @@
-/** A client that speaks HTTPS to an API server. */
+/** A client that calls the API server over HTTPS. */
 import type { Client, WatchEvent, WatchOptions } from "./client.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import type { Credentials } from "./credentials.ts";
@@ -11,7 +11,7 @@ import { acceptedType, collectionPath, objectPath } from "./paths.ts";
 import { describe, explain, open, send, type ApiResponse, type Call, type RequestSettings } from "./request.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 import { serverTime } from "./server-time.ts";
-import { createToken, podLogs } from "./subresources.ts";
+
 import { parseWatchEvent, readLines } from "./watch.ts";
 import { applyCall, createCall, deleteCall, patchCall } from "./writes.ts";
 
@@ -25,7 +25,7 @@ export interface ConnectOptions {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly transport?: Transport;
-  /** Called for each attempt of a call, when it is answered or has failed. */
+  /** Called for each attempt of a call when its response arrives or it fails. */
   readonly onResponse?: (response: ApiResponse) => void;
 }
 
@@ -40,7 +40,12 @@ export function connect(credentials: Credentials, options: ConnectOptions = {}):
     retry: { attempts: options.attempts ?? 5, baseMs: 100, maxMs: 5000, random: options.random ?? Math.random },
     onResponse: options.onResponse ?? (() => undefined),
   };
-  return { ...readers(settings), ...writers(settings), ...others(settings) };
+  return {
+    ...readers(settings),
+    ...writers(settings),
+    discover: async (kind, callOptions) => discover(settings, kind, callOptions),
+    serverTime: async (callOptions) => serverTime(settings, callOptions),
+  };
 }
 
 type Readers = Pick<Client, "get" | "find" | "list" | "watch">;
@@ -115,18 +120,7 @@ function writers(settings: RequestSettings): Writers {
   };
 }
 
-type Others = Pick<Client, "createToken" | "podLogs" | "discover" | "serverTime">;
-
-function others(settings: RequestSettings): Others {
-  return {
-    createToken: async (serviceAccount, request) => createToken(settings, serviceAccount, request),
-    podLogs: async (pod, options) => podLogs(settings, pod, options),
-    discover: async (kind, options) => discover(settings, kind, options),
-    serverTime: async (options) => serverTime(settings, options),
-  };
-}
-
-/** The object that a call answers with. */
+/** The object in the response to a call. */
 async function object<T extends KubeObject>(settings: RequestSettings, call: Call): Promise<T> {
   return trusted<T>(parseJson(await send(settings, call)));
 }

@@ -1,23 +1,23 @@
-/** Who we are to which API server. kubeconfig.ts and in-cluster.ts make these. */
+/** The address of an API server and the credentials for it. kubeconfig.ts and in-cluster.ts create them. */
 import { readFile } from "node:fs/promises";
 
 import { systemClock, type Clock } from "../clock.ts";
 import type { TlsSettings } from "./http.ts";
 
-/** What proves our identity for a while. */
+/** What authenticates one request. */
 export interface Access {
   readonly token?: string;
   readonly tls: TlsSettings;
 }
 
 export interface Credentials {
-  /** Such as `https://10.96.0.1:443`. */
+  /** For example `https://10.96.0.1:443`. */
   readonly server: string;
-  /** The namespace that the credentials name as their own. */
+  /** The default namespace of the credentials. */
   readonly namespace?: string;
-  /** URL of an HTTP proxy on the way to the server. */
+  /** URL of an HTTP proxy in front of the server. */
   readonly proxy?: string;
-  /** The proof to send now. `refresh`: the server refused the last one, so take nothing from a cache. */
+  /** The credentials to send now. `refresh`: the server rejected the last ones, so bypass every cache. */
   access(refresh?: boolean): Promise<Access>;
 }
 
@@ -28,13 +28,13 @@ export function staticCredentials(settings: Omit<Credentials, "access"> & Access
   return { ...rest, access: async () => access };
 }
 
-/** A value that may be stale, or must be fresh. */
+/** Reads a value, which may come from a cache unless `refresh` is set. */
 export type Source<T> = (refresh?: boolean) => Promise<T>;
 
-// What kubelets rotate is good for minutes after its successor is there.
+// A token that the kubelet has rotated remains valid for minutes.
 const fileMaxAgeMs = 60_000;
 
-/** A file's text, read again every minute: tokens and certificates rotate on disk. */
+/** The text of a file, reread every minute: tokens and certificates rotate on disk. */
 export function fileText(path: string, clock: Clock = systemClock): Source<string> {
   let cached: { readonly text: string; readonly readAt: number } | undefined;
   return async (refresh = false) => {
@@ -42,7 +42,7 @@ export function fileText(path: string, clock: Clock = systemClock): Source<strin
     try {
       cached = { text: await readFile(path, "utf8"), readAt: clock.monotonic() };
     } catch (error) {
-      // Half-way through a rotation the file may be missing; the last text is the best there is.
+      // During a rotation the file may be missing; use the last known text.
       if (!cached || refresh) throw new Error(`cannot read ${path}`, { cause: error });
     }
     return cached.text;

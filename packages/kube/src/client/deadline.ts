@@ -1,4 +1,4 @@
-/** Work that ends in time: when the clock or the caller says so, whatever it waits for. */
+/** Deadlines: work ends when its time is over or its caller aborts, even if it ignores its signal. */
 import { onAbort } from "../abort.ts";
 import type { Clock } from "../clock.ts";
 
@@ -8,7 +8,7 @@ interface Limits {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The reason of the abort when time ran out. */
+/** The reason of an abort caused by a deadline. */
 export class DeadlineError extends Error {
   constructor(ms: number) {
     super(`took longer than ${ms} ms`);
@@ -16,10 +16,10 @@ export class DeadlineError extends Error {
   }
 }
 
-/** A signal that aborts after a time or with its parent. `release` must be called: parents live long. */
+/** A signal that aborts after a time or with its parent. Call `release` to remove the listener from a long-lived parent. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Ends the time limit alone; the parent still aborts. */
+  /** Cancels the time limit; the parent can still abort. */
   stopClock(): void;
   abort(reason: unknown): void;
   release(): void;
@@ -49,7 +49,7 @@ export async function withDeadline<T>(limits: Limits, work: (signal: AbortSignal
   }
 }
 
-/** The work's outcome, or the signal's reason as soon as that aborts: also when the work itself ignores it. */
+/** The result of the work, or the signal's reason as soon as it aborts, even if the work ignores the signal. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const unlink = onAbort(signal, (reason) => aborted.reject(asError(reason)));

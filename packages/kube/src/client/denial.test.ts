@@ -7,17 +7,17 @@ const user = 'User "system:serviceaccount:pulumi:operator"';
 
 const cases: readonly (readonly [what: string, message: string, expected: Denial | undefined])[] = [
   [
-    "a right in a namespace",
+    "a permission in a namespace",
     `updates.auto.pulumi.com "up" is forbidden: ${user} cannot get resource "updates" in API group "auto.pulumi.com" in the namespace "team-a"`,
     { verb: "get", resource: "updates", apiGroup: "auto.pulumi.com", namespace: "team-a" },
   ],
   [
-    "a right in the whole cluster",
+    "a cluster-wide permission",
     `secrets is forbidden: ${user} cannot list resource "secrets" in API group "" at the cluster scope`,
     { verb: "list", resource: "secrets", apiGroup: "" },
   ],
   [
-    "a right on a subresource",
+    "a permission on a subresource",
     `stacks.pulumi.com "web" is forbidden: ${user} cannot patch resource "stacks/status" in API group "pulumi.com" in the namespace "team-a": RBAC: role.rbac.authorization.k8s.io "operator" not found`,
     { verb: "patch", resource: "stacks/status", apiGroup: "pulumi.com", namespace: "team-a" },
   ],
@@ -28,14 +28,14 @@ const cases: readonly (readonly [what: string, message: string, expected: Denial
   ],
 ];
 
-describe("the right that a 403 names", () => {
+describe("the permission that a 403 names", () => {
   for (const [what, message, expected] of cases) {
     test(what, () => {
       expect(denialOf(new ApiError("GET /x", { status: 403, reason: "Forbidden", message }))).toEqual(expected);
     });
   }
 
-  test("is none for another status", () => {
+  test("is undefined for another status", () => {
     const [, message = ""] = cases[0] ?? [];
     expect(denialOf(new ApiError("GET /x", { status: 404, reason: "NotFound", message }))).toBeUndefined();
     expect(denialOf(new Error(message))).toBeUndefined();

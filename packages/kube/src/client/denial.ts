@@ -1,20 +1,20 @@
-/** Which right a call needed, where the API server's authorizer denied it. */
+/** The permission that was missing when the API server's authorizer denied a call. */
 import { isForbidden } from "./errors.ts";
 
-/** In the words of RBAC rules. */
+/** In terms of an RBAC rule. */
 export interface Denial {
   readonly verb: string;
   /** Plural, with its subresource: `stacks/status`. */
   readonly resource: string;
   /** Empty for the core group. */
   readonly apiGroup: string;
-  /** Absent where the right is needed for the whole cluster. */
+  /** Absent if the permission is needed cluster-wide. */
   readonly namespace?: string;
 }
 
 const denied = /cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
 
-/** Undefined for every other error, also for a 403 of admission: a quota, a webhook, a namespace that is being deleted. */
+/** Undefined for every other error, including a 403 from admission: a quota, a webhook, a namespace that is being deleted. */
 export function denialOf(error: unknown): Denial | undefined {
   if (!isForbidden(error)) return undefined;
   const [, verb, resource, apiGroup = "", namespace] = denied.exec(error.explanation) ?? [];

@@ -1,17 +1,17 @@
-/** What the API server serves: the versions of a kind, and how it is addressed in each. */
+/** API discovery: the served versions of a kind, and its resource name in each. */
 import type { CallOptions } from "./client.ts";
 import { isNotFound } from "./errors.ts";
 import { arrayAt, isObject, objectAt, parseJson, textAt } from "./json.ts";
 import { send, type RequestSettings } from "./request.ts";
 import type { ResourceNames } from "../resource.ts";
 
-/** A kind of a group, in whatever version; the core group's name is empty. */
+/** A kind in any version; the core group's name is empty. */
 export interface GroupKind {
   readonly group: string;
   readonly kind: string;
 }
 
-/** Each version that serves the kind, the server's preferred one first; none when there is no such kind. */
+/** Every version that serves the kind, the server's preferred one first; empty when the kind does not exist. */
 export async function discover(
   settings: RequestSettings,
   { group, kind }: GroupKind,
@@ -21,7 +21,7 @@ export async function discover(
   const found: ResourceNames[] = [];
   for (const apiVersion of group === "" ? ["v1"] : versionsIn(await read(`/apis/${encodeURIComponent(group)}`))) {
     const resources = arrayAt(await read(`${group === "" ? "/api" : "/apis"}/${apiVersion}`), "resources");
-    // Names with a slash are subresources, which may be of the same kind.
+    // Names with a slash are subresources, which may have the same kind.
     const match = resources.find((each) => textAt(each, "kind") === kind && !textAt(each, "name")?.includes("/"));
     const plural = textAt(match, "name");
     if (plural === undefined) continue;

@@ -1,4 +1,4 @@
-/** Credentials that a program prints (client.authentication.k8s.io): how cloud providers log users in. */
+/** Credentials from an exec plugin (client.authentication.k8s.io), which cloud providers use to log users in. */
 import { execFile } from "node:child_process";
 
 import { systemClock, type Clock } from "../clock.ts";
@@ -7,11 +7,11 @@ import { objectAt, parseJson, textAt } from "./json.ts";
 
 export interface ExecPlugin {
   readonly apiVersion: string;
-  /** A path, or a name to be found on PATH. */
+  /** A path, or a name to look up in PATH. */
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The cluster as the program is told of it, when it asks for that. */
+  /** Passed to the plugin if it sets `provideClusterInfo`. */
   readonly cluster?: object;
 }
 
@@ -19,16 +19,16 @@ export interface ExecCredential {
   readonly token?: string;
   readonly cert?: string;
   readonly key?: string;
-  /** Milliseconds since the epoch; absent when good until the server refuses it. */
+  /** Milliseconds since the epoch; absent if it is valid until the server rejects it. */
   readonly expiresAt?: number;
 }
 
 const timeoutMs = 30_000;
-// Renewed a little early, so that none expires on its way.
+// Renewed a little early, so that it does not expire in transit.
 const marginMs = 10_000;
 const supported = new Set(["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]);
 
-/** Runs the program when there is no credential that is still good; callers at the same time share one run. */
+/** Runs the plugin if there is no valid credential; concurrent callers share one run. */
 export function execCredential(plugin: ExecPlugin, clock: Clock = systemClock): Source<ExecCredential> {
   if (!supported.has(plugin.apiVersion)) {
     throw new Error(`exec plugin ${plugin.command}: apiVersion ${plugin.apiVersion} is not supported`);
@@ -50,7 +50,7 @@ async function runPlugin(plugin: ExecPlugin): Promise<ExecCredential> {
   const cert = textAt(status, "clientCertificateData");
   const key = textAt(status, "clientKeyData");
   if (token === undefined && (cert === undefined || key === undefined)) {
-    throw new Error(`exec plugin ${plugin.command} gave neither a token nor a client certificate`);
+    throw new Error(`exec plugin ${plugin.command} returned neither a token nor a client certificate`);
   }
   const expiresAt = Date.parse(textAt(status, "expirationTimestamp") ?? "");
   return {
@@ -64,7 +64,7 @@ function parseOutput(plugin: ExecPlugin, output: string): unknown {
   try {
     return parseJson(output);
   } catch {
-    // The parser's message quotes its input, which may hold a token.
+    // The parser's message quotes its input, which may contain a token.
     throw new Error(`exec plugin ${plugin.command} did not print an ExecCredential`);
   }
 }
@@ -75,7 +75,7 @@ async function standardOutput(plugin: ExecPlugin): Promise<string> {
   const env = { ...process.env, ...plugin.env, KUBERNETES_EXEC_INFO: info };
   return await new Promise((resolve, reject) => {
     const child = execFile(plugin.command, plugin.args, { env, timeout: timeoutMs }, (error, output) => {
-      // Neither stream is quoted: both may hold secrets.
+      // Neither stream is quoted: both may contain secrets.
       if (error) reject(new Error(`exec plugin ${plugin.command} failed (${error.code ?? error.signal ?? "unknown"})`));
       else resolve(output);
     });

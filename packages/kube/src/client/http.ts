@@ -1,13 +1,13 @@
-/** How requests leave the process. The one module of the client that needs Bun: `tls` and `proxy` in `fetch`. */
+/** The HTTP transport. The only module of the client that needs Bun: for `tls` and `proxy` in `fetch`. */
 
 export interface TlsSettings {
-  /** Authorities to trust, in PEM; the system's when absent. */
+  /** Trusted CA certificates in PEM; the system's if absent. */
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
-  /** The name the server's certificate must have, when it is not the URL's. */
+  /** The name in the server's certificate, if it differs from the URL's. */
   readonly serverName?: string;
-  /** Trust any server. */
+  /** Skip certificate verification. */
   readonly insecure?: boolean;
 }
 
@@ -19,11 +19,11 @@ export interface HttpRequest {
   readonly tls: TlsSettings;
   readonly proxy?: string;
   readonly signal: AbortSignal;
-  /** Use no connection of the pool: where one fell silent, its neighbours may be dead as well. */
+  /** Do not use a pooled connection: when one connection is dead, the others may be too. */
   readonly freshConnection: boolean;
 }
 
-/** Rejects with the signal's reason once that aborts, and with an error with a `code` when no answer comes. */
+/** Rejects with the signal's reason when it aborts, and with an error that has a `code` when no response arrives. */
 export type Transport = (request: HttpRequest) => Promise<Response>;
 
 export const fetchTransport: Transport = async (request) => {
@@ -32,13 +32,13 @@ export const fetchTransport: Transport = async (request) => {
     method: request.method,
     headers: request.headers,
     signal: request.signal,
-    // The token goes to the server it is meant for, and nowhere else.
+    // A redirect must not send the token to another server.
     redirect: "error",
     tls: { ...tls, rejectUnauthorized: !insecure },
     ...(request.body !== undefined && { body: request.body }),
     ...(request.proxy !== undefined && { proxy: request.proxy }),
     ...(request.freshConnection && { keepalive: false }),
-    // Bun's own limit ends what was silent for five minutes: the log of a quiet pod, say. Ours are in request.ts.
+    // Bun would end a connection that is silent for five minutes. The client's own limits are in request.ts.
     timeout: false,
   };
   return await fetch(request.url, init);

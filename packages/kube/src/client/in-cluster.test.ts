@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("a pod's service account, whose token rotates", async () => {
+test("the token of a pod's service account is reread as it rotates", async () => {
   await writeFile(join(folder, "token"), "one\n");
   const clock = manualClock();
   const credentials = await inClusterCredentials({ folder, environment, clock });
@@ -30,7 +30,7 @@ test("a pod's service account, whose token rotates", async () => {
   expect((await credentials.access(true)).token).toBe("three");
 });
 
-test("an address of IPv6", async () => {
+test("an IPv6 address is put in brackets", async () => {
   const credentials = await inClusterCredentials({
     folder,
     environment: { ...environment, KUBERNETES_SERVICE_HOST: "fd00::1" },
@@ -38,6 +38,6 @@ test("an address of IPv6", async () => {
   expect(credentials.server).toBe("https://[fd00::1]:443");
 });
 
-test("outside of a cluster, a clear word", async () => {
+test("outside a cluster, the error explains why there are no credentials", async () => {
   expect(await inClusterCredentials({ folder, environment: {} }).catch(String)).toContain("not in a cluster");
 });

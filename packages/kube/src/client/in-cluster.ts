@@ -1,4 +1,4 @@
-/** The credentials that Kubernetes gives to every pod. */
+/** The service account credentials that Kubernetes mounts into a pod. */
 import { join } from "node:path";
 
 import type { Clock } from "../clock.ts";

@@ -1,4 +1,4 @@
-/** Reading JSON and YAML of unknown shape without trusting it. */
+/** Safe access to JSON and YAML of unknown shape. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ export function arrayAt(value: unknown, key: string): readonly unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
-/** Undefined also for an empty text: in Kubernetes' files and answers that means "not set". */
+/** Also undefined for an empty string: in Kubernetes files and responses that means "not set". */
 export function textAt(value: unknown, key: string): string | undefined {
   const found = isObject(value) ? value[key] : undefined;
   return typeof found === "string" && found !== "" ? found : undefined;
@@ -32,8 +32,8 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** The API server checks objects against their schema before it stores them; we take its word for their type. */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says what it expects
+/** The API server validates objects against their schema before it stores them, so their type is not checked again. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller states what it expects
 export function trusted<T>(value: unknown): T {
   return value as T;
 }

@@ -56,13 +56,13 @@ async function access(parts: Parts) {
 }
 
 describe("identities", () => {
-  test("data in the file itself", async () => {
+  test("certificate and key inline", async () => {
     const cluster = { "certificate-authority-data": base64("CA") };
     const user = { "client-certificate-data": base64("CERT"), "client-key-data": base64("KEY") };
     expect(await access({ cluster, user })).toEqual({ tls: { ca: "CA", cert: "CERT", key: "KEY" } });
   });
 
-  test("files, relative to the kubeconfig", async () => {
+  test("certificate and key in files, relative to the kubeconfig", async () => {
     const cluster = { "certificate-authority": "pki/ca.crt" };
     const user = { "client-certificate": "pki/me.crt", "client-key": join(folder, "pki/me.key") };
     expect(await access({ cluster, user })).toEqual({ tls: { ca: "CA FILE", cert: "CERT FILE", key: "KEY FILE" } });
@@ -72,7 +72,7 @@ describe("identities", () => {
     expect(await access({ user: { token: "t" } })).toEqual({ token: "t", tls: {} });
   });
 
-  test("a token's file, which wins over a token and is read again as it rotates", async () => {
+  test("a token file, which takes precedence over a token and is reread as it rotates", async () => {
     await writeFile(join(folder, "token"), "one\n");
     const clock = manualClock();
     const credentials = await load({ user: { token: "t", tokenFile: "token" } }, { clock });
@@ -88,18 +88,18 @@ describe("identities", () => {
     expect((await credentials.access()).token).toBe("three");
   });
 
-  test("nobody", async () => {
+  test("anonymous", async () => {
     expect(await access({ context: { user: undefined } })).toEqual({ tls: {} });
   });
 });
 
-describe("the way to the server", () => {
-  test("another name in its certificate", async () => {
+describe("the connection to the server", () => {
+  test("another server name in the certificate", async () => {
     const cluster = { "tls-server-name": "kubernetes" };
     expect(await access({ cluster })).toEqual({ tls: { serverName: "kubernetes" } });
   });
 
-  test("any certificate at all", async () => {
+  test("no certificate verification", async () => {
     expect(await access({ cluster: { "insecure-skip-tls-verify": true } })).toEqual({ tls: { insecure: true } });
   });
 
@@ -107,7 +107,7 @@ describe("the way to the server", () => {
     expect(await load({ cluster: { "proxy-url": "http://proxy:3128" } })).toMatchObject({ proxy: "http://proxy:3128" });
   });
 
-  test("the current context, or the one asked for", async () => {
+  test("the current context, or the requested one", async () => {
     const context = { namespace: "mine" };
     expect(await load({ context })).toMatchObject({ server: "https://api:6443", namespace: "mine" });
     expect(await load({}, { context: "second" })).toMatchObject({ server: "https://other:6443" });
@@ -115,7 +115,7 @@ describe("the way to the server", () => {
 });
 
 describe("an exec plugin", () => {
-  /** Counts its runs, and prints what it was told. */
+  /** Counts its runs and executes the given shell command. */
   async function plugin(status: string): Promise<{ command: string; runs: () => Promise<number> }> {
     const name = `plugin-${files++}`;
     const script = `#!/bin/sh\necho run >> "$0.runs"\n[ -n "$FAIL" ] && { echo secret-in-stderr >&2; exit 3; }\n${status}\n`;
@@ -130,7 +130,7 @@ describe("an exec plugin", () => {
   const credential = (status: object): string =>
     `echo '${JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status })}'`;
 
-  test("gives a token that is kept until shortly before it expires", async () => {
+  test("provides a token that is cached until shortly before it expires", async () => {
     const clock = manualClock();
     const expirationTimestamp = new Date(clock.now() + 600_000).toISOString();
     const { command, runs } = await plugin(credential({ token: "t", expirationTimestamp }));
@@ -147,7 +147,7 @@ describe("an exec plugin", () => {
     expect(await runs()).toBe(2);
   });
 
-  test("gives a token without end that is kept until the server refuses it", async () => {
+  test("provides a token without expiry that is cached until the server rejects it", async () => {
     const clock = manualClock();
     const { command, runs } = await plugin(credential({ token: "t" }));
     const credentials = await load(exec(command), { clock });
@@ -159,12 +159,12 @@ describe("an exec plugin", () => {
     expect(await runs()).toBe(2);
   });
 
-  test("gives a client certificate", async () => {
+  test("provides a client certificate", async () => {
     const { command } = await plugin(credential({ clientCertificateData: "CERT", clientKeyData: "KEY" }));
     expect(await access(exec(command))).toEqual({ tls: { cert: "CERT", key: "KEY" } });
   });
 
-  test("gets its arguments, its environment and the cluster it asks for", async () => {
+  test("receives its arguments, its environment and, on request, the cluster", async () => {
     const { command } = await plugin(
       `printf '{"status":{"token":"%s %s %s"}}' "$1" "$GREETING" "$(echo "$KUBERNETES_EXEC_INFO" | tr -d '"')"`,
     );
@@ -174,11 +174,11 @@ describe("an exec plugin", () => {
     expect(token).toContain("cluster:{server:https://api:6443}");
   });
 
-  describe("that fails tells no secret", () => {
+  describe("that fails does not leak a secret", () => {
     const cases: [string, string, object, string][] = [
-      ["by its exit code", "", { env: [{ name: "FAIL", value: "1" }] }, "failed (3)"],
-      ["by printing no JSON", "echo secret-token", {}, "did not print an ExecCredential"],
-      ["by printing nothing of use", credential({}), {}, "neither a token nor a client certificate"],
+      ["an exit code", "", { env: [{ name: "FAIL", value: "1" }] }, "failed (3)"],
+      ["output that is not JSON", "echo secret-token", {}, "did not print an ExecCredential"],
+      ["output without credentials", credential({}), {}, "neither a token nor a client certificate"],
     ];
     for (const [name, status, more, expected] of cases) {
       test(name, async () => {
@@ -191,16 +191,16 @@ describe("an exec plugin", () => {
   });
 });
 
-describe("what cannot be honoured is refused", () => {
+describe("unsupported or invalid kubeconfigs are rejected", () => {
   const cases: [string, Parts, string][] = [
     ["impersonation", { user: { as: "someone" } }, '"as" of a user is not supported'],
     ["an auth provider", { user: { "auth-provider": {} } }, '"auth-provider" of a user'],
     ["a password", { user: { username: "u", password: "p" } }, '"username" of a user'],
     ["a SOCKS proxy", { cluster: { "proxy-url": "socks5://p" } }, "only http and https proxies"],
     [
-      "trust in one authority and in all",
+      "a CA together with insecure-skip-tls-verify",
       { cluster: { "insecure-skip-tls-verify": true, "certificate-authority": "x" } },
-      "exclude each other",
+      "mutually exclusive",
     ],
     [
       "an old exec plugin",
@@ -209,9 +209,9 @@ describe("what cannot be honoured is refused", () => {
     ],
     ["an exec plugin without a command", { user: { exec: {} } }, "exec has no command"],
     ["a cluster without a server", { cluster: { server: "" } }, "no server"],
-    ["a cluster that is not there", { context: { cluster: "lost" } }, 'no cluster "lost"'],
+    ["a missing cluster", { context: { cluster: "lost" } }, 'no cluster "lost"'],
     ["no context", { rest: { "current-context": "" } }, "no current-context"],
-    ["a context that is not there", { rest: { "current-context": "lost" } }, 'no context "lost"'],
+    ["a missing context", { rest: { "current-context": "lost" } }, 'no context "lost"'],
   ];
   for (const [name, parts, expected] of cases) {
     test(name, async () => {
@@ -219,7 +219,7 @@ describe("what cannot be honoured is refused", () => {
     });
   }
 
-  test("a file that is no YAML, without quoting it", async () => {
+  test("a file that is not YAML, without quoting it", async () => {
     const path = join(folder, "broken");
     await writeFile(path, "users: [{token: secret-token");
     const error: unknown = await kubeconfigCredentials(path).catch((error: unknown) => error);

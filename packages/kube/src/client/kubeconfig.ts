@@ -1,4 +1,4 @@
-/** Credentials from a kubeconfig file. The caller names the file: the ambient KUBECONFIG is never read. */
+/** Credentials from a kubeconfig file that the caller names: the environment variable KUBECONFIG is never read. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
@@ -11,7 +11,7 @@ import type { TlsSettings } from "./http.ts";
 import { arrayAt, objectAt, textAt, type JsonObject } from "./json.ts";
 
 export interface KubeconfigOptions {
-  /** The context to use, when it is not the current one. */
+  /** The context to use instead of the current one. */
   readonly context?: string;
   readonly clock?: Clock;
 }
@@ -25,20 +25,20 @@ export async function kubeconfigCredentials(path: string, options: KubeconfigOpt
   };
   const { cluster, user, namespace } = selectContext(file, options.context);
   const server = textAt(cluster, "server");
-  if (server === undefined) throw refused(file, "the cluster has no server");
-  refuseUnsupported(file, { cluster, user });
+  if (server === undefined) throw invalid(file, "the cluster has no server");
+  assertSupported(file, { cluster, user });
   const proxy = textAt(cluster, "proxy-url");
   return {
     server: server.replace(/\/+$/, ""),
     ...(namespace !== undefined && { namespace }),
     ...(proxy !== undefined && { proxy }),
-    access: accessOf(file, { cluster, user }),
+    access: accessSource(file, { cluster, user }),
   };
 }
 
 interface File {
   readonly path: string;
-  /** Relative paths in it start here. */
+  /** Relative paths in the file start here. */
   readonly folder: string;
   readonly content: unknown;
   readonly clock: Clock;
@@ -55,14 +55,14 @@ async function readKubeconfig(path: string): Promise<unknown> {
     const content: unknown = parse(text);
     return content;
   } catch {
-    // The parser's message quotes lines of the file, which may hold a token.
+    // The parser's message quotes lines of the file, which may contain a token.
     throw new Error(`kubeconfig ${path} is not YAML`);
   }
 }
 
 function selectContext(file: File, wanted?: string): Entries & { readonly namespace: string | undefined } {
   const name = wanted ?? textAt(file.content, "current-context");
-  if (name === undefined) throw refused(file, "it has no current-context, and none was asked for");
+  if (name === undefined) throw invalid(file, "it has no current-context, and no context was requested");
   const context = entry(file, "context", name);
   return {
     cluster: entry(file, "cluster", textAt(context, "cluster")),
@@ -73,24 +73,24 @@ function selectContext(file: File, wanted?: string): Entries & { readonly namesp
 
 function entry(file: File, kind: "cluster" | "context" | "user", name: string | undefined): JsonObject {
   const found = arrayAt(file.content, `${kind}s`).find((item) => textAt(item, "name") === name);
-  if (name === undefined || found === undefined) throw refused(file, `it has no ${kind} "${name ?? ""}"`);
+  if (name === undefined || found === undefined) throw invalid(file, `it has no ${kind} "${name ?? ""}"`);
   return objectAt(found, kind);
 }
 
-/** What we cannot honour must not be passed over: ignoring `as`, say, would act with the rights of someone else. */
-function refuseUnsupported(file: File, { cluster, user }: Entries): void {
+/** An unsupported field is an error: ignoring `as`, for example, would act with another user's permissions. */
+function assertSupported(file: File, { cluster, user }: Entries): void {
   for (const field of ["as", "as-uid", "as-groups", "as-user-extra", "auth-provider", "username", "password"]) {
-    if (user[field] !== undefined) throw refused(file, `"${field}" of a user is not supported`);
+    if (user[field] !== undefined) throw invalid(file, `"${field}" of a user is not supported`);
   }
   const proxy = textAt(cluster, "proxy-url");
-  if (proxy !== undefined && !/^https?:/.test(proxy)) throw refused(file, "only http and https proxies are supported");
-  const hasAuthority = cluster["certificate-authority"] ?? cluster["certificate-authority-data"];
-  if (cluster["insecure-skip-tls-verify"] === true && hasAuthority !== undefined) {
-    throw refused(file, "certificate-authority and insecure-skip-tls-verify exclude each other");
+  if (proxy !== undefined && !/^https?:/.test(proxy)) throw invalid(file, "only http and https proxies are supported");
+  const ca = cluster["certificate-authority"] ?? cluster["certificate-authority-data"];
+  if (cluster["insecure-skip-tls-verify"] === true && ca !== undefined) {
+    throw invalid(file, "certificate-authority and insecure-skip-tls-verify are mutually exclusive");
   }
 }
 
-function accessOf(file: File, { cluster, user }: Entries): Source<Access> {
+function accessSource(file: File, { cluster, user }: Entries): Source<Access> {
   const ca = material(file, cluster, "certificate-authority");
   const cert = material(file, user, "client-certificate");
   const key = material(file, user, "client-key");
@@ -114,7 +114,7 @@ function accessOf(file: File, { cluster, user }: Entries): Source<Access> {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** A certificate or key: in the file itself, in base64, or in a file of its own. */
+/** A certificate or key: inline in base64, or in a separate file. */
 function material(file: File, holder: JsonObject, field: string): Source<string> | undefined {
   const data = textAt(holder, `${field}-data`);
   if (data !== undefined) {
@@ -136,12 +136,12 @@ function pluginSource(file: File, { cluster, user }: Entries): Source<ExecCreden
   if (user["exec"] === undefined) return undefined;
   const exec = objectAt(user, "exec");
   const command = textAt(exec, "command");
-  if (command === undefined) throw refused(file, "exec has no command");
+  if (command === undefined) throw invalid(file, "exec has no command");
   const env: Record<string, string> = {};
   for (const item of arrayAt(exec, "env")) env[textAt(item, "name") ?? ""] = textAt(item, "value") ?? "";
   const plugin: ExecPlugin = {
     apiVersion: textAt(exec, "apiVersion") ?? "",
-    // As kubectl does: a path is relative to the file, a bare name is looked up on PATH.
+    // Like kubectl: a path is relative to the kubeconfig, a bare name is looked up in PATH.
     command: command.includes("/") ? resolve(file.folder, command) : command,
     args: arrayAt(exec, "args").map(String),
     env,
@@ -155,6 +155,6 @@ function clusterInfo(cluster: JsonObject): object {
   return Object.fromEntries(fields.filter((name) => name in cluster).map((name) => [name, cluster[name]]));
 }
 
-function refused(file: File, why: string): Error {
+function invalid(file: File, why: string): Error {
   return new Error(`kubeconfig ${file.path}: ${why}`);
 }

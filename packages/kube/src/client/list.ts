@@ -1,4 +1,4 @@
-/** Lists that come in pages. */
+/** Paginated lists. */
 import type { ListOptions, ObjectList } from "./client.ts";
 import { isExpired } from "./errors.ts";
 import { arrayAt, objectAt, parseJson, textAt, trusted } from "./json.ts";
@@ -8,7 +8,7 @@ import type { KubeObject, Resource } from "../resource.ts";
 
 const defaultPageSize = 500;
 
-/** All pages, of one moment. When that moment is forgotten half-way, everything is read again, in one piece. */
+/** All pages of one snapshot. If the snapshot expires on the way, everything is read again in a single page. */
 export async function listAll<T extends KubeObject>(
   settings: RequestSettings,
   resource: Resource<T>,
@@ -36,7 +36,7 @@ export async function listAll<T extends KubeObject>(
 interface Page<T> {
   readonly resourceVersion: string;
   readonly items: readonly T[];
-  /** The token of the next page, when there is one. */
+  /** The continue token of the next page, if there is one. */
   readonly next: string | undefined;
 }
 
@@ -58,7 +58,7 @@ async function readPage<T extends KubeObject>(
   const metadata = objectAt(list, "metadata");
   return {
     resourceVersion: textAt(metadata, "resourceVersion") ?? "",
-    // The items of a built-in kind's list do not say what they are.
+    // The items in a list of a built-in kind have no apiVersion and kind.
     items: arrayAt(list, "items").map((item) =>
       Object.assign(trusted<T>(item), { apiVersion: resource.apiVersion, kind: resource.kind }),
     ),

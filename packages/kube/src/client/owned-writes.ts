@@ -1,17 +1,17 @@
 /**
- * Writes and deletes of objects by name that touch only what belongs to the given owner. Each reads the object first, and
- * is conditional on what was read: an object that is swapped in between is not touched.
+ * Writes and deletes of objects by name that touch only objects of the given owner. Each reads the object first and is
+ * conditional on the version it read: an object that was replaced in between is not touched.
  */
 import type { ApplyBody, ApplyOptions, Client, DeleteOptions, PatchOptions } from "./client.ts";
 import { isConflict, isNotFound } from "./errors.ts";
 import { judgeOwnership, type ObjectVersion, type Occupied, type Owner, type Ownership } from "./ownership.ts";
 import { metadataOf, type KubeObject, type ObjectRef, type Resource } from "../resource.ts";
 
-/** What is to be written, and on whose behalf. */
+/** The owner on whose behalf an object is written. */
 export interface OwnedTarget {
   readonly client: Client;
   readonly owner: Owner;
-  /** The object that was meant: another of the same name is left alone. */
+  /** The expected UID: another object with the same name is not touched. */
   readonly uid?: string;
   readonly signal?: AbortSignal;
 }
@@ -19,12 +19,12 @@ export interface OwnedTarget {
 export type OwnedWrite<T> =
   | { readonly kind: "written"; readonly object: T }
   | { readonly kind: "absent" }
-  /** It is not the object that was meant, or did not stay the same for long enough: read it again later. */
+  /** The object has another UID than expected, or changed on every attempt: read it again later. */
   | { readonly kind: "changed" }
   | Occupied;
 
 type OwnedApply = Omit<ApplyOptions, "signal" | "subresource" | "dryRun"> & {
-  /** Whether an object that does not exist is created, which is the default. */
+  /** Whether to create an object that does not exist; true by default. */
   readonly create?: boolean;
 };
 
@@ -37,7 +37,7 @@ export async function applyOwned<T extends KubeObject>(
   const { name, namespace } = body.metadata;
   const ref = { name, ...(namespace !== undefined && { namespace }) };
   return await attempt(target, { resource, ref, create }, async (version) => {
-    const metadata = { ...body.metadata, ...(version ?? { resourceVersion: neverUsed }) };
+    const metadata = { ...body.metadata, ...(version ?? { resourceVersion: impossibleVersion }) };
     return await client.apply(resource, Object.assign({}, body, { metadata }), {
       ...options,
       ...(signal && { signal }),
@@ -46,10 +46,10 @@ export async function applyOwned<T extends KubeObject>(
 }
 
 /**
- * No object has this version. With it an apply creates, and fails with a conflict where an object of the name exists. A POST
- * would do so as well, but leave the fields to an "Update" of the field manager, and later applies could not remove them.
+ * No object ever has this version: an apply with it creates the object, and fails with a conflict if the object exists. A
+ * POST would also do that, but record the fields as an "Update" of the field manager, and later applies could not remove them.
  */
-const neverUsed = "1";
+const impossibleVersion = "1";
 
 interface MergeBody {
   readonly metadata?: object;
@@ -73,7 +73,7 @@ export async function patchOwned<T extends KubeObject>(
   });
 }
 
-/** "written" means that its deletion has begun. */
+/** "written" means that the API server accepted the deletion. */
 export async function deleteOwned(
   target: OwnedTarget,
   { resource, ref }: { readonly resource: Resource; readonly ref: ObjectRef },
@@ -85,17 +85,17 @@ export async function deleteOwned(
   });
 }
 
-/** What the API server has under a name, judged. Reads no more than metadata. */
+/** The ownership of the object that the API server has under a name. Reads only metadata. */
 export async function findOwnership(
   { client, owner, signal }: Pick<OwnedTarget, "client" | "owner" | "signal">,
   { resource, ref }: { readonly resource: Resource; readonly ref: ObjectRef },
 ): Promise<Ownership> {
   const found = await client.find(metadataOf(resource), ref, signal ? { signal } : {});
-  // A response with metadata alone has another kind.
+  // A metadata-only response has the kind PartialObjectMetadata.
   return judgeOwnership(found && { ...found, kind: resource.kind }, owner);
 }
 
-/** Controllers of other kinds write the status of ours at any time. */
+/** Several attempts, because other controllers may write the object's status at any time. */
 const attempts = 4;
 
 interface Destination {
@@ -112,7 +112,7 @@ async function attempt<T>(
   for (let count = 0; count < attempts; count++) {
     const ownership = await findOwnership(target, { resource, ref });
     if (ownership.kind === "former" || ownership.kind === "foreign") return ownership;
-    // No object that we write is marked like this: somebody wants theirs to be deleted with the owner, no more.
+    // We always set a controller reference: this is another party's object that is only garbage-collected with the owner.
     if (ownership.kind === "dependent") return { kind: "foreign", occupant: ownership.occupant };
     if (ownership.kind === "absent" && !create) return ownership;
     const version = ownership.kind === "absent" ? undefined : ownership.version;

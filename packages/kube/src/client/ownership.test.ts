@@ -22,17 +22,29 @@ const objectWith = (...ownerReferences: OwnerReference[]): KubeObject => ({
   metadata: { name: "web-workspace", namespace: "shop", uid: "uid-of-service", resourceVersion: "7", ownerReferences },
 });
 
-const beside = { controller: false };
+const notController = { controller: false };
 const earlier = { uid: "uid-before" };
 const deployment = reference({ apiVersion: "apps/v1", kind: "Deployment", name: "shop", uid: "uid-of-shop" });
 
 const cases: readonly (readonly [string, KubeObject | undefined, string])[] = [
   ["no object is absent", undefined, "absent"],
   ["an object whose controller has the owner's UID is ours", objectWith(reference()), "ours"],
-  ["also with another owner beside it", objectWith({ ...deployment, ...beside }, reference()), "ours"],
-  ["also in another version of the API", objectWith(reference({ apiVersion: "auto.pulumi.com/v1" })), "ours"],
-  ["without a controller, the owner among the owners makes a dependent", objectWith(reference(beside)), "dependent"],
-  ["with another controller it is foreign", objectWith(reference(beside), deployment), "foreign"],
+  ["it is ours even if it has another owner too", objectWith({ ...deployment, ...notController }, reference()), "ours"],
+  [
+    "it is ours even if the reference has another API version",
+    objectWith(reference({ apiVersion: "auto.pulumi.com/v1" })),
+    "ours",
+  ],
+  [
+    "an object that has no controller and lists the owner is a dependent",
+    objectWith(reference(notController)),
+    "dependent",
+  ],
+  [
+    "an object that lists the owner and has another controller is foreign",
+    objectWith(reference(notController), deployment),
+    "foreign",
+  ],
   ["an object without owners is foreign", objectWith(), "foreign"],
   ["an object of another controller is foreign", objectWith(deployment), "foreign"],
   [
@@ -55,7 +67,11 @@ const cases: readonly (readonly [string, KubeObject | undefined, string])[] = [
     objectWith(reference(earlier)),
     "former",
   ],
-  ["also where that was not its controller", objectWith(reference({ ...earlier, ...beside })), "former"],
+  [
+    "so does one whose earlier owner was not its controller",
+    objectWith(reference({ ...earlier, ...notController })),
+    "former",
+  ],
 ];
 
 describe("ownership", () => {
@@ -63,7 +79,7 @@ describe("ownership", () => {
     expect(judgeOwnership(existing, owner).kind).toBe(expected as never);
   });
 
-  test("names the object and its owner", () => {
+  test("the result names the object and its owner", () => {
     expect(judgeOwnership(objectWith(deployment), owner)).toEqual({
       kind: "foreign",
       occupant: {
@@ -79,14 +95,14 @@ describe("ownership", () => {
     });
   });
 
-  test("gives the version that a write is conditional on", () => {
+  test("the result has the version for the precondition of a write", () => {
     expect(judgeOwnership(objectWith(reference()), owner)).toEqual({
       kind: "ours",
       version: { uid: "uid-of-service", resourceVersion: "7" },
     });
   });
 
-  test("nothing belongs to an owner whose UID is not known", () => {
+  test("an owner without a UID owns nothing", () => {
     const unknown = asOwner(workspace, { metadata: { name: "web" } });
     expect(judgeOwnership(objectWith(reference({ uid: "" })), unknown).kind).not.toBe("ours");
     expect(isOwnedBy(objectWith(reference({ uid: "" })), unknown)).toBe(false);

@@ -1,4 +1,4 @@
-/** Decides whether an object may be written or deleted: only its owner may do that. Pure. */
+/** Decides who owns an object: only its owner may write or delete it. Pure. */
 import { groupOf, type KubeObject, type ObjectMeta, type ObjectRef, type Resource } from "../resource.ts";
 
 type OwnerReference = NonNullable<ObjectMeta["ownerReferences"]>[number];
@@ -18,27 +18,27 @@ export function asOwner(
   return { apiVersion, kind, name: metadata.name ?? "", uid: metadata.uid ?? "" };
 }
 
-/** What a write is conditional on: an object that was replaced or changed meanwhile has another. */
+/** The precondition of a write: it fails if the object was replaced or changed. */
 export interface ObjectVersion {
   readonly uid: string;
   readonly resourceVersion: string;
 }
 
-/** An object that has the name that we need, and is not ours. */
+/** An object of another owner that has the name we need. */
 export interface Occupant extends ObjectRef {
   readonly kind: string;
   readonly owner?: { readonly kind: string; readonly name: string };
 }
 
 export type Occupied =
-  /** Its owner had the kind and name of ours and is deleted: the garbage collector is about to delete it, too. */
+  /** Its owner was a deleted object with the same kind and name: the garbage collector is about to delete it. */
   { readonly kind: "former"; readonly occupant: Occupant } | { readonly kind: "foreign"; readonly occupant: Occupant };
 
 export type Ownership =
   | { readonly kind: "absent" }
-  /** Its controller is the owner, by UID. */
+  /** The owner is its controller, by UID. */
   | { readonly kind: "ours"; readonly version: ObjectVersion }
-  /** It has no controller, and the owner, by UID, is among its owners. */
+  /** It has no controller, and the owner is one of its owners, by UID. */
   | { readonly kind: "dependent"; readonly version: ObjectVersion; readonly occupant: Occupant }
   | Occupied;
 
@@ -46,23 +46,23 @@ export function judgeOwnership(existing: KubeObject | undefined, owner: Owner): 
   if (!existing) return { kind: "absent" };
   const { uid = "", resourceVersion = "", ownerReferences = [] } = existing.metadata;
   const version = { uid, resourceVersion };
-  const controller = ownerReferences.find((reference) => reference.controller);
+  const controller = ownerReferences.find((each) => each.controller);
   if (controller && isReferenceTo(controller, owner)) return { kind: "ours", version };
-  const holder = controller ?? ownerReferences[0];
-  const occupant = occupantOf(existing, holder);
+  const reference = controller ?? ownerReferences[0];
+  const occupant = occupantOf(existing, reference);
   if (!controller && isOwnedBy(existing, owner)) return { kind: "dependent", version, occupant };
-  return { kind: holder && isReferenceToFormer(holder, owner) ? "former" : "foreign", occupant };
+  return { kind: reference && isReferenceToFormer(reference, owner) ? "former" : "foreign", occupant };
 }
 
-/** Whether it is among the owners of an object, as its controller or beside it. */
+/** Whether `owner` is one of the object's owners, as its controller or not. */
 export function isOwnedBy({ metadata }: Pick<KubeObject, "metadata">, owner: Pick<Owner, "uid">): boolean {
-  return metadata.ownerReferences?.some((reference) => isReferenceTo(reference, owner)) ?? false;
+  return metadata.ownerReferences?.some((each) => isReferenceTo(each, owner)) ?? false;
 }
 
 const isReferenceTo = ({ uid }: OwnerReference, owner: Pick<Owner, "uid">): boolean =>
   owner.uid !== "" && uid === owner.uid;
 
-/** A name is unique within its kind: where the owner has it, the object that had it before is deleted. */
+/** Names are unique within a kind: since the owner exists, a previous object with its name has been deleted. */
 function isReferenceToFormer(reference: OwnerReference, owner: Owner): boolean {
   return (
     reference.kind === owner.kind &&
@@ -71,12 +71,12 @@ function isReferenceToFormer(reference: OwnerReference, owner: Owner): boolean {
   );
 }
 
-function occupantOf({ kind, metadata }: KubeObject, holder: OwnerReference | undefined): Occupant {
+function occupantOf({ kind, metadata }: KubeObject, reference: OwnerReference | undefined): Occupant {
   const { name = "", namespace } = metadata;
   return {
     kind,
     name,
     ...(namespace !== undefined && { namespace }),
-    ...(holder && { owner: { kind: holder.kind, name: holder.name } }),
+    ...(reference && { owner: { kind: reference.kind, name: reference.name } }),
   };
 }

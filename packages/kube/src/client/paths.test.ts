@@ -3,20 +3,20 @@ import { describe, expect, test } from "bun:test";
 import { builtin } from "./builtin.ts";
 import { collectionPath, objectPath, queryString } from "./paths.ts";
 
-test("core kinds and those of a group have different roots", () => {
+test("the core group and other groups have different roots", () => {
   expect(collectionPath(builtin.pods)).toBe("/api/v1/pods");
   expect(collectionPath(builtin.statefulSets, "a")).toBe("/apis/apps/v1/namespaces/a/statefulsets");
   expect(collectionPath(builtin.namespaces, "ignored")).toBe("/api/v1/namespaces");
 });
 
-test("an object, and a part of it", () => {
+test("paths of objects and subresources", () => {
   expect(objectPath(builtin.pods, { name: "p", namespace: "a" })).toBe("/api/v1/namespaces/a/pods/p");
   expect(objectPath(builtin.pods, { name: "p", namespace: "a" }, "log")).toBe("/api/v1/namespaces/a/pods/p/log");
   expect(objectPath(builtin.namespaces, { name: "a" })).toBe("/api/v1/namespaces/a");
   expect(objectPath(builtin.pods, { name: "system:x", namespace: "a" })).toEndWith("/pods/system%3Ax");
 });
 
-describe("what would address something else is refused", () => {
+describe("names that would address something else are rejected", () => {
   const refs = [
     { name: "", namespace: "a" },
     { name: "..", namespace: "a" },

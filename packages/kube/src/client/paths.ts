@@ -1,9 +1,9 @@
-/** Where the API server serves a kind and an object. */
+/** URL paths of kinds and objects. */
 import type { ObjectRef, Resource } from "../resource.ts";
 
 type Names = Pick<Resource, "apiVersion" | "plural" | "namespaced">;
 
-/** The path of all objects of a kind, of one namespace when that is given. */
+/** The path of all objects of a kind, in one namespace if that is given. */
 export function collectionPath(resource: Names, namespace?: string): string {
   const root = resource.apiVersion.includes("/") ? `/apis/${resource.apiVersion}` : `/api/${resource.apiVersion}`;
   if (namespace === undefined || !resource.namespaced) return `${root}/${resource.plural}`;
@@ -18,19 +18,19 @@ export function objectPath(resource: Names, ref: ObjectRef, subresource?: string
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** An empty name would address the whole collection, a slash or dots another object: neither is a name. */
+/** An empty name would address the whole collection, and a slash or dots another object. */
 function segment(value: string, what: string): string {
   if (value === "" || value === "." || value === ".." || value.includes("/")) {
-    throw new TypeError(`"${value}" is no ${what}`);
+    throw new TypeError(`"${value}" is not a valid ${what}`);
   }
   return encodeURIComponent(value);
 }
 
-/** The media type of an answer with one object, or with a list of them. */
-export function acceptedType(resource: Pick<Resource, "view">, answer: "object" | "list"): string {
+/** The media type of a response with one object or a list. */
+export function acceptedType(resource: Pick<Resource, "view">, content: "object" | "list"): string {
   if (resource.view === undefined) return "application/json";
-  // A server that knows no such view sends everything.
-  const kind = answer === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+  // A server that does not support the view sends the whole object.
+  const kind = content === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
   return `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
 }
 

@@ -1,4 +1,4 @@
-/** One call to the API server: identity, deadline, retries, and errors that say what happened. */
+/** One call to the API server: authentication, deadline, retries and errors. */
 import { applyBody, applyType } from "./apply-body.ts";
 import type { CallOptions } from "./client.ts";
 import { sleep, type Clock } from "../clock.ts";
@@ -8,7 +8,7 @@ import { ConnectionError, isUnauthorized, type ApiError } from "./errors.ts";
 import type { HttpRequest, Transport } from "./http.ts";
 import { queryString, type Query } from "./paths.ts";
 import { retryDelay, type RetryPolicy } from "./retry.ts";
-import { apiErrorOf } from "./status.ts";
+import { parseApiError } from "./status.ts";
 
 export interface Call {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -17,7 +17,7 @@ export interface Call {
   readonly body?: object;
   readonly contentType?: string;
   readonly accept?: string;
-  /** Whether doing it twice is the same as doing it once. */
+  /** Whether the call is idempotent. */
   readonly repeatable: boolean;
   readonly options?: CallOptions | undefined;
 }
@@ -27,9 +27,9 @@ export interface ApiResponse {
   /** Method and path. */
   readonly call: string;
   readonly method: string;
-  /** The status code; `<error>`, as in client-go, where no response came. */
+  /** The status code, or `<error>`, as in client-go, if there was no response. */
   readonly code: number | "<error>";
-  /** Of a response that is not success. */
+  /** Of an unsuccessful response. */
   readonly error?: ApiError;
 }
 
@@ -38,7 +38,7 @@ export interface RequestSettings {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly userAgent: string;
-  /** For a call with all its attempts. */
+  /** For a call including all its attempts. */
   readonly timeoutMs: number;
   /** For one attempt, so that a dead connection leaves time for a second one. */
   readonly attemptTimeoutMs: number;
@@ -46,42 +46,42 @@ export interface RequestSettings {
   readonly onResponse: (response: ApiResponse) => void;
 }
 
-/** A streamed answer. Whoever opens it closes it. */
+/** A streamed response. The caller closes it. */
 export interface OpenStream {
   readonly body: ReadableStream<Uint8Array>;
-  /** Ends the connection; needed also after the last byte. Who still reads gets the reason. */
-  close(reason?: Error): void;
+  /** Ends the connection; required even after the last byte. */
+  close(): void;
 }
 
-/** The whole body of a successful answer. */
+/** The whole body of a successful response. */
 export async function send(settings: RequestSettings, call: Call): Promise<string> {
   return (await sendDated(settings, call)).text;
 }
 
-interface DatedAnswer {
+interface DatedResponse {
   readonly text: string;
-  /** When the server answered, by its own clock: the header as it came. */
+  /** The `Date` header: the server's clock when it responded. */
   readonly date?: string;
 }
 
-export async function sendDated(settings: RequestSettings, call: Call): Promise<DatedAnswer> {
+export async function sendDated(settings: RequestSettings, call: Call): Promise<DatedResponse> {
   return await withRetries(settings, call, async (attempt) => {
     const limits = { clock: settings.clock, ms: attempt.timeoutMs, signal: call.options?.signal };
     return await withDeadline(limits, async (signal) => {
-      const response = await exchange(settings, call, { ...attempt, signal });
+      const response = await sendOnce(settings, call, { ...attempt, signal });
       const date = response.headers.get("date");
       return { text: await response.text(), ...(date !== null && { date }) };
     });
   });
 }
 
-/** A successful answer as a stream; the deadline is for its beginning. */
+/** A successful response as a stream; the deadline applies until the response starts. */
 export async function open(settings: RequestSettings, call: Call): Promise<OpenStream> {
   return await withRetries(settings, call, async (attempt) => {
     const deadline = startDeadline({ clock: settings.clock, ms: attempt.timeoutMs, signal: call.options?.signal });
     try {
       const { signal } = deadline;
-      const response = await orAborted(exchange(settings, call, { ...attempt, signal }), signal);
+      const response = await orAborted(sendOnce(settings, call, { ...attempt, signal }), signal);
       deadline.stopClock();
       return openStream(response, deadline);
     } catch (error) {
@@ -94,8 +94,8 @@ export async function open(settings: RequestSettings, call: Call): Promise<OpenS
 function openStream(response: Response, deadline: Deadline): OpenStream {
   return {
     body: response.body ?? new ReadableStream({ start: (controller) => controller.close() }),
-    close(reason = new Error("closed")) {
-      deadline.abort(reason);
+    close() {
+      deadline.abort(new Error("closed"));
       deadline.release();
     },
   };
@@ -107,7 +107,7 @@ export function describe(call: Pick<Call, "method" | "path">): string {
 
 interface Attempt {
   readonly timeoutMs: number;
-  /** The server refused the last credentials. */
+  /** The server rejected the last credentials. */
   readonly refresh: boolean;
   readonly freshConnection: boolean;
 }
@@ -118,20 +118,24 @@ async function withRetries<T>(
   run: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
   const { clock } = settings;
-  const { signal, timeoutMs: allowedMs = settings.timeoutMs, freshConnection: asked = false } = call.options ?? {};
+  const {
+    signal,
+    timeoutMs: allowedMs = settings.timeoutMs,
+    freshConnection: isRequested = false,
+  } = call.options ?? {};
   const endsAt = clock.monotonic() + allowedMs;
-  let wasRefused = false;
+  let hasRefreshed = false;
   let refresh = false;
   for (let count = 1; ; count++) {
     const timeoutMs = Math.min(settings.attemptTimeoutMs, endsAt - clock.monotonic());
-    // The server may just be closing a pooled connection: what is sent once only does not take the risk.
-    const freshConnection = count > 1 || !call.repeatable || asked;
+    // The server may be closing a pooled connection: a call that must not be repeated does not take that risk.
+    const freshConnection = count > 1 || !call.repeatable || isRequested;
     try {
       return await run({ timeoutMs, refresh, freshConnection });
     } catch (cause) {
       const error = explain(call, cause);
-      refresh = isUnauthorized(error) && !wasRefused;
-      wasRefused ||= refresh;
+      refresh = isUnauthorized(error) && !hasRefreshed;
+      hasRefreshed ||= refresh;
       const delay = refresh ? 0 : retryDelay({ error, attempt: count, repeatable: call.repeatable }, settings.retry);
       if (delay === undefined || clock.monotonic() + delay >= endsAt) throw error;
       await sleep(clock, delay, signal);
@@ -140,7 +144,7 @@ async function withRetries<T>(
   }
 }
 
-/** The caller's own abort, and what is ours already, pass as they are. */
+/** Turns deadlines and system errors into ConnectionErrors. The caller's abort reason and other errors stay unchanged. */
 export function explain(call: Call, error: unknown): Error {
   if (error instanceof DeadlineError) return new ConnectionError(describe(call), { code: "DEADLINE", cause: error });
   if (call.options?.signal?.aborted) return asError(call.options.signal.reason);
@@ -149,7 +153,7 @@ export function explain(call: Call, error: unknown): Error {
   return asError(error);
 }
 
-async function exchange(
+async function sendOnce(
   settings: RequestSettings,
   call: Call,
   attempt: Attempt & { readonly signal: AbortSignal },
@@ -171,10 +175,10 @@ async function exchange(
     signal: attempt.signal,
     freshConnection: attempt.freshConnection,
   };
-  return await answered(settings, request, describe(call));
+  return await reportedResponse(settings, request, describe(call));
 }
 
-async function answered(settings: RequestSettings, request: HttpRequest, call: string): Promise<Response> {
+async function reportedResponse(settings: RequestSettings, request: HttpRequest, call: string): Promise<Response> {
   const { transport, onResponse } = settings;
   const { method } = request;
   let response: Response;
@@ -185,7 +189,7 @@ async function answered(settings: RequestSettings, request: HttpRequest, call: s
     throw error;
   }
   const { status: code, ok } = response;
-  const error = ok ? undefined : await apiErrorOf(call, response);
+  const error = ok ? undefined : await parseApiError(call, response);
   onResponse({ call, method, code, ...(error && { error }) });
   if (error) throw error;
   return response;

@@ -1,11 +1,11 @@
-/** When a failed call is worth another try, and after how long. */
+/** Whether a failed call is retried, and after how long. */
 import { ApiError, ConnectionError } from "./errors.ts";
 
 interface Failure {
   readonly error: unknown;
-  /** 1 for the first try. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Whether the call done twice is the same as done once. */
+  /** Whether the call is idempotent. */
   readonly repeatable: boolean;
 }
 
@@ -17,39 +17,39 @@ export interface RetryPolicy {
   readonly random: () => number;
 }
 
-/** The connection was never made, so the server cannot have seen the request. */
+/** The connection was never established, so the server cannot have seen the request. */
 const neverSent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
-/** A certificate that does not convince us will not do so in a second. */
-const distrusted = /CERT|TLS|UNABLE_TO/;
+/** A certificate that is not trusted now will not be trusted in a second. */
+const certificateProblem = /CERT|TLS|UNABLE_TO/;
 
-/** Milliseconds to wait before the next try; undefined: give up. */
+/** Milliseconds to wait before the next attempt, or undefined to give up. */
 export function retryDelay(failure: Failure, policy: RetryPolicy): number | undefined {
   if (failure.attempt >= policy.attempts || !isWorthRetrying(failure)) return undefined;
-  const asked = failure.error instanceof ApiError ? failure.error.retryAfterSeconds : undefined;
-  // Never sooner than asked, and not all clients in the same instant.
-  if (asked !== undefined) return asked * 1000 + policy.random() * Math.max(asked * 500, policy.baseMs);
+  const retryAfter = failure.error instanceof ApiError ? failure.error.retryAfterSeconds : undefined;
+  // Never sooner than the server requests, and with jitter, so that clients do not return in step.
+  if (retryAfter !== undefined) return retryAfter * 1000 + policy.random() * Math.max(retryAfter * 500, policy.baseMs);
   return backoff(failure.attempt, policy);
 }
 
-/** Exponential, between half and all of the step. */
+/** Exponential, with a random delay between half and all of the step. */
 export function backoff(attempt: number, policy: Pick<RetryPolicy, "baseMs" | "maxMs" | "random">): number {
   const step = Math.min(policy.baseMs * 2 ** (attempt - 1), policy.maxMs);
   return step * (0.5 + policy.random() / 2);
 }
 
 function isWorthRetrying({ error, repeatable }: Failure): boolean {
-  if (error instanceof ApiError) return wasNotProcessed(error) || (repeatable && isServerTrouble(error));
+  if (error instanceof ApiError) return wasNotProcessed(error) || (repeatable && isServerError(error));
   if (error instanceof ConnectionError) {
-    return neverSent.has(error.code) || (repeatable && !distrusted.test(error.code));
+    return neverSent.has(error.code) || (repeatable && !certificateProblem.test(error.code));
   }
   return false;
 }
 
-/** The server turned the request away at the door and says when to come back. */
+/** The server rejected the request before processing it and sent a Retry-After. */
 function wasNotProcessed(error: ApiError): boolean {
   return (error.status === 429 || error.status === 503) && error.retryAfterSeconds !== undefined;
 }
 
-function isServerTrouble(error: ApiError): boolean {
+function isServerError(error: ApiError): boolean {
   return error.status === 429 || error.status >= 500;
 }

@@ -1,9 +1,9 @@
-/** What time it is at the API server: the `Date` header of an answer that costs the server nothing. */
+/** The API server's clock: the `Date` header of a response that costs the server nothing. */
 import type { CallOptions } from "./client.ts";
 import { isForbidden } from "./errors.ts";
 import { sendDated, type RequestSettings } from "./request.ts";
 
-/** Every authenticated user may read it, by a role that Kubernetes itself brings. */
+/** Every authenticated user may read it, because of a default ClusterRole of Kubernetes. */
 const path = "/version";
 
 export async function serverTime(settings: RequestSettings, options?: CallOptions): Promise<Date | undefined> {
@@ -12,7 +12,7 @@ export async function serverTime(settings: RequestSettings, options?: CallOption
     const time = Date.parse(date ?? "");
     return Number.isNaN(time) ? undefined : new Date(time);
   } catch (error) {
-    // Somebody has removed that role.
+    // The default ClusterRole was removed.
     if (isForbidden(error)) return undefined;
     throw error;
   }

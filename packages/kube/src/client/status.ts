@@ -1,27 +1,27 @@
-/** Reading the API server's explanation of a failure. */
-import { ApiError, type Refusal, type StatusCause } from "./errors.ts";
+/** Parses the `Status` object of an unsuccessful response. */
+import { ApiError, type Failure, type StatusCause } from "./errors.ts";
 import { arrayAt, numberAt, objectAt, parseJson, textAt } from "./json.ts";
 
-/** What is taken where the answer says nothing: a proxy on the way knows no Kubernetes. */
+/** Used where the response has no `Status`: a proxy in between may have sent it. */
 interface Defaults {
   readonly status: number;
   readonly reason: string;
   readonly retryAfterSeconds?: number;
 }
 
-export function refusalOf(status: unknown, defaults: Defaults): Refusal {
+export function parseFailure(status: unknown, defaults: Defaults): Failure {
   const details = objectAt(status, "details");
   const retryAfterSeconds = defaults.retryAfterSeconds ?? numberAt(details, "retryAfterSeconds");
   return {
     status: numberAt(status, "code") ?? defaults.status,
     reason: textAt(status, "reason") ?? defaults.reason,
     message: textAt(status, "message") ?? "no explanation",
-    causes: arrayAt(details, "causes").map(causeOf),
+    causes: arrayAt(details, "causes").map(parseCause),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
 }
 
-function causeOf(cause: unknown): StatusCause {
+function parseCause(cause: unknown): StatusCause {
   const [field, reason, message] = [textAt(cause, "field"), textAt(cause, "reason"), textAt(cause, "message")];
   return {
     ...(field !== undefined && { field }),
@@ -30,8 +30,8 @@ function causeOf(cause: unknown): StatusCause {
   };
 }
 
-/** The error of an answer that is not success. A body that is no `Status` is not repeated: it may be anything. */
-export async function apiErrorOf(call: string, response: Response): Promise<ApiError> {
+/** The error of an unsuccessful response. A body that is not a `Status` is not quoted: it may contain anything. */
+export async function parseApiError(call: string, response: Response): Promise<ApiError> {
   const header = response.headers.get("retry-after");
   const retryAfterSeconds = header !== null && /^\d+$/.test(header) ? Number(header) : undefined;
   const text = await response.text();
@@ -40,10 +40,10 @@ export async function apiErrorOf(call: string, response: Response): Promise<ApiE
     reason: response.statusText.replaceAll(" ", "") || "Unknown",
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
-  return new ApiError(call, refusalOf(asJson(text), defaults));
+  return new ApiError(call, parseFailure(parseOptionalJson(text), defaults));
 }
 
-function asJson(text: string): unknown {
+function parseOptionalJson(text: string): unknown {
   try {
     return parseJson(text);
   } catch {

@@ -12,7 +12,7 @@ function streamOf(chunks: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   });
 }
 
-describe("lines are the same however the bytes are cut", () => {
+describe("lines do not depend on how the bytes are split", () => {
   const lines = ['{"a":"é€😀"}', "", '{"b":2}', "x".repeat(50)];
   const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
   for (const size of [1, 2, 3, 7, 1000]) {
@@ -25,12 +25,12 @@ describe("lines are the same however the bytes are cut", () => {
   }
 });
 
-test("an end in the middle of a line is an error", async () => {
+test("a stream that ends in the middle of a line is an error", async () => {
   const read = Array.fromAsync(readLines(streamOf([new TextEncoder().encode('{"a":1}\n{"b"')])));
   expect(await read.catch(String)).toContain("in the middle of an event");
 });
 
-test("events, bookmarks, and kinds that nobody knows yet", () => {
+test("events and bookmarks are parsed, unknown event types are ignored", () => {
   const object = { metadata: { name: "x", resourceVersion: "7" } };
   const parse = (type: string) => parseWatchEvent("GET /x", JSON.stringify({ type, object }));
   expect(parse("MODIFIED")).toMatchObject({ type: "MODIFIED", object });
@@ -38,7 +38,7 @@ test("events, bookmarks, and kinds that nobody knows yet", () => {
   expect(parse("LATER")).toBeUndefined();
 });
 
-test("an error event is thrown as what it says", () => {
+test("an ERROR event is thrown as an ApiError", () => {
   const status = { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" };
   const parse = (): unknown => parseWatchEvent("GET /x", JSON.stringify({ type: "ERROR", object: status }));
   try {

@@ -1,15 +1,15 @@
-/** A watch as it comes over the wire: one JSON object a line. */
+/** The wire format of a watch: one JSON object per line. */
 import type { WatchEvent } from "./client.ts";
 import { ApiError } from "./errors.ts";
 import { objectAt, parseJson, textAt, trusted } from "./json.ts";
 import type { KubeObject } from "../resource.ts";
-import { refusalOf } from "./status.ts";
+import { parseFailure } from "./status.ts";
 
-// Far above what etcd stores in one object; a line without end must not fill the memory.
+// Far above the size of an object in etcd; an endless line must not fill the memory.
 const maxLineBytes = 64 * 1024 * 1024;
 const newline = 10;
 
-/** The lines of a byte stream. Holds on to no more than the line that is still open. */
+/** The lines of a byte stream. Buffers only the current line. */
 export async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let open: Uint8Array[] = [];
@@ -31,7 +31,7 @@ export async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGener
   if (openBytes > 0) throw new Error("the watch ended in the middle of an event");
 }
 
-/** Throws what the server calls an error event: above all 410, when the resource version is too old. */
+/** Throws an ERROR event as an ApiError, for example 410 when the resource version is too old. */
 export function parseWatchEvent<T extends KubeObject>(call: string, line: string): WatchEvent<T> | undefined {
   const event = parseJson(line);
   const object = objectAt(event, "object");
@@ -44,9 +44,9 @@ export function parseWatchEvent<T extends KubeObject>(call: string, line: string
     case "BOOKMARK":
       return { type, resourceVersion: textAt(objectAt(object, "metadata"), "resourceVersion") ?? "" };
     case "ERROR":
-      throw new ApiError(call, refusalOf(object, { status: 500, reason: "Unknown" }));
+      throw new ApiError(call, parseFailure(object, { status: 500, reason: "Unknown" }));
     default:
-      // A kind of event that a later version may add: not ours to judge.
+      // A later API version may add event types.
       return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** The calls that write, and which of them may be sent twice. */
+/** The calls that write, and which of them are idempotent. */
 import { applyType } from "./apply-body.ts";
 import type { ApplyBody, ApplyOptions, DeleteOptions, Patch, PatchOptions, WriteOptions } from "./client.ts";
 import { collectionPath, objectPath, type Query } from "./paths.ts";
@@ -11,7 +11,7 @@ export function createCall<T extends KubeObject>(resource: Resource<T>, body: T,
     path: collectionPath(resource, namespaceOf(resource, body)),
     query: { ...writeQuery(options), fieldManager: options.fieldManager },
     body,
-    // A second one would be refused or, with generateName, made twice.
+    // A second create would be rejected or, with generateName, create a second object.
     repeatable: options.dryRun ?? false,
     options,
   };
@@ -44,7 +44,7 @@ export function patchCall(resource: Resource, ref: ObjectRef, change: { readonly
     query: { ...writeQuery(change), fieldManager },
     body: patch.body,
     contentType: `application/${patch.type === "json" ? "json-patch" : "merge-patch"}+json`,
-    // A merge says how things shall be, a JSON patch what to do to them.
+    // A merge patch describes the result, a JSON patch the operations.
     repeatable: patch.type === "merge" || (change.dryRun ?? false),
     options: change,
   };
@@ -58,15 +58,18 @@ export function deleteCall(resource: Resource, ref: ObjectRef, options: DeleteOp
     path: objectPath(resource, ref),
     query: writeQuery(options),
     body: { apiVersion: "v1", kind: "DeleteOptions", preconditions, propagationPolicy, gracePeriodSeconds },
-    // Without one of these, the second might hit a successor of the same name.
+    // Without a precondition, the second call might delete a new object with the same name.
     repeatable: uid !== undefined || resourceVersion !== undefined || (options.dryRun ?? false),
     options,
   };
 }
 
-function namespaceOf(resource: Resource, body: { readonly metadata: { namespace?: string } }): string | undefined {
+function namespaceOf(
+  resource: Resource,
+  body: { readonly metadata: { name?: string; namespace?: string } },
+): string | undefined {
   if (!resource.namespaced) return undefined;
-  if (!body.metadata.namespace) throw new TypeError(`a ${resource.kind} needs a namespace`);
+  if (!body.metadata.namespace) throw new TypeError(`${resource.kind} "${body.metadata.name ?? ""}" needs a namespace`);
   return body.metadata.namespace;
 }
 

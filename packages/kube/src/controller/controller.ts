@@ -1,10 +1,9 @@
 /**
- * A controller: changes of objects become keys, keys wait in a fair queue, and `reconcile` looks at one key at a time.
- * It is told only *which* object to look at, never what happened: it reads the present state from the stores.
+ * A controller: changes of objects become keys, keys wait in a fair queue, and `reconcile` handles one key at a time. It
+ * receives only the key of an object, never what happened: it reads the current state from the stores.
  *
- * A reconcile takes one step and returns. It waits for nothing but its own reads and writes; what takes long is started
- * and seen again by a watch, or asked for after a while with `again`. One that misses its deadline is reported and its
- * calls are aborted.
+ * A reconcile takes one step and returns. It waits only for its own reads and writes; the end of a long operation is
+ * observed by a watch or by a requeue. A reconcile that misses its deadline is logged, and its calls are aborted.
  */
 import { underSignals, whenAborted } from "../abort.ts";
 import type { BackoffPolicy } from "./backoff.ts";
@@ -19,33 +18,33 @@ import { keyOf, parseKey, type Key, type KubeObject } from "../resource.ts";
 import type { Change, Reflector } from "../store/store.ts";
 
 export interface ReconcileContext {
-  /** Aborts at the deadline, when leadership is lost, and when a stop has waited long enough. For every call. */
+  /** For every call. Aborts at the deadline, when leadership is lost, and when the grace period of a stop is over. */
   readonly signal: AbortSignal;
-  /** Names the controller and the object. */
+  /** Has the controller and the object as keys. */
   readonly log: Logger;
-  /** Milliseconds since the epoch at the start: the one time a reconcile knows. */
+  /** The start of the reconcile in milliseconds since the epoch: the only wall clock time it uses. */
   readonly now: number;
-  /** The same moment on the monotonic clock: for schedules that a controller keeps in memory. */
+  /** The same moment on the monotonic clock, for schedules that a controller keeps in memory. */
   readonly monotonic: number;
-  /** Reconciles of this key that failed in a row before this one. */
+  /** The number of consecutive failures of this key before this reconcile. */
   readonly failures: number;
 }
 
 export type Reconcile = (key: Key, context: ReconcileContext) => Promise<Result>;
 
-/** Objects whose owners shall be looked at when they change. */
+/** Objects whose owners are reconciled when they change. */
 interface Owned {
   readonly reflector: Reflector<KubeObject>;
   readonly ownerKind: OwnerKind;
 }
 
-/** Objects that concern others in a way that only the controller knows. */
+/** Objects whose changes the controller maps to keys. */
 interface Watched<T extends KubeObject = KubeObject> {
   readonly reflector: Reflector<T>;
   map(change: Change<T>): Iterable<Key>;
 }
 
-/** Lets `map` see the type of its reflector's objects. */
+/** Gives `map` the type of its reflector's objects. */
 export function watching<T extends KubeObject>(watched: Watched<T>): Watched {
   return watched;
 }
@@ -56,7 +55,7 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly reflector: Reflector<T>;
   readonly owns?: readonly Owned[];
   readonly watches?: readonly Watched[];
-  /** Which changes of the objects themselves are worth a look; all, when absent. */
+  /** Which changes of the objects trigger a reconcile; all of them if absent. */
   readonly predicate?: (change: Change<T>) => boolean;
   readonly reconcile: Reconcile;
   readonly concurrency?: number;
@@ -68,20 +67,20 @@ export interface ControllerOptions<T extends KubeObject> {
 }
 
 interface Lifetime {
-  /** Take no more keys; let the reconciles that run end. */
+  /** Take no more keys; let running reconciles finish. */
   readonly stop: AbortSignal;
-  /** Abort the reconciles that run. */
+  /** Abort running reconciles. */
   readonly kill: AbortSignal;
 }
 
 export interface Controller {
   readonly name: string;
   readonly reflectors: readonly Reflector<KubeObject>[];
-  /** Waits for the stores, then reconciles until told to stop; returns when no reconcile runs any more. */
+  /** Waits for the stores, then reconciles until `stop` aborts; returns when the last reconcile has ended. */
   run(lifetime: Lifetime): Promise<void>;
-  /** For what no watch can see. Ignored while not running: a start looks at everything. */
+  /** For changes that no watch reports. Ignored while not running: a start reconciles everything. */
   enqueue(key: Key): void;
-  /** How long the reconcile that has run longest has been running; 0 when none runs. */
+  /** How long the longest-running reconcile has been running; 0 if none is running. */
   longestRunningMs(): number;
 }
 
@@ -131,7 +130,7 @@ class KeyController implements Controller {
   }
 
   async run({ stop, kill }: Lifetime): Promise<void> {
-    if (this.#queue) throw new Error(`controller ${this.name} runs already`);
+    if (this.#queue) throw new Error(`controller ${this.name} is already running`);
     const { name } = this;
     const { backoff } = this.#settings;
     const queue = workQueue({
@@ -142,11 +141,11 @@ class KeyController implements Controller {
       ...(backoff && { backoff }),
     });
     this.#queue = queue;
-    // First listen, then look: nothing can change in between unseen.
+    // Subscribe first, then list: no change in between is missed.
     const unsubscribe = this.#sources.map((source) => this.#subscribe(source, queue));
     try {
       if (!(await this.#synced(stop))) return;
-      for (const source of this.#sources) this.#addPresent(source, queue);
+      for (const source of this.#sources) this.#addExisting(source, queue);
       this.#log.info("controller started", { keys: queue.depth, workers: this.#concurrency });
       queue.start((key, failures) => this.#reconcile(key, { failures, kill }));
       await whenAborted(stop);
@@ -181,8 +180,8 @@ class KeyController implements Controller {
     });
   }
 
-  /** What was there before we listened, and owners that are gone while their objects are not. */
-  #addPresent(source: Watched, queue: WorkQueue): void {
+  /** Objects that existed before we subscribed, and owners that were deleted while their objects still exist. */
+  #addExisting(source: Watched, queue: WorkQueue): void {
     for (const object of source.reflector.store.list()) {
       this.#addMapped(source, { key: keyOf(object), after: object }, queue);
     }
@@ -210,8 +209,8 @@ class KeyController implements Controller {
       return result;
     } catch (error) {
       this.#metrics.ended("error", elapsed());
-      // Expected while the process hands over or stops: the next leader looks at everything.
-      if (run.kill.aborted || error instanceof NotLeaderError) log.info("reconcile cut short", { error });
+      // Expected during a handover or stop: the next leader reconciles everything.
+      if (run.kill.aborted || error instanceof NotLeaderError) log.info("reconcile aborted", { error });
       else log.error("reconcile failed", { error, failures: run.failures + 1 });
       return retry;
     }
@@ -225,7 +224,7 @@ class KeyController implements Controller {
       this.#metrics.overdue();
       log.warn("reconcile runs longer than its deadline", { runningMs: late, deadlineMs: this.#deadlineMs });
       deadline.abort(new Error(`reconcile took longer than ${this.#deadlineMs} ms`));
-      // Again and again, as long as it does not heed its signal.
+      // Repeat the warning as long as the reconcile ignores its signal.
       cancel = this.#clock.after(this.#deadlineMs, onDeadline);
     };
     let cancel = this.#clock.after(this.#deadlineMs, onDeadline);
@@ -237,7 +236,7 @@ class KeyController implements Controller {
   }
 }
 
-/** A list read again tells of every object, changed or not. */
+/** A new list reports every object, changed or not. */
 function isSameVersion({ before, after }: Change<KubeObject>): boolean {
   const version = after?.metadata.resourceVersion;
   return version !== undefined && version === before?.metadata.resourceVersion;

@@ -8,14 +8,14 @@ function drain(queue: FairQueue): string[] {
   return keys;
 }
 
-test("namespaces take turns, each in the order its keys came", () => {
+test("namespaces take turns, and each namespace's keys come out in order", () => {
   const queue = fairQueue();
   for (const key of ["a/1", "a/2", "a/3", "b/1", "b/2", "cluster-wide", "c/1"]) queue.push(key);
   expect(drain(queue)).toEqual(["a/1", "b/1", "cluster-wide", "c/1", "a/2", "b/2", "a/3"]);
   expect(queue.size).toBe(0);
 });
 
-test("a key is in line once", () => {
+test("a key is queued once", () => {
   const queue = fairQueue();
   expect([queue.push("a/1"), queue.push("a/1"), queue.size]).toEqual([true, false, 1]);
   expect([queue.shift(), queue.shift(), queue.push("a/1")]).toEqual(["a/1", undefined, true]);
@@ -29,7 +29,7 @@ test("a tenant with one key waits one turn behind a tenant with a thousand", () 
   expect([queue.shift(), queue.shift()]).toEqual(["big/1", "small/1"]);
 });
 
-test("a tenant who comes back gets no turn before those who waited", () => {
+test("a namespace that is queued again gets its turn after those that waited", () => {
   const queue = fairQueue();
   for (const key of ["a/1", "b/1", "c/1"]) queue.push(key);
   expect(queue.shift()).toBe("a/1");
@@ -38,7 +38,7 @@ test("a tenant who comes back gets no turn before those who waited", () => {
 });
 
 for (let seed = 1; seed <= 50; seed++) {
-  test(`no key waits longer than its place times the namespaces, none is lost (seed ${seed})`, () => {
+  test(`no key waits longer than its position times the namespaces, and none is lost (seed ${seed})`, () => {
     const random = seededRandom(seed);
     const namespaces = 1 + random.below(8);
     const queue = fairQueue();
@@ -60,7 +60,7 @@ for (let seed = 1; seed <= 50; seed++) {
       } else if (queue.size > 0) {
         const key = queue.shift() ?? "";
         const entry = waiting.get(key);
-        if (!entry) throw new Error(`${key} came out without having been put in`);
+        if (!entry) throw new Error(`${key} came out but was never pushed`);
         expect(entry.turns).toBeLessThan(entry.place * namespaces);
         waiting.delete(key);
         const [namespace = ""] = key.split("/");

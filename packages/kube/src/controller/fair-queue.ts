@@ -1,25 +1,25 @@
 /**
- * Keys in line, fair between namespaces: each turn goes to the next namespace that has a key waiting, and within one the
- * first to come is the first to go. With n namespaces waiting, the key at place p of its own has at most p × n keys
- * before it, however long the others' lines are: a tenant with a thousand keys delays one with a single key by one turn.
+ * A queue of keys that is fair between namespaces: namespaces with waiting keys take turns, and the keys of one namespace
+ * are first in, first out. With n waiting namespaces, the key at position p of its namespace has at most p × n keys
+ * before it, however many keys the others have: a tenant with a thousand keys delays one with a single key by one turn.
  */
 import type { Key } from "../resource.ts";
 
 export interface FairQueue {
-  /** Puts a key in line; false if it is there already. */
+  /** Adds a key; false if it is already queued. */
   push(key: Key): boolean;
-  /** Takes the next key; of those namespaces only that `mayGo` lets through, when it is given. */
-  shift(mayGo?: (namespace: string) => boolean): Key | undefined;
+  /** Takes the next key, only from namespaces that `isEligible` accepts if it is given. */
+  shift(isEligible?: (namespace: string) => boolean): Key | undefined;
   readonly size: number;
 }
 
 export function fairQueue(): FairQueue {
   const queued = new Set<Key>();
   const lines = new Map<string, Fifo<Key>>();
-  /** The namespaces that have keys waiting, in the order of their turns. */
+  /** The namespaces that have waiting keys, in the order of their turns. */
   const turns = new Fifo<string>();
 
-  function lineOf(namespace: string): Fifo<Key> {
+  function namespaceLine(namespace: string): Fifo<Key> {
     const known = lines.get(namespace);
     if (known) return known;
     const line = new Fifo<Key>();
@@ -32,14 +32,14 @@ export function fairQueue(): FairQueue {
     push(key) {
       if (queued.has(key)) return false;
       queued.add(key);
-      lineOf(namespaceOf(key)).push(key);
+      namespaceLine(namespaceOf(key)).push(key);
       return true;
     },
-    shift(mayGo = () => true) {
+    shift(isEligible = () => true) {
       for (let waiting = turns.size; waiting > 0; waiting--) {
         const namespace = turns.shift() ?? "";
         const line = lines.get(namespace);
-        const key = mayGo(namespace) ? line?.shift() : undefined;
+        const key = isEligible(namespace) ? line?.shift() : undefined;
         if (line && line.size > 0) turns.push(namespace);
         else lines.delete(namespace);
         if (key === undefined) continue;
@@ -58,7 +58,7 @@ export function namespaceOf(key: Key): string {
   return key.slice(0, Math.max(0, key.indexOf("/")));
 }
 
-/** First in, first out, in constant time. Taking the first of a Set is not: 100,000 keys took 1.5 s that way. */
+/** First in, first out, in constant time. Taking the first item of a Set is slower: 100,000 keys took 1.5 s. */
 class Fifo<T> {
   #items: T[] = [];
   #head = 0;

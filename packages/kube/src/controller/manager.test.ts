@@ -13,7 +13,7 @@ import type { KubeObject } from "../resource.ts";
 
 const stack: KubeObject = { apiVersion: "v1", kind: "Stack", metadata: { namespace: "a", name: "1" } };
 
-/** An elector in the hands of the test. */
+/** An elector that the test controls. */
 class TestElector implements Elector {
   term: Term | undefined;
   #end = new AbortController();
@@ -50,10 +50,10 @@ class TestElector implements Elector {
   }
 }
 
-class Setting {
+class TestManager {
   readonly clock: ManualClock = manualClock(0);
   readonly stacks: TestReflector = testReflector(stack);
-  readonly story: string[] = [];
+  readonly steps: string[] = [];
   readonly stop = new AbortController();
   readonly controller: Controller;
   readonly manager: Manager;
@@ -72,9 +72,9 @@ class Setting {
       log,
       deadlineMs: 3_600_000,
       reconcile: async (key, context) => {
-        this.story.push("reconcile");
+        this.steps.push("reconcile");
         const result = await reconcile(key, context);
-        this.story.push(context.signal.aborted ? "aborted" : "reconciled");
+        this.steps.push(context.signal.aborted ? "aborted" : "reconciled");
         return result;
       },
     });
@@ -84,7 +84,7 @@ class Setting {
       clock,
       metrics,
       log,
-      flush: async () => void this.story.push("flush"),
+      flush: async () => void this.steps.push("flush"),
       ...options,
     });
   }
@@ -102,29 +102,29 @@ class Setting {
 
 const quick: Reconcile = async () => done;
 
-function lasting(ms: number, options: { heedless?: boolean } = {}): (setting: () => Setting) => Reconcile {
-  return (setting) => async (_key, context) => {
-    await sleep(setting().clock, ms, options.heedless ? undefined : context.signal);
+function runningFor(ms: number, options: { ignoresAbort?: boolean } = {}): (fixture: () => TestManager) => Reconcile {
+  return (fixture) => async (_key, context) => {
+    await sleep(fixture().clock, ms, options.ignoresAbort ? undefined : context.signal);
     return done;
   };
 }
 
 describe("leading", () => {
-  test("a replica that stands by keeps its stores warm and reconciles nothing", async () => {
+  test("a replica on standby keeps its stores in sync and reconciles nothing", async () => {
     const elector = new TestElector();
-    const setting = await new Setting(quick, { elector }).start();
-    await setting.clock.advance(60_000);
-    expect([setting.story, setting.stacks.running, setting.manager.ready().ok]).toEqual([[], true, true]);
+    const fixture = await new TestManager(quick, { elector }).start();
+    await fixture.clock.advance(60_000);
+    expect([fixture.steps, fixture.stacks.running, fixture.manager.ready().ok]).toEqual([[], true, true]);
     elector.grant();
-    await setting.clock.advance(10);
-    expect(setting.story).toEqual(["reconcile", "reconciled"]);
-    setting.stop.abort();
-    await setting.clock.advance(10);
-    expect([setting.outcome, setting.stacks.running]).toEqual(["clean", false]);
+    await fixture.clock.advance(10);
+    expect(fixture.steps).toEqual(["reconcile", "reconciled"]);
+    fixture.stop.abort();
+    await fixture.clock.advance(10);
+    expect([fixture.outcome, fixture.stacks.running]).toEqual(["clean", false]);
   });
 
-  test("a process without controllers leads as quietly", async () => {
-    const setting: Setting = new Setting(quick);
+  test("a process without controllers leads for one term", async () => {
+    const fixture: TestManager = new TestManager(quick);
     let terms = 0;
     const elector = soleLeader();
     const counting: Elector = {
@@ -136,90 +136,90 @@ describe("leading", () => {
           return lead(term);
         }),
     };
-    const idle = manager({ reflectors: {}, controllers: [], elector: counting, clock: setting.clock });
-    const run = idle.run(setting.stop.signal);
-    await setting.clock.advance(10_000);
+    const idle = manager({ reflectors: {}, controllers: [], elector: counting, clock: fixture.clock });
+    const run = idle.run(fixture.stop.signal);
+    await fixture.clock.advance(10_000);
     expect(terms).toBe(1);
-    setting.stop.abort();
-    await setting.clock.advance(10);
+    fixture.stop.abort();
+    await fixture.clock.advance(10);
     expect(await run).toBe("clean");
   });
 
-  test("a lost term aborts its reconciles; the next one looks at everything again", async () => {
+  test("losing the lease aborts reconciles; the next term reconciles everything", async () => {
     const elector = new TestElector();
-    const setting: Setting = new Setting(
-      lasting(60_000)(() => setting),
+    const fixture: TestManager = new TestManager(
+      runningFor(60_000)(() => fixture),
       { elector },
     );
-    await setting.start();
+    await fixture.start();
     elector.grant();
-    await setting.clock.advance(100);
+    await fixture.clock.advance(100);
     elector.lose();
-    await setting.clock.advance(100);
-    expect(setting.story).toEqual(["reconcile", "aborted", "flush"]);
+    await fixture.clock.advance(100);
+    expect(fixture.steps).toEqual(["reconcile", "aborted", "flush"]);
     elector.grant();
-    await setting.clock.advance(100);
-    expect(setting.story.slice(3)).toEqual(["reconcile"]);
-    setting.stop.abort();
-    await setting.clock.advance(100_000);
-    expect(setting.outcome).toBe("clean");
+    await fixture.clock.advance(100);
+    expect(fixture.steps.slice(3)).toEqual(["reconcile"]);
+    fixture.stop.abort();
+    await fixture.clock.advance(100_000);
+    expect(fixture.outcome).toBe("clean");
   });
 });
 
 describe("stopping", () => {
-  test("reconciles end, then events are written, then the lease is given back, then watches end", async () => {
+  test("reconciles finish, then events are written, the lease is released and the watches end", async () => {
     const elector = new TestElector();
-    const setting: Setting = new Setting(
-      lasting(5000)(() => setting),
+    const fixture: TestManager = new TestManager(
+      runningFor(5000)(() => fixture),
       { elector },
     );
-    await setting.start();
+    await fixture.start();
     elector.grant();
-    await setting.clock.advance(1000);
-    setting.stop.abort();
-    await setting.clock.advance(3000);
-    expect([setting.story, elector.released, setting.stacks.running]).toEqual([["reconcile"], false, true]);
-    await setting.clock.advance(1100);
-    expect(setting.story).toEqual(["reconcile", "reconciled", "flush"]);
-    expect([elector.released, setting.outcome, setting.stacks.running]).toEqual([true, "clean", false]);
-    expect(setting.clock.pending).toBe(0);
+    await fixture.clock.advance(1000);
+    fixture.stop.abort();
+    await fixture.clock.advance(3000);
+    expect([fixture.steps, elector.released, fixture.stacks.running]).toEqual([["reconcile"], false, true]);
+    await fixture.clock.advance(1100);
+    expect(fixture.steps).toEqual(["reconcile", "reconciled", "flush"]);
+    expect([elector.released, fixture.outcome, fixture.stacks.running]).toEqual([true, "clean", false]);
+    expect(fixture.clock.pending).toBe(0);
   });
 
-  test("reconciles that do not end in time are aborted", async () => {
-    const setting: Setting = new Setting(
-      lasting(60_000)(() => setting),
+  test("reconciles that do not finish in time are aborted", async () => {
+    const fixture: TestManager = new TestManager(
+      runningFor(60_000)(() => fixture),
       { drainMs: 2000 },
     );
-    await setting.start();
-    setting.stop.abort();
-    await setting.clock.advance(1900);
-    expect(setting.story).toEqual(["reconcile"]);
-    await setting.clock.advance(200);
-    expect([setting.story, setting.outcome]).toEqual([["reconcile", "aborted", "flush"], "clean"]);
+    await fixture.start();
+    fixture.stop.abort();
+    await fixture.clock.advance(1900);
+    expect(fixture.steps).toEqual(["reconcile"]);
+    await fixture.clock.advance(200);
+    expect([fixture.steps, fixture.outcome]).toEqual([["reconcile", "aborted", "flush"], "clean"]);
   });
 
-  test("one that heeds nothing is left behind", async () => {
-    const setting: Setting = new Setting(
-      lasting(1e9, { heedless: true })(() => setting),
+  test("a reconcile that ignores its signal forces the stop", async () => {
+    const fixture: TestManager = new TestManager(
+      runningFor(1e9, { ignoresAbort: true })(() => fixture),
       { drainMs: 2000 },
     );
-    await setting.start();
-    setting.stop.abort();
-    await setting.clock.advance(6900);
-    expect(setting.outcome).toBeUndefined();
-    await setting.clock.advance(200);
-    expect(setting.outcome).toBe("forced");
+    await fixture.start();
+    fixture.stop.abort();
+    await fixture.clock.advance(6900);
+    expect(fixture.outcome).toBeUndefined();
+    await fixture.clock.advance(200);
+    expect(fixture.outcome).toBe("forced");
   });
 
-  test("a flush that hangs delays the end by two seconds at most", async () => {
+  test("a flush that hangs delays the stop by at most two seconds", async () => {
     const flush = async (): Promise<void> => await new Promise(() => undefined);
-    const setting = await new Setting(quick, { flush }).start();
-    setting.stop.abort();
-    await setting.clock.advance(2100);
-    expect(setting.outcome).toBe("clean");
+    const fixture = await new TestManager(quick, { flush }).start();
+    fixture.stop.abort();
+    await fixture.clock.advance(2100);
+    expect(fixture.outcome).toBe("clean");
   });
 
-  test("a controller that fails takes the process with it", async () => {
+  test("a controller that fails ends the process", async () => {
     const broken: Controller = {
       name: "broken",
       reflectors: [],
@@ -227,18 +227,18 @@ describe("stopping", () => {
       enqueue: () => undefined,
       longestRunningMs: () => 0,
     };
-    const setting: Setting = new Setting(quick);
+    const fixture: TestManager = new TestManager(quick);
     const both = manager({
-      reflectors: { stacks: setting.stacks },
-      controllers: [setting.controller, broken],
+      reflectors: { stacks: fixture.stacks },
+      controllers: [fixture.controller, broken],
       elector: soleLeader(),
-      clock: setting.clock,
+      clock: fixture.clock,
     });
-    setting.stacks.sync();
-    const outcome = both.run(setting.stop.signal).catch((error: unknown) => error);
-    await setting.clock.advance(100);
+    fixture.stacks.sync();
+    const outcome = both.run(fixture.stop.signal).catch((error: unknown) => error);
+    await fixture.clock.advance(100);
     expect(String(await outcome)).toContain("no way");
-    expect(setting.stacks.running).toBe(false);
+    expect(fixture.stacks.running).toBe(false);
   });
 });
 
@@ -246,24 +246,24 @@ describe("endpoints", () => {
   const loopback = { port: 0, hostname: "127.0.0.1" };
 
   test("readiness follows the reflectors, liveness the workers; metrics are served", async () => {
-    const setting: Setting = new Setting(
-      lasting(1e9)(() => setting),
+    const fixture: TestManager = new TestManager(
+      runningFor(1e9)(() => fixture),
       { probes: loopback, metricsEndpoint: loopback },
     );
-    await setting.start();
-    const { probes, metrics } = setting.manager.ports;
+    await fixture.start();
+    const { probes, metrics } = fixture.manager.ports;
     const get = async (port: number | undefined, path: string): Promise<[number, string]> => {
       const response = await fetch(`http://127.0.0.1:${port}${path}`);
       return [response.status, await response.text()];
     };
     expect(await get(probes, "/readyz")).toEqual([200, "[+] reflector stacks\nok\n"]);
-    setting.stacks.healthy = false;
+    fixture.stacks.healthy = false;
     expect(await get(probes, "/readyz")).toEqual([
       503,
-      "[-] reflector stacks: out of step with the API server\nnot ok\n",
+      "[-] reflector stacks: out of sync with the API server\nnot ok\n",
     ]);
     expect(await get(probes, "/healthz")).toEqual([200, "[+] event loop\n[+] controller stack\nok\n"]);
-    await setting.clock.advance(600_000);
+    await fixture.clock.advance(600_000);
     expect(await get(probes, "/healthz")).toEqual([
       503,
       "[+] event loop\n[-] controller stack: a reconcile has been running for 600 s\nnot ok\n",
@@ -276,23 +276,23 @@ describe("endpoints", () => {
     expect(text).toContain("event_loop_lag_seconds 0\n");
     expect((await get(probes, "/metrics"))[0]).toBe(404);
     expect((await fetch(`http://127.0.0.1:${probes}/healthz`, { method: "POST" })).status).toBe(405);
-    setting.stop.abort();
-    await setting.clock.advance(30_000);
-    expect(setting.outcome).toBe("clean");
+    fixture.stop.abort();
+    await fixture.clock.advance(30_000);
+    expect(fixture.outcome).toBe("clean");
     expect(get(probes, "/healthz")).rejects.toThrow();
   });
 
-  test("a port that is taken fails the start and leaves nothing open", async () => {
+  test("a port in use fails the start and leaves nothing open", async () => {
     const taken = Bun.serve({ ...loopback, fetch: () => new Response() });
     const metricsEndpoint = { port: taken.port ?? 0, hostname: "127.0.0.1" };
-    const setting = await new Setting(quick, { probes: loopback, metricsEndpoint }).start();
-    expect(String(setting.failure)).toContain("port");
-    expect(setting.clock.pending).toBe(0);
+    const fixture = await new TestManager(quick, { probes: loopback, metricsEndpoint }).start();
+    expect(String(fixture.failure)).toContain("port");
+    expect(fixture.clock.pending).toBe(0);
     await taken.stop();
   });
 });
 
-test("a controller whose stores no one fills, and two of one name, are refused", () => {
+test("a controller with an unknown reflector and two controllers with the same name are rejected", () => {
   const stray = controller({ name: "stray", reflector: testReflector(), reconcile: quick });
   expect(() => manager({ reflectors: {}, controllers: [stray] })).toThrow("stray");
   const stacks = testReflector();

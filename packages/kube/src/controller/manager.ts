@@ -1,8 +1,9 @@
 /**
- * One process: stores that are always warm, controllers that run while it leads, endpoints, and an orderly end.
+ * The manager runs one process: stores that are always in sync, controllers that run while it leads, endpoints, and a
+ * graceful stop.
  *
- * A stop goes in this order: take no more keys; let reconciles end, or abort them at the drain's deadline; write the last
- * events; give back the lease, now that nothing of ours is under way; end the watches; close the endpoints.
+ * A stop has these steps: take no more keys; let reconciles finish, or abort them at the drain deadline; write the last
+ * events; release the lease, now that none of our writes is in flight; end the watches; close the endpoints.
  */
 import { onAbort, whenAborted } from "../abort.ts";
 import { sleep, systemClock, type Clock } from "../clock.ts";
@@ -23,35 +24,35 @@ import {
 import { exposeReflectors, type Reflectors } from "../store/reflector-metrics.ts";
 
 export interface ManagerOptions {
-  /** All that controllers use, by names for probes and metrics. */
+  /** All reflectors that the controllers use, by their names in probes and metrics. */
   readonly reflectors: Reflectors;
   readonly controllers: readonly Controller[];
-  /** Without one, this process always leads. */
+  /** Without an elector, this process always leads. */
   readonly elector?: Elector;
-  /** Where `/healthz` and `/readyz` are served; not at all when absent. */
+  /** Where `/healthz` and `/readyz` are served; not served if absent. */
   readonly probes?: Listen;
   /** Where `/metrics` is served; may be the same as `probes`. */
   readonly metricsEndpoint?: Listen & Protection;
-  /** The last writes of a term, such as events: called when its reconciles have ended. */
+  /** Called when the reconciles of a term have ended, for last writes such as events. */
   readonly flush?: () => Promise<void>;
   /** How long a stop waits for reconciles before it aborts them. */
   readonly drainMs?: number;
-  /** A reconcile that runs for longer than this is stuck for ever. */
+  /** A reconcile that runs longer than this is considered stuck. */
   readonly wedgedAfterMs?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
 }
 
-/** "forced": something did not end in time, and the lease was left to expire. */
+/** "forced": something did not end in time, so the lease was not released and will expire. */
 export type StopOutcome = "clean" | "forced";
 
 export interface Manager {
-  /** Runs until `stop` aborts and everything has ended. Rejects when something fails that should not. */
+  /** Runs until `stop` aborts and everything has ended. Rejects on an unexpected failure. */
   run(stop: AbortSignal): Promise<StopOutcome>;
   ready(): ProbeReport;
   alive(): ProbeReport;
-  /** The ports that are served, for who asked for port 0. */
+  /** The actual ports, for callers that requested port 0. */
   readonly ports: { readonly probes?: number; readonly metrics?: number };
 }
 
@@ -60,7 +61,7 @@ export function manager(options: ManagerOptions): Manager {
 }
 
 const defaults = { drainMs: 20_000, wedgedAfterMs: 10 * 60_000, flushMs: 2000, stuckAfterMs: 30_000 };
-/** After the drain's deadline: for aborted reconciles to end, and for the lease. */
+/** The time after the drain deadline in which aborted reconciles end and the lease is released. */
 const graceMs = 5000;
 
 class ProcessManager implements Manager {
@@ -142,7 +143,7 @@ class ProcessManager implements Manager {
     }
   }
 
-  /** Runs the controllers until the term ends or the process shall stop, and until the last reconcile has ended. */
+  /** Runs the controllers until the term or the process ends and the last reconcile has finished. */
   async #lead(term: Term, stop: AbortSignal): Promise<void> {
     const end = new AbortController();
     const kill = new AbortController();
@@ -156,7 +157,7 @@ class ProcessManager implements Manager {
         end.abort(reason);
         cancelDrain = this.#clock.after(this.#drainMs, () => {
           this.#log.warn("aborting reconciles that did not end in time", { drainMs: this.#drainMs });
-          kill.abort(new Error("the process stops"));
+          kill.abort(new Error("the process is stopping"));
         });
       }),
     ];
@@ -169,7 +170,7 @@ class ProcessManager implements Manager {
     }
   }
 
-  /** If one fails, the others end with it: half a process is worse than none. */
+  /** If one controller fails, the others stop too: half a process is worse than none. */
   async #runControllers(end: AbortController, kill: AbortController): Promise<void> {
     const runs = this.#options.controllers.map(async (each) => {
       try {
@@ -178,7 +179,7 @@ class ProcessManager implements Manager {
         end.abort(new Error(`controller ${each.name} ended`));
       }
     });
-    // A term lasts until its end also where no controller keeps it busy.
+    // Without controllers, a term still lasts until it ends.
     const results = await Promise.allSettled([...runs, whenAborted(end.signal)]);
     for (const result of results) if (result.status === "rejected") throw result.reason;
   }
@@ -198,7 +199,7 @@ class ProcessManager implements Manager {
     this.#heartbeat = beats;
     const lag = this.#metrics.gauge({
       name: "event_loop_lag_seconds",
-      help: "The longest time that work kept the event loop, since the last scrape.",
+      help: "The longest time that the event loop was blocked since the last scrape.",
     });
     const ends = [
       this.#metrics.onCollect(() => lag.set({}, beats.takeLagMs() / 1000)),
@@ -224,7 +225,7 @@ class ProcessManager implements Manager {
       this.#servers = { probes: server, metrics: server };
       return;
     }
-    // Assigned one by one, so that the first is closed if the second cannot be had.
+    // Assigned one by one, so that the first server is closed if the second fails to start.
     if (probes) this.#servers = { probes: serveHttp({ ...probes, routes: probeRoutes, onError }) };
     if (metrics) {
       this.#servers = { ...this.#servers, metrics: serveHttp({ ...metrics, routes: metricsRoutes, onError }) };
@@ -240,7 +241,7 @@ function isSame(a: Listen, b: Listen): boolean {
   return a.port !== 0 && a.port === b.port && a.hostname === b.hostname;
 }
 
-/** A controller waits for its stores; one that no one fills would keep it waiting for ever, silently. */
+/** A controller waits for its stores: with a store that nothing fills it would silently wait forever. */
 function assertComplete({ reflectors, controllers }: ManagerOptions): void {
   const known = new Set(Object.values(reflectors));
   for (const { name, reflectors: used } of controllers) {
@@ -249,5 +250,5 @@ function assertComplete({ reflectors, controllers }: ManagerOptions): void {
     }
   }
   const names = controllers.map(({ name }) => name);
-  if (new Set(names).size < names.length) throw new Error(`two controllers have one name: ${names.join(", ")}`);
+  if (new Set(names).size < names.length) throw new Error(`two controllers have the same name: ${names.join(", ")}`);
 }

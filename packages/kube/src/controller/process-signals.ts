@@ -1,10 +1,10 @@
-/** The process around a manager: signals, faults that nothing caught, and the exit code. */
+/** Runs a manager as the process: signals, uncaught errors, and the exit code. */
 import type { Logger } from "../telemetry/log.ts";
 import type { Manager } from "./manager.ts";
 
 /**
- * Runs until SIGTERM or SIGINT, stops in order, and exits: 0 when everything ended in time. A second signal exits at
- * once. What nothing caught is logged (and so redacted) and ends the process: its state is unknown, its successor's is not.
+ * Runs until SIGTERM or SIGINT, stops gracefully, and exits with 0 if everything ended in time. A second signal exits
+ * immediately. An uncaught error is logged (and so redacted) and ends the process, because its state is unknown.
  */
 export async function runToExit(manager: Manager, log: Logger): Promise<never> {
   const stop = new AbortController();
@@ -17,7 +17,7 @@ export async function runToExit(manager: Manager, log: Logger): Promise<never> {
   }
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(event, (error: unknown) => {
-      log.error("fault that nothing caught", { error, event });
+      log.error("uncaught error", { error, event });
       process.exit(1);
     });
   }
@@ -25,7 +25,7 @@ export async function runToExit(manager: Manager, log: Logger): Promise<never> {
     const outcome = await manager.run(stop.signal);
     return process.exit(outcome === "clean" ? 0 : 1);
   } catch (error) {
-    log.error("the process cannot go on", { error });
+    log.error("the process cannot continue", { error });
     return process.exit(1);
   }
 }

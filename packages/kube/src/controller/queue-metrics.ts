@@ -1,4 +1,4 @@
-/** The figures of a work queue, under client-go's names. */
+/** The metrics of a work queue, with client-go's names. */
 import type { Registry } from "../telemetry/metrics.ts";
 
 export interface QueueMetrics {
@@ -6,7 +6,7 @@ export interface QueueMetrics {
   retried(): void;
   started(queuedMs: number): void;
   ended(workedMs: number): void;
-  /** Ends the reading of gauges; a queue that has stopped shows zeros. */
+  /** Stops updating the gauges; a stopped queue shows zeros. */
   close(): void;
 }
 
@@ -25,13 +25,13 @@ export function queueMetrics(registry: Registry, name: string, gauges: QueueGaug
   const histogram = (name: string, help: string) =>
     registry.histogram({ name: `workqueue_${name}`, help, labels, buckets });
 
-  const adds = counter("adds_total", "Keys put in line.");
-  const retries = counter("retries_total", "Keys to be tried again after a failure.");
-  const queued = histogram("queue_duration_seconds", "How long keys stood in line before a worker took them.");
-  const worked = histogram("work_duration_seconds", "How long workers took.");
-  const depth = gauge("depth", "Keys in line.");
-  const unfinished = gauge("unfinished_work_seconds", "How long all running keys have been running, added up.");
-  const longest = gauge("longest_running_processor_seconds", "How long the longest running key has been running.");
+  const adds = counter("adds_total", "Keys that were queued.");
+  const retries = counter("retries_total", "Keys that were retried after a failure.");
+  const queued = histogram("queue_duration_seconds", "How long keys were queued before a worker took them.");
+  const worked = histogram("work_duration_seconds", "How long it took to process a key.");
+  const depth = gauge("depth", "Keys in the queue.");
+  const unfinished = gauge("unfinished_work_seconds", "The sum of the times that the running keys have been running.");
+  const longest = gauge("longest_running_processor_seconds", "How long the longest-running key has been running.");
 
   const collect = (): void => {
     const seconds = gauges.runningMs().map((ms) => ms / 1000);

@@ -20,7 +20,7 @@ const backoff = { baseMs: 100, factor: 2, capMs: 1000, jitter: 0 };
 interface Bench {
   readonly clock: ManualClock;
   readonly queue: WorkQueue;
-  /** `key@milliseconds since the start` of every look. */
+  /** `key@milliseconds since the start` of every run. */
   readonly started: string[];
   readonly work: (work?: Work) => void;
 }
@@ -37,15 +37,15 @@ function bench(options: Partial<QueueOptions> = {}): Bench {
   return { clock, queue, started, work };
 }
 
-/** Looks that take `ms`. */
-function lasting(clock: ManualClock, ms: number, result: Result = done): Work {
+/** Work that takes `ms`. */
+function workFor(clock: ManualClock, ms: number, result: Result = done): Work {
   return async () => {
     await sleep(clock, ms);
     return result;
   };
 }
 
-test("a time to look again is counted from the look, and one that has passed means at once", () => {
+test("requeueAt is relative to the start of the reconcile, and a past time means immediately", () => {
   expect(requeueAt(1500, 1000)).toEqual(requeueAfter(500));
   expect(requeueAt(900, 1000)).toEqual(requeueAfter(0));
   expect(requeueAt(undefined, 1000)).toEqual(done);
@@ -61,7 +61,7 @@ describe("adding", () => {
     expect(started).toEqual(["a/1@0"]);
   });
 
-  test("nothing runs before the start, nor inside add", async () => {
+  test("nothing runs before the start or inside add", async () => {
     const { clock, queue, started, work } = bench();
     queue.add("a/1");
     await clock.advance(5);
@@ -73,9 +73,9 @@ describe("adding", () => {
     expect(started).toEqual(["a/1@5", "a/2@5"]);
   });
 
-  test("a key added while it runs, however often, runs once more after", async () => {
+  test("a key added several times while it runs, runs once more afterwards", async () => {
     const { clock, queue, started, work } = bench({ concurrency: 5 });
-    work(lasting(clock, 50));
+    work(workFor(clock, 50));
     queue.add("a/1");
     await clock.advance(10);
     for (let i = 0; i < 3; i++) queue.add("a/1");
@@ -86,7 +86,7 @@ describe("adding", () => {
 });
 
 describe("delayed adding", () => {
-  test("the earlier time wins, whichever comes first", async () => {
+  test("the earlier time wins, whichever is added first", async () => {
     const { clock, queue, started, work } = bench();
     work();
     queue.addAfter("a/later-first", 100);
@@ -101,7 +101,7 @@ describe("delayed adding", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("a time asked for while the key runs is kept, and still the earlier wins", async () => {
+  test("a time requested while the key runs is kept, and the earlier one wins", async () => {
     const { clock, queue, started, work } = bench();
     work(async (_key) => {
       await sleep(clock, 10);
@@ -119,7 +119,7 @@ describe("delayed adding", () => {
     ["forward", 3_600_000],
     ["back", -3_600_000],
   ] as const) {
-    test(`setting the wall clock ${direction} neither delays nor hastens a key`, async () => {
+    test(`setting the wall clock ${direction} does not move a key`, async () => {
       const { clock, queue, work } = bench();
       const runs: string[] = [];
       const start = clock.monotonic();
@@ -138,10 +138,10 @@ describe("delayed adding", () => {
     });
   }
 
-  test("durations are not those of the wall clock", async () => {
+  test("durations do not use the wall clock", async () => {
     const metrics = metricsRegistry();
     const { clock, queue, work } = bench({ metrics });
-    work(lasting(clock, 2000));
+    work(workFor(clock, 2000));
     queue.add("a/1");
     await clock.advance(1000);
     clock.stepWallClock(86_400_000);
@@ -150,7 +150,7 @@ describe("delayed adding", () => {
     expect(metrics.expose()).toContain('workqueue_work_duration_seconds_sum{name="q",controller="q"} 2\n');
   });
 
-  test("a time of more than a timer can hold does not come at once", async () => {
+  test("a delay beyond the longest timer does not run immediately", async () => {
     const { clock, queue, started, work } = bench();
     work();
     queue.addAfter("a/1", Infinity);
@@ -160,7 +160,7 @@ describe("delayed adding", () => {
 });
 
 describe("results", () => {
-  test("again comes back after its time and is no failure", async () => {
+  test("a requeued key runs after its delay and does not count as a failure", async () => {
     const { clock, queue, started, work } = bench();
     const seen: number[] = [];
     work((_key, failures) => {
@@ -173,7 +173,7 @@ describe("results", () => {
     expect(seen).toEqual([0, 0, 0]);
   });
 
-  test("retry comes back later and later up to the cap; success forgets", async () => {
+  test("retries back off up to the cap; success resets the backoff", async () => {
     const { clock, queue, started, work } = bench();
     const seen: number[] = [];
     work((_key, failures) => {
@@ -189,10 +189,10 @@ describe("results", () => {
     expect(seen).toEqual([0, 1, 2, 3, 4, 5, 0, 1]);
   });
 
-  test("a worker that throws, even at once, is a failure: neither the key nor the place is lost", async () => {
+  test("a worker that throws, even synchronously, is a failure: neither the key nor the worker is lost", async () => {
     const { clock, queue, started, work } = bench();
     work((key) => {
-      if (key === "a/1" && started.length === 1) throw new Error("at once");
+      if (key === "a/1" && started.length === 1) throw new Error("synchronous");
       return started.length === 2 ? Promise.reject(new Error("later")) : Promise.resolve(done);
     });
     queue.add("a/1");
@@ -201,7 +201,7 @@ describe("results", () => {
     expect(queue.running).toBe(0);
   });
 
-  test("a change during the backoff is looked at at once", async () => {
+  test("a change during the backoff runs immediately", async () => {
     const { clock, queue, started, work } = bench();
     work(() => Promise.resolve(started.length < 4 ? retry : done));
     queue.add("a/1");
@@ -211,7 +211,7 @@ describe("results", () => {
     expect(started).toEqual(["a/1@0", "a/1@100", "a/1@300", "a/1@310"]);
   });
 
-  test("a key that is always due again leaves the event loop its turns", async () => {
+  test("a key that is always due does not starve the event loop", async () => {
     const { clock, queue, started, work } = bench();
     work(() => Promise.resolve(requeueAfter(0)));
     queue.add("a/1");
@@ -222,9 +222,9 @@ describe("results", () => {
 });
 
 describe("workers", () => {
-  test("no more of one namespace run at once than allowed, and namespaces take turns", async () => {
+  test("the keys of one namespace are limited to the concurrency, and namespaces take turns", async () => {
     const { clock, queue, started, work } = bench({ concurrency: 2 });
-    work(lasting(clock, 10));
+    work(workFor(clock, 10));
     for (const key of ["a/1", "a/2", "a/3", "b/1"]) queue.add(key);
     await clock.advance(0);
     expect([queue.running, queue.depth]).toEqual([2, 2]);
@@ -232,9 +232,9 @@ describe("workers", () => {
     expect(started).toEqual(["a/1@0", "b/1@0", "a/2@10", "a/3@10"]);
   });
 
-  test("one namespace's slow keys keep no other waiting", async () => {
+  test("slow keys of one namespace do not delay another", async () => {
     const { clock, queue, started, work } = bench({ concurrency: 2 });
-    work((key) => lasting(clock, key.startsWith("slow/") ? 1000 : 10)(key, 0));
+    work((key) => workFor(clock, key.startsWith("slow/") ? 1000 : 10)(key, 0));
     for (let number = 1; number <= 5; number++) queue.add(`slow/${number}`);
     await clock.advance(5);
     for (const key of ["a/1", "a/2", "b/1"]) queue.add(key);
@@ -243,9 +243,9 @@ describe("workers", () => {
     expect([queue.running, queue.depth]).toEqual([2, 3]);
   });
 
-  test("not even a thousand namespaces have more workers than a bound", async () => {
+  test("the number of workers is bounded even with a thousand namespaces", async () => {
     const { clock, queue, work } = bench({ concurrency: 2 });
-    work(lasting(clock, 1000));
+    work(workFor(clock, 1000));
     for (let number = 1; number <= 1000; number++) queue.add(`namespace-${number}/1`);
     await clock.advance(5);
     expect(queue.running).toBe(8);
@@ -253,7 +253,7 @@ describe("workers", () => {
 
   test("the longest running key is known", async () => {
     const { clock, queue, work } = bench({ concurrency: 2 });
-    work((key) => lasting(clock, key === "a/1" ? 1000 : 10)(key, 0));
+    work((key) => workFor(clock, key === "a/1" ? 1000 : 10)(key, 0));
     queue.add("a/1");
     await clock.advance(100);
     queue.add("a/2");
@@ -265,9 +265,9 @@ describe("workers", () => {
 });
 
 describe("stopping", () => {
-  test("waits for what runs, starts nothing more, leaves no timer", async () => {
+  test("waits for running keys, starts nothing more and leaves no timer", async () => {
     const { clock, queue, started, work } = bench();
-    work(lasting(clock, 50, requeueAfter(1)));
+    work(workFor(clock, 50, requeueAfter(1)));
     for (const key of ["a/1", "a/2"]) queue.add(key);
     queue.addAfter("a/3", 10);
     await clock.advance(5);
@@ -282,17 +282,17 @@ describe("stopping", () => {
     expect([queue.depth, queue.waiting, queue.running, clock.pending]).toEqual([0, 0, 0, 0]);
   });
 
-  test("an idle queue stops at once, and may be told twice", async () => {
+  test("an idle queue stops immediately, and can be stopped twice", async () => {
     const { queue } = bench();
     await queue.stop();
     await queue.stop();
   });
 });
 
-test("the queue tells its figures under client-go's names", async () => {
+test("the metrics have client-go's names", async () => {
   const metrics = metricsRegistry();
   const { clock, queue, work } = bench({ metrics });
-  work((key, failures) => lasting(clock, 2000, key === "a/1" && failures === 0 ? retry : done)(key, failures));
+  work((key, failures) => workFor(clock, 2000, key === "a/1" && failures === 0 ? retry : done)(key, failures));
   for (const key of ["a/1", "a/2", "a/3"]) queue.add(key);
   await clock.advance(1000);
   const own = '{name="q",controller="q"}';
@@ -308,24 +308,24 @@ test("the queue tells its figures under client-go's names", async () => {
   await queue.stop();
 });
 
-/** Random adds, times, durations and results, checked against what a queue must never do. */
+/** Random adds, times, durations and results, checked against the invariants of the queue. */
 class Trial {
   readonly clock = manualClock(0);
   readonly concurrency: number;
   readonly queue: WorkQueue;
   readonly #random;
-  /** With a worker for every key, and no failures, each look starts exactly when it may. */
+  /** With a worker for every key and no failures, each run starts exactly when it is due. */
   readonly #punctual: boolean;
   readonly #endedAt = new Map<string, number>();
   readonly #running = new Set<string>();
-  /** The earliest time asked for since the key's last start. */
+  /** The earliest time requested since the key's last start. */
   readonly #due = new Map<string, number>();
-  readonly #asked = new Map<string, number>();
+  readonly #requested = new Map<string, number>();
   readonly #started = new Map<string, number>();
   #order = 0;
   starts = 0;
-  calm = false;
-  readonly faults: string[] = [];
+  isEnding = false;
+  readonly violations: string[] = [];
 
   constructor(seed: number) {
     this.#random = seededRandom(seed);
@@ -333,37 +333,37 @@ class Trial {
     this.concurrency = this.#punctual ? 18 : 1 + this.#random.below(4);
     const { clock, concurrency } = this;
     this.queue = workQueue({ name: "q", concurrency, clock, backoff, random: () => this.#random.next() });
-    this.queue.start((key) => this.#look(key));
+    this.queue.start((key) => this.#work(key));
   }
 
   async step(): Promise<void> {
     const key = `${this.#random.pick(["a", "b", "c"])}/${this.#random.below(6)}`;
     const chance = this.#random.next();
-    if (chance < 0.4) this.#ask(key, 0);
-    else if (chance < 0.7) this.#ask(key, this.#random.below(200));
+    if (chance < 0.4) this.#add(key, 0);
+    else if (chance < 0.7) this.#add(key, this.#random.below(200));
     else await this.clock.advance(this.#random.below(40));
   }
 
-  #ask(key: string, ms: number): void {
+  #add(key: string, ms: number): void {
     this.#request(key, ms);
     if (ms === 0) this.queue.add(key);
     else this.queue.addAfter(key, ms);
   }
 
   #request(key: string, ms: number): void {
-    this.#asked.set(key, ++this.#order);
+    this.#requested.set(key, ++this.#order);
     this.#due.set(key, Math.min(this.clock.now() + ms, this.#due.get(key) ?? Infinity));
   }
 
-  async #look(key: string): Promise<Result> {
-    // Noted, not thrown: the queue takes a throw for a failed look.
-    if (this.#running.has(key)) this.faults.push(`${key} ran twice at once`);
+  async #work(key: string): Promise<Result> {
+    // Recorded, not thrown: the queue would treat an exception as a failed run.
+    if (this.#running.has(key)) this.violations.push(`${key} ran twice concurrently`);
     const hasOthers = [...this.#running].some((other) => other[0] === key[0]);
     this.#running.add(key);
-    if (this.#running.size > this.concurrency && hasOthers) this.faults.push(`${key} ran beside too many others`);
+    if (this.#running.size > this.concurrency && hasOthers) this.violations.push(`${key} ran beside too many others`);
     const due = Math.max(this.#due.get(key) ?? Infinity, this.#endedAt.get(key) ?? 0);
-    if (this.clock.now() < due) this.faults.push(`${key} ran too early or unasked`);
-    if (this.#punctual && this.clock.now() > due) this.faults.push(`${key} ran too late`);
+    if (this.clock.now() < due) this.violations.push(`${key} ran too early or without a request`);
+    if (this.#punctual && this.clock.now() > due) this.violations.push(`${key} ran too late`);
     this.#due.delete(key);
     this.#started.set(key, ++this.#order);
     this.starts++;
@@ -374,8 +374,8 @@ class Trial {
   }
 
   #result(key: string): Result {
-    const chance = this.calm ? 1 : (this.#punctual ? 0.3 : 0) + this.#random.next();
-    if (chance < 0.15) throw new Error("worker fault", { cause: this.#request(key, 0) });
+    const chance = this.isEnding ? 1 : (this.#punctual ? 0.3 : 0) + this.#random.next();
+    if (chance < 0.15) throw new Error("worker error", { cause: this.#request(key, 0) });
     if (chance < 0.3) this.#request(key, 0);
     if (chance < 0.3) return retry;
     if (chance >= 0.5) return done;
@@ -384,21 +384,21 @@ class Trial {
     return requeueAfter(ms);
   }
 
-  /** Every request was followed by a look that started after it. */
+  /** Every request was followed by a run that started after it. */
   expectNothingLost(): void {
-    for (const [key, order] of this.#asked) expect(this.#started.get(key) ?? 0).toBeGreaterThan(order);
+    for (const [key, order] of this.#requested) expect(this.#started.get(key) ?? 0).toBeGreaterThan(order);
     expect([this.queue.depth, this.queue.waiting, this.queue.running, this.clock.pending]).toEqual([0, 0, 0, 0]);
   }
 }
 
 for (let seed = 1; seed <= 40; seed++) {
-  test(`never two at once, never at the wrong time, never lost (seed ${seed})`, async () => {
+  test(`a key never runs concurrently, at the wrong time or not at all (seed ${seed})`, async () => {
     const trial = new Trial(seed);
     for (let i = 0; i < 400; i++) await trial.step();
-    trial.calm = true;
+    trial.isEnding = true;
     for (let i = 0; i < 100; i++) await trial.clock.advance(100);
     trial.expectNothingLost();
-    expect(trial.faults).toEqual([]);
+    expect(trial.violations).toEqual([]);
     expect(trial.starts).toBeGreaterThan(100);
   });
 }

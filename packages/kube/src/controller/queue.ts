@@ -1,15 +1,15 @@
 /**
- * The work queue: keys that need a look, handed to `concurrency` workers. A namespace none of whose keys runs does not
- * wait for the others' slow ones: it gets a worker beyond that number.
+ * The work queue: keys to reconcile, handed to `concurrency` workers. A namespace without a running key does not wait for
+ * slow keys of others: it gets an additional worker.
  *
- *      addAfter            add, or the time has come         a worker is free
+ *      addAfter               add, or it is due              a worker is free
  *   ─────────────▶ waiting ───────────────────────▶ ready ───────────────────▶ running ──▶ forgotten
  *                     ▲                               ▲                           │
- *                     └────── requeue, retry ─────────┴── added while it ran ─────┘
+ *                     └────── requeue, retry ─────────┴─ added while running ─────┘
  *
- * A key is in one place at a time, so it is never held twice and never runs twice at once. Of all the times asked for,
- * the earliest wins: a look at the present state answers every earlier question. What is asked while a key runs is
- * kept and decided when it ends, since the running look may have read before the change.
+ * A key is in one state at a time, so it is never queued twice and never runs concurrently. Of several requested times,
+ * the earliest wins: one reconcile covers all earlier requests. A request for a running key is kept until it ends, since
+ * the running reconcile may have read the state before the change.
  */
 import { backoffDelay, defaultBackoff, type BackoffPolicy } from "./backoff.ts";
 import { systemClock, type Clock } from "../clock.ts";
@@ -18,23 +18,23 @@ import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
 import { queueMetrics, type QueueMetrics } from "./queue-metrics.ts";
 import type { Key } from "../resource.ts";
 
-/** What a worker wants to happen to its key next. */
+/** When a key is reconciled next. */
 export type Result =
   { readonly kind: "done" } | { readonly kind: "requeue"; readonly afterMs: number } | { readonly kind: "retry" };
 
-/** Nothing more to do until something changes. */
+/** Nothing to do until something changes. */
 export const done: Result = { kind: "done" };
 /** Not a failure: reconcile again after `afterMs`. */
 export const requeueAfter = (afterMs: number): Result => ({ kind: "requeue", afterMs });
-/** What was read is out of date: the watch is about to bring the rest. */
+/** The cache is stale: the watch is about to deliver the change. */
 export const requeueSoon: Result = requeueAfter(200);
-/** Reconcile again at `time`, if there is one. `now` is when this reconcile began. */
+/** Reconcile again at `time`, if there is one. `now` is when this reconcile started. */
 export const requeueAt = (time: number | undefined, now: number): Result =>
   time === undefined ? done : requeueAfter(Math.max(0, time - now));
-/** Reconcile again after a delay that grows with each retry in a row. */
+/** Reconcile again after a delay that grows with each consecutive retry. */
 export const retry: Result = { kind: "retry" };
 
-/** `failures` is how many looks at this key failed in a row before this one. */
+/** `failures` is the number of consecutive failures of this key before this run. */
 export type Work = (key: Key, failures: number) => Promise<Result>;
 
 export interface QueueOptions {
@@ -49,16 +49,16 @@ export interface QueueOptions {
 export interface WorkQueue {
   add(key: Key): void;
   addAfter(key: Key, ms: number): void;
-  /** Begins to hand out keys; those added before are kept in line until then. */
+  /** Starts processing keys; keys added before are queued until then. */
   start(work: Work): void;
-  /** Hands out nothing more and forgets what waits. Resolves when the last running key has ended. */
+  /** Starts no more keys and drops waiting ones. Resolves when the last running key has ended. */
   stop(): Promise<void>;
-  /** Keys in line for a worker. */
+  /** Keys that are ready and wait for a worker. */
   readonly depth: number;
-  /** Keys whose time has not come. */
+  /** Keys that are not due yet. */
   readonly waiting: number;
   readonly running: number;
-  /** How long the key that has run longest has been running; 0 when none runs. */
+  /** How long the longest-running key has been running; 0 if none is running. */
   longestRunningMs(): number;
 }
 
@@ -66,13 +66,13 @@ export function workQueue(options: QueueOptions): WorkQueue {
   return new KeyedQueue(options);
 }
 
-/** Workers in all, in multiples of `concurrency`: a bound, though there may be a thousand namespaces. */
-const mostWorkers = 4;
+/** The maximum number of workers, as a multiple of `concurrency`: a bound even with a thousand namespaces. */
+const maxWorkersFactor = 4;
 
-/** The most a timer can wait. A key that asked for more is looked at earlier, which does no harm. */
+/** The longest possible timer. A key with a longer delay is reconciled earlier, which does no harm. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** All times of the queue are of the monotonic clock: setting the wall clock must not move a key. */
+/** All times are on the monotonic clock: setting the wall clock must not move a key. */
 interface Waiting {
   readonly dueAt: number;
   readonly cancel: () => void;
@@ -80,7 +80,7 @@ interface Waiting {
 
 interface Running {
   readonly startedAt: number;
-  /** The earliest time asked for since it started. */
+  /** The earliest time requested since it started. */
   nextAt?: number;
 }
 
@@ -92,7 +92,7 @@ class KeyedQueue implements WorkQueue {
   readonly #line = fairQueue();
   readonly #readySince = new Map<Key, number>();
   readonly #running = new Map<Key, Running>();
-  /** How many keys of each namespace run. */
+  /** The number of running keys in each namespace. */
   readonly #runningIn = new Map<string, number>();
   readonly #failures = new Map<Key, number>();
   #state: "new" | "started" | "stopped" = "new";
@@ -149,7 +149,7 @@ class KeyedQueue implements WorkQueue {
   }
 
   longestRunningMs(): number {
-    // Keys are kept in the order they started in.
+    // The map is in the order in which keys started.
     for (const run of this.#running.values()) return this.#since(run.startedAt);
     return 0;
   }
@@ -185,8 +185,8 @@ class KeyedQueue implements WorkQueue {
   }
 
   /**
-   * Work starts in a turn of its own: never inside the store's change that added the key, while other changes of the
-   * same list are still to come, and never so densely that keys which end at once keep the event loop from its I/O.
+   * Work starts in a separate turn of the event loop: never inside the store's change that added the key, while other
+   * changes of the same list are still to come, and never so often that keys which end immediately starve I/O.
    */
   #pumpSoon(): void {
     if (this.#pumping || this.#state !== "started") return;
@@ -205,7 +205,9 @@ class KeyedQueue implements WorkQueue {
     const { concurrency } = this.#options;
     const running = this.#running.size;
     if (running < concurrency) return this.#line.shift();
-    return running < concurrency * mostWorkers ? this.#line.shift((each) => !this.#runningIn.has(each)) : undefined;
+    return running < concurrency * maxWorkersFactor
+      ? this.#line.shift((each) => !this.#runningIn.has(each))
+      : undefined;
   }
 
   #countRunning(key: Key, change: 1 | -1): void {
@@ -232,7 +234,7 @@ class KeyedQueue implements WorkQueue {
     this.#settleIfIdle();
   }
 
-  /** A worker that throws counts as failed: no fault of it can lose a key or a place. */
+  /** A worker that throws counts as failed, so that no error can lose a key or a worker. */
   async #attempt(key: Key): Promise<Result> {
     try {
       return await this.#work(key, this.#failures.get(key) ?? 0);

@@ -18,7 +18,6 @@ const writes: Readonly<Record<string, (client: Client, signal?: AbortSignal) => 
   patch: (client, signal) =>
     client.patch(builtin.configMaps, ref, { patch: { type: "merge", body: {} }, ...(signal && { signal }) }),
   delete: (client, signal) => client.delete(builtin.configMaps, ref, { uid: "u", ...(signal && { signal }) }),
-  createToken: (client, signal) => client.createToken(ref, { audiences: ["a"], ...(signal && { signal }) }),
 };
 
 interface Setting {
@@ -26,11 +25,11 @@ interface Setting {
   readonly term: HeldTerm;
   readonly client: Client;
   readonly sent: string[];
-  /** What the API server does; by default it says yes. */
+  /** The API server's response; success by default. */
   answer: (request: HttpRequest) => Promise<Response>;
 }
 
-/** A leader who last renewed now, writes for 10 s and begins writes for 9 s. */
+/** A leader that renewed now, may have writes in flight for 10 s and may start writes for 9 s. */
 function leading(): Setting {
   const clock = manualClock(0);
   const watch = stopwatch(clock);
@@ -50,8 +49,7 @@ function leading(): Setting {
     leadership,
     options: { transport, clock, random: () => 0 },
   });
-  const token = { status: { token: "t", expirationTimestamp: "2030-01-01T00:00:00Z" } };
-  const setting: Setting = { clock, term, client, sent, answer: async () => Response.json({ ...configMap, ...token }) };
+  const setting: Setting = { clock, term, client, sent, answer: async () => Response.json(configMap) };
   return setting;
 }
 
@@ -62,22 +60,22 @@ const never = (request: HttpRequest): Promise<Response> =>
 
 for (const [name, write] of Object.entries(writes)) {
   describe(name, () => {
-    test("is done while leading is certain", async () => {
+    test("is sent while leading is certain", async () => {
       const { client, sent } = leading();
       await write(client);
       expect(sent.length).toBe(1);
     });
 
-    test("is refused, and nothing is sent, once it is not", async () => {
+    test("is rejected without a request when leading is no longer certain", async () => {
       const { clock, client, sent } = leading();
       await clock.advance(9000);
       const error: unknown = await write(client).catch((error: unknown) => error);
       expect(error).toBeInstanceOf(NotLeaderError);
-      expect(String(error)).toMatch(/(ConfigMap|ServiceAccount) ns\/x: refused, not leading/);
+      expect(String(error)).toMatch(/ConfigMap ns\/x: rejected, not leading/);
       expect(sent).toEqual([]);
     });
 
-    test("is cut off when the term ends", async () => {
+    test("is aborted when the term ends", async () => {
       const setting = leading();
       setting.answer = never;
       const outcome = write(setting.client).catch((error: unknown) => error);
@@ -88,7 +86,7 @@ for (const [name, write] of Object.entries(writes)) {
       expect([setting.term.inFlight, setting.term.settlingMs()]).toEqual([0, 1000]);
     });
 
-    test("is cut off by its caller as well", async () => {
+    test("is aborted when its caller aborts", async () => {
       const setting = leading();
       setting.answer = never;
       const stop = new AbortController();
@@ -100,20 +98,20 @@ for (const [name, write] of Object.entries(writes)) {
   });
 }
 
-test("a second attempt is refused though the first was allowed", async () => {
+test("a second attempt is rejected even if the first was allowed", async () => {
   const setting = leading();
   setting.answer = async () => Response.json({ code: 503 }, { status: 503, headers: { "retry-after": "2" } });
   await setting.clock.advance(8000);
   const outcome = writes["apply"]?.(setting.client).catch((error: unknown) => error);
   await setting.clock.advance(1900);
   expect(setting.sent).toEqual(["PATCH"]);
-  // The timer of the attempt comes before that of the term's end, as it does after a pause of the process.
+  // The timer of the attempt fires before the one that ends the term, as it may after the process was paused.
   await setting.clock.advance(200);
   expect(await outcome).toBeInstanceOf(NotLeaderError);
   expect(setting.sent).toEqual(["PATCH"]);
 });
 
-test("an answer of the API server settles a write, whatever it says", async () => {
+test("any response of the API server settles a write", async () => {
   const setting = leading();
   setting.answer = async () => Response.json({ code: 409, reason: "Conflict" }, { status: 409 });
   expect(writes["create"]?.(setting.client)).rejects.toThrow("409 Conflict");
@@ -121,7 +119,7 @@ test("an answer of the API server settles a write, whatever it says", async () =
   expect(setting.term.settlingMs()).toBe(0);
 });
 
-test("reads are never refused", async () => {
+test("reads are never rejected", async () => {
   const { clock, client, sent } = leading();
   await clock.advance(60_000);
   await client.get(builtin.configMaps, ref);
@@ -130,14 +128,14 @@ test("reads are never refused", async () => {
   expect(sent).toEqual(["GET", "GET", "GET"]);
 });
 
-test("no listener is left on the term by writes that are over", async () => {
+test("finished writes leave no listener on the term's signal", async () => {
   const { client, term } = leading();
   const [added, removed] = [spyOn(term.signal, "addEventListener"), spyOn(term.signal, "removeEventListener")];
   for (const write of Object.values(writes)) await write(client);
-  expect([added.mock.calls.length, removed.mock.calls.length]).toEqual([5, 5]);
+  expect([added.mock.calls.length, removed.mock.calls.length]).toEqual([4, 4]);
 });
 
-test("a sole leader leads as long as it runs", async () => {
+test("a sole leader leads while it runs", async () => {
   const elector = soleLeader();
   const write = async (): Promise<string> => "written";
   expect(elector.guard("create", write)).rejects.toBeInstanceOf(NotLeaderError);

@@ -1,4 +1,4 @@
-/** A client whose writes are only done while leading is certain: a deposed leader reads on, and writes nothing. */
+/** A client that writes only while leading is certain: a former leader can read, but not write. */
 import { underSignals, type MaybeSignal } from "../abort.ts";
 import type { Client } from "../client/client.ts";
 import { connect, type ConnectOptions } from "../client/connection.ts";
@@ -8,8 +8,8 @@ import { NotLeaderError, type Leadership } from "./leadership.ts";
 import { refKey, type ObjectRef, type Resource } from "../resource.ts";
 
 /**
- * Refuses writes with a NotLeaderError, and cuts off those under way when the term ends. The check is made when the
- * call is made; `connectFenced` makes it once more for each attempt.
+ * Rejects writes with a NotLeaderError, and aborts those in flight when the term ends. It checks once per call;
+ * `connectFenced` also checks before each attempt.
  */
 export function fence(client: Client, leadership: Leadership): Client {
   const guarded = <T>(name: string, signal: MaybeSignal, write: (signal: AbortSignal) => Promise<T>): Promise<T> =>
@@ -19,7 +19,6 @@ export function fence(client: Client, leadership: Leadership): Client {
     find: (resource, ref, options) => client.find(resource, ref, options),
     list: (resource, options) => client.list(resource, options),
     watch: (resource, options) => client.watch(resource, options),
-    podLogs: (pod, options) => client.podLogs(pod, options),
     discover: (kind, options) => client.discover(kind, options),
     serverTime: (options) => client.serverTime(options),
     create: (resource, object, options) =>
@@ -38,10 +37,6 @@ export function fence(client: Client, leadership: Leadership): Client {
       guarded(operation("delete", resource, ref), options?.signal, (signal) =>
         client.delete(resource, ref, { ...options, signal }),
       ),
-    createToken: (account, request) =>
-      guarded(`create token for ServiceAccount ${refKey(account)}`, request.signal, (signal) =>
-        client.createToken(account, { ...request, signal }),
-      ),
   };
 }
 
@@ -52,8 +47,8 @@ interface FencedConnection {
 }
 
 /**
- * A fenced client of its own connection, which also checks at the last moment before each request leaves: a call may
- * have waited meanwhile, for fresh credentials or for its next attempt, and the process may have been stopped.
+ * A fenced client with its own connection, which also checks immediately before each request is sent: the call may have
+ * waited for fresh credentials or for its next attempt, or the process may have been paused.
  */
 export function connectFenced({ credentials, leadership, options = {} }: FencedConnection): Client {
   const transport = fenceTransport(options.transport ?? fetchTransport, leadership);

@@ -1,33 +1,33 @@
 import { expect, test } from "bun:test";
 
-/** Runs testing/alarmed.ts, freezes it for a while if told so, and tells what it said and how it ended. */
-async function run(mode: "forget" | "clear" | "renew", frozenMs = 0): Promise<{ said: string; signal: unknown }> {
+/** Runs testing/alarmed.ts, optionally freezes it for a while, and returns its output and how it ended. */
+async function run(mode: "forget" | "clear" | "renew", frozenMs = 0): Promise<{ output: string; signal: unknown }> {
   const script = new URL("../../testing/alarmed.ts", import.meta.url).pathname;
   const child = Bun.spawn([process.execPath, script, mode], { stdout: "pipe", stderr: "inherit" });
-  let said = "";
+  let output = "";
   for await (const chunk of child.stdout) {
-    if (said === "" && frozenMs > 0) {
+    if (output === "" && frozenMs > 0) {
       child.kill("SIGSTOP");
       await Bun.sleep(frozenMs);
       child.kill("SIGCONT");
     }
-    said += new TextDecoder().decode(chunk);
+    output += new TextDecoder().decode(chunk);
   }
   await child.exited;
-  return { said, signal: child.signalCode };
+  return { output, signal: child.signalCode };
 }
 
-test("ends a process that does not set it anew", async () => {
-  expect(await run("forget")).toEqual({ said: "set\n", signal: "SIGALRM" });
+test("ends a process that does not reset it", async () => {
+  expect(await run("forget")).toEqual({ output: "set\n", signal: "SIGALRM" });
 });
 
-test("leaves alone one that does, and one that cleared it", async () => {
+test("does not end a process that resets or clears it", async () => {
   expect(await Promise.all([run("renew"), run("clear")])).toEqual([
-    { said: "set\nwent on\n", signal: null },
-    { said: "set\nwent on\n", signal: null },
+    { output: "set\ncontinued\n", signal: null },
+    { output: "set\ncontinued\n", signal: null },
   ]);
 });
 
-test("ends a process that was frozen past it, before that does anything", async () => {
-  expect(await run("renew", 1500)).toEqual({ said: "set\n", signal: "SIGALRM" });
+test("ends a process that was frozen for too long before it runs on", async () => {
+  expect(await run("renew", 1500)).toEqual({ output: "set\n", signal: "SIGALRM" });
 });

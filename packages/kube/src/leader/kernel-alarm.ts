@@ -1,28 +1,28 @@
 /**
- * An alarm that the kernel keeps: it ends the process at a set time, unless it was set anew.
+ * A kernel timer that ends the process at a set time, unless it is reset before.
  *
- * A process that was frozen (SIGSTOP, a paused container, a debugger) cannot look at the clock before it goes on: its
- * threads resume wherever they were, and one of them may be about to send a write that was decided in a term long over.
- * Measured without this: 2 of 120 frozen leaders wrote after their successor had begun. A signal that became due
- * meanwhile comes first, before another instruction runs.
+ * A process that was frozen (SIGSTOP, a paused container, a debugger) cannot check the clock before it resumes: its
+ * threads continue where they were, and one of them may be about to send a write that was decided in an earlier term.
+ * Measured without the alarm: 2 of 120 frozen leaders wrote after their successor had started. A pending signal is
+ * delivered before another instruction runs.
  *
- * The one module that needs `bun:ffi`, for a call that neither Bun nor `node:` offers.
+ * The only module that needs `bun:ffi`, for a call that neither Bun nor `node:` offers.
  */
 import { dlopen, ptr } from "bun:ffi";
 
 export interface Alarm {
-  /** Ends the process after `ms`, in place of any time set before. */
+  /** Ends the process after `ms`, replacing any earlier time. */
   set(ms: number): void;
   clear(): void;
 }
 
 const symbols = { setitimer: { args: ["i32", "ptr", "ptr"], returns: "i32" } } as const;
-/** glibc's and musl's names. */
+/** The names of glibc and musl. */
 const libraries = ["libc.so.6", "libc.so", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
-/** The timer that counts real time and sends SIGALRM, which ends a process that does not handle it. */
+/** Counts real time and sends SIGALRM, which ends a process that does not handle it. */
 const ITIMER_REAL = 0;
 
-/** The process has one such alarm: who calls this owns it. Undefined where there is no libc to ask. */
+/** A process has only one such alarm; the caller owns it. Undefined if no libc is found. */
 export function kernelAlarm(): Alarm | undefined {
   const libc = openLibc();
   if (!libc) return undefined;
@@ -34,7 +34,7 @@ export function kernelAlarm(): Alarm | undefined {
     if (libc.symbols.setitimer(ITIMER_REAL, ptr(timer), null) !== 0) throw new Error("setitimer failed");
   };
   return {
-    // Zero would clear it.
+    // Zero would clear the timer.
     set: (ms) => setTimer(Math.max(1, ms)),
     clear: () => setTimer(0),
   };
@@ -45,7 +45,7 @@ function openLibc(): ReturnType<typeof dlopen<typeof symbols>> | undefined {
     try {
       return dlopen(library, symbols);
     } catch {
-      // The next name, then.
+      // Try the next name.
     }
   }
   return undefined;

@@ -9,26 +9,26 @@ import { NotLeaderError, type Elector, type Term } from "./leadership.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { metricsRegistry } from "../telemetry/metrics.ts";
 
-/** As much of an API server as one Lease needs: compare and swap, and a watch. */
+/** A minimal API server for one Lease: compare and swap, and a watch. */
 class LeaseServer {
   lease: JsonObject | undefined;
   version = 0;
   requests: string[] = [];
-  /** "down" refuses, "deaf" takes requests and says nothing, "mute" carries them out and says nothing. */
-  mood: "well" | "down" | "deaf" | "mute" = "well";
+  /** "down" refuses connections, "deaf" ignores requests, "mute" processes them; neither of the last two responds. */
+  state: "well" | "down" | "deaf" | "mute" = "well";
   watchable = true;
-  /** How long answers take to arrive. */
+  /** Delays every response. */
   delay: () => Promise<void> = () => Promise.resolve();
   readonly #watchers = new Set<ReadableStreamDefaultController<Uint8Array>>();
 
   readonly transport = async (request: HttpRequest): Promise<Response> => {
     const watch = request.url.includes("watch=true");
     this.requests.push(`${watch ? "WATCH" : request.method}${request.freshConnection ? " fresh" : ""}`);
-    if (this.mood === "down") throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
-    if (this.mood === "deaf") return await never(request.signal);
+    if (this.state === "down") throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+    if (this.state === "deaf") return await never(request.signal);
     const answer = watch ? this.#watch(request.signal) : this.#answer(request);
     await this.delay();
-    return this.mood === "mute" ? await never(request.signal) : answer;
+    return this.state === "mute" ? await never(request.signal) : answer;
   };
 
   get holder(): string | undefined {
@@ -59,20 +59,20 @@ class LeaseServer {
       return Response.json({ metadata: { resourceVersion: String(this.version) }, items: [] });
     }
     if (request.method === "POST") {
-      if (this.lease) return refusal(409, "AlreadyExists");
+      if (this.lease) return failure(409, "AlreadyExists");
       this.set(objectAt(body, "spec"));
     }
-    if (!this.lease) return refusal(404, "NotFound");
+    if (!this.lease) return failure(404, "NotFound");
     if (request.method === "PATCH") {
       if (textAt(objectAt(body, "metadata"), "resourceVersion") !== String(this.version))
-        return refusal(409, "Conflict");
+        return failure(409, "Conflict");
       this.set({ ...objectAt(this.lease, "spec"), ...objectAt(body, "spec") });
     }
     return Response.json(this.lease);
   }
 
   #watch(signal: AbortSignal): Response {
-    if (!this.watchable) return refusal(403, "Forbidden");
+    if (!this.watchable) return failure(403, "Forbidden");
     const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
       this.#watchers.add(controller);
       signal.addEventListener("abort", () => {
@@ -84,7 +84,7 @@ class LeaseServer {
   }
 }
 
-function refusal(code: number, reason: string): Response {
+function failure(code: number, reason: string): Response {
   return Response.json({ kind: "Status", code, reason, message: reason }, { status: code });
 }
 
@@ -94,14 +94,14 @@ async function never(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** One process: an elector, and the terms it had. */
+/** One process: an elector, and its terms so far. */
 class Replica {
   readonly elector: Elector;
   readonly terms: { epoch: number; from: number; to?: number; term: Term }[] = [];
   readonly #stop = new AbortController();
   readonly #clock: ManualClock;
   readonly #run: Promise<void>;
-  /** How long work goes on after it was told to end. */
+  /** How long work continues after it was stopped. */
   drainMs = 0;
 
   constructor(world: World, name: string, options: Partial<LeaseElectorOptions> = {}) {
@@ -146,7 +146,7 @@ function world(): World {
   return { clock: manualClock(0), server: new LeaseServer() };
 }
 
-/** A wall clock that was set. */
+/** A clock whose wall clock was set. */
 function shifted(clock: Clock, by: () => number): Clock {
   return { ...clock, now: () => clock.now() + by() };
 }
@@ -154,7 +154,7 @@ function shifted(clock: Clock, by: () => number): Clock {
 const write = async (): Promise<string> => "written";
 
 describe("taking the lease", () => {
-  test("the first to come creates it and leads", async () => {
+  test("the first candidate creates it and leads", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(10);
@@ -164,7 +164,7 @@ describe("taking the lease", () => {
     await a.stop();
   });
 
-  test("a second one waits, however long the first leads", async () => {
+  test("a second candidate waits as long as the first leads", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(10);
@@ -175,7 +175,7 @@ describe("taking the lease", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("a lease whose holder fell silent is taken after its duration as seen here, not by its own timestamps", async () => {
+  test("a lease that is not renewed is taken after its duration on the local clock, not by its timestamps", async () => {
     const { clock, server } = world();
     server.set({
       holderIdentity: "gone",
@@ -191,7 +191,7 @@ describe("taking the lease", () => {
     await b.stop();
   });
 
-  test("a wall clock set forward makes no one take a lease too early", async () => {
+  test("setting the wall clock forward does not make a candidate take a lease too early", async () => {
     const { clock, server } = world();
     server.set({ holderIdentity: "a", leaseDurationSeconds: 15, leaseTransitions: 0 });
     let jump = 0;
@@ -205,7 +205,7 @@ describe("taking the lease", () => {
     await b.stop();
   });
 
-  test("a lease that was deleted is not created anew before its holder must have noticed", async () => {
+  test("a deleted lease is not recreated before its holder must have noticed", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(10);
@@ -213,14 +213,14 @@ describe("taking the lease", () => {
     await clock.advance(5000);
     server.set(undefined);
     await clock.advance(100);
-    // The watch told the holder at once.
+    // The watch notified the holder immediately.
     expect(a.terms[0]?.to).toBeLessThan(5200);
     await clock.advance(30_000);
     expect(a.terms.length + b.terms.length).toBe(2);
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("nor when no watch tells the holder", async () => {
+  test("a deleted lease is not recreated early when the holder cannot watch it either", async () => {
     const { clock, server } = world();
     server.watchable = false;
     const a = new Replica({ clock, server }, "a");
@@ -239,7 +239,7 @@ describe("taking the lease", () => {
 });
 
 describe("handing over", () => {
-  test("a clean stop gives the lease back and the next leader begins at once", async () => {
+  test("a clean stop releases the lease and the next leader starts immediately", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(10);
@@ -252,7 +252,7 @@ describe("handing over", () => {
     await b.stop();
   });
 
-  test("without the right to watch it takes a retry period", async () => {
+  test("without permission to watch, the handover takes a retry period", async () => {
     const { clock, server } = world();
     server.watchable = false;
     const a = new Replica({ clock, server }, "a");
@@ -265,7 +265,7 @@ describe("handing over", () => {
     await b.stop();
   });
 
-  test("work that is drained keeps the lease until it is done", async () => {
+  test("the lease is kept until the work is drained", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     a.drainMs = 20_000;
@@ -282,12 +282,12 @@ describe("handing over", () => {
     await b.stop();
   });
 
-  test("a write that was cut off delays the release; one that never ends prevents it", async () => {
+  test("an aborted write delays the release; one that never ends prevents it", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(10);
-    const cut = a.elector.guard("apply", () => Promise.reject(new Error("connection cut")));
-    expect(cut).rejects.toThrow("connection cut");
+    const cut = a.elector.guard("apply", () => Promise.reject(new Error("connection reset")));
+    expect(cut).rejects.toThrow("connection reset");
     const stop = a.stop();
     await clock.advance(900);
     expect(server.holder).toBe("a");
@@ -304,7 +304,7 @@ describe("handing over", () => {
     expect(server.holder).toBe("b");
   });
 
-  test("many rivals and a free lease: one wins", async () => {
+  test("of many candidates for a free lease, one wins", async () => {
     const { clock, server } = world();
     const replicas = ["a", "b", "c", "d"].map((name) => new Replica({ clock, server }, name));
     await clock.advance(5000);
@@ -313,18 +313,18 @@ describe("handing over", () => {
   });
 });
 
-describe("losing it", () => {
-  test("without renewal, writes are refused before the renew deadline and the term ends at it", async () => {
+describe("losing the lease", () => {
+  test("without renewal, writes are rejected before the renew deadline and the term ends at it", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(3999);
-    server.mood = "down";
+    server.state = "down";
     const lastRenewal = 2000;
     await clock.advance(lastRenewal + 8990 - clock.now());
     expect(a.elector.isCertain()).toBe(true);
     await clock.advance(100);
     expect(a.elector.isCertain()).toBe(false);
-    expect(a.elector.guard("create Pod x", write)).rejects.toThrow("create Pod x: refused, not leading");
+    expect(a.elector.guard("create Pod x", write)).rejects.toThrow("create Pod x: rejected, not leading");
     expect(a.terms[0]?.term.signal.aborted).toBe(false);
     await clock.advance(1000);
     expect(a.terms[0]?.term.signal.aborted).toBe(true);
@@ -332,14 +332,14 @@ describe("losing it", () => {
     await a.stop();
   });
 
-  test("time counts from when a renewal was sent, not from when its answer came", async () => {
+  test("the deadline counts from when a renewal was sent, not from its response", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(1000);
     server.delay = () => sleep(clock, 3000);
-    // The renewal sent at 2 s is answered at 5 s, the next one never.
+    // The response to the renewal sent at 2 s arrives at 5 s, that to the next one never.
     await clock.advance(4500);
-    server.mood = "down";
+    server.state = "down";
     await clock.advance(2000 + 8950 - clock.now());
     expect(a.elector.isCertain()).toBe(true);
     await clock.advance(100);
@@ -347,47 +347,47 @@ describe("losing it", () => {
     await Promise.all([a.stop(), clock.advance(20_000)]);
   });
 
-  test("after trouble, the next call uses a new connection", async () => {
+  test("after a failure, the next call uses a fresh connection", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(3000);
     expect(server.requests).not.toContain("PATCH fresh");
-    server.mood = "deaf";
+    server.state = "deaf";
     await clock.advance(8500);
     expect(server.requests).toContain("PATCH fresh");
     expect(a.terms[0]?.term.signal.aborted).toBe(false);
-    server.mood = "well";
+    server.state = "well";
     await Promise.all([a.stop(), clock.advance(5000)]);
   });
 
-  test("writes under way are cut off when the term ends", async () => {
+  test("writes in flight are aborted when the term ends", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(10);
     const cut = a.elector.guard("apply", (signal) => never(signal));
-    server.mood = "down";
+    server.state = "down";
     const outcome = cut.catch((error: unknown) => error);
     await clock.advance(20_000);
     expect(await outcome).toBeInstanceOf(NotLeaderError);
-    expect(String(await outcome)).toContain("cut off");
+    expect(String(await outcome)).toContain("aborted, no longer leading");
     await a.stop();
   });
 
-  for (const mood of ["down", "deaf", "mute"] as const) {
-    test(`an API server that is ${mood} for a while costs no term, for long costs it, and never makes two`, async () => {
+  for (const state of ["down", "deaf", "mute"] as const) {
+    test(`an API server that is ${state} briefly does not end the term, for long it does, and there are never two leaders`, async () => {
       const { clock, server } = world();
       const a = new Replica({ clock, server }, "a");
       const b = new Replica({ clock, server }, "b");
       await clock.advance(5500);
-      server.mood = mood;
+      server.state = state;
       await clock.advance(4000);
-      server.mood = "well";
+      server.state = "well";
       await clock.advance(5000);
       expect(a.terms.length + b.terms.length).toBe(1);
-      server.mood = mood;
+      server.state = state;
       await clock.advance(60_000);
       expect([a.elector.isCertain(), b.elector.isCertain()]).toEqual([false, false]);
-      server.mood = "well";
+      server.state = "well";
       await clock.advance(60_000);
       const terms = [...a.terms, ...b.terms].toSorted((x, y) => x.epoch - y.epoch);
       expect(terms.length).toBeGreaterThanOrEqual(2);
@@ -398,30 +398,30 @@ describe("losing it", () => {
     });
   }
 
-  test("a process that was paused knows it before it writes: no timer had to run", async () => {
+  test("a process that was paused notices before it writes, even if no timer has run", async () => {
     const { clock, server } = world();
     let wall = 0;
-    let steady = 0;
-    const paused = { ...shifted(clock, () => wall), monotonic: () => clock.monotonic() + steady };
+    let monotonic = 0;
+    const paused = { ...shifted(clock, () => wall), monotonic: () => clock.monotonic() + monotonic };
     const a = new Replica({ clock, server }, "a", { clock: paused });
     await clock.advance(10);
-    steady = 9500;
+    monotonic = 9500;
     expect(a.elector.isCertain()).toBe(false);
-    steady = 0;
+    monotonic = 0;
     expect(a.elector.isCertain()).toBe(true);
-    // The machine slept, and the steady clock with it.
+    // The machine was suspended, and the monotonic clock stopped.
     wall = 9500;
     expect(a.elector.isCertain()).toBe(false);
-    // Set back, the wall clock hides nothing.
+    // Setting the wall clock back hides nothing.
     wall = -3_600_000;
-    steady = 9500;
+    monotonic = 9500;
     expect(a.elector.isCertain()).toBe(false);
-    steady = 0;
+    monotonic = 0;
     wall = 0;
     await a.stop();
   });
 
-  test("someone else's name in the lease ends the term at once", async () => {
+  test("another holder in the lease ends the term immediately", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(500);
@@ -433,7 +433,7 @@ describe("losing it", () => {
     expect(server.holder).toBe("thief");
   });
 
-  test("a label on the lease is no reason to lose it", async () => {
+  test("a changed label on the lease does not end the term", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     await clock.advance(500);
@@ -443,14 +443,14 @@ describe("losing it", () => {
     await a.stop();
   });
 
-  test("no new term begins while work of the last one goes on", async () => {
+  test("no new term starts while the work of the last one continues", async () => {
     const { clock, server } = world();
     const a = new Replica({ clock, server }, "a");
     a.drainMs = 50_000;
     await clock.advance(500);
-    server.mood = "down";
+    server.state = "down";
     await clock.advance(12_000);
-    server.mood = "well";
+    server.state = "well";
     await clock.advance(40_000);
     expect(a.terms.length).toBe(1);
     await clock.advance(20_000);
@@ -462,7 +462,7 @@ describe("losing it", () => {
 
 describe("the alarm", () => {
   class TestAlarm {
-    /** The time at which it would end the process. */
+    /** When it would end the process. */
     due: number | undefined;
     readonly #clock: ManualClock;
 
@@ -479,7 +479,7 @@ describe("the alarm", () => {
     }
   }
 
-  test("is set between the end of our time and the beginning of another's, anew with each renewal", async () => {
+  test("is set between the end of our term and the earliest start of another, and reset with each renewal", async () => {
     const { clock, server } = world();
     const alarm = new TestAlarm(clock);
     const a = new Replica({ clock, server }, "a", { alarm });
@@ -491,18 +491,18 @@ describe("the alarm", () => {
     expect(alarm.due).toBeUndefined();
   });
 
-  test("is not set for a term that ended by itself", async () => {
+  test("is cleared after a term has ended", async () => {
     const { clock, server } = world();
     const alarm = new TestAlarm(clock);
     const a = new Replica({ clock, server }, "a", { alarm });
     await clock.advance(100);
-    server.mood = "down";
+    server.state = "down";
     await clock.advance(10_100);
     expect([a.terms.length, a.elector.term, alarm.due]).toEqual([1, undefined, undefined]);
     await a.stop();
   });
 
-  test("stays set while a write goes on that cannot be called back", async () => {
+  test("stays set while a write that cannot be aborted is in flight", async () => {
     const { clock, server } = world();
     const alarm = new TestAlarm(clock);
     const a = new Replica({ clock, server }, "a", { alarm });
@@ -515,7 +515,7 @@ describe("the alarm", () => {
   });
 });
 
-test("timings that cannot work are refused", () => {
+test("impossible timings are rejected", () => {
   const { clock, server } = world();
   const make = (options: Partial<LeaseElectorOptions>) => () => new Replica({ clock, server }, "a", options);
   expect(make({ leaseDurationMs: 10_000 })).toThrow("leaseDuration");
@@ -523,7 +523,7 @@ test("timings that cannot work are refused", () => {
   expect(make({ retryPeriodMs: 0 })).toThrow("retryPeriod");
 });
 
-test("leading shows in the metrics, and identities differ", async () => {
+test("the metrics show who leads, and identities are unique", async () => {
   const { clock, server } = world();
   const metrics = metricsRegistry();
   const a = new Replica({ clock, server }, "a", { metrics });

@@ -1,9 +1,10 @@
 /**
- * Leader election by a Lease of coordination.k8s.io/v1, with client-go's semantics and names: a holder renews every
- * `retryPeriod` and gives up after `renewDeadline` without success; a rival takes over once it has seen no change for
- * `leaseDuration`. Besides, a clean stop gives the Lease back, and rivals watch it: hand-over takes milliseconds then.
+ * Leader election with a Lease of coordination.k8s.io/v1, with client-go's semantics and names: the holder renews every
+ * `retryPeriod` and gives up after `renewDeadline` without success; a candidate takes over when it has seen no change for
+ * `leaseDuration`. In addition, a clean stop releases the Lease and candidates watch it, so that a handover takes
+ * milliseconds.
  *
- * Only compare-and-swap writes and what they answer decide anything. The watch is a hint to look now and not later.
+ * Only compare-and-swap writes and their responses decide. The watch is only a hint to read the Lease now.
  */
 import { onAbort, underSignals } from "../abort.ts";
 import { builtin } from "../client/builtin.ts";
@@ -25,17 +26,17 @@ import { silentLogger, type Logger } from "../telemetry/log.ts";
 import type { Registry } from "../telemetry/metrics.ts";
 
 export interface LeaseElectorOptions {
-  /** Not a fenced one: it writes the Lease before it leads. */
+  /** Not a fenced client: the elector writes the Lease before it leads. */
   readonly client: Client;
   readonly lease: { readonly namespace: string; readonly name: string };
-  /** Of this process and no other, ever: a name that a restarted process would share makes it its own rival's twin. */
+  /** Unique for each process: with a name that survives a restart, two processes could both appear to hold the Lease. */
   readonly identity: string;
   readonly leaseDurationMs?: number;
   readonly renewDeadlineMs?: number;
   readonly retryPeriodMs?: number;
-  /** No write begins within this time before `renewDeadline`. */
+  /** No write starts within this time before `renewDeadline`. */
   readonly inFlightMs?: number;
-  /** Ends the process if it is frozen for longer than its term may last; `kernelAlarm()` gives one. */
+  /** Ends the process if it is frozen beyond the end of its term; created by `kernelAlarm()`. */
   readonly alarm?: Alarm | undefined;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -43,7 +44,7 @@ export interface LeaseElectorOptions {
   readonly random?: () => number;
 }
 
-/** A name for `LeaseElectorOptions.identity`. */
+/** A value for `LeaseElectorOptions.identity`. */
 export function uniqueIdentity(host: string): string {
   return `${host}_${crypto.randomUUID()}`;
 }
@@ -59,9 +60,9 @@ interface Timing {
   readonly inFlightMs: number;
 }
 
-/** So that rivals do not come in step. client-go's factor. */
+/** Keeps candidates from retrying at the same time. client-go's factor. */
 const jitter = 0.2;
-/** Rights seldom come while one waits for them. */
+/** Permissions rarely change soon. */
 const forbiddenPauseMs = 60_000;
 
 class LeaseElector implements Elector {
@@ -73,10 +74,10 @@ class LeaseElector implements Elector {
   readonly #log: Logger;
   readonly #random: () => number;
   #term: HeldTerm | undefined;
-  /** The Lease as last read or written, and when it was first seen so. */
+  /** The Lease as last read or written, and when this version was first seen. */
   #seen: { state: LeaseState; at: TimeMark } | undefined;
   #wake = new AbortController();
-  #trouble = false;
+  #hasFailed = false;
 
   constructor(options: LeaseElectorOptions) {
     this.#options = options;
@@ -127,11 +128,11 @@ class LeaseElector implements Elector {
   }
 
   async #tryAcquire(stop: AbortSignal): Promise<HeldTerm | undefined> {
-    // Only the read can be cut short: a write without an answer would leave a Lease that no one holds or releases.
+    // Only the read can be aborted: a write without a response could leave a Lease that nobody renews or releases.
     const found = await this.#lock.read({ ...this.#callOptions(), signal: stop });
-    // A Lease that someone deleted may still be held: its holder has yet to notice.
+    // If the Lease was deleted, its holder may not have noticed yet.
     if (!found && this.#untilExpiryMs() > 0) return undefined;
-    if (found) this.#see(found);
+    if (found) this.#remember(found);
     if (found && found.holder !== "" && found.holder !== this.#options.identity && this.#untilExpiryMs() > 0) {
       return undefined;
     }
@@ -141,7 +142,7 @@ class LeaseElector implements Elector {
     const options = this.#callOptions();
     const taken = await (found ? this.#lock.update(found, change, options) : this.#lock.create(change, options));
     if (!taken) return undefined;
-    this.#see(taken);
+    this.#remember(taken);
     const { renewDeadlineMs: writeMs, inFlightMs } = this.#timing;
     return new HeldTerm({ epoch: transitions, writeMs, inFlightMs, watch: this.#watch }, sent);
   }
@@ -166,24 +167,24 @@ class LeaseElector implements Elector {
     let cancelExpiry = (): void => undefined;
     const armExpiry = (): void => {
       cancelExpiry();
-      // Half-way between the moment we stop by ourselves and the moment another may begin.
+      // Halfway between the end of our own term and the earliest start of another.
       this.#options.alarm?.set(term.remainingMs() + (leaseDurationMs - renewDeadlineMs) / 2);
       if (term.remainingMs() <= 0) this.#lose(term, "not renewed in time");
       else cancelExpiry = this.#clock.after(term.remainingMs(), armExpiry);
     };
     armExpiry();
     while (!term.signal.aborted) {
-      await this.#pause(term.signal, this.#trouble ? this.#timing.retryPeriodMs / 2 : this.#timing.retryPeriodMs);
+      await this.#pause(term.signal, this.#hasFailed ? this.#timing.retryPeriodMs / 2 : this.#timing.retryPeriodMs);
       if (term.signal.aborted) break;
       await this.#attempt("could not renew the lease", () => this.#renew(term));
       if (!term.signal.aborted) armExpiry();
     }
     cancelExpiry();
-    // The alarm stays set for a write that cannot be called back.
+    // The alarm stays set for a write that cannot be aborted.
     if (await this.#writesEnd(term)) this.#options.alarm?.clear();
   }
 
-  /** Whether every write of an ended term has its answer, or had time enough to be done without one. */
+  /** Whether every write of an ended term has its response, or had enough time to take effect without one. */
   async #writesEnd(term: HeldTerm): Promise<boolean> {
     const started = this.#watch.mark();
     while (term.inFlight > 0 || term.settlingMs() > 0) {
@@ -197,16 +198,16 @@ class LeaseElector implements Elector {
     const sent = this.#watch.mark();
     const holder = await this.#overwrite(this.#holding(term.epoch));
     if (holder === this.#options.identity) term.renewed(sent);
-    else this.#lose(term, holder ? `taken by ${holder}` : "the lease is gone");
+    else this.#lose(term, holder ? `taken by ${holder}` : "the lease was deleted");
   }
 
-  /** Writes over our own hold. Returns who holds it after all. */
+  /** Overwrites a Lease that we hold. Returns who holds it afterwards. */
   async #overwrite(change: LeaseChange): Promise<string> {
-    // Twice, since anyone may touch the Lease without taking it: a label is enough to make the first one stale.
+    // Twice, because a change that does not take the Lease, such as a new label, makes the first attempt conflict.
     for (let attempt = 1; attempt <= 2 && this.#seen; attempt++) {
       const written = await this.#lock.update(this.#seen.state, change, this.#callOptions());
       const now = written ?? (await this.#lock.read(this.#callOptions()));
-      if (now) this.#see(now);
+      if (now) this.#remember(now);
       if (written || now?.holder !== this.#options.identity) return now?.holder ?? "";
     }
     throw new Error("the lease changes faster than it can be written");
@@ -218,10 +219,10 @@ class LeaseElector implements Elector {
     term.end(`lost the lease: ${why}`);
   }
 
-  /** Only with no write of ours under way: the next leader begins within milliseconds. */
+  /** Only if none of our writes is in flight: the next leader starts within milliseconds. */
   async #release(term: HeldTerm): Promise<void> {
     if (term.inFlight > 0) {
-      this.#log.warn("lease left to expire: writes are still under way", { writes: term.inFlight });
+      this.#log.warn("lease left to expire: writes are still in flight", { writes: term.inFlight });
       return;
     }
     const change = { holder: "", durationMs: 1000, transitions: term.epoch, renewedAt: this.#clock.now() };
@@ -236,31 +237,31 @@ class LeaseElector implements Elector {
     return { holder: this.#options.identity, durationMs, transitions, renewedAt: this.#clock.now() };
   }
 
-  #see(state: LeaseState): void {
+  #remember(state: LeaseState): void {
     if (this.#seen?.state.version !== state.version) this.#seen = { state, at: this.#watch.mark() };
   }
 
-  /** How long until a Lease that does not change any more may be taken. */
+  /** How long until a Lease that does not change may be taken. */
   #untilExpiryMs(): number {
     if (!this.#seen || this.#seen.state.holder === "") return 0;
     return Math.max(0, this.#seen.state.durationMs - this.#watch.atLeastMs(this.#seen.at));
   }
 
-  async #attempt<T>(complaint: string, call: () => Promise<T>, stop?: AbortSignal): Promise<T | undefined> {
+  async #attempt<T>(message: string, call: () => Promise<T>, stop?: AbortSignal): Promise<T | undefined> {
     try {
       const result = await call();
-      this.#trouble = false;
+      this.#hasFailed = false;
       return result;
     } catch (error) {
-      this.#trouble = true;
-      if (!stop?.aborted) this.#log.warn(complaint, { error });
+      this.#hasFailed = true;
+      if (!stop?.aborted) this.#log.warn(message, { error });
       return undefined;
     }
   }
 
-  /** Leaves time for a second try before the deadline, and does not trust a connection that has just failed. */
+  /** Leaves time for a second attempt before the deadline, and does not reuse a connection after a failure. */
   #callOptions(): CallOptions {
-    return { timeoutMs: this.#timing.renewDeadlineMs / 3, freshConnection: this.#trouble };
+    return { timeoutMs: this.#timing.renewDeadlineMs / 3, freshConnection: this.#hasFailed };
   }
 
   async #pause(signal: AbortSignal, ms: number): Promise<void> {
@@ -274,7 +275,7 @@ class LeaseElector implements Elector {
       try {
         await this.#watchOnce(signal);
       } catch (error) {
-        // Not worth more: without hints the election goes on, a retry period slower.
+        // Only a debug message: without hints, the election is merely one retry period slower.
         if (!signal.aborted) this.#log.debug("watch of the lease ended", { error });
         if (isForbidden(error)) pause = forbiddenPauseMs;
       }
@@ -288,7 +289,7 @@ class LeaseElector implements Elector {
     const { resourceVersion } = await client.list(builtin.leases, { ...scope, signal });
     const silence = new AbortController();
     const stopListening = onAbort(signal, (reason) => silence.abort(reason));
-    // A live Lease changes every retry period; a watch silent for longer than its duration may be dead.
+    // A Lease in use changes every retry period; a watch that is silent for longer than its duration may be dead.
     let cancel = (): void => undefined;
     const arm = (): void => {
       cancel();
@@ -306,17 +307,17 @@ class LeaseElector implements Elector {
     }
   }
 
-  /** Worth a look: for a rival a Lease that is free, for the holder one that names another. */
+  /** A candidate wakes up when the Lease is free, the holder when the Lease names another. */
   #hint(holder: string): void {
-    const worthIt = this.#term ? holder !== this.#options.identity : holder === "";
-    if (worthIt) this.#wake.abort();
+    const isRelevant = this.#term ? holder !== this.#options.identity : holder === "";
+    if (isRelevant) this.#wake.abort();
   }
 
   #exposeStatus(): void {
     const { metrics, lease } = this.#options;
     const status = metrics?.gauge({
       name: "leader_election_master_status",
-      help: "1 while this replica leads, 0 while it stands by.",
+      help: "1 while this replica leads, 0 while it is on standby.",
       labels: ["name"],
     });
     metrics?.onCollect(() => status?.set({ name: lease.name }, this.isCertain() ? 1 : 0));

@@ -1,27 +1,27 @@
 /**
- * Leadership as a controller meets it: terms, and writes that are only done while leading is certain.
+ * Leadership from a controller's point of view: terms, and writes that happen only while leading is certain.
  *
- * Why a clock is enough. A holder counts its time from *before* it sends a renewal; a rival counts the lease's duration
- * from *after* it has seen that renewal. So at any moment the holder's count is ahead of every rival's, however the
- * machines' clocks are set: only their rates matter. The holder stops writing at `renewDeadline`, a rival may begin at
- * `leaseDuration`; what lies between (5 s by default) pays for clocks that run at different rates, for requests that are on
- * their way when the term ends, and for a pause of the process (garbage collection, a stopped container) between the
- * check and the send. A longer pause ends in a check, and clocks may lie: a wall clock can be set, a steady one stands still
- * while the machine sleeps. So the holder believes whichever says more time has passed, and a rival only the steady one.
+ * Why a clock is enough: the holder measures time from *before* it sends a renewal, a candidate measures the lease duration
+ * from *after* it has seen that renewal. So the holder's measurement is always ahead of every candidate's, however the
+ * machines' clocks are set: only their rates matter. The holder stops writing at `renewDeadline`, a candidate may start at
+ * `leaseDuration`. The margin between them (5 s by default) covers clocks that run at different rates, requests that are in
+ * flight when the term ends, and pauses of the process (garbage collection, a stopped container) between the check and the
+ * send. After a longer pause, the check fails. Either clock may be wrong: a wall clock can be set, a monotonic clock may
+ * stop while the machine is suspended. So the holder believes the clock that shows more time, a candidate only the monotonic one.
  *
- * What a check cannot rule out: a write that has passed it and has not left when a longer pause begins. The kernel's alarm
- * (kernel-alarm.ts) ends such a process before it goes on. Where there is none, deterministic names and server-side apply keep
- * the harm small, and a write that must never be stale names the version it was decided on.
+ * A check cannot prevent a write that has passed it and has not been sent when a longer pause starts. The kernel alarm
+ * (kernel-alarm.ts) ends such a process before it resumes. Without the alarm, deterministic names and server-side apply limit
+ * the damage, and a write that must never be stale has the observed resourceVersion as a precondition.
  */
 import type { Clock } from "../clock.ts";
 import { ApiError } from "../client/errors.ts";
 
-/** A write was not done, or was cut off, because this replica does not certainly lead. */
+/** A write was rejected or aborted because this replica may not be the leader. */
 export class NotLeaderError extends Error {
   readonly operation: string;
 
-  constructor(operation: string, options: { readonly cutOff?: boolean; readonly cause?: unknown } = {}) {
-    super(`${operation}: ${options.cutOff ? "cut off, no longer leading" : "refused, not leading"}`, {
+  constructor(operation: string, options: { readonly wasAborted?: boolean; readonly cause?: unknown } = {}) {
+    super(`${operation}: ${options.wasAborted ? "aborted, no longer leading" : "rejected, not leading"}`, {
       cause: options.cause,
     });
     this.name = "NotLeaderError";
@@ -29,72 +29,72 @@ export class NotLeaderError extends Error {
   }
 }
 
-/** One stretch of leading. */
+/** One period of leadership. */
 export interface Term {
-  /** Grows with each change of hands, across all replicas. */
+  /** Grows with each change of the leader, across all replicas. */
   readonly epoch: number;
-  /** Aborts as soon as the term has ended, for whatever reason. */
+  /** Aborts when the term ends, for any reason. */
   readonly signal: AbortSignal;
 }
 
 export interface Leadership {
-  /** The present term; undefined while another replica leads or may lead. */
+  /** The current term; undefined while another replica leads or may lead. */
   readonly term: Term | undefined;
-  /** True only if no other replica can be leading at this instant. */
+  /** True only if no other replica can be leading now. */
   isCertain(): boolean;
   /** Runs a write if leading is certain, under a signal that aborts when the term ends. Rejects with NotLeaderError. */
   guard<T>(operation: string, write: (signal: AbortSignal) => Promise<T>): Promise<T>;
 }
 
-/** Leads by turns: runs `lead` once for each term it wins, until `stop` aborts and the last one has returned. */
+/** Runs `lead` once for each term that it wins, until `stop` aborts and the last `lead` has returned. */
 export interface Elector extends Leadership {
-  /** `lead` returns soon after `stop` or the term's signal aborts; no further term begins before it has. */
+  /** `lead` returns soon after `stop` or the term's signal aborts; the next term does not start before that. */
   run(stop: AbortSignal, lead: (term: Term) => Promise<void>): Promise<void>;
 }
 
 export interface Stopwatch {
-  /** A mark to measure from. */
+  /** A point in time to measure from. */
   mark(): TimeMark;
-  /** Not less than what has passed: for who must stop in time. */
+  /** An upper bound of the elapsed time, for a holder that must stop in time. */
   atMostMs(since: TimeMark): number;
-  /** Not more than what has passed: for who must wait long enough. */
+  /** A lower bound of the elapsed time, for a candidate that must wait long enough. */
   atLeastMs(since: TimeMark): number;
 }
 
 export interface TimeMark {
   readonly wall: number;
-  readonly steady: number;
+  readonly monotonic: number;
 }
 
 export function stopwatch(clock: Clock): Stopwatch {
   return {
-    mark: () => ({ wall: clock.now(), steady: clock.monotonic() }),
-    atMostMs: (since) => Math.max(clock.now() - since.wall, clock.monotonic() - since.steady),
-    atLeastMs: (since) => clock.monotonic() - since.steady,
+    mark: () => ({ wall: clock.now(), monotonic: clock.monotonic() }),
+    atMostMs: (since) => Math.max(clock.now() - since.wall, clock.monotonic() - since.monotonic),
+    atLeastMs: (since) => clock.monotonic() - since.monotonic,
   };
 }
 
-interface Tenure {
+interface TermTiming {
   readonly epoch: number;
-  /** Until this long after a renewal was sent, writes may be under way. */
+  /** How long after sending a renewal writes may be in flight. */
   readonly writeMs: number;
-  /** Until this long before that, writes may begin. */
+  /** No write starts within this time before that. */
   readonly inFlightMs: number;
   readonly watch: Stopwatch;
 }
 
-/** A term that is being held, with its clock and the writes that are under way. */
+/** The term of the current leader, with its clock and the writes in flight. */
 export class HeldTerm implements Term {
   readonly epoch: number;
-  readonly #tenure: Tenure;
+  readonly #timing: TermTiming;
   readonly #ended = new AbortController();
   #renewed: TimeMark;
   #inFlight = 0;
-  #lastCut: TimeMark | undefined;
+  #lastAborted: TimeMark | undefined;
 
-  constructor(tenure: Tenure, renewed: TimeMark) {
-    this.epoch = tenure.epoch;
-    this.#tenure = tenure;
+  constructor(timing: TermTiming, renewed: TimeMark) {
+    this.epoch = timing.epoch;
+    this.#timing = timing;
     this.#renewed = renewed;
   }
 
@@ -102,12 +102,12 @@ export class HeldTerm implements Term {
     return this.#ended.signal;
   }
 
-  /** Writes that have begun and not ended. */
+  /** Writes that have started and not ended. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** `sent` was marked before the renewal left. */
+  /** `sent` was taken before the renewal was sent. */
   renewed(sent: TimeMark): void {
     this.#renewed = sent;
   }
@@ -116,19 +116,19 @@ export class HeldTerm implements Term {
     this.#ended.abort(new Error(reason));
   }
 
-  /** How long until writes that are under way must end. */
+  /** How long until writes in flight must end. */
   remainingMs(): number {
-    return this.#tenure.writeMs - this.#tenure.watch.atMostMs(this.#renewed);
+    return this.#timing.writeMs - this.#timing.watch.atMostMs(this.#renewed);
   }
 
   isCertain(): boolean {
-    return !this.signal.aborted && this.remainingMs() > this.#tenure.inFlightMs;
+    return !this.signal.aborted && this.remainingMs() > this.#timing.inFlightMs;
   }
 
-  /** How long until a write that was cut off can be taken to have had its effect, or to have none. */
+  /** How long until an aborted write has either taken effect or never will. */
   settlingMs(): number {
-    if (!this.#lastCut) return 0;
-    return Math.max(0, this.#tenure.inFlightMs - this.#tenure.watch.atLeastMs(this.#lastCut));
+    if (!this.#lastAborted) return 0;
+    return Math.max(0, this.#timing.inFlightMs - this.#timing.watch.atLeastMs(this.#lastAborted));
   }
 
   async guard<T>(operation: string, write: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -137,16 +137,16 @@ export class HeldTerm implements Term {
     try {
       return await write(this.signal);
     } catch (cause) {
-      // Without an answer the write may yet be done: it had left, and no one can call it back.
-      if (!(cause instanceof ApiError)) this.#lastCut = this.#tenure.watch.mark();
-      throw this.signal.aborted ? new NotLeaderError(operation, { cutOff: true, cause }) : cause;
+      // Without a response, the write may still take effect: a request that was sent cannot be taken back.
+      if (!(cause instanceof ApiError)) this.#lastAborted = this.#timing.watch.mark();
+      throw this.signal.aborted ? new NotLeaderError(operation, { wasAborted: true, cause }) : cause;
     } finally {
       this.#inFlight--;
     }
   }
 }
 
-/** For a single replica without election: one term, that of the process. */
+/** For a single replica without leader election: one term for the whole process. */
 export function soleLeader(): Elector {
   let term: Term | undefined;
   return {

@@ -1,17 +1,17 @@
-/** The Lease in which replicas agree who leads: reading and writing it, each write only over the state that was read. */
+/** Reads and writes the Lease that names the leader. Each write is conditional on the version that was read. */
 import { builtin } from "../client/builtin.ts";
 import type { CallOptions, Client } from "../client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../client/errors.ts";
 import type { ObjectRef } from "../resource.ts";
 
 export interface LeaseState {
-  /** Changes with each write, whoever wrote. */
+  /** Changes with every write. */
   readonly version: string;
-  /** Empty when no one holds it. */
+  /** Empty when the Lease is free. */
   readonly holder: string;
-  /** How long after its last renewal no one else may take it, as its holder promised. */
+  /** How long after its last renewal no other candidate may take it. */
   readonly durationMs: number;
-  /** How often it changed hands: a number that only grows. */
+  /** How often the holder changed; only grows. */
   readonly transitions: number;
 }
 
@@ -19,16 +19,16 @@ export interface LeaseChange {
   readonly holder: string;
   readonly durationMs: number;
   readonly transitions: number;
-  /** When this holder took it; left as it is when absent. */
+  /** When this holder took it; unchanged if absent. */
   readonly acquiredAt?: number;
   readonly renewedAt: number;
 }
 
 export interface LeaseLock {
   read(options: CallOptions): Promise<LeaseState | undefined>;
-  /** Undefined when someone else created it first. */
+  /** Undefined if another candidate created it first. */
   create(change: LeaseChange, options: CallOptions): Promise<LeaseState | undefined>;
-  /** Undefined when it changed since, or is gone. */
+  /** Undefined if it was changed or deleted since. */
   update(from: LeaseState, change: LeaseChange, options: CallOptions): Promise<LeaseState | undefined>;
 }
 
@@ -38,30 +38,30 @@ export function leaseLock(client: Client, ref: ObjectRef): LeaseLock {
   return {
     async read(options) {
       const lease = await client.find(builtin.leases, ref, options);
-      return lease && stateOf(lease);
+      return lease && leaseState(lease);
     },
     async create(change, options) {
       const { apiVersion, kind } = builtin.leases;
-      const lease = { apiVersion, kind, metadata: { ...ref }, spec: specOf(change) };
-      const created = await unless(isAlreadyExists, client.create(builtin.leases, lease, options));
-      return created && stateOf(created);
+      const lease = { apiVersion, kind, metadata: { ...ref }, spec: leaseSpec(change) };
+      const created = await undefinedOn(isAlreadyExists, client.create(builtin.leases, lease, options));
+      return created && leaseState(created);
     },
     async update(from, change, options) {
-      // With the version in its body, the API server refuses a patch of any other state: compare and swap.
-      const body = { metadata: { resourceVersion: from.version }, spec: specOf(change) };
+      // Compare and swap: the API server rejects the patch if the version in its body is not the current one.
+      const body = { metadata: { resourceVersion: from.version }, spec: leaseSpec(change) };
       const patch = client.patch(builtin.leases, ref, { ...options, patch: { type: "merge", body } });
-      const updated = await unless((error) => isConflict(error) || isNotFound(error), patch);
-      return updated && stateOf(updated);
+      const updated = await undefinedOn((error) => isConflict(error) || isNotFound(error), patch);
+      return updated && leaseState(updated);
     },
   };
 }
 
-/** The holder named by a Lease as a watch delivers it. */
+/** The holder of a Lease, or an empty string. */
 export function holderOf(lease: LeaseObject): string {
   return lease.spec?.holderIdentity ?? "";
 }
 
-function stateOf(lease: LeaseObject): LeaseState {
+function leaseState(lease: LeaseObject): LeaseState {
   return {
     version: lease.metadata.resourceVersion ?? "",
     holder: holderOf(lease),
@@ -70,7 +70,7 @@ function stateOf(lease: LeaseObject): LeaseState {
   };
 }
 
-function specOf(change: LeaseChange): NonNullable<LeaseObject["spec"]> {
+function leaseSpec(change: LeaseChange): NonNullable<LeaseObject["spec"]> {
   return {
     holderIdentity: change.holder,
     leaseDurationSeconds: Math.max(1, Math.ceil(change.durationMs / 1000)),
@@ -80,12 +80,12 @@ function specOf(change: LeaseChange): NonNullable<LeaseObject["spec"]> {
   };
 }
 
-/** Kubernetes' MicroTime: exactly six digits after the point. */
+/** Kubernetes' MicroTime: exactly six decimal places. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }
 
-async function unless<T>(expected: (error: unknown) => boolean, call: Promise<T>): Promise<T | undefined> {
+async function undefinedOn<T>(expected: (error: unknown) => boolean, call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {

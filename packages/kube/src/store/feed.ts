@@ -1,13 +1,13 @@
 /**
- * Keeps one scope of a store (one namespace, or all) equal to the API server: a list, then one short watch after the other.
+ * Keeps one scope of a store (one namespace, or all) in sync with the API server: a list, then one short watch after another.
  *
- * Two things can go wrong without anybody saying so, and both heal within a minute:
+ * Two failures are silent, and the store recovers from both within a minute:
  *
- * - The connection is dead but open. The server is asked to end each watch after 20 to 30 seconds; a watch that has not
- *   ended 5 seconds later is dead, however quiet the kind is, and the next one uses a connection of its own.
- * - An event is lost, or what the server tells is wrong. After each watch, the store is compared with the versions of all
- *   objects, and read anew when they differ. That asks the server for metadata alone: with 5,000 objects of 3 KB a
- *   comparison is 2.8 MB and 35 ms, a list 15 MB and 150 ms. Comparing counts would be cheaper still, and blind to changes.
+ * - The connection is dead but open. The server ends each watch after 20 to 30 seconds, as requested; a watch that has not
+ *   ended 5 seconds later is dead, even if the kind rarely changes, and the next one uses a fresh connection.
+ * - An event is lost, or the server sent a wrong one. After each watch, the store is compared with the versions of all
+ *   objects, and listed again when they differ. The comparison requests only metadata: with 5,000 objects of 3 KB it takes
+ *   2.8 MB and 35 ms, a list 15 MB and 150 ms. Comparing counts would be cheaper, but would miss changes.
  */
 import type { Client, ListOptions, WatchEvent } from "../client/client.ts";
 import { sleep, type Clock } from "../clock.ts";
@@ -19,14 +19,14 @@ import { backoff } from "../client/retry.ts";
 import type { ReflectorCounts } from "./store.ts";
 
 export interface FeedTiming {
-  /** A watch is asked to last between these. */
+  /** The requested duration of a watch is between these. */
   readonly watchMinMs: number;
   readonly watchMaxMs: number;
-  /** How much longer it may take to end. */
+  /** How much longer a watch may take to end. */
   readonly graceMs: number;
-  /** How soon a watch must begin, and a page of a list must be there. */
+  /** How soon a watch must start, and a page of a list must arrive. */
   readonly answerMs: number;
-  /** The part of its time that a feed may spend comparing: it does so more rarely once that takes half a second. */
+  /** The part of its time that a feed may spend on comparisons: they become less frequent when one takes half a second. */
   readonly comparingShare: number;
   readonly restartMinMs: number;
   readonly restartMaxMs: number;
@@ -42,7 +42,7 @@ export const productionTiming: FeedTiming = {
   restartMaxMs: 10_000,
 };
 
-/** No healthy feed is without a word from the server for longer. */
+/** A healthy feed receives something from the server at least this often. */
 function longestSilenceMs(timing: FeedTiming): number {
   return timing.watchMaxMs + timing.graceMs + timing.restartMinMs + 1000;
 }
@@ -64,16 +64,16 @@ export interface FeedOptions<T extends KubeObject> {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-// After so many failures in a row, something may be wrong with where the watch begins.
+// After this many consecutive failures, the resource version of the watch may be the problem.
 const failuresBeforeList = 3;
 
 export class Feed<T extends KubeObject> {
   readonly counts: Mutable<ReflectorCounts> = { lists: 0, watches: 0, comparisons: 0, differences: 0 };
   readonly #options: FeedOptions<T>;
-  /** The version up to which the store knows everything. Undefined: only a list can tell. */
-  #position: string | undefined;
+  /** The resource version of the store. Undefined: a list is needed. */
+  #resourceVersion: string | undefined;
   #compareAt = Infinity;
-  #lastWord = -Infinity;
+  #lastResponseAt = -Infinity;
   #failures = 0;
 
   constructor(options: FeedOptions<T>) {
@@ -86,7 +86,7 @@ export class Feed<T extends KubeObject> {
 
   get healthy(): boolean {
     const { clock, timing } = this.#options;
-    return this.synced && clock.monotonic() - this.#lastWord <= longestSilenceMs(timing);
+    return this.synced && clock.monotonic() - this.#lastResponseAt <= longestSilenceMs(timing);
   }
 
   /** Until the signal aborts. Never throws. */
@@ -94,8 +94,8 @@ export class Feed<T extends KubeObject> {
     const { clock, timing, random } = this.#options;
     while (!signal.aborted) {
       try {
-        if (this.#position !== undefined && clock.monotonic() >= this.#compareAt) await this.#compare(signal);
-        await this.#watch(this.#position ?? (await this.#list(signal)), signal);
+        if (this.#resourceVersion !== undefined && clock.monotonic() >= this.#compareAt) await this.#compare(signal);
+        await this.#watch(this.#resourceVersion ?? (await this.#list(signal)), signal);
       } catch (error) {
         if (signal.aborted) return;
         this.#fail(error);
@@ -108,31 +108,28 @@ export class Feed<T extends KubeObject> {
   #fail(error: unknown): void {
     this.#failures++;
     const isStuck = this.#failures >= failuresBeforeList && !isTooManyRequests(error);
-    if (isExpired(error) || isStuck) this.#position = undefined;
-    this.#options.onError(
-      error,
-      isExpired(error) ? "too far behind the API server" : "out of touch with the API server",
-    );
+    if (isExpired(error) || isStuck) this.#resourceVersion = undefined;
+    this.#options.onError(error, isExpired(error) ? "resource version expired" : "cannot reach the API server");
   }
 
-  /** The store is in use and the watch works: a comparison that fails now is only due again after the next watch. */
+  /** The store is usable and the watch works, so a failed comparison is not retried before the end of the next watch. */
   async #compare(signal: AbortSignal): Promise<void> {
     const { client, resource, clock, timing, onError } = this.#options;
     const startedAt = clock.monotonic();
     try {
-      const list = await client.list(metadataOf(resource), { ...this.#call(signal), pageSize: 0 });
+      const list = await client.list(metadataOf(resource), { ...this.#callOptions(signal), pageSize: 0 });
       this.counts.comparisons++;
       if (this.#isEqualTo(list.items)) {
-        this.#position = list.resourceVersion;
+        this.#resourceVersion = list.resourceVersion;
       } else {
         this.counts.differences++;
         await this.#list(signal);
       }
       this.#compareAt = clock.monotonic() + (clock.monotonic() - startedAt) / timing.comparingShare;
-      this.#lastWord = clock.monotonic();
+      this.#lastResponseAt = clock.monotonic();
     } catch (error) {
       if (signal.aborted) throw error;
-      onError(error, "the comparison failed");
+      onError(error, "comparison failed");
     }
   }
 
@@ -145,17 +142,17 @@ export class Feed<T extends KubeObject> {
   async #list(signal: AbortSignal): Promise<string> {
     const { client, resource, store, trim, clock } = this.#options;
     const list = await client.list(resource, {
-      ...this.#call(signal),
+      ...this.#callOptions(signal),
       transform: (object) => {
-        this.#lastWord = clock.monotonic();
+        this.#lastResponseAt = clock.monotonic();
         const stored = store.get(keyOf(object));
         return stored && isSame(stored, object) ? stored : trim(object);
       },
     });
     signal.throwIfAborted();
-    this.#lastWord = clock.monotonic();
+    this.#lastResponseAt = clock.monotonic();
     this.#compareAt = clock.monotonic();
-    this.#position = list.resourceVersion;
+    this.#resourceVersion = list.resourceVersion;
     this.counts.lists++;
     store.replace(list.items, (object) => this.#isInScope(object));
     if (this.counts.lists === 1) this.#options.onSync();
@@ -164,42 +161,42 @@ export class Feed<T extends KubeObject> {
 
   async #watch(from: string, parent: AbortSignal): Promise<void> {
     const { clock, timing, random } = this.#options;
-    const lastingMs = timing.watchMinMs + random() * (timing.watchMaxMs - timing.watchMinMs);
+    const durationMs = timing.watchMinMs + random() * (timing.watchMaxMs - timing.watchMinMs);
     const startedAt = clock.monotonic();
     this.counts.watches++;
-    // One that surely began and lived for a while ends a row of failures, however it ends itself.
+    // A watch that lasted for a while resets the failure count, even if it fails later.
     const stopTimer = clock.after(timing.answerMs, () => (this.#failures = 0));
     try {
-      const limits = { clock, ms: lastingMs + timing.graceMs, signal: parent };
-      await withDeadline(limits, (signal) => this.#follow(from, lastingMs, signal));
+      const limits = { clock, ms: durationMs + timing.graceMs, signal: parent };
+      await withDeadline(limits, (signal) => this.#follow(from, durationMs, signal));
     } finally {
       stopTimer();
     }
-    this.#lastWord = clock.monotonic();
-    if (clock.monotonic() - startedAt < timing.watchMinMs / 4) throw new Error("the watch ended too soon");
+    this.#lastResponseAt = clock.monotonic();
+    if (clock.monotonic() - startedAt < timing.watchMinMs / 4) throw new Error("the watch ended early");
     this.#failures = 0;
   }
 
-  async #follow(from: string, lastingMs: number, signal: AbortSignal): Promise<void> {
+  async #follow(from: string, durationMs: number, signal: AbortSignal): Promise<void> {
     const { client, resource, clock, timing } = this.#options;
     const events = client.watch(resource, {
-      ...this.#call(signal),
+      ...this.#callOptions(signal),
       timeoutMs: timing.answerMs,
       resourceVersion: from,
-      serverTimeoutSeconds: Math.ceil(lastingMs / 1000),
+      serverTimeoutSeconds: Math.ceil(durationMs / 1000),
     });
     for await (const event of events) {
       if (signal.aborted) return;
-      this.#lastWord = clock.monotonic();
-      this.#take(event);
+      this.#lastResponseAt = clock.monotonic();
+      this.#applyEvent(event);
     }
   }
 
-  #take(event: WatchEvent<T>): void {
+  #applyEvent(event: WatchEvent<T>): void {
     const { store, trim } = this.#options;
     switch (event.type) {
       case "BOOKMARK":
-        this.#position = event.resourceVersion;
+        this.#resourceVersion = event.resourceVersion;
         return;
       case "DELETED":
         store.remove(keyOf(event.object));
@@ -209,10 +206,10 @@ export class Feed<T extends KubeObject> {
         store.set(trim(event.object));
         break;
     }
-    this.#position = event.object.metadata.resourceVersion ?? this.#position;
+    this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
   }
 
-  #call(signal: AbortSignal): Omit<ListOptions, "transform"> {
+  #callOptions(signal: AbortSignal): Omit<ListOptions, "transform"> {
     const { namespace, labelSelector, fieldSelector, timing } = this.#options;
     return {
       ...(namespace !== undefined && { namespace }),

@@ -9,12 +9,12 @@ function pod(name: string, labels: Record<string, string> = {}): KubeObject {
 }
 
 const everything = (): boolean => true;
-let troubles: string[];
+let errors: string[];
 let store: IndexedStore<KubeObject>;
 let changes: Change<KubeObject>[];
 
 beforeEach(() => {
-  troubles = [];
+  errors = [];
   changes = [];
   store = new IndexedStore({
     indexers: {
@@ -24,14 +24,14 @@ beforeEach(() => {
         return ["fine"];
       },
     },
-    onError: (_, what) => troubles.push(what),
+    onError: (_, what) => errors.push(what),
   });
   store.subscribe((change) => changes.push(change));
 });
 
 const names = (objects: readonly KubeObject[]): (string | undefined)[] => objects.map(({ metadata }) => metadata.name);
 
-test("each change is told once, with what was before", () => {
+test("each change is reported once, with the object before it", () => {
   const [first, second] = [pod("x"), pod("x", { v: "2" })];
   store.set(first);
   store.set(second);
@@ -45,7 +45,7 @@ test("each change is told once, with what was before", () => {
   ]);
 });
 
-test("objects are found by what an index says of them, and no longer by what it said", () => {
+test("objects are found by their current index value, and no longer by a previous one", () => {
   store.set(pod("x", { app: "web" }));
   store.set(pod("y", { app: "web" }));
   store.set(pod("z"));
@@ -56,12 +56,12 @@ test("objects are found by what an index says of them, and no longer by what it 
   expect(names(store.byIndex("app", "db"))).toEqual(["x"]);
 });
 
-test("an index that nobody declared is a mistake", () => {
+test("an unknown index throws", () => {
   expect(() => store.byIndex("other", "x")).toThrow('no index "other"');
 });
 
 describe("replace", () => {
-  test("tells the difference alone: what is gone, what is new", () => {
+  test("reports only differences: removed and new objects", () => {
     const [x, y, z] = [pod("x"), pod("y"), pod("z")];
     store.set(x);
     store.set(y);
@@ -74,13 +74,13 @@ describe("replace", () => {
     expect(names(store.list())).toEqual(["y", "z"]);
   });
 
-  test("leaves alone what is out of its scope", () => {
+  test("keeps objects that are out of scope", () => {
     store.set(pod("x"));
     store.replace([], () => false);
     expect(store.size).toBe(1);
   });
 
-  test("is done before the first listener hears of it", () => {
+  test("is complete before the first listener is called", () => {
     const sizes: number[] = [];
     store.subscribe(() => sizes.push(store.size));
     store.replace([pod("x"), pod("y")], everything);
@@ -92,23 +92,23 @@ test("a listener that throws stops neither the store nor the others", () => {
   store.subscribe(() => {
     throw new Error("oh");
   });
-  let heard = 0;
-  store.subscribe(() => heard++);
+  let calls = 0;
+  store.subscribe(() => calls++);
   store.set(pod("x"));
-  expect([heard, store.size, troubles]).toEqual([1, 1, ["a listener failed"]]);
+  expect([calls, store.size, errors]).toEqual([1, 1, ["a listener failed"]]);
 });
 
-test("an object that an index function cannot take is stored all the same", () => {
+test("an object for which an index function throws is stored anyway", () => {
   store.set(pod("poison", { app: "web" }));
   expect(names(store.byIndex("app", "web"))).toEqual(["poison"]);
   expect(store.byIndex("fragile", "fine")).toEqual([]);
-  expect(troubles).toEqual(['index "fragile" failed']);
+  expect(errors).toEqual(['index "fragile" failed']);
 });
 
-test("a subscription ends", () => {
-  let heard = 0;
-  const end = store.subscribe(() => heard++);
+test("a subscription can be ended", () => {
+  let calls = 0;
+  const end = store.subscribe(() => calls++);
   end();
   store.set(pod("x"));
-  expect(heard).toBe(0);
+  expect(calls).toBe(0);
 });

@@ -6,7 +6,7 @@ export type Indexers<T> = Readonly<Record<string, IndexFunction<T>>>;
 
 interface IndexedStoreOptions<T> {
   readonly indexers?: Indexers<T> | undefined;
-  /** Told of what a listener or an index function throws: neither may stop the store. */
+  /** Called when a listener or an index function throws: neither may stop the store. */
   readonly onError: (error: unknown, what: string) => void;
 }
 
@@ -55,17 +55,17 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     this.#commit([{ key }]);
   }
 
-  /** Makes the store hold these objects, and of the others only those out of `scope`. */
+  /** Replaces the objects in `scope` with these. */
   replace(objects: readonly T[], scope: (object: T) => boolean): void {
     const present = new Map(objects.map((object) => [keyOf(object), object]));
-    const gone = this.list().filter((object) => scope(object) && !present.has(keyOf(object)));
+    const removed = this.list().filter((object) => scope(object) && !present.has(keyOf(object)));
     this.#commit([
-      ...gone.map((object) => ({ key: keyOf(object) })),
+      ...removed.map((object) => ({ key: keyOf(object) })),
       ...Array.from(present, ([key, after]) => ({ key, after })),
     ]);
   }
 
-  /** All changes are made before the first is told: a listener sees the state, not a part of it. */
+  /** Makes all changes before it notifies: a listener sees the complete state. */
   #commit(wanted: readonly Pick<Change<T>, "key" | "after">[]): void {
     const changes: Change<T>[] = [];
     for (const { key, after } of wanted) {
@@ -80,10 +80,10 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
       }
       changes.push({ key, ...(before && { before }), ...(after && { after }) });
     }
-    for (const change of changes) this.#tell(change);
+    for (const change of changes) this.#notify(change);
   }
 
-  #tell(change: Change<T>): void {
+  #notify(change: Change<T>): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);
@@ -95,7 +95,7 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
 
   #index(key: Key, object: T): void {
     for (const [name, index] of this.#indexes) {
-      for (const value of this.#valuesOf(name, object)) {
+      for (const value of this.#indexValues(name, object)) {
         const keys = index.get(value);
         if (keys) keys.add(key);
         else index.set(value, new Set([key]));
@@ -105,7 +105,7 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
 
   #unindex(key: Key, object: T): void {
     for (const [name, index] of this.#indexes) {
-      for (const value of this.#valuesOf(name, object)) {
+      for (const value of this.#indexValues(name, object)) {
         const keys = index.get(value);
         keys?.delete(key);
         if (keys?.size === 0) index.delete(value);
@@ -113,7 +113,7 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     }
   }
 
-  #valuesOf(name: string, object: T): readonly string[] {
+  #indexValues(name: string, object: T): readonly string[] {
     try {
       return this.#options.indexers?.[name]?.(object) ?? [];
     } catch (error) {

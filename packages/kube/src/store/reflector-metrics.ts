@@ -1,4 +1,4 @@
-/** What reflectors do, in figures. */
+/** The metrics of reflectors. */
 import type { Registry } from "../telemetry/metrics.ts";
 import type { KubeObject } from "../resource.ts";
 import type { Reflector } from "./store.ts";
@@ -9,7 +9,7 @@ export function exposeReflectors(registry: Registry, reflectors: Reflectors): ()
   const labels = ["reflector"] as const;
   const gauge = (name: string, help: string) => registry.gauge({ name: `reflector_${name}`, help, labels });
   const objects = gauge("objects", "Objects in the store.");
-  const healthy = gauge("healthy", "1 while the store is in step with the API server.");
+  const healthy = gauge("healthy", "1 while the store is in sync with the API server.");
   const counted = new Map<string, number>();
 
   return registry.onCollect(() => {
@@ -19,7 +19,7 @@ export function exposeReflectors(registry: Registry, reflectors: Reflectors): ()
       healthy.set(own, reflector.healthy && reflector.store.hasSynced ? 1 : 0);
       const counts: Readonly<Record<string, number>> = { ...reflector.counts };
       for (const [count, total] of Object.entries(counts)) {
-        const counter = registry.counter({ name: `reflector_${count}_total`, help: `${count} so far.`, labels });
+        const counter = registry.counter({ name: `reflector_${count}_total`, help: `Number of ${count}.`, labels });
         const id = `${count}/${name}`;
         counter.increment(own, total - (counted.get(id) ?? 0));
         counted.set(id, total);

@@ -1,4 +1,4 @@
-/** A reflector: a store of one kind's objects that stays equal to the API server whatever happens between them. */
+/** A reflector keeps a store of one kind's objects in sync with the API server. */
 import type { Client } from "../client/client.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import { orAborted } from "../client/deadline.ts";
@@ -9,14 +9,14 @@ import type { Reflector, ReflectorCounts } from "./store.ts";
 import { trimmed } from "./trim.ts";
 
 export interface ReflectorOptions<T extends KubeObject> {
-  /** One watch for each; all namespaces by a single watch when absent. */
+  /** One watch for each namespace; a single watch of all namespaces if absent. */
   readonly namespaces?: readonly string[];
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly indexers?: Indexers<T>;
-  /** Drops what no one reads. Managed fields and kubectl's last-applied annotation are gone already. */
+  /** Drops unused fields. Managed fields and kubectl's last-applied annotation are always dropped. */
   readonly trim?: (object: T) => T;
-  /** Told of every failure the reflector lives through. */
+  /** Called for every failure that the reflector recovers from. */
   readonly onError?: (error: unknown, what: string) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -56,7 +56,7 @@ export function reflector<T extends KubeObject>(
       synced.resolve();
     },
   };
-  const feeds = scopesOf(resource, options).map((namespace) => new Feed<T>({ ...shared, namespace }));
+  const feeds = watchedNamespaces(resource, options).map((namespace) => new Feed<T>({ ...shared, namespace }));
   return {
     store,
     async run(signal) {
@@ -74,13 +74,13 @@ export function reflector<T extends KubeObject>(
   };
 }
 
-function scopesOf(
+function watchedNamespaces(
   resource: Resource,
   { namespaces }: { readonly namespaces?: readonly string[] },
 ): (string | undefined)[] {
   if (namespaces === undefined || !resource.namespaced) return [undefined];
-  // Nothing would ever sync, and whoever meant "all" would wait for it.
-  if (namespaces.length === 0) throw new TypeError("namespaces: name at least one, or leave it out for all");
+  // With an empty list nothing would ever sync; a caller that meant "all" would wait forever.
+  if (namespaces.length === 0) throw new TypeError("namespaces: list at least one, or omit it to watch all");
   return [...new Set(namespaces)];
 }
 

@@ -1,4 +1,4 @@
-/** A read-only view of every object of one kind, kept equal to the API server by a reflector. */
+/** A read-only view of every object of one kind, which a reflector keeps in sync with the API server. */
 import type { Key, KubeObject } from "../resource.ts";
 
 /** One change of one object. `before` is absent on creation, `after` on deletion. */
@@ -14,11 +14,11 @@ export interface Store<T extends KubeObject> {
   get(key: Key): T | undefined;
   list(): T[];
   readonly size: number;
-  /** The objects whose index function returned `value`. Throws for an index that was never declared. */
+  /** The objects for which the index function returned `value`. Throws if the index does not exist. */
   byIndex(index: string, value: string): T[];
-  /** True once the first list is in, for ever after. */
+  /** True after the first list. */
   readonly hasSynced: boolean;
-  /** Called for every change after the store holds it. Returns a function that ends the subscription. */
+  /** Calls `listener` for every change after the store has applied it. Returns a function that ends the subscription. */
   subscribe(listener: ChangeListener<T>): () => void;
 }
 
@@ -26,16 +26,16 @@ export interface Store<T extends KubeObject> {
 export type IndexFunction<T> = (object: T) => readonly string[];
 
 export interface ReflectorCounts {
-  /** Times it read all objects. */
+  /** Lists of all objects. */
   readonly lists: number;
   readonly watches: number;
-  /** Times it compared the store with the versions that the API server holds. */
+  /** Comparisons of the store with the versions in the API server. */
   readonly comparisons: number;
-  /** Comparisons that found a difference: an event was lost, or came at that moment. */
+  /** Comparisons that found a difference: an event was lost or arrived at that moment. */
   readonly differences: number;
 }
 
-/** Keeps a store in step. `healthy` is false when the watch has been silent or broken for longer than it may be. */
+/** Keeps a store in sync. `healthy` is false when the watch has been silent or broken for too long. */
 export interface Reflector<T extends KubeObject> {
   readonly store: Store<T>;
   /** Runs until the signal aborts; never throws. */

@@ -1,9 +1,9 @@
-/** Less memory for what is stored: the parts of an object that no controller reads. */
+/** Saves memory: drops the parts of an object that no controller reads. */
 import type { KubeObject } from "../resource.ts";
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Without the record of who owns which field, which is often half of the object, and kubectl's copy of the manifest. */
+/** Without managed fields, which are often half of an object, and kubectl's copy of the manifest. */
 export function trimmed<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata;
   if (metadata.annotations && lastApplied in metadata.annotations) {

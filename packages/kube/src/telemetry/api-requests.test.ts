@@ -27,7 +27,7 @@ const denied = (name: string, verb = "get"): ApiResponse =>
     `secrets "${name}" is forbidden: User "x" cannot ${verb} resource "secrets" in API group "" in the namespace "team-a"`,
   );
 
-test("counts requests by code and method, those without a response too", () => {
+test("counts requests by code and method, including those without a response", () => {
   const { metrics, onResponse, lines } = rig();
   onResponse({ call: "GET /a", method: "GET", code: 200 });
   onResponse({ call: "GET /b", method: "GET", code: 200 });
@@ -37,7 +37,7 @@ test("counts requests by code and method, those without a response too", () => {
   expect(lines).toEqual([]);
 });
 
-test("warns of a denied request with the right that is missing, once in a while for each right", async () => {
+test("logs a denied request with the missing permission, at intervals for each permission", async () => {
   const { clock, onResponse, lines } = rig();
   onResponse(denied("a"));
   onResponse(denied("b"));
@@ -52,7 +52,7 @@ test("warns of a denied request with the right that is missing, once in a while 
   expect(lines.length).toBe(3);
 });
 
-test("logs what admission rejects as information", () => {
+test("logs a rejection by admission at level info", () => {
   const { onResponse, lines } = rig();
   onResponse(forbidden("a", 'secrets "a" is forbidden: exceeded quota: all'));
   onResponse(forbidden("a", 'secrets "a" is forbidden: exceeded quota: all'));
@@ -61,7 +61,7 @@ test("logs what admission rejects as information", () => {
   ]);
 });
 
-test("remembers a bounded number of rights", () => {
+test("remembers a bounded number of permissions", () => {
   const { onResponse, lines } = rig();
   for (let number = 0; number < 501; number++) onResponse(denied("a", `verb${number}`));
   onResponse(denied("a", "verb500"));

@@ -1,8 +1,8 @@
 /**
- * The requests to the API server: counted under client-go's name, and logged where the API server forbids one.
+ * Counts the requests to the API server with client-go's metric name, and logs those that the API server forbids.
  *
- * A denied request is a defect of the installation that nobody may see otherwise: a controller that lacks one right of
- * many works, and what needs that right never happens.
+ * A denied request is a defect of the installation that might otherwise go unnoticed: a controller that lacks one of many
+ * permissions seems to work, and what needs that permission never happens.
  */
 import { denialOf } from "../client/denial.ts";
 import { isForbidden, type ApiError } from "../client/errors.ts";
@@ -17,9 +17,9 @@ interface RequestTelemetryOptions {
   readonly clock?: Clock;
 }
 
-/** The same request is logged again after this time. */
+/** The same denial is logged again after this time. */
 const repeatMs = 10 * 60_000;
-const mostRemembered = 500;
+const maxRemembered = 500;
 
 /** For `onResponse` of a connection. */
 export function requestTelemetry({
@@ -38,7 +38,7 @@ export function requestTelemetry({
     if (now - (loggedAt.get(key) ?? -Infinity) < repeatMs) return false;
     loggedAt.delete(key);
     const [oldest] = loggedAt.keys();
-    if (loggedAt.size >= mostRemembered && oldest !== undefined) loggedAt.delete(oldest);
+    if (loggedAt.size >= maxRemembered && oldest !== undefined) loggedAt.delete(oldest);
     loggedAt.set(key, now);
     return true;
   };
@@ -56,14 +56,14 @@ interface Forbidden {
 
 function logForbidden(log: Logger, { call, error, isDue }: Forbidden): void {
   const { status: code, explanation } = error;
-  const right = denialOf(error);
-  if (!right) {
+  const permission = denialOf(error);
+  if (!permission) {
     if (isDue(call))
       log.info("admission rejected a request; correct the object or the policy", { call, code, explanation });
-  } else if (isDue(JSON.stringify(right))) {
+  } else if (isDue(JSON.stringify(permission))) {
     const message =
       "the API server denied a request, because no role grants it to this service account; " +
-      "upgrade the roles together with the operator, or bind a role with this right";
-    log.warn(message, { call, code, ...right });
+      "upgrade the roles together with the operator, or bind a role with this permission";
+    log.warn(message, { call, code, ...permission });
   }
 }

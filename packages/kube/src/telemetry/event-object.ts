@@ -1,4 +1,4 @@
-/** Events as the API server wants them. */
+/** Event objects of core/v1. */
 import { timestamp } from "../timestamp.ts";
 import type { Event, ObjectReference } from "kubernetes-types/core/v1";
 import type { Known } from "../client/builtin.ts";
@@ -13,7 +13,7 @@ export const eventResource = resource<EventObject>({
   namespaced: true,
 });
 
-export interface Happening {
+export interface EventDetails {
   readonly about: ObjectReference;
   readonly type: string;
   readonly reason: string;
@@ -28,31 +28,31 @@ interface Reporter {
   readonly instance?: string;
 }
 
-export function newEvent(happening: Happening, reporter: Reporter): EventObject & { metadata: { name: string } } {
-  const { about, type, reason, message, firstAt } = happening;
+export function newEvent(details: EventDetails, reporter: Reporter): EventObject & { metadata: { name: string } } {
+  const { about, type, reason, message, firstAt } = details;
   return {
     apiVersion: "v1",
     kind: "Event",
-    // Events about cluster-scoped objects live in "default": that is where `describe` looks for them.
+    // Events about cluster-scoped objects are in "default", where `kubectl describe` finds them.
     metadata: { name: eventName(about.name ?? ""), namespace: about.namespace ?? "default" },
     involvedObject: about,
     type,
     reason,
     message,
     firstTimestamp: timestamp(firstAt),
-    ...repeatedEvent(happening),
+    ...repeatedEvent(details),
     source: { component: reporter.component },
     reportingComponent: reporter.component,
     reportingInstance: reporter.instance ?? "",
   };
 }
 
-/** What changes when the same is told once more. */
-export function repeatedEvent({ count, lastAt }: Happening): { count: number; lastTimestamp: string } {
+/** What changes when the same event is recorded again. */
+export function repeatedEvent({ count, lastAt }: EventDetails): { count: number; lastTimestamp: string } {
   return { count, lastTimestamp: timestamp(lastAt) };
 }
 
-/** Unique, and next to its object in a sorted list. */
+/** Unique, and sorted next to the object's name. */
 function eventName(about: string): string {
   const unique = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   return `${about.slice(0, 253 - 17).replace(/[.-]+$/, "")}.${unique}`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "../client/connection.ts";
 import { staticCredentials } from "../client/credentials.ts";
-import { clippedBytes, eventRecorder, type EventRecorder, type EventRecorderOptions } from "./events.ts";
+import { truncateBytes, eventRecorder, type EventRecorder, type EventRecorderOptions } from "./events.ts";
 import type { HttpRequest } from "../client/http.ts";
 import { parseJson } from "../client/json.ts";
 import { logger } from "./log.ts";
@@ -16,7 +16,7 @@ const stack: KubeObject = {
 };
 const failed = { type: "Warning", reason: "StackUpdateFailure", message: "no luck" } as const;
 
-interface Setting {
+interface Fixture {
   readonly clock: ManualClock;
   readonly recorder: EventRecorder;
   readonly metrics: Registry;
@@ -24,11 +24,11 @@ interface Setting {
   readonly sent: { method: string; path: string; body: unknown }[];
   readonly logged: string[];
   status: number;
-  /** Ends in the order of the requests when set. */
+  /** If set, requests wait for it. */
   gate: Promise<void> | undefined;
 }
 
-function setting(options: Partial<EventRecorderOptions> = {}): Setting {
+function fixture(options: Partial<EventRecorderOptions> = {}): Fixture {
   const clock = manualClock(Date.UTC(2025, 0, 1));
   const metrics = metricsRegistry();
   const logged: string[] = [];
@@ -41,13 +41,13 @@ function setting(options: Partial<EventRecorderOptions> = {}): Setting {
   const client = connect(staticCredentials({ server: "https://api.test", tls: {} }), { transport, clock, attempts: 1 });
   const log = logger({ write: (line) => logged.push(line) });
   const recorder = eventRecorder({ client, component: "operator", instance: "pod-1", clock, metrics, log, ...options });
-  const self: Setting = { clock, recorder, metrics, sent: [], logged, status: 200, gate: undefined };
+  const self: Fixture = { clock, recorder, metrics, sent: [], logged, status: 200, gate: undefined };
   return self;
 }
 
 describe("an event", () => {
-  test("is a core/v1 object beside the one it is about", async () => {
-    const { recorder, sent } = setting();
+  test("is a core/v1 Event in the namespace of its object", async () => {
+    const { recorder, sent } = fixture();
     recorder.record(stack, failed);
     await recorder.flush();
     expect(sent).toMatchObject([
@@ -70,23 +70,23 @@ describe("an event", () => {
     ]);
   });
 
-  test("has a source that may depend on the kind of its object", async () => {
-    const { recorder, sent } = setting({ component: ({ kind = "" }) => `${kind.toLowerCase()}-controller` });
+  test("can have a source that depends on the kind of its object", async () => {
+    const { recorder, sent } = fixture({ component: ({ kind = "" }) => `${kind.toLowerCase()}-controller` });
     recorder.record(stack, failed);
     await recorder.flush();
     const names = { source: { component: "stack-controller" }, reportingComponent: "stack-controller" };
     expect(sent).toMatchObject([{ body: names }]);
   });
 
-  test("about an object of the cluster is in the namespace default", async () => {
-    const { recorder, sent } = setting();
+  test("about a cluster-scoped object is in the namespace default", async () => {
+    const { recorder, sent } = fixture();
     recorder.record({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }, failed);
     await recorder.flush();
     expect(sent).toMatchObject([{ path: "/api/v1/namespaces/default/events" }]);
   });
 
-  test("has a message that fits and holds no secret", async () => {
-    const { recorder, sent } = setting({ redact: (text) => text.replaceAll("s3cr3t", "[secret]") });
+  test("has a truncated message without secrets", async () => {
+    const { recorder, sent } = fixture({ redact: (text) => text.replaceAll("s3cr3t", "[secret]") });
     recorder.record(stack, { ...failed, message: `s3cr3t ${"é".repeat(2000)}` });
     await recorder.flush();
     expect(JSON.stringify(sent)).not.toContain("s3cr3t");
@@ -94,8 +94,8 @@ describe("an event", () => {
     expect(JSON.stringify(sent)).toContain("é…");
   });
 
-  test("is dropped, not shown, when the redaction fails", async () => {
-    const { recorder, sent, metrics } = setting({
+  test("is dropped when the redaction fails", async () => {
+    const { recorder, sent, metrics } = fixture({
       redact: () => {
         throw new Error("broken");
       },
@@ -107,9 +107,9 @@ describe("an event", () => {
   });
 });
 
-describe("the same again", () => {
-  test("raises the count of the first, within the window", async () => {
-    const { clock, recorder, sent } = setting();
+describe("a repeated event", () => {
+  test("increases the count of the first one within the window", async () => {
+    const { clock, recorder, sent } = fixture();
     for (const at of [0, 60_000, 60_000]) {
       await clock.advance(at);
       recorder.record({ ...stack, metadata: { ...stack.metadata, resourceVersion: String(at) } }, failed);
@@ -126,15 +126,15 @@ describe("the same again", () => {
     expect(sent[3]).toMatchObject({ method: "POST", body: { count: 1 } });
   });
 
-  test("many times in one pass is one write", async () => {
-    const { recorder, sent } = setting();
+  test("is written once if it repeats within one reconcile", async () => {
+    const { recorder, sent } = fixture();
     for (let i = 0; i < 10; i++) recorder.record(stack, failed);
     await recorder.flush();
     expect(sent).toMatchObject([{ method: "POST", body: { count: 10 } }]);
   });
 
-  test("while the first is being written, is written after it", async () => {
-    const self = setting();
+  test("is written after the first one if that is being written", async () => {
+    const self = fixture();
     const gate = Promise.withResolvers<void>();
     self.gate = gate.promise;
     self.recorder.record(stack, failed);
@@ -148,8 +148,8 @@ describe("the same again", () => {
     ]);
   });
 
-  test("with another message, reason or object is another event", async () => {
-    const { recorder, sent } = setting();
+  test("with another message, reason or object is a new event", async () => {
+    const { recorder, sent } = fixture();
     recorder.record(stack, failed);
     recorder.record(stack, { ...failed, message: "other" });
     recorder.record(stack, { ...failed, reason: "Other" });
@@ -158,8 +158,8 @@ describe("the same again", () => {
     expect(sent.map(({ method }) => method)).toEqual(["POST", "POST", "POST", "POST"]);
   });
 
-  test("after the API server has forgotten it, is created anew", async () => {
-    const self = setting();
+  test("is created again if the API server has deleted it", async () => {
+    const self = fixture();
     self.recorder.record(stack, failed);
     await self.recorder.flush();
     self.status = 404;
@@ -171,8 +171,8 @@ describe("the same again", () => {
 });
 
 describe("limits", () => {
-  test("an object has an allowance that refills; what is beyond is counted for later", async () => {
-    const { clock, recorder, sent, metrics } = setting({ allowance: { burst: 3, refillMs: 1000 } });
+  test("an object has an allowance that refills; further events are counted and written later", async () => {
+    const { clock, recorder, sent, metrics } = fixture({ allowance: { burst: 3, refillMs: 1000 } });
     for (let i = 0; i < 5; i++) {
       recorder.record(stack, failed);
       await recorder.flush();
@@ -187,8 +187,8 @@ describe("limits", () => {
     expect(sent.at(-1)).toMatchObject({ body: { count: 6 } });
   });
 
-  test("a flood while the API server is slow is bounded", async () => {
-    const self = setting();
+  test("the number of unwritten events is bounded", async () => {
+    const self = fixture();
     const gate = Promise.withResolvers<void>();
     self.gate = gate.promise;
     for (let i = 0; i < 3000; i++) {
@@ -200,8 +200,8 @@ describe("limits", () => {
     expect(self.metrics.expose()).toContain('events_total{fate="overflow"} 2500\n');
   });
 
-  test("a refusal of the API server fails no one", async () => {
-    const self = setting();
+  test("a rejection by the API server does not fail the caller", async () => {
+    const self = fixture();
     self.status = 403;
     self.recorder.record(stack, failed);
     await self.recorder.flush();
@@ -214,12 +214,12 @@ describe("limits", () => {
   });
 });
 
-test("a text is cut by bytes, between characters", () => {
-  expect(clippedBytes("short", 10)).toBe("short");
-  expect(clippedBytes("0123456789", 8)).toBe("01234…");
-  expect(clippedBytes("ééééé", 8)).toBe("éé…");
-  expect(clippedBytes("😀😀😀", 8)).toBe("😀…");
+test("a text is truncated to a number of bytes, between characters", () => {
+  expect(truncateBytes("short", 10)).toBe("short");
+  expect(truncateBytes("0123456789", 8)).toBe("01234…");
+  expect(truncateBytes("ééééé", 8)).toBe("éé…");
+  expect(truncateBytes("😀😀😀", 8)).toBe("😀…");
   for (let limit = 4; limit < 40; limit++) {
-    expect(Buffer.byteLength(clippedBytes("aé😀漢".repeat(10), limit))).toBeLessThanOrEqual(limit);
+    expect(Buffer.byteLength(truncateBytes("aé😀漢".repeat(10), limit))).toBeLessThanOrEqual(limit);
   }
 });

@@ -1,18 +1,18 @@
 /**
- * Events: what happened to an object, for people who read `kubectl describe` and `kubectl get events`.
+ * Events: what happened to an object, for users of `kubectl describe` and `kubectl get events`.
  *
- * Written as core/v1, not events.k8s.io/v1. Both are one store and kubectl shows both, but only with core/v1's
- * `lastTimestamp` and `count` do `--sort-by=.lastTimestamp`, `describe`'s "x5 over 10m" and the usual dashboards work.
+ * Written as core/v1, not events.k8s.io/v1. Both are stored as the same objects and kubectl shows both, but only with
+ * core/v1's `lastTimestamp` and `count` do `--sort-by=.lastTimestamp`, "x5 over 10m" in `describe` and common dashboards work.
  *
- * `record` returns at once and never fails: a reconcile does not depend on whether someone is told of it. An event that
- * repeats itself within the window becomes a higher count of the same object. Each object has an allowance of writes;
- * beyond it events are only counted, and a later write of the same event brings its count up to date.
+ * `record` returns immediately and never fails: a reconcile does not depend on its events. An event that repeats within
+ * the window increases the count of the existing Event. Each object has an allowance of writes; beyond it events are only
+ * counted, and a later write of the same event updates the count.
  */
 import type { ObjectReference } from "kubernetes-types/core/v1";
 import type { Client } from "../client/client.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import { isNotFound } from "../client/errors.ts";
-import { eventResource, newEvent, repeatedEvent, type Happening } from "./event-object.ts";
+import { eventResource, newEvent, repeatedEvent, type EventDetails } from "./event-object.ts";
 import { NotLeaderError } from "../leader/leadership.ts";
 import { silentLogger, type Logger } from "./log.ts";
 import { metricsRegistry, type Counter, type Registry } from "./metrics.ts";
@@ -21,29 +21,29 @@ import { tokenBucket, type TokenBucket } from "./token-bucket.ts";
 
 export interface EventNote {
   readonly type: "Normal" | "Warning";
-  /** One word in CamelCase: for machines. */
+  /** For machines: one word in CamelCase. */
   readonly reason: string;
-  /** For people. Cut at 1,024 bytes. */
+  /** For people. Truncated to 1,024 bytes. */
   readonly message: string;
 }
 
 export interface EventRecorder {
   record(object: KubeObject, note: EventNote): void;
-  /** Resolves when all that was recorded is written or given up. */
+  /** Resolves when everything recorded has been written or dropped. */
   flush(): Promise<void>;
 }
 
 export interface EventRecorderOptions {
-  /** A fenced one, where there is one. */
+  /** A fenced client, if there is leader election. */
   readonly client: Client;
-  /** Who reports: shown as the event's source. */
+  /** The reporting component, shown as the event's source. */
   readonly component: string | ((about: ObjectReference) => string);
   readonly instance?: string;
   /** Masks known secrets. An event for which it throws is dropped. */
   readonly redact?: (text: string) => string;
-  /** Events that are the same within this time become one. */
+  /** Identical events within this time become one. */
   readonly windowMs?: number;
-  /** How many writes an object has at first, and how long until it gets another. client-go's: 25, and 5 minutes. */
+  /** The initial number of writes for an object, and the time until it gets another. client-go uses 25 and 5 minutes. */
   readonly allowance?: { readonly burst: number; readonly refillMs: number };
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -55,18 +55,18 @@ export function eventRecorder(options: EventRecorderOptions): EventRecorder {
 }
 
 const defaultAllowance = { burst: 25, refillMs: 5 * 60_000 };
-/** Bounds of memory: events remembered for their count, objects for their allowance, events not yet written. */
-const most = { remembered: 2000, objects: 2000, pending: 500 };
-/** An event is not worth more of anyone's time. */
+/** Memory limits: events remembered for their count, objects remembered for their allowance, unwritten events. */
+const maximum = { remembered: 2000, objects: 2000, pending: 500 };
+/** An event is not worth a longer wait. */
 const writeTimeoutMs = 10_000;
 
 interface Entry {
   readonly about: ObjectReference;
   readonly note: EventNote;
   readonly firstAt: number;
-  /** On the monotonic clock: what repeats itself before this is counted. */
+  /** On the monotonic clock: until then, repetitions are counted. */
   readonly aggregatedUntil: number;
-  /** Absent until it was created. */
+  /** Absent until the Event is created. */
   name?: string;
   lastAt: number;
   count: number;
@@ -93,16 +93,16 @@ class Recorder implements EventRecorder {
     this.#windowMs = options.windowMs ?? 10 * 60_000;
     this.#fates = (options.metrics ?? metricsRegistry()).counter({
       name: "events_total",
-      help: "Events of the operator by what became of them.",
+      help: "Events of the operator by what happened to them.",
       labels: ["fate"],
     });
   }
 
   record(object: KubeObject, note: EventNote): void {
     try {
-      const entry = this.#entryFor(referenceOf(object), this.#safe(note));
-      if (!this.#allowanceOf(entry.about).take()) return this.#count("limited");
-      if (!this.#pending.has(entry) && this.#pending.size >= most.pending) return this.#count("overflow");
+      const entry = this.#entryFor(objectReference(object), this.#safe(note));
+      if (!this.#allowanceFor(entry.about).take()) return this.#count("limited");
+      if (!this.#pending.has(entry) && this.#pending.size >= maximum.pending) return this.#count("overflow");
       this.#pending.add(entry);
       this.#writing ??= this.#writeAll();
     } catch (error) {
@@ -117,14 +117,14 @@ class Recorder implements EventRecorder {
 
   #safe(note: EventNote): EventNote {
     const { redact = (text: string) => text } = this.#options;
-    return { type: note.type, reason: note.reason, message: clippedBytes(redact(note.message), 1024) };
+    return { type: note.type, reason: note.reason, message: truncateBytes(redact(note.message), 1024) };
   }
 
-  /** The event as it was told before, counted once more, or a new one. */
+  /** The existing entry with an increased count, or a new one. */
   #entryFor(about: ObjectReference, note: EventNote): Entry {
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
-    const id = JSON.stringify([identityOf(about), note.type, note.reason, note.message]);
+    const id = JSON.stringify([objectIdentity(about), note.type, note.reason, note.message]);
     const known = this.#entries.get(id);
     this.#entries.delete(id);
     const aggregatedUntil = monotonic + this.#windowMs;
@@ -133,23 +133,23 @@ class Recorder implements EventRecorder {
     entry.count++;
     entry.lastAt = now;
     this.#entries.set(id, entry);
-    dropOldest(this.#entries, most.remembered);
+    dropOldest(this.#entries, maximum.remembered);
     return entry;
   }
 
-  #allowanceOf(about: ObjectReference): TokenBucket {
-    const id = identityOf(about);
+  #allowanceFor(about: ObjectReference): TokenBucket {
+    const id = objectIdentity(about);
     const { burst, refillMs } = this.#options.allowance ?? defaultAllowance;
     const bucket = this.#allowances.get(id) ?? tokenBucket({ burst, refillMs, clock: this.#clock });
     this.#allowances.delete(id);
     this.#allowances.set(id, bucket);
-    dropOldest(this.#allowances, most.objects);
+    dropOldest(this.#allowances, maximum.objects);
     return bucket;
   }
 
-  /** One at a time: what repeats itself meanwhile is counted, and written once. */
+  /** One write at a time: repetitions in the meantime are counted and written once. */
   async #writeAll(): Promise<void> {
-    // Not within `record`: several of one pass become one write.
+    // Asynchronously, so that several events of one reconcile become one write.
     await Promise.resolve();
     for (const entry of this.#pending) {
       this.#pending.delete(entry);
@@ -171,7 +171,7 @@ class Recorder implements EventRecorder {
   async #create(entry: Entry): Promise<void> {
     const { instance } = this.#options;
     const component = this.#componentFor(entry.about);
-    const event = newEvent(happening(entry), { component, ...(instance !== undefined && { instance }) });
+    const event = newEvent(eventDetails(entry), { component, ...(instance !== undefined && { instance }) });
     await this.#options.client.create(eventResource, event, { timeoutMs: writeTimeoutMs });
     entry.name = event.metadata.name;
   }
@@ -181,10 +181,10 @@ class Recorder implements EventRecorder {
     return typeof component === "string" ? component : component(about);
   }
 
-  /** False when it is gone: the API server forgets events after an hour. */
+  /** False if the Event no longer exists: the API server deletes events after an hour. */
   async #repeat(entry: Entry, name: string): Promise<boolean> {
     const ref = { namespace: entry.about.namespace ?? "default", name };
-    const patch = { type: "merge", body: repeatedEvent(happening(entry)) } as const;
+    const patch = { type: "merge", body: repeatedEvent(eventDetails(entry)) } as const;
     try {
       await this.#options.client.patch(eventResource, ref, { patch, timeoutMs: writeTimeoutMs });
       return true;
@@ -199,12 +199,12 @@ class Recorder implements EventRecorder {
   }
 }
 
-function happening(entry: Entry): Happening {
+function eventDetails(entry: Entry): EventDetails {
   const { about, note, firstAt, lastAt, count } = entry;
   return { about, ...note, firstAt, lastAt, count };
 }
 
-function referenceOf(object: KubeObject): ObjectReference {
+function objectReference(object: KubeObject): ObjectReference {
   const { name, namespace, uid, resourceVersion } = object.metadata;
   return {
     apiVersion: object.apiVersion,
@@ -216,8 +216,8 @@ function referenceOf(object: KubeObject): ObjectReference {
   };
 }
 
-/** Not its version: an event says the same of an object before and after a change. */
-function identityOf({ apiVersion, kind, namespace, name, uid }: ObjectReference): string {
+/** Without the version: the same event may repeat after the object has changed. */
+function objectIdentity({ apiVersion, kind, namespace, name, uid }: ObjectReference): string {
   return uid ?? JSON.stringify([apiVersion, kind, namespace, name]);
 }
 
@@ -228,13 +228,13 @@ function dropOldest(map: Map<string, unknown>, limit: number): void {
   }
 }
 
-/** The text cut to fit, between characters. */
-export function clippedBytes(text: string, limit: number): string {
+/** Truncates the text between characters. */
+export function truncateBytes(text: string, limit: number): string {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= limit) return text;
   const mark = "…";
   let end = limit - new TextEncoder().encode(mark).length;
-  // A byte that begins with 10 continues a character.
+  // A byte that starts with the bits 10 continues a character.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return new TextDecoder().decode(bytes.subarray(0, end)) + mark;
 }

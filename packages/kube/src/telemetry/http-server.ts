@@ -1,4 +1,4 @@
-/** A small HTTP server for probes and metrics. The one module of the runtime that needs `Bun.serve`. */
+/** A small HTTP server for probes and metrics. The only module of the runtime that needs `Bun.serve`. */
 
 export interface Answer {
   readonly status?: number;
@@ -8,26 +8,26 @@ export interface Answer {
 
 export interface Listen {
   readonly port: number;
-  /** All addresses, of IPv4 and IPv6, when absent. */
+  /** All IPv4 and IPv6 addresses if absent. */
   readonly hostname?: string;
 }
 
-/** Who may ask, and how the answer travels. */
+/** TLS and access control of an endpoint. */
 export interface Protection {
-  /** In PEM; plain HTTP when absent. */
+  /** In PEM; plain HTTP if absent. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** The refusal for a request that is not to be answered; anyone may ask when absent. */
+  /** The response to a request without access, or undefined to allow it; every request is allowed if absent. */
   readonly refuse?: (request: Request) => Promise<Answer | undefined>;
 }
 
 interface HttpServerOptions extends Listen, Protection {
-  /** By path. Answers at once: none of them waits for anything. */
+  /** By path. Synchronous: no route waits for anything. */
   readonly routes: Readonly<Record<string, () => Answer>>;
   readonly onError: (error: unknown) => void;
 }
 
 export interface HttpServer {
-  /** The port it got, when 0 was asked for. */
+  /** The actual port, if 0 was requested. */
   readonly port: number;
   stop(): Promise<void>;
 }

@@ -18,10 +18,10 @@ test("a line is JSON with zap's level, ts and msg, then the keys", () => {
   ]);
 });
 
-test("no key replaces level, ts or msg", () => {
+test("a key cannot replace level, ts or msg", () => {
   const { log, last } = recording();
-  log.info("said", { msg: "forged", level: "error", ts: 0 });
-  expect(last()).toEqual({ level: "info", ts: "2025-01-02T12:00:00.000Z", msg: "said" });
+  log.info("message", { msg: "forged", level: "error", ts: 0 });
+  expect(last()).toEqual({ level: "info", ts: "2025-01-02T12:00:00.000Z", msg: "message" });
 });
 
 test("lines below the level are not written", () => {
@@ -33,7 +33,7 @@ test("lines below the level are not written", () => {
   expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([{ msg: "c" }, { msg: "d" }]);
 });
 
-test("a child adds its keys, names join by dots, a line's own keys win", () => {
+test("a child adds its keys, logger names are joined by dots, and the keys of a line take precedence", () => {
   const { log, last } = recording();
   const child = log.child({ logger: "manager", replica: "a" }).child({ logger: "lease", replica: "b" });
   child.info("hello", { replica: "c" });
@@ -50,7 +50,7 @@ test("an error shows its chain of causes and only its harmless fields", () => {
   expect(JSON.stringify(last())).not.toContain("s3cr3t");
 });
 
-test("errors that were joined, and causes that are no errors, are shown", () => {
+test("aggregated errors and causes that are not errors are shown", () => {
   const { log, last } = recording();
   log.error("many", { error: new AggregateError([new Error("one"), "two"], "both") });
   expect(last()).toMatchObject({ error: { errors: [{ message: "one" }, "two"] } });
@@ -58,7 +58,7 @@ test("errors that were joined, and causes that are no errors, are shown", () => 
   expect(last()).toMatchObject({ error: { cause: "a text" } });
 });
 
-test("values of keys that name a secret are not written, at any depth; names of references are", () => {
+test("values of keys that look like secrets are not written at any depth; references are", () => {
   const { log, last } = recording({ redactKeys: ["licence-plate"] });
   log.info("x", {
     accessToken: "s3cr3t",
@@ -74,7 +74,7 @@ test("values of keys that name a secret are not written, at any depth; names of 
   expect(last()).toMatchObject({ secretName: "git-auth", tokenSecretRef: { name: "pulumi" } });
 });
 
-test("the redact hook sees every text: messages, values, errors, stacks", () => {
+test("every text passes the redact hook: messages, values, errors, stacks", () => {
   const { log, lines } = recording({ redact: (text) => text.replaceAll("s3cr3t", "***") });
   log.warn("has s3cr3t", { a: "s3cr3t", b: ["s3cr3t"], error: new Error("bad s3cr3t", { cause: "s3cr3t" }) });
   expect(lines.join("")).not.toContain("s3cr3t");
@@ -87,7 +87,7 @@ test("a URL is written without its credentials", () => {
   expect(last()).toMatchObject({ url: "https://example.com/x" });
 });
 
-test("what cannot be written does not break the line: cycles, getters that throw, bytes, functions, long texts", () => {
+test("cycles, getters that throw, bytes, functions and long texts do not break a line", () => {
   const { log, last } = recording();
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;
@@ -102,7 +102,7 @@ test("what cannot be written does not break the line: cycles, getters that throw
   expect(JSON.stringify(last())).toContain("[too deep]");
 });
 
-test("a broken writer does not fail the caller", () => {
+test("a writer that throws does not fail the caller", () => {
   const { log } = recording({
     write: () => {
       throw new Error("EPIPE");
@@ -111,7 +111,7 @@ test("a broken writer does not fail the caller", () => {
   expect(() => log.info("x")).not.toThrow();
 });
 
-test("the console format is for the eye", () => {
+test("the console format is human-readable", () => {
   const { log, lines } = recording({ format: "console" });
   log.child({ logger: "stack" }).info("update created", { stack: "dev/web", why: "new commit" });
   expect(lines).toEqual(['2025-01-02T12:00:00.000Z INFO  stack update created stack=dev/web why="new commit"\n']);
@@ -119,9 +119,9 @@ test("the console format is for the eye", () => {
   expect(lines.at(-1)).toMatch(/ERROR failed\n {2}Error: outer\n {4}at .*[^]*\n {2}caused by:\n {2}Error: inner\n$/);
 });
 
-test("zap's names and numbers of levels are understood", () => {
-  const said = ["debug", "INFO", " warn ", "warning", "error", "panic", "fatal", "0", "5", "loud", ""];
-  expect(said.map(parseLogLevel)).toEqual([
+test("zap's level names and numbers are parsed", () => {
+  const levels = ["debug", "INFO", " warn ", "warning", "error", "panic", "fatal", "0", "5", "loud", ""];
+  expect(levels.map(parseLogLevel)).toEqual([
     "debug",
     "info",
     "warn",

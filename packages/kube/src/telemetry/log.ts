@@ -1,9 +1,9 @@
 /**
- * Structured logs: a constant message and keys, one line each, as JSON or for the eye. Level and key names are those
- * of zap, so that the values users gave the reference's chart, and their log pipelines, keep working.
+ * Structured logs: a constant message and keys, one line each, as JSON or human-readable. Level and key names are those
+ * of zap, so that existing chart values and log pipelines of the Go operator's users keep working.
  *
- * Secrets: the values of keys that name one are never written, every text goes through the `redact` hook, and an error
- * shows only its message, stack and a few harmless fields (others may hold a request with its headers).
+ * Secrets: the values of keys that look like secrets are never written, every text passes the `redact` hook, and an error
+ * shows only its message, stack and a few harmless fields (others may contain a request with its headers).
  */
 import { writeSync } from "node:fs";
 
@@ -19,14 +19,14 @@ export interface Logger {
   warn(message: string, keys?: LogKeys): void;
   /** An exception goes under the key `error`. */
   error(message: string, keys?: LogKeys): void;
-  /** A logger that adds `keys` to each line. The key `logger` joins by dots. */
+  /** A logger that adds `keys` to each line. Nested values of the key `logger` are joined by dots. */
   child(keys: LogKeys): Logger;
 }
 
 export interface LoggerOptions {
   readonly level?: LogLevel;
   readonly format?: LogFormat;
-  /** Further key names whose values are not written, in any case, at any depth. */
+  /** Further key names whose values are not written; case-insensitive, at any depth. */
   readonly redactKeys?: readonly string[];
   /** Masks known secrets in a text. */
   readonly redact?: (text: string) => string;
@@ -37,14 +37,14 @@ export interface LoggerOptions {
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 const secretKeys = ["authorization", "cookie", "credential", "password", "passphrase", "privatekey", "secret", "token"];
-/** Names of references are no secrets and worth reading: `secretName`, `tokenSecretRef`. */
+/** References to secrets are not secret and are useful: `secretName`, `tokenSecretRef`. */
 const referenceKey = /(name|names|namespace|ref|refs|type|count|expiresat|expirationseconds)$/;
 
-const longestText = 8192;
-const deepest = 6;
-const longestList = 100;
+const maxTextLength = 8192;
+const maxDepth = 6;
+const maxItems = 100;
 
-/** The level that a user named, by zap's names and numbers; undefined for what is none. */
+/** Parses zap's level names and numbers; undefined if the text is not a level. */
 export function parseLogLevel(text: string): LogLevel | undefined {
   const name = text.trim().toLowerCase();
   if (/^\d+$/.test(name)) return Number(name) > 0 ? "debug" : "info";
@@ -62,7 +62,7 @@ export function logger(options: LoggerOptions = {}): Logger {
   const sink: Sink = {
     least: levels.indexOf(options.level ?? "info"),
     render: options.format === "console" ? renderConsole : renderJson,
-    // Synchronous, so that the line which says why a process ends is not lost with it.
+    // Synchronous, so that the last line before the process ends is not lost.
     write: options.write ?? ((line) => void writeSync(process.stderr.fd, line)),
     clock: options.clock ?? systemClock,
     redaction: {
@@ -73,7 +73,7 @@ export function logger(options: LoggerOptions = {}): Logger {
   return bound(sink, {});
 }
 
-/** Swallows everything: for tests. */
+/** Discards everything. */
 export const silentLogger: Logger = logger({ write: () => undefined });
 
 interface Redaction {
@@ -121,7 +121,7 @@ function joinKeys(keys: LogKeys, more: LogKeys): LogKeys {
   return { ...keys, ...more, ...joined };
 }
 
-/** Logging is never a reason to fail: a key that cannot be read is replaced, a broken pipe is ignored. */
+/** Logging never throws: a value that cannot be read is replaced, a broken pipe is ignored. */
 function emit(sink: Sink, line: { level: LogLevel; message: string; keys: LogKeys }): void {
   try {
     const keys: PlainKeys = {};
@@ -130,9 +130,9 @@ function emit(sink: Sink, line: { level: LogLevel; message: string; keys: LogKey
         keys[key] = safely(() => plainValue(value, { key, depth: 0, redaction: sink.redaction }));
     }
     const time = new Date(sink.clock.now()).toISOString();
-    sink.write(sink.render({ ...line, message: clipped(sink.redaction.text(line.message)), time, keys }));
+    sink.write(sink.render({ ...line, message: truncated(sink.redaction.text(line.message)), time, keys }));
   } catch {
-    // There is nowhere left to tell it.
+    // There is nowhere left to report the error.
   }
 }
 
@@ -150,12 +150,12 @@ interface Place {
   readonly redaction: Redaction;
 }
 
-/** The value as plain JSON data: bounded in depth and length, without secrets. */
+/** The value as plain JSON data: limited in depth and length, without secrets. */
 function plainValue(value: unknown, place: Place): Plain {
   if (isSecretKey(place.key, place.redaction.keys)) return "[redacted]";
   switch (typeof value) {
     case "string":
-      return clipped(place.redaction.text(value));
+      return truncated(place.redaction.text(value));
     case "number":
     case "boolean":
       return value;
@@ -172,16 +172,16 @@ function plainValue(value: unknown, place: Place): Plain {
 }
 
 function plainObject(value: object, place: Place): Plain {
-  if (place.depth >= deepest) return "[too deep]";
+  if (place.depth >= maxDepth) return "[too deep]";
   if (value instanceof Error) return plainError(value, place);
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
   if (value instanceof URL) return plainValue(withoutCredentials(value), place);
   const inner = { ...place, depth: place.depth + 1 };
-  if (Array.isArray(value)) return value.slice(0, longestList).map((item: unknown) => plainValue(item, inner));
+  if (Array.isArray(value)) return value.slice(0, maxItems).map((item: unknown) => plainValue(item, inner));
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
   if (value instanceof Set) return plainObject([...value], place);
   if (value instanceof Map) return plainObject(mapFields(value), place);
-  const entries = Object.entries(value).slice(0, longestList);
+  const entries = Object.entries(value).slice(0, maxItems);
   return Object.fromEntries(entries.map(([key, item]) => [key, plainValue(item, { ...inner, key })]));
 }
 
@@ -189,7 +189,7 @@ function mapFields(map: ReadonlyMap<unknown, unknown>): object {
   return Object.fromEntries([...map].map(([key, value]) => [String(key), value]));
 }
 
-/** Fields that errors of the runtime and of Node carry and that never hold a secret. */
+/** Fields of errors, ours and Node's, that never contain a secret. */
 const harmlessErrorFields = new Set(["code", "errno", "syscall", "status", "reason"]);
 
 function plainError(error: Error, place: Place): Plain {
@@ -220,30 +220,30 @@ function plainKey(key: string): string {
   return key.toLowerCase().replaceAll(/[-_.]/g, "");
 }
 
-function clipped(text: string): string {
-  return text.length <= longestText ? text : `${text.slice(0, longestText)}… (${text.length} characters)`;
+function truncated(text: string): string {
+  return text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength)}… (${text.length} characters)`;
 }
 
 function renderJson(line: Line): string {
   const { level, time, message, keys } = line;
   const own = { level, ts: time, msg: message };
-  // Twice: first in the line, and not to be replaced by a key of the same name.
+  // Twice: these keys come first, and keys with the same name cannot replace them.
   return `${JSON.stringify({ ...own, ...keys, ...own })}\n`;
 }
 
 function renderConsole(line: Line): string {
   const { logger: name, error, ...rest } = line.keys;
-  const words = [line.time, line.level.toUpperCase().padEnd(5), line.message];
-  if (typeof name === "string") words.splice(2, 0, name);
-  for (const [key, value] of Object.entries(rest)) words.push(`${key}=${consoleValue(value)}`);
-  return `${words.join(" ")}${error === undefined ? "" : consoleError(error)}\n`;
+  const parts = [line.time, line.level.toUpperCase().padEnd(5), line.message];
+  if (typeof name === "string") parts.splice(2, 0, name);
+  for (const [key, value] of Object.entries(rest)) parts.push(`${key}=${consoleValue(value)}`);
+  return `${parts.join(" ")}${error === undefined ? "" : consoleError(error)}\n`;
 }
 
 function consoleValue(value: Plain): string {
   return typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** The chain of causes, a line each, and the outermost stack: what one reads first on a terminal. */
+/** The chain of causes, one per line, and the outermost stack. */
 function consoleError(error: Plain): string {
   if (typeof error !== "object" || error === null || Array.isArray(error)) return ` error=${consoleValue(error)}`;
   const { name, message, cause, stack } = error;

@@ -20,7 +20,7 @@ test("counters and gauges are exposed with help, type and labels", () => {
   );
 });
 
-test("a metric without labels is there from the start", () => {
+test("a metric without labels exists from the start", () => {
   const registry = metricsRegistry();
   registry.counter({ name: "restarts_total", help: "Restarts." });
   expect(registry.expose()).toContain("\nrestarts_total 0\n");
@@ -32,7 +32,7 @@ test("help and label values are escaped", () => {
   expect(registry.expose()).toBe('# HELP g a\\\\b\\nc\n# TYPE g gauge\ng{l="say \\"hi\\"\\\\\\n"} 1\n');
 });
 
-test("a histogram cumulates its buckets, a bound belongs to its bucket", () => {
+test("histogram buckets are cumulative and include their upper bound", () => {
   const registry = metricsRegistry();
   const seconds = registry.histogram({ name: "d_seconds", help: "D.", labels: ["c"], buckets: [0.1, 1] });
   for (const value of [0.05, 0.1, 0.5, 7]) seconds.observe({ c: "x" }, value);
@@ -46,7 +46,7 @@ test("a histogram cumulates its buckets, a bound belongs to its bucket", () => {
   ]);
 });
 
-test("special numbers have Prometheus' spelling", () => {
+test("special numbers are written as Prometheus expects", () => {
   const registry = metricsRegistry();
   const gauge = registry.gauge({ name: "g", help: "G.", labels: ["l"] });
   gauge.set({ l: "a" }, Infinity);
@@ -66,7 +66,7 @@ test("collectors run before each exposition until they are removed", () => {
   expect(registry.expose()).toContain("g 2\n");
 });
 
-test("label sets beyond the limit are dropped and counted, those known still move", () => {
+test("label sets beyond the limit are dropped and counted, existing ones are updated", () => {
   const registry = metricsRegistry();
   const total = registry.counter({ name: "t_total", help: "T.", labels: ["ns"], maxSeries: 2 });
   for (const ns of ["a", "b", "c", "d", "a"]) total.increment({ ns });
@@ -76,7 +76,7 @@ test("label sets beyond the limit are dropped and counted, those known still mov
   expect(text).toContain('metrics_series_dropped_total{metric="t_total"} 2\n');
 });
 
-test("a gauge forgets the label sets it is told to", () => {
+test("label sets of a gauge can be removed", () => {
   const registry = metricsRegistry();
   const gauge = registry.gauge({ name: "g", help: "G.", labels: ["ns"] });
   gauge.set({ ns: "a" }, 1);
@@ -87,7 +87,7 @@ test("a gauge forgets the label sets it is told to", () => {
   expect(registry.expose()).not.toContain('ns="b"');
 });
 
-test("one name is one metric", () => {
+test("a name belongs to one metric", () => {
   const registry = metricsRegistry();
   const names = { name: "t_total", help: "T.", labels: ["a"] } as const;
   registry.counter(names).increment({ a: "x" });
@@ -97,15 +97,15 @@ test("one name is one metric", () => {
   expect(() => registry.counter({ ...names, labels: ["b"] })).toThrow("another shape");
 });
 
-test("names outside the format and counters that fall are refused", () => {
+test("invalid names and decreasing counters are rejected", () => {
   const registry = metricsRegistry();
-  expect(() => registry.counter({ name: "a-b", help: "" })).toThrow("bad metric name");
-  expect(() => registry.counter({ name: "a", help: "", labels: ["__x"] })).toThrow("bad label name");
+  expect(() => registry.counter({ name: "a-b", help: "" })).toThrow("invalid metric name");
+  expect(() => registry.counter({ name: "a", help: "", labels: ["__x"] })).toThrow("invalid label name");
   expect(() => registry.histogram({ name: "h", help: "", labels: ["le"], buckets: [1] })).toThrow("le");
-  expect(() => registry.counter({ name: "a", help: "" }).increment({}, -1)).toThrow("cannot go down");
+  expect(() => registry.counter({ name: "a", help: "" }).increment({}, -1)).toThrow("cannot decrease");
 });
 
-test("the process tells its memory and processor time", () => {
+test("the memory and CPU time of the process are exposed", () => {
   const registry = metricsRegistry();
   exposeProcess(registry);
   expect(registry.expose()).toMatch(/process_resident_memory_bytes \d{7,}\n/);

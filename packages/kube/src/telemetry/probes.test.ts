@@ -3,24 +3,24 @@ import { testReflector } from "../../testing/test-reflector.ts";
 import { manualClock } from "../manual-clock.ts";
 import { heartbeat, probe, reflectorCheck } from "./probes.ts";
 
-test("a probe is well when every check is, and says which is not", () => {
+test("a probe is ok if every check passes, and lists those that fail", () => {
   expect(probe({})).toEqual({ ok: true, text: "ok\n" });
   expect(probe({ a: () => undefined })).toEqual({ ok: true, text: "[+] a\nok\n" });
   const text = "[+] a\n[-] b: too late\nnot ok\n";
   expect(probe({ a: () => undefined, b: () => "too late" })).toEqual({ ok: false, text });
 });
 
-test("a reflector is ready when it has synced and is in step", () => {
+test("a reflector is ready when it has synced and is healthy", () => {
   const reflector = testReflector();
   const check = reflectorCheck(reflector);
   expect(check()).toBe("not synced yet");
   reflector.sync();
   expect(check()).toBeUndefined();
   reflector.healthy = false;
-  expect(check()).toBe("out of step with the API server");
+  expect(check()).toBe("out of sync with the API server");
 });
 
-test("timers that no longer fire are noticed, and so is lag that has passed", async () => {
+test("timers that no longer fire and past lag are detected", async () => {
   const clock = manualClock(0);
   let lost = 0;
   const beats = heartbeat({ ...clock, monotonic: () => clock.monotonic() + lost }, 30_000);

@@ -1,42 +1,42 @@
 /**
- * Probes that tell the truth.
+ * Readiness and liveness probes.
  *
- * Ready: every store is in step with the API server. A stalled watch makes a replica not ready, though it seems to work.
- * Alive: the event loop turns and no reconcile is stuck. A restart helps against nothing else, so nothing else fails it:
- * an API server that is away, or a lease that another holds, must not make the kubelet kill a process that waits well.
+ * Ready: every store is in sync with the API server. A stalled watch makes a replica not ready, even if it seems to work.
+ * Alive: the event loop runs and no reconcile is stuck. A restart helps with nothing else, so nothing else fails the probe:
+ * if the API server is down or another replica holds the lease, the kubelet must not kill a process that is waiting.
  */
 import type { Clock } from "../clock.ts";
 import type { Controller } from "../controller/controller.ts";
 import type { KubeObject } from "../resource.ts";
 import type { Reflector } from "../store/store.ts";
 
-/** What is wrong; undefined when nothing is. */
+/** Describes the problem; undefined if there is none. */
 type Check = () => string | undefined;
 export type Checks = Readonly<Record<string, Check>>;
 
 export interface ProbeReport {
   readonly ok: boolean;
-  /** A line for each check. */
+  /** One line for each check. */
   readonly text: string;
 }
 
 export function probe(checks: Checks): ProbeReport {
-  const results = Object.entries(checks).map(([name, check]) => ({ name, trouble: check() }));
-  const lines = results.map(({ name, trouble }) =>
-    trouble === undefined ? `[+] ${name}\n` : `[-] ${name}: ${trouble}\n`,
+  const results = Object.entries(checks).map(([name, check]) => ({ name, problem: check() }));
+  const lines = results.map(({ name, problem }) =>
+    problem === undefined ? `[+] ${name}\n` : `[-] ${name}: ${problem}\n`,
   );
-  const ok = results.every(({ trouble }) => trouble === undefined);
+  const ok = results.every(({ problem }) => problem === undefined);
   return { ok, text: `${lines.join("")}${ok ? "ok" : "not ok"}\n` };
 }
 
 export function reflectorCheck(reflector: Reflector<KubeObject>): Check {
   return () => {
     if (!reflector.store.hasSynced) return "not synced yet";
-    return reflector.healthy ? undefined : "out of step with the API server";
+    return reflector.healthy ? undefined : "out of sync with the API server";
   };
 }
 
-/** A reconcile has its own deadline; one that is still there long after it will never end. */
+/** A reconcile has a deadline; one that still runs long after it will never end. */
 export function workerCheck(controller: Controller, wedgedAfterMs: number): Check {
   return () => {
     const ms = controller.longestRunningMs();
@@ -46,14 +46,14 @@ export function workerCheck(controller: Controller, wedgedAfterMs: number): Chec
 
 export interface Heartbeat {
   readonly check: Check;
-  /** The longest delay of a beat since the last call: how long other work kept the event loop. */
+  /** The longest delay of a beat since the last call: how long other work blocked the event loop. */
   takeLagMs(): number;
   stop(): void;
 }
 
 const beatMs = 1000;
 
-/** Timers that no longer fire. A loop that does not turn at all shows by itself: the probe gets no answer. */
+/** Detects timers that no longer fire. A completely blocked event loop does not answer the probe at all. */
 export function heartbeat(clock: Clock, stuckAfterMs: number): Heartbeat {
   let last = clock.monotonic();
   let worst = 0;

@@ -1,6 +1,6 @@
 /**
- * Who may ask an endpoint, decided by the cluster: the caller shows a bearer token, and the API server says whose it is and
- * whether that user may `get` the path. Scrapers have such a token, and usually the right to `/metrics`, already.
+ * Access control of an endpoint by the cluster: the client sends a bearer token, and the API server decides whose token it
+ * is and whether that user may `get` the path. Scrapers usually have a token with access to `/metrics`.
  */
 import { createHash } from "node:crypto";
 
@@ -46,11 +46,11 @@ interface TokenAccessOptions {
   readonly clock?: Clock;
 }
 
-/** A scraper comes every few seconds: what was decided holds for as long. */
-const rememberedMs = 60_000;
-const mostRemembered = 100;
+/** Scrapes are frequent, so decisions are cached. */
+const cacheMs = 60_000;
+const maxCached = 100;
 
-const unauthenticated: Answer = { status: 401, body: "a bearer token that the cluster knows is needed\n" };
+const unauthenticated: Answer = { status: 401, body: "a valid bearer token of the cluster is required\n" };
 const forbidden: Answer = { status: 403, body: "the token's user may not get this path\n" };
 
 export function tokenAccess({
@@ -58,17 +58,17 @@ export function tokenAccess({
   path,
   clock = systemClock,
 }: TokenAccessOptions): Required<Pick<Protection, "refuse">> {
-  const decided = new Map<string, { readonly refusal: Answer | undefined; readonly untilMs: number }>();
+  const decisions = new Map<string, { readonly refusal: Answer | undefined; readonly untilMs: number }>();
   return {
     async refuse(request) {
       const [, token] = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
       if (token === undefined) return unauthenticated;
       const key = createHash("sha256").update(token).digest("hex");
-      const known = decided.get(key);
+      const known = decisions.get(key);
       if (known && clock.monotonic() < known.untilMs) return known.refusal;
       const refusal = await decide(client, token, path);
-      if (decided.size >= mostRemembered) decided.clear();
-      decided.set(key, { refusal, untilMs: clock.monotonic() + rememberedMs });
+      if (decisions.size >= maxCached) decisions.clear();
+      decisions.set(key, { refusal, untilMs: clock.monotonic() + cacheMs });
       return refusal;
     },
   };

@@ -2,13 +2,13 @@
 import type { Clock } from "../clock.ts";
 
 export interface TokenBucket {
-  /** Takes one if there is one. */
+  /** Takes a token; false if there is none. */
   take(): boolean;
 }
 
 interface TokenBucketOptions {
   readonly burst: number;
-  /** Time until one more is there. */
+  /** Time until one token is added. */
   readonly refillMs: number;
   readonly clock: Clock;
 }
