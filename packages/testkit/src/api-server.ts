@@ -1,4 +1,4 @@
-/** A real etcd and kube-apiserver on loopback, in a folder of their own, for integration tests. */
+/** A real etcd and kube-apiserver on loopback, with their own folder, for integration tests. */
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,21 +20,21 @@ interface User {
 
 export interface ApiServer {
   readonly url: string;
-  /** The certificate authority of server and clients, in PEM. */
+  /** The CA of server and clients, in PEM. */
   readonly authority: Authority;
-  /** Path of a kubeconfig of a cluster admin. */
+  /** Path of a cluster admin's kubeconfig. */
   readonly kubeconfig: string;
   readonly kubectl: Kubectl;
-  /** Those of a cluster admin. */
+  /** Credentials of a cluster admin. */
   readonly credentials: Credentials;
-  /** A cluster admin's. */
+  /** Authenticated as a cluster admin. */
   readonly client: Client;
-  /** Credentials of a user who has a client certificate, and no right but those a test binds to the name. */
+  /** Credentials of a user with a client certificate who has only the permissions that a test binds to the name. */
   credentialsFor(user: User): Promise<Credentials>;
   clientFor(user: User, options?: ConnectOptions): Promise<Client>;
-  /** Stops the API server as a crash does. etcd lives on. */
+  /** Kills the API server like a crash. etcd keeps running. */
   kill(): Promise<void>;
-  /** Starts it again on the same port and data; returns when it is ready. */
+  /** Restarts it with the same port and data; returns when it is ready. */
   restart(): Promise<void>;
   /** Stops everything and removes the folder. */
   stop(): Promise<void>;
@@ -44,13 +44,14 @@ const readyTimeoutMs = 60_000;
 const folderPrefix = "pko-apiserver-";
 
 export async function startApiServer(): Promise<ApiServer> {
-  if (!existsSync(toolPath("kube"))) throw new Error("the tests' API server is not built yet: `make test` builds it");
+  if (!existsSync(toolPath("kube")))
+    throw new Error("the API server for tests is not built: run `make test`, which builds it");
   await removeLeftovers();
   for (let attempt = 1; ; attempt++) {
     try {
       return await start(await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`)));
     } catch (error) {
-      // Between our finding a port free and its use, another test run may have taken it.
+      // Another test run may have taken a free port before we use it.
       if (attempt === 3 || !String(error).includes("address already in use")) throw error;
     }
   }
@@ -103,7 +104,7 @@ function identities({ url, authority, kubeconfig, admin }: Layout): Identities {
   };
 }
 
-/** A killed test run takes its servers with it, but not their folders. */
+/** The servers of a killed test run end with it, but their folders remain. */
 async function removeLeftovers(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(folderPrefix));
   const dead = names.filter((name) => !isAlive(Number.parseInt(name.slice(folderPrefix.length), 10)));
@@ -150,7 +151,7 @@ async function prepare(folder: string): Promise<Layout> {
   return { folder, url, port, etcdPort, etcdPeerPort, authority, admin, kubeconfig };
 }
 
-/** Its paths are relative to the file's folder. */
+/** Paths are relative to the folder of the file. */
 function adminKubeconfig(server: string): string {
   return kubeconfigText({
     cluster: { server, "certificate-authority": "authority.crt" },
@@ -191,9 +192,9 @@ function spawnApiServer(layout: Layout): ChildProcess {
     "--service-account-issuer=https://kubernetes.default.svc",
     "--service-cluster-ip-range=10.96.0.0/16",
     "--authorization-mode=RBAC",
-    // No controller manager makes the default service accounts here, and pods must be creatable all the same.
+    // Without a controller manager there are no default service accounts, which pods would need.
     "--disable-admission-plugins=ServiceAccount",
-    // As OpenShift does: whoever creates an object that blocks the deletion of its owner needs a right on the owner.
+    // Like OpenShift: setting blockOwnerDeletion requires permission to update the owner's finalizers.
     "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
     "--allow-privileged=true",
     "--profiling=false",

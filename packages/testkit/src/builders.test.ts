@@ -14,7 +14,7 @@ import {
 } from "./builders.ts";
 import { labelled, ownedBy } from "./builders.ts";
 
-test("an object reads like prose", () => {
+test("builds an object from its traits", () => {
   const owner = anObject(builtin.statefulSets, "web");
   const pod = anObject(
     builtin.pods,
@@ -57,7 +57,7 @@ test("an object reads like prose", () => {
   });
 });
 
-test("a manifest holds what a user writes", () => {
+test("a manifest contains only what a user writes", () => {
   const manifest = aManifest(builtin.configMaps, "c", inNamespace("a"), having({ data: { k: "v" } }));
   expect(manifest).toEqual({
     apiVersion: "v1",

@@ -1,12 +1,12 @@
-/** Objects for tests, in words: `anObject(builtin.pods, "web-0", inNamespace("a"), labelled({ app: "web" }), deleting())`. */
+/** Builders of objects for tests: `anObject(builtin.pods, "web-0", inNamespace("a"), labelled({ app: "web" }), deleting())`. */
 import type { KubeObject, ObjectMeta, Resource } from "@pko/kube";
 
-/** Something that can be said of an object. */
+/** Changes one aspect of an object. */
 type Trait<T extends KubeObject = KubeObject> = (object: T) => T;
 
 const longAgo = "2030-01-01T00:00:00Z";
 
-/** As the API server would hold it: with a uid, a version and a time of creation. */
+/** An object as the API server returns it: with UID, version and creation time. */
 export function anObject<T extends KubeObject>(resource: Resource<T>, name: string, ...traits: Trait<T>[]): T {
   const identity: KubeObject = {
     apiVersion: resource.apiVersion,
@@ -20,11 +20,11 @@ export function anObject<T extends KubeObject>(resource: Resource<T>, name: stri
       creationTimestamp: longAgo,
     },
   };
-  // The traits say the rest; a test that leaves out what its subject needs will notice.
+  // The traits add the rest; a test that omits a required part will fail.
   return traits.reduce((object, trait) => trait(object), identity as T);
 }
 
-/** Only what a user writes: for objects that are to be created. */
+/** Only what a user writes, for objects to create. */
 export function aManifest<T extends KubeObject>(resource: Resource<T>, name: string, ...traits: Trait<T>[]): T {
   const object = anObject(resource, name, ...traits);
   const { uid: _, resourceVersion: __, generation: ___, creationTimestamp: ____, ...metadata } = object.metadata;
@@ -50,10 +50,10 @@ export const atGeneration = (generation: number): AnyTrait => meta(() => ({ gene
 export const finalizedBy = (...finalizers: readonly string[]): AnyTrait =>
   meta((metadata) => ({ finalizers: [...(metadata.finalizers ?? []), ...finalizers] }));
 
-/** Its deletion was asked for, and something holds it. */
+/** The object is being deleted and waits for a finalizer. */
 export const deleting = (deletionTimestamp = longAgo): AnyTrait => meta(() => ({ deletionTimestamp }));
 
-/** Controlled, that is: there can be but one. */
+/** As its controller, of which there can be only one. */
 export const ownedBy = (owner: KubeObject): AnyTrait =>
   meta((metadata) => ({
     ownerReferences: [
@@ -69,7 +69,7 @@ export const ownedBy = (owner: KubeObject): AnyTrait =>
     ],
   }));
 
-/** Any other part of the object, such as `having({ spec: { … } })`. */
+/** Any other part of the object, for example `having({ spec: { … } })`. */
 export const having =
   <T extends KubeObject>(part: Partial<Omit<T, keyof KubeObject>>): Trait<T> =>
   (object) => ({ ...object, ...part });

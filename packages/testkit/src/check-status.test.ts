@@ -18,7 +18,7 @@ function condition(type: string, changes: Partial<Condition> = {}): Condition {
     type,
     status: "True",
     reason: "Because",
-    message: "words",
+    message: "text",
     lastTransitionTime: "2030-01-01T00:00:00Z",
     ...changes,
   };
@@ -27,18 +27,18 @@ const stack = (...conditions: Condition[]): StatusBearing =>
   anObject(stacks, "s", atGeneration(2), having({ status: { conditions, observedGeneration: 2 } }));
 const notReady = condition("Ready", { status: "False" });
 
-describe("a good status", () => {
+describe("a valid status", () => {
   const cases: [string, StatusBearing][] = [
     ["none yet", anObject(stacks, "s")],
     ["ready", stack(condition("Ready"))],
-    ["on its way", stack(notReady, condition("Reconciling"))],
-    ["stuck", stack(notReady, condition("Stalled"))],
-    ["an update that runs", anObject(updates, "u", having({ status: { conditions: [condition("Progressing")] } }))],
+    ["reconciling", stack(notReady, condition("Reconciling"))],
+    ["stalled", stack(notReady, condition("Stalled"))],
+    ["a running update", anObject(updates, "u", having({ status: { conditions: [condition("Progressing")] } }))],
   ];
   for (const [name, object] of cases) test(name, () => expect(statusFaults(object)).toEqual([]));
 });
 
-describe("a bad status", () => {
+describe("an invalid status", () => {
   const running = [condition("Progressing"), condition("Complete")];
   const cases: [string, StatusBearing, string][] = [
     ["a lower-case reason", stack(condition("Ready", { reason: "because" })), 'the reason "because"'],
@@ -46,14 +46,22 @@ describe("a bad status", () => {
     ["no message", stack(condition("Ready", { message: "" })), "no message"],
     ["an unknown status", stack(condition("Ready", { status: "Maybe" })), 'the status "Maybe"'],
     ["no time", stack(condition("Ready", { lastTransitionTime: "" })), "no lastTransitionTime"],
-    ["a type twice", stack(condition("Ready"), condition("Ready")), "Ready is there twice"],
-    ["a generation to come", stack(condition("Ready", { observedGeneration: 3 })), "generation 3 of 2"],
+    ["a duplicate type", stack(condition("Ready"), condition("Ready")), "Ready is set twice"],
+    ["a future generation", stack(condition("Ready", { observedGeneration: 3 })), "generation 3 of 2"],
     ["ready and reconciling", stack(condition("Ready"), condition("Reconciling")), "while Ready is True"],
-    ["not ready for no reason", stack(notReady), "neither Reconciling nor Stalled"],
+    ["not ready without a reason", stack(notReady), "neither Reconciling nor Stalled"],
     ["both reasons", stack(notReady, condition("Reconciling"), condition("Stalled")), "both Reconciling and Stalled"],
-    ["a false reason", stack(notReady, condition("Stalled", { status: "False" })), "Stalled is there and not True"],
-    ["no Ready", stack(condition("Stalled")), "Ready is not there"],
-    ["running and over", anObject(updates, "u", having({ status: { conditions: running } })), "Progressing and over"],
+    [
+      "a reason with status False",
+      stack(notReady, condition("Stalled", { status: "False" })),
+      "Stalled is set and not True",
+    ],
+    ["no Ready", stack(condition("Stalled")), "Ready is missing"],
+    [
+      "running and finished",
+      anObject(updates, "u", having({ status: { conditions: running } })),
+      "Progressing and finished",
+    ],
   ];
   for (const [name, object, fault] of cases) {
     test(name, () => {
@@ -63,20 +71,20 @@ describe("a bad status", () => {
   }
 });
 
-describe("from one status to the next", () => {
+describe("changes of a status", () => {
   const later = { lastTransitionTime: "2030-01-01T00:00:05Z" };
-  test("the time moves when the status changes, and only then", () => {
+  test("lastTransitionTime changes only when the status changes", () => {
     const before = stack(notReady, condition("Reconciling"));
     expect(statusFaults(stack(condition("Ready", later)), before)).toEqual([]);
     expect(statusFaults(stack({ ...notReady, ...later }, condition("Reconciling")), before)).toEqual([
-      "Ready kept its status, not its lastTransitionTime",
+      "Ready changed its lastTransitionTime, but not its status",
     ]);
     expect(statusFaults(stack(condition("Ready", { lastTransitionTime: "2029-01-01T00:00:00Z" })), before)).toEqual([
       "Ready changed its status in the past",
     ]);
   });
 
-  test("the observed generation never goes back", () => {
+  test("the observed generation never decreases", () => {
     const before = anObject(stacks, "s", atGeneration(2), having({ status: { observedGeneration: 2 } }));
     const after = anObject(stacks, "s", atGeneration(2), having({ status: { observedGeneration: 1 } }));
     expect(statusFaults(after, before)).toEqual(["the observed generation went back from 2 to 1"]);

@@ -1,4 +1,4 @@
-/** The invariants of a status: every test that sees one runs them over it. */
+/** The invariants of a status, which every test that reads one checks. */
 import type { KubeObject } from "@pko/kube";
 
 export interface Condition {
@@ -17,17 +17,17 @@ export interface StatusBearing extends KubeObject {
   };
 }
 
-/** Throws with everything that is wrong with the status; compared with the one `before`, when that is given. */
+/** Throws an error with all violations in the status, and in its change since `before` if that is given. */
 export function checkStatus(object: StatusBearing, before?: StatusBearing): void {
   const faults = statusFaults(object, before);
   const name = `${object.kind} ${object.metadata.name ?? ""}`;
-  if (faults.length > 0) throw new Error(`the status of ${name} is wrong:\n- ${faults.join("\n- ")}`);
+  if (faults.length > 0) throw new Error(`the status of ${name} is invalid:\n- ${faults.join("\n- ")}`);
 }
 
-/** All faults, as sentences. */
+/** All violations, as sentences. */
 export function statusFaults(object: StatusBearing, before?: StatusBearing): string[] {
   return [
-    ...conditionsOf(object).flatMap((condition) => faultsOf(condition)),
+    ...conditionsOf(object).flatMap((condition) => conditionFaults(condition)),
     ...repeatedTypes(object),
     ...generationFaults(object),
     ...(kindRules[object.kind]?.(statusesOf(object)) ?? []),
@@ -38,7 +38,7 @@ export function statusFaults(object: StatusBearing, before?: StatusBearing): str
 const reasonPattern = /^[A-Z][A-Za-z0-9]*$/;
 const maxMessageLength = 32_768;
 
-function faultsOf({ type, status, reason, message, lastTransitionTime }: Condition): string[] {
+function conditionFaults({ type, status, reason, message, lastTransitionTime }: Condition): string[] {
   const faults: string[] = [];
   if (!["True", "False", "Unknown"].includes(status)) faults.push(`${type} has the status "${status}"`);
   if (!reasonPattern.test(reason)) faults.push(`${type} has the reason "${reason}", which is not CamelCase`);
@@ -50,7 +50,7 @@ function faultsOf({ type, status, reason, message, lastTransitionTime }: Conditi
 
 function repeatedTypes(object: StatusBearing): string[] {
   const types = conditionsOf(object).map(({ type }) => type);
-  return types.filter((type, index) => types.indexOf(type) !== index).map((type) => `${type} is there twice`);
+  return types.filter((type, index) => types.indexOf(type) !== index).map((type) => `${type} is set twice`);
 }
 
 function generationFaults(object: StatusBearing): string[] {
@@ -66,24 +66,22 @@ function generationFaults(object: StatusBearing): string[] {
 
 type Statuses = ReadonlyMap<string, string>;
 
-/** What the conditions of a kind say about each other. */
+/** The rules for the combination of conditions of each kind. */
 const kindRules: Readonly<Record<string, (statuses: Statuses) => string[]>> = {
   Stack(statuses) {
     const others = ["Reconciling", "Stalled"].filter((type) => statuses.has(type));
-    const faults = others
-      .filter((type) => statuses.get(type) !== "True")
-      .map((type) => `${type} is there and not True`);
-    if (!statuses.has("Ready")) return statuses.size === 0 ? [] : [...faults, "Ready is not there"];
+    const faults = others.filter((type) => statuses.get(type) !== "True").map((type) => `${type} is set and not True`);
+    if (!statuses.has("Ready")) return statuses.size === 0 ? [] : [...faults, "Ready is missing"];
     if (statuses.get("Ready") === "True") {
-      return [...faults, ...others.map((type) => `${type} is there while Ready is True`)];
+      return [...faults, ...others.map((type) => `${type} is set while Ready is True`)];
     }
-    if (others.length === 0) faults.push("neither Reconciling nor Stalled is there while Ready is not True");
-    if (others.length === 2) faults.push("both Reconciling and Stalled are there");
+    if (others.length === 0) faults.push("neither Reconciling nor Stalled is set while Ready is not True");
+    if (others.length === 2) faults.push("both Reconciling and Stalled are set");
     return faults;
   },
   Update(statuses) {
     const isTrue = (type: string): boolean => statuses.get(type) === "True";
-    return isTrue("Progressing") && (isTrue("Complete") || isTrue("Failed")) ? ["it is Progressing and over"] : [];
+    return isTrue("Progressing") && (isTrue("Complete") || isTrue("Failed")) ? ["it is Progressing and finished"] : [];
   },
 };
 
@@ -96,7 +94,7 @@ function changeFaults(object: StatusBearing, before: StatusBearing): string[] {
     if (!now) continue;
     const moved = Date.parse(now.lastTransitionTime) - Date.parse(old.lastTransitionTime);
     if (now.status === old.status && moved !== 0)
-      faults.push(`${now.type} kept its status, not its lastTransitionTime`);
+      faults.push(`${now.type} changed its lastTransitionTime, but not its status`);
     if (now.status !== old.status && moved < 0) faults.push(`${now.type} changed its status in the past`);
   }
   return faults;

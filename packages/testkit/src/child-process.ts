@@ -1,20 +1,20 @@
-/** Children that never outlive this process: the kernel kills them when it dies, however it dies. */
+/** Child processes that never outlive this one: the kernel kills them when it ends for any reason. */
 import { closeSync, openSync } from "node:fs";
 
 export interface ChildProcess {
   readonly pid: number;
-  /** The end of its log, for the error that says why it stopped. */
+  /** The end of its log, for an error message. */
   readonly log: () => Promise<string>;
   readonly running: boolean;
   readonly exited: Promise<number>;
-  /** Sends the signal and waits for the end; SIGKILL follows when it takes too long. */
+  /** Sends the signal and waits until the process ends; sends SIGKILL if that takes too long. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 interface ChildOptions {
   readonly command: readonly string[];
   readonly logFile: string;
-  /** Besides PATH. */
+  /** In addition to PATH. */
   readonly env?: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Losing and delaying watch events on their way. */
+/** Drops and delays watch events in transit. */
 import type { KubeObject } from "@pko/kube";
 
 import type { RequestInfo } from "./request-info.ts";
@@ -8,11 +8,11 @@ interface ProxiedEvent {
   readonly object: KubeObject;
 }
 
-/** Whatever follows in the same watch waits for its answer, too. */
-export type EventRule = (event: ProxiedEvent, request: RequestInfo) => Fate | Promise<Fate>;
-type Fate = "pass" | "drop";
+/** Later events of the same watch wait for the result too. */
+export type EventRule = (event: ProxiedEvent, request: RequestInfo) => Verdict | Promise<Verdict>;
+type Verdict = "pass" | "drop";
 
-/** The stream without the lines whose events are not allowed. */
+/** The stream without the events that are not allowed. */
 export function filterEvents(
   body: ReadableStream<Uint8Array>,
   allows: (event: ProxiedEvent) => Promise<boolean>,

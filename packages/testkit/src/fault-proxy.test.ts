@@ -7,14 +7,14 @@ import { testNamespace, type TestNamespace } from "./namespace.ts";
 import { serviceAccountToken } from "./service-account-token.ts";
 import { waitFor } from "./wait-for.ts";
 
-// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+// The first test that needs the API server waits until it has started, which takes long on a busy machine.
 setDefaultTimeout(60_000);
 
 let namespace: TestNamespace;
 let proxy: FaultProxy;
-/** Both try once. */
+/** Both make a single attempt. */
 let client: Client;
-let impatient: Client;
+let shortDeadline: Client;
 
 beforeAll(async () => {
   namespace = await testNamespace();
@@ -23,7 +23,7 @@ afterAll(() => namespace.remove());
 beforeEach(async () => {
   proxy = await faultProxy(namespace.server.credentials);
   client = connect(proxy.credentials, { attempts: 1 });
-  impatient = connect(proxy.credentials, { attempts: 1, timeoutMs: 300 });
+  shortDeadline = connect(proxy.credentials, { attempts: 1, timeoutMs: 300 });
 });
 afterEach(() => proxy.close());
 
@@ -35,13 +35,13 @@ const configMap = (name: string) => ({
 const create = (name: string, by = client): Promise<unknown> => by.create(builtin.configMaps, configMap(name));
 const exists = async (name: string): Promise<boolean> =>
   (await namespace.client.find(builtin.configMaps, { name, namespace: namespace.name })) !== undefined;
-const codeOf = (call: Promise<unknown>): Promise<unknown> =>
+const outcomeCode = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => "done",
     (error: unknown) => (error as { code?: string; status?: number }).code ?? (error as { status?: number }).status,
   );
 
-test("what passes is recorded, with what it meant and what became of it", async () => {
+test("requests are recorded with their meaning and their status", async () => {
   await create("recorded");
   expect(isNotFound(await client.get(builtin.pods, { name: "p", namespace: "a" }).catch((e: unknown) => e))).toBe(true);
   expect(proxy.requests).toMatchObject([
@@ -52,38 +52,38 @@ test("what passes is recorded, with what it meant and what became of it", async 
 });
 
 describe("a request", () => {
-  test("is answered in the server's stead", async () => {
+  test("is answered by the proxy instead of the server", async () => {
     proxy.on(() => ({ status: 503, retryAfterSeconds: 7 }));
     const error: unknown = await create("refused").catch((error: unknown) => error);
     expect(error).toMatchObject({ status: 503, reason: "ServiceUnavailable", retryAfterSeconds: 7 });
     expect(await exists("refused")).toBe(false);
   });
 
-  test("is cut before the server gets it", async () => {
+  test("is cut before the server receives it", async () => {
     proxy.on(() => ({ cut: "before" }));
-    expect(await codeOf(create("cut-before"))).toBe("ECONNRESET");
+    expect(await outcomeCode(create("cut-before"))).toBe("ECONNRESET");
     expect(await exists("cut-before")).toBe(false);
     expect(proxy.writes[0]?.status).toBeUndefined();
   });
 
-  test("is done, and its answer lost", async () => {
+  test("is processed, and its response is lost", async () => {
     proxy.on(() => ({ cut: "after" }));
-    expect(await codeOf(create("cut-after"))).toBe("ECONNRESET");
+    expect(await outcomeCode(create("cut-after"))).toBe("ECONNRESET");
     expect(await exists("cut-after")).toBe(true);
     expect(proxy.writes[0]?.status).toBe(201);
   });
 
-  test("is never answered, done or not", async () => {
+  test("never gets a response, processed or not", async () => {
     const remove = proxy.on(() => ({ freeze: "before" }));
-    expect(await codeOf(create("freeze-before", impatient))).toBe("DEADLINE");
+    expect(await outcomeCode(create("freeze-before", shortDeadline))).toBe("DEADLINE");
     remove();
     proxy.on(() => ({ freeze: "after" }));
-    expect(await codeOf(create("freeze-after", impatient))).toBe("DEADLINE");
+    expect(await outcomeCode(create("freeze-after", shortDeadline))).toBe("DEADLINE");
     expect(await exists("freeze-before")).toBe(false);
     expect(await waitFor(() => exists("freeze-after"))).toBe(true);
   });
 
-  test("waits for its rule, before and after it is done", async () => {
+  test("waits for its rule before and after it is processed", async () => {
     const seen: boolean[] = [];
     proxy.on(async () => {
       seen.push(await exists("slow"));
@@ -93,14 +93,14 @@ describe("a request", () => {
     expect(seen).toEqual([false, true]);
   });
 
-  test("meets the newest rule that cares", async () => {
+  test("is handled by the newest rule that returns a verdict", async () => {
     proxy.on(() => ({ status: 500 }));
     proxy.on(({ verb }) => (verb === "create" ? "pass" : undefined));
-    expect(await codeOf(create("picky"))).toBe("done");
-    expect(await codeOf(client.get(builtin.configMaps, { name: "picky", namespace: namespace.name }))).toBe(500);
+    expect(await outcomeCode(create("picky"))).toBe("done");
+    expect(await outcomeCode(client.get(builtin.configMaps, { name: "picky", namespace: namespace.name }))).toBe(500);
   });
 
-  test("can be waited for", async () => {
+  test("can be awaited", async () => {
     const arriving = proxy.nextRequest(({ verb }) => verb === "create");
     await Promise.all([create("expected"), arriving]);
     expect(await arriving).toMatchObject({ resource: "configmaps" });
@@ -108,18 +108,19 @@ describe("a request", () => {
 });
 
 describe("connections", () => {
-  const ping = (by = client): Promise<unknown> => codeOf(by.list(builtin.configMaps, { namespace: namespace.name }));
+  const ping = (by = client): Promise<unknown> =>
+    outcomeCode(by.list(builtin.configMaps, { namespace: namespace.name }));
 
-  test("fall silent while new ones work", async () => {
+  test("freeze while new ones work", async () => {
     expect(await ping()).toBe("done");
     expect(proxy.freezeOpen()).toBe(1);
-    expect(await ping(impatient)).toBe("DEADLINE");
+    expect(await ping(shortDeadline)).toBe("DEADLINE");
     expect(await ping()).toBe("done");
   });
 
-  test("fall silent, all of them, and go on as if nothing had been", async () => {
+  test("all freeze, and continue after a thaw", async () => {
     proxy.freeze();
-    expect(await ping(impatient)).toBe("DEADLINE");
+    expect(await ping(shortDeadline)).toBe("DEADLINE");
     const waiting = ping();
     proxy.thaw();
     expect(await waiting).toBe("done");
@@ -133,7 +134,7 @@ describe("connections", () => {
   });
 
   test("are cut in the middle of a watch", async () => {
-    const watching = codeOf(
+    const watching = outcomeCode(
       Array.fromAsync(client.watch(builtin.configMaps, { namespace: namespace.name, resourceVersion: "" })),
     );
     await proxy.nextRequest(({ verb }) => verb === "watch");
@@ -143,17 +144,17 @@ describe("connections", () => {
   });
 });
 
-test("a watch begins at once, though nothing happens", async () => {
+test("a watch starts immediately even without events", async () => {
   const options = { namespace: namespace.name, resourceVersion: "", serverTimeoutSeconds: 3 };
   const started = performance.now();
-  // It must begin before it ends.
+  // The response must start before the watch ends.
   const events = client.watch(builtin.configMaps, { ...options, timeoutMs: 2000, fieldSelector: "metadata.name=none" });
   await Array.fromAsync(events);
   expect(performance.now() - started).toBeGreaterThan(2500);
   expect(proxy.requests.length).toBe(1);
 });
 
-test("a chosen event of a watch is lost", async () => {
+test("a single event of a watch can be dropped", async () => {
   const removeRule = proxy.onEvent(({ object }) => (object.metadata.name === "lost" ? "drop" : "pass"));
   const { resourceVersion } = await client.list(builtin.configMaps, { namespace: namespace.name });
   const stop = new AbortController();
@@ -175,7 +176,7 @@ test("a chosen event of a watch is lost", async () => {
   await watching;
 });
 
-test("an event that is late keeps those behind it waiting", async () => {
+test("a delayed event delays the events after it", async () => {
   const late = Promise.withResolvers<"pass">();
   proxy.onEvent(({ object }) => (object.metadata.name === "late" ? late.promise : "pass"));
   const { resourceVersion } = await client.list(builtin.configMaps, { namespace: namespace.name });

@@ -1,9 +1,9 @@
 /**
- * A proxy before an API server that records every request and misbehaves on demand.
+ * A proxy in front of an API server that records every request and injects faults.
  *
- * Requests: `on` adds a rule that sees each request before the server does, and may pass it, answer it, cut or freeze
- * its connection before the server gets it or after the server has done it. A rule may be asynchronous: what it awaits (a
- * delay, or the end of a process that it kills) happens before the request goes on. Watch events: `onEvent`.
+ * Requests: `on` adds a rule that sees each request before the server does, and may pass it, answer it, or cut or freeze
+ * its connection before the server receives it or after the server has processed it. A rule may be asynchronous: what it
+ * awaits (a delay, or the end of a process that it kills) happens before the request continues. Watch events: `onEvent`.
  * Connections: `freeze`, `cut`, …
  */
 import { createAuthority } from "@pko/cluster";
@@ -13,11 +13,11 @@ import { filterEvents, type EventRule } from "./event-filter.ts";
 import { freePort } from "./free-port.ts";
 import { kubeconfigText } from "./kubeconfig-text.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
-import { statusBody } from "./status-body.ts";
+import { statusResponse } from "./status-body.ts";
 import { streamingServer } from "./streaming-server.ts";
 import { tcpFront, type TcpFront } from "./tcp-front.ts";
 
-/** A request, and, once there is one, its answer. */
+/** A request, and the status of its response once there is one. */
 export interface ProxiedRequest extends RequestInfo {
   /** Counts from 1. */
   readonly sequence: number;
@@ -25,42 +25,42 @@ export interface ProxiedRequest extends RequestInfo {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly isWrite: boolean;
-  /** Of writes. */
+  /** Empty for reads. */
   readonly body: string;
   readonly userAgent: string;
-  /** What the API server answered; undefined as long as it did not, or never saw the request. */
+  /** The API server's status code; undefined while there is no response. */
   status?: number;
 }
 
 export type Verdict =
   | "pass"
-  /** Answer in the server's stead. */
+  /** Answer instead of the server. */
   | { readonly status: number; readonly reason?: string; readonly retryAfterSeconds?: number }
-  /** End the connection before the server gets the request, or once it has answered, unheard. */
+  /** End the connection before the server receives the request, or after its response, which is lost. */
   | { readonly cut: "before" | "after" }
-  /** Never answer, and keep the connection. */
+  /** Never respond, and keep the connection open. */
   | { readonly freeze: "before" | "after" }
-  /** Wait for this once the server has answered, before the client hears of it. */
+  /** Wait for this after the server's response, before the client receives it. */
   | { readonly afterwards: () => Promise<void> };
 
-/** No verdict leaves it to the next rule; in the end the request passes. */
+/** Without a verdict, the next rule decides; without any verdict, the request passes. */
 type RequestRule = (request: ProxiedRequest) => Verdict | undefined | Promise<Verdict | undefined>;
 
 export interface FaultProxy
   extends AsyncDisposable, Pick<TcpFront, "freezeOpen" | "freeze" | "thaw" | "cut" | "refuse" | "accept"> {
   readonly url: string;
-  /** The authority of the proxy's certificate, in PEM. */
+  /** The CA of the proxy's certificate, in PEM. */
   readonly ca: string;
-  /** Credentials for the API server by way of the proxy. Requests without a token of their own act as the target's. */
+  /** Credentials for the API server through the proxy. Requests without a token use the target's credentials. */
   readonly credentials: Credentials;
-  /** The text of a kubeconfig with these, for a process of its own. */
+  /** The text of a kubeconfig with these credentials, for another process. */
   readonly kubeconfig: string;
-  /** All requests so far, in the order of their arrival. */
+  /** All requests so far, in order of arrival. */
   readonly requests: readonly ProxiedRequest[];
   readonly writes: readonly ProxiedRequest[];
-  /** The newest rule is asked first. Returns a function that removes it. */
+  /** The newest rule comes first. Returns a function that removes the rule. */
   on(rule: RequestRule): () => void;
-  /** For every event of every watch, those under way too. Returns a function that removes the rule. */
+  /** For every event of every watch, including open ones. Returns a function that removes the rule. */
   onEvent(rule: EventRule): () => void;
   /** Resolves with the next request that matches, when it arrives. */
   nextRequest(matches: (request: ProxiedRequest) => boolean): Promise<ProxiedRequest>;
@@ -104,7 +104,7 @@ export async function faultProxy(target: Credentials): Promise<FaultProxy> {
   };
 }
 
-/** What the proxy was told to do and has seen. */
+/** The rules of the proxy and the requests it has seen. */
 class Journal {
   readonly requests: ProxiedRequest[] = [];
   readonly rules: RequestRule[] = [];
@@ -174,7 +174,7 @@ async function serve(exchange: Exchange): Promise<Response> {
   const recorded = await journal.record(request);
   const verdict = await journal.judge(recorded);
   if (verdict === "pass") return await forward(exchange, recorded);
-  if ("status" in verdict) return statusBody(verdict);
+  if ("status" in verdict) return statusResponse(verdict);
   if ("afterwards" in verdict) {
     const response = await forward(exchange, recorded);
     await verdict.afterwards();
@@ -193,7 +193,7 @@ async function forward({ target, journal, request, cut }: Exchange, recorded: Pr
   headers.delete("host");
   headers.set("accept-encoding", "identity");
   if (token !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
-  // Whoever brings a token acts as himself alone.
+  // A request with its own token must not also use the target's client certificate.
   const { cert: _, key: __, ...anonymous } = tls;
   try {
     const response = await fetch(`${target.server}${recorded.path}?${recorded.query.toString()}`, {
@@ -207,9 +207,9 @@ async function forward({ target, journal, request, cut }: Exchange, recorded: Pr
     recorded.status = response.status;
     const isWatch = recorded.verb === "watch" && response.ok && response.body !== null;
     const body = isWatch ? filterEvents(response.body, (event) => allows(journal, event, recorded)) : response.body;
-    return new Response(body, { status: response.status, headers: passedOn(response.headers) });
+    return new Response(body, { status: response.status, headers: forwardedHeaders(response.headers) });
   } catch {
-    // The server is gone: so is the connection.
+    // The server is down: cut the connection too.
     cut();
     return new Response();
   }
@@ -220,7 +220,7 @@ async function allows(journal: Journal, event: Parameters<EventRule>[0], request
   return true;
 }
 
-function passedOn(headers: Headers): Headers {
+function forwardedHeaders(headers: Headers): Headers {
   const passed = new Headers(headers);
   for (const name of ["content-length", "transfer-encoding", "connection"]) passed.delete(name);
   return passed;

@@ -1,18 +1,18 @@
-/** Ports for servers of tests. */
+/** Free ports for test servers. */
 import { createServer } from "node:net";
 
 // Below Linux's ephemeral range: while a server is down for a restart, no outgoing connection can take its port, and
 // no client can connect to itself on it.
 const first = 20_000;
 const last = 32_000;
-const given = new Set<number>();
+const used = new Set<number>();
 
-/** Never the same twice in one process, though the first is not listened on yet. */
+/** Never the same port twice in one process, even if nothing listens on the first one yet. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const port = first + Math.floor(Math.random() * (last - first));
-    if (given.has(port) || !(await isFree(port))) continue;
-    given.add(port);
+    if (used.has(port) || !(await isFree(port))) continue;
+    used.add(port);
     return port;
   }
   throw new Error(`no free port between ${first} and ${last}`);

@@ -1,4 +1,4 @@
-/** kubectl bound to one kubeconfig: for tests of what users type. */
+/** kubectl bound to one kubeconfig, for tests of user commands. */
 import { toolPath } from "@pko/cluster";
 
 interface KubectlOptions {
@@ -23,12 +23,12 @@ export function kubectlFor(binding: KubectlBinding): Kubectl {
       stderr: "pipe",
       env: { PATH: process.env["PATH"] ?? "" },
     });
-    const [output, trouble, code] = await Promise.all([
+    const [output, error, code] = await Promise.all([
       new Response(child.stdout).text(),
       new Response(child.stderr).text(),
       child.exited,
     ]);
-    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} ended with ${code}: ${trouble.trim()}`);
+    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} exited with code ${code}: ${error.trim()}`);
     return output;
   };
 }

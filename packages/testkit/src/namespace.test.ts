@@ -4,10 +4,10 @@ import { builtin } from "@pko/kube";
 
 import { testNamespace } from "./namespace.ts";
 
-// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+// The first test that needs the API server waits until it has started, which takes long on a busy machine.
 setDefaultTimeout(60_000);
 
-test("a test's namespace goes with all it holds, finalizers or not", async () => {
+test("removing a test namespace deletes its objects, even those with finalizers", async () => {
   const namespace = await testNamespace();
   const { client, name } = namespace;
   const metadata = { name: "held", namespace: name, finalizers: ["example.com/held"] };

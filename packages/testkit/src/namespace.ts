@@ -1,4 +1,4 @@
-/** A namespace for one test. No controller empties namespaces on the tests' API server, so this module does. */
+/** A namespace for one test. The API server for tests has no namespace controller, so this module deletes the objects. */
 import { fetchTransport, type Client, type Credentials } from "@pko/kube";
 
 import type { ApiServer } from "./api-server.ts";
@@ -7,14 +7,14 @@ import { sharedApiServer } from "./shared-api-server.ts";
 export interface TestNamespace extends AsyncDisposable {
   readonly name: string;
   readonly server: ApiServer;
-  /** A cluster admin's. */
+  /** Authenticated as a cluster admin. */
   readonly client: Client;
-  /** Removes it with all it holds, finalizers or not. `await using` does so at the end of the test. */
+  /** Deletes the namespace and all objects in it, ignoring finalizers. `await using` does so at the end of the test. */
   remove(): Promise<void>;
 }
 
 interface NamespaceOptions {
-  /** When it is not the shared one. */
+  /** The shared API server if absent. */
   readonly server?: ApiServer;
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -29,7 +29,7 @@ export async function testNamespace(options: NamespaceOptions = {}): Promise<Tes
 }
 
 async function removeNamespace(credentials: Credentials, name: string): Promise<void> {
-  // From here on nothing new is let in.
+  // From now on, nothing can be created in it.
   await request(credentials, `DELETE /api/v1/namespaces/${name}`);
   const collections = await namespacedCollections(credentials);
   await Promise.all(collections.map(async (collection) => emptyCollection(credentials, collection(name))));
@@ -41,9 +41,9 @@ async function emptyCollection(credentials: Credentials, path: string): Promise<
   const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0, propagationPolicy: "Background" };
   await request(credentials, `DELETE ${path}`, options);
   const left = await request(credentials, `GET ${path}`);
-  const release = { metadata: { finalizers: null } };
+  const withoutFinalizers = { metadata: { finalizers: null } };
   await Promise.all(
-    left.items.map(({ metadata }) => request(credentials, `PATCH ${path}/${metadata.name ?? ""}`, release)),
+    left.items.map(({ metadata }) => request(credentials, `PATCH ${path}/${metadata.name ?? ""}`, withoutFinalizers)),
   );
 }
 
@@ -60,7 +60,7 @@ interface Answer {
 
 type PathIn = (namespace: string) => string;
 
-/** Every kind of object that can be in a namespace, custom ones too. */
+/** Every namespaced kind, including custom resources. */
 async function namespacedCollections(credentials: Credentials): Promise<PathIn[]> {
   const [core, groups] = await Promise.all([request(credentials, "GET /api"), request(credentials, "GET /apis")]);
   const paths = new Map<string, PathIn>();
@@ -79,7 +79,7 @@ async function namespacedCollections(credentials: Credentials): Promise<PathIn[]
 
 const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/** What the client has no method for. An object that is gone is as good as deleted. */
+/** For calls that the client has no method for. Not found is not an error. */
 async function request(credentials: Credentials, call: string, body?: object): Promise<Answer> {
   const [method = "", path = ""] = call.split(" ");
   const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";

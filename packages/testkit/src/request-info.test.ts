@@ -4,7 +4,7 @@ import { requestInfo, type RequestInfo } from "./request-info.ts";
 
 const core = { group: "", version: "v1" };
 
-describe("what a request means", () => {
+describe("verb and resource of a request", () => {
   const cases: [string, RequestInfo][] = [
     ["GET /api/v1/pods", { ...core, verb: "list", resource: "pods" }],
     ["GET /api/v1/pods?watch=true", { ...core, verb: "watch", resource: "pods" }],
@@ -44,7 +44,7 @@ describe("what a request means", () => {
     });
   }
 
-  test("an apply is told from other patches", () => {
+  test("an apply is distinguished from other patches", () => {
     const line = { method: "PATCH", path: "/api/v1/nodes/n", query: new URLSearchParams() };
     expect(requestInfo({ ...line, contentType: "application/apply-patch+yaml" }).verb).toBe("apply");
   });

@@ -1,14 +1,14 @@
-/** What a request means to the API server: the words that RBAC rules use. */
+/** The meaning of a request in terms of RBAC rules. */
 
 type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "apply" | "delete" | "deletecollection";
 
 export interface RequestInfo {
-  /** `apply` is a patch to RBAC. */
+  /** RBAC treats `apply` as `patch`. */
   readonly verb: Verb;
   /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
-  /** Plural; empty for what is no resource, such as /readyz. */
+  /** Plural; empty for a path that is not a resource, such as /readyz. */
   readonly resource: string;
   readonly subresource?: string;
   readonly namespace?: string;
@@ -28,10 +28,10 @@ const resourcePath =
 export function requestInfo(line: RequestLine): RequestInfo {
   const parts = resourcePath.exec(line.path)?.groups;
   const { group = "", version = "", resource = "", namespace, name, subresource } = parts ?? {};
-  // The parts of a namespace itself read like objects in it.
+  // The subresources of a namespace look like objects in it.
   if (namespace !== undefined && (resource === "status" || resource === "finalize")) {
     return {
-      verb: verbOf(line, namespace),
+      verb: requestVerb(line, namespace),
       group,
       version,
       resource: "namespaces",
@@ -40,7 +40,7 @@ export function requestInfo(line: RequestLine): RequestInfo {
     };
   }
   return {
-    verb: verbOf(line, name),
+    verb: requestVerb(line, name),
     group,
     version,
     resource,
@@ -50,7 +50,7 @@ export function requestInfo(line: RequestLine): RequestInfo {
   };
 }
 
-function verbOf({ method, query, contentType }: RequestLine, name: string | undefined): Verb {
+function requestVerb({ method, query, contentType }: RequestLine, name: string | undefined): Verb {
   switch (method) {
     case "POST":
       return "create";

@@ -1,4 +1,4 @@
-/** The one API server of a test run: started by the first test that asks for it, stopped by preload.ts. */
+/** The API server that all tests of a run share: started by the first test that needs it, stopped by preload.ts. */
 import { startApiServer, type ApiServer } from "./api-server.ts";
 
 let shared: Promise<ApiServer> | undefined;

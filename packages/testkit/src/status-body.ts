@@ -1,4 +1,4 @@
-/** Failures in the API server's own form. */
+/** Error responses in the API server's format. */
 
 const reasons: Readonly<Record<number, string>> = {
   401: "Unauthorized",
@@ -19,14 +19,18 @@ interface Failure {
   readonly retryAfterSeconds?: number;
 }
 
-export function statusBody({ status, reason = reasons[status] ?? "Unknown", retryAfterSeconds }: Failure): Response {
+export function statusResponse({
+  status,
+  reason = reasons[status] ?? "Unknown",
+  retryAfterSeconds,
+}: Failure): Response {
   const body = {
     kind: "Status",
     apiVersion: "v1",
     status: "Failure",
     code: status,
     reason,
-    message: "by order of a test",
+    message: "injected by a test",
   };
   const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
   return Response.json(body, { status, headers });

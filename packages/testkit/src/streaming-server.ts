@@ -1,4 +1,4 @@
-/** An HTTPS server for the fault proxy. Unlike `Bun.serve`, it sends headers at once, though the body may wait: as watches do. */
+/** An HTTPS server for the fault proxy. Unlike `Bun.serve`, it sends headers before there is a body, as watches require. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -11,18 +11,18 @@ interface StreamingServer {
 interface StreamingServerOptions {
   readonly cert: string;
   readonly key: string;
-  /** `clientPort` names the connection. The request's signal aborts when the client goes. */
+  /** `clientPort` identifies the connection. The request's signal aborts when the client disconnects. */
   readonly answer: (request: Request, clientPort: number) => Promise<Response>;
 }
 
 export async function streamingServer({ cert, key, answer }: StreamingServerOptions): Promise<StreamingServer> {
   const server = createServer({ cert, key }, (incoming, outgoing) => {
-    const gone = new AbortController();
-    outgoing.on("close", () => gone.abort());
-    outgoing.on("error", () => gone.abort());
+    const disconnected = new AbortController();
+    outgoing.on("close", () => disconnected.abort());
+    outgoing.on("error", () => disconnected.abort());
     void (async () => {
       try {
-        const response = await answer(await asRequest(incoming, gone.signal), incoming.socket.remotePort ?? 0);
+        const response = await answer(await asRequest(incoming, disconnected.signal), incoming.socket.remotePort ?? 0);
         await send(response, outgoing);
       } catch {
         outgoing.destroy();

@@ -1,4 +1,4 @@
-/** The outer half of the fault proxy: passes bytes between clients and the inner half, until told to misbehave. */
+/** The outer half of the fault proxy: forwards bytes between clients and the inner half, and injects connection faults. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 interface Connection {
@@ -9,14 +9,14 @@ interface Connection {
 
 export interface TcpFront {
   readonly port: number;
-  /** Open connections go silent in both directions and stay open; new ones work. Returns how many. */
+  /** Open connections stay open but transfer nothing in either direction; new ones work. Returns how many. */
   freezeOpen(): number;
-  /** Open and new connections go silent, until `thaw`. */
+  /** Open and new connections transfer nothing until `thaw`. */
   freeze(): void;
   thaw(): void;
-  /** Ends all connections at once. */
+  /** Ends all connections. */
   cut(): void;
-  /** Ends the connection that the inner half knows by this port. */
+  /** Ends the connection with this port on the inner half. */
   cutOne(innerPort: number): void;
   /** New connections are refused, until `accept`. */
   refuse(): Promise<void>;
@@ -87,7 +87,7 @@ function join(client: Socket, innerPort: number, onEnd: () => void): Connection 
   for (const socket of [client, inner]) {
     socket.on("error", () => {});
     socket.on("close", () => {
-      // What is frozen does not learn that the other side is gone.
+      // A frozen client does not notice that the other side has closed.
       if (connection.frozen && socket === inner) return;
       end(connection);
       onEnd();

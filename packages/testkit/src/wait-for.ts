@@ -1,8 +1,8 @@
-/** Waiting for a fact in a test: bounded, and clear about what never came. */
+/** Waits for a condition in a test, with a timeout that names it. */
 
 interface WaitOptions {
   readonly timeoutMs?: number;
-  /** What is waited for, for the message of a time-out. */
+  /** The condition, for the message of a timeout. */
   readonly what?: string;
   /** The shortest pause between two checks. */
   readonly pollMs?: number;
@@ -13,8 +13,8 @@ const longestPauseMs = 2000;
 const pausePerCheck = 9;
 
 /**
- * Returns the first value of `condition` that is not undefined or false. An error it throws counts as "not yet", and is
- * the cause when time runs out: so an `expect` may stand in it.
+ * Returns the first value of `condition` that is not undefined or false. An error counts as "not yet" and becomes the
+ * cause of the timeout, so `condition` may contain an `expect`.
  */
 export async function waitFor<T>(
   condition: () => T | undefined | false | Promise<T | undefined | false>,
@@ -35,5 +35,5 @@ export async function waitFor<T>(
     const checkMs = performance.now() - checkedAt;
     await Bun.sleep(Math.max(pollMs, Math.min(longestPauseMs, checkMs * pausePerCheck)));
   } while (performance.now() < deadline);
-  throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`, { cause });
+  throw new Error(`timed out after ${timeoutMs} ms waiting for: ${what}`, { cause });
 }

@@ -106,7 +106,7 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
       await gate.open("late");
       const [text] = await Promise.all([new Response(running.stderr).text(), running.exited]);
       expect(running.exitCode).not.toBe(0);
-      expect(text).toContain("The update's lease is over");
+      expect(text).toContain("The update's lease has expired");
     },
     slow,
   );

@@ -1,9 +1,9 @@
-/** Access tokens, and whom they stand for. They end when a test says so. */
+/** Access tokens and their identities. A token is valid until a test revokes it. */
 
 export interface Identity {
   readonly kind: "personal" | "organization" | "team";
   readonly login: string;
-  /** Those whose stacks and environments it may use; the first is the default one. */
+  /** Organizations whose stacks and environments it may use; the first is the default. */
   readonly organizations: readonly string[];
   readonly team?: string;
 }
@@ -18,7 +18,7 @@ export class AccessTokens {
     return token;
   }
 
-  /** Undefined for one that was never issued, or is revoked. */
+  /** Undefined for a token that was never issued or is revoked. */
   find(token: string): Identity | undefined {
     return this.#revoked.has(token) ? undefined : this.#issued.get(token);
   }
@@ -27,7 +27,7 @@ export class AccessTokens {
     this.#revoked.add(token);
   }
 
-  /** All that were ever issued: what must not show up anywhere. */
+  /** All tokens ever issued, which must not appear in any output. */
   all(): string[] {
     return [...this.#issued.keys()];
   }

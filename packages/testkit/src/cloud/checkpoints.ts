@@ -1,14 +1,14 @@
-/** Checkpoints as the CLI sends them: exactly as it wrote them, or as a difference to the last one. */
+/** Checkpoints as the CLI sends them: verbatim, or as a delta to the last one. */
 import { createHash } from "node:crypto";
 
 import { Refusal } from "./http.ts";
 
-/** The deployment within the request, byte for byte: to parse and write it again would change what hashes are made of. */
+/** The deployment in the request, byte for byte: parsing and serializing it would change its hash. */
 export function untypedDeployment(request: string): Buffer {
   const name = '"untypedDeployment":';
   const start = request.indexOf(name);
   const end = request.lastIndexOf(',"sequenceNumber":');
-  if (start < 0 || end < 0) throw new Refusal(400, "Bad Request: there is no deployment");
+  if (start < 0 || end < 0) throw new Refusal(400, "Bad Request: no deployment");
   return Buffer.from(request.slice(start + name.length, end));
 }
 
@@ -31,6 +31,6 @@ export function applyDelta(before: Buffer, { checkpointHash, deploymentDelta }: 
   }
   const after = Buffer.concat([...parts, before.subarray(done)]);
   const hash = createHash("sha256").update(after).digest("hex");
-  if (hash !== checkpointHash) throw new Refusal(400, "Bad Request: the difference does not give what it promises");
+  if (hash !== checkpointHash) throw new Refusal(400, "Bad Request: the delta does not match the checkpoint hash");
   return after;
 }

@@ -1,15 +1,15 @@
-/** ESC environments: values, some of them secret, merged over those of the environments they import. */
+/** ESC environments: values, some of them secret, merged over those of imported environments. */
 import { parse } from "yaml";
 
 import { Refusal, type Answer, type Call } from "./http.ts";
 
 interface Environment {
   readonly imports?: readonly string[];
-  /** As in an environment's own file; `{"fn::secret": value}` is a secret. */
+  /** As in the YAML of an environment; `{"fn::secret": value}` is a secret. */
   readonly values?: Readonly<Record<string, unknown>>;
 }
 
-/** A value as ESC answers it. */
+/** A value in a response of ESC. */
 interface Value {
   readonly value: string | number | boolean | null | Value[] | Record<string, Value>;
   readonly secret?: boolean;
@@ -17,17 +17,17 @@ interface Value {
 }
 
 const trace = { def: {} };
-const deepest = 16;
+const maxDepth = 16;
 
 export class Environments {
   readonly #environments = new Map<string, Environment>();
   readonly #opened = new Map<string, object>();
-  /** The imports of every opening, in order. */
+  /** The imports of each opened environment, in order. */
   readonly openings: string[][] = [];
 
   /** `name` is PROJECT/NAME, or NAME in the project `default`. */
   set(organization: string, name: string, environment: Environment): void {
-    this.#environments.set(keyOf(organization, name), environment);
+    this.#environments.set(environmentKey(organization, name), environment);
   }
 
   async check(call: Call): Promise<Answer> {
@@ -38,7 +38,7 @@ export class Environments {
     const text = await call.text();
     const id = crypto.randomUUID();
     this.#opened.set(id, this.#evaluate(call, text));
-    this.openings.push([...importsOf(parse(text) as Environment)]);
+    this.openings.push([...importsIn(parse(text) as Environment)]);
     return { id };
   }
 
@@ -58,20 +58,20 @@ export class Environments {
     return { exprs: {}, properties: value };
   }
 
-  /** Later imports win over earlier ones, and an environment's own values over all of them. */
+  /** Later imports override earlier ones, and an environment's own values override all of them. */
   #merged(organization: string, environment: Environment, depth: number): Value {
-    const imported = importsOf(environment).map((name) => {
-      const found = this.#environments.get(keyOf(organization, name));
-      if (!found || depth > deepest) throw unknownEnvironment(name);
+    const imported = importsIn(environment).map((name) => {
+      const found = this.#environments.get(environmentKey(organization, name));
+      if (!found || depth > maxDepth) throw unknownEnvironment(name);
       return this.#merged(organization, found, depth + 1);
     });
-    return [...imported, valueOf(environment.values ?? {})].reduce(merge, { value: {}, trace });
+    return [...imported, toValue(environment.values ?? {})].reduce(merge, { value: {}, trace });
   }
 }
 
-const importsOf = ({ imports = [] }: Environment): readonly string[] => imports;
+const importsIn = ({ imports = [] }: Environment): readonly string[] => imports;
 
-function keyOf(organization: string, name: string): string {
+function environmentKey(organization: string, name: string): string {
   const [path = ""] = name.split("@", 1);
   return `${organization}/${path.includes("/") ? path : `default/${path}`}`;
 }
@@ -81,13 +81,13 @@ function unknownEnvironment(name: string): Refusal {
   return new Refusal(400, "Bad Request: the environment has errors", { diagnostics: [{ summary }] });
 }
 
-function valueOf(plain: unknown): Value {
-  if (Array.isArray(plain)) return { value: plain.map(valueOf), trace };
+function toValue(plain: unknown): Value {
+  if (Array.isArray(plain)) return { value: plain.map(toValue), trace };
   if (typeof plain !== "object" || plain === null) return { value: plain as Value["value"], trace };
   const entries = Object.entries(plain);
   const [only] = entries;
-  if (entries.length === 1 && only?.[0] === "fn::secret") return { ...valueOf(only[1]), secret: true };
-  return { value: Object.fromEntries(entries.map(([key, value]) => [key, valueOf(value)])), trace };
+  if (entries.length === 1 && only?.[0] === "fn::secret") return { ...toValue(only[1]), secret: true };
+  return { value: Object.fromEntries(entries.map(([key, value]) => [key, toValue(value)])), trace };
 }
 
 function merge(below: Value, above: Value): Value {

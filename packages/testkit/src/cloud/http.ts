@@ -1,4 +1,4 @@
-/** How the stand-in speaks HTTP: calls with a body that may be packed, answers in JSON, refusals in Pulumi Cloud's form. */
+/** HTTP for the Pulumi Cloud mock: request bodies that may be gzipped, JSON responses, errors in Pulumi Cloud's format. */
 import { gunzipSync } from "node:zlib";
 
 import type { AccessTokens, Identity } from "./access.ts";
@@ -8,18 +8,18 @@ export interface Call {
   readonly query: URLSearchParams;
   /** The kind of credentials and their value: `token` for access, `update-token` for a lease. */
   readonly authorization: { readonly kind: string; readonly value: string };
-  /** Who calls; refuses a call without a valid access token. */
+  /** The caller's identity; rejects a call without a valid access token. */
   identity(): Identity;
   text(): Promise<string>;
-  /** The body, which is the caller's word for its own shape. */
+  /** The body, whose shape is not checked. */
   json<T>(): Promise<T>;
 }
 
-/** What is answered; `undefined` is success without words. */
+/** The response; `undefined` is success without a body. */
 export type Answer = object | Response | undefined;
 export type Handler = (call: Call) => Promise<Answer> | Answer;
 
-/** An answer other than success. */
+/** An unsuccessful response. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: object;
@@ -31,10 +31,10 @@ export class Refusal extends Error {
   }
 }
 
-/** A request as Bun's routes give it. */
+/** A request from Bun's router. */
 export type RoutedRequest = Request & { readonly params?: Readonly<Record<string, string>> };
 
-export function callOf(request: RoutedRequest, tokens: AccessTokens): Call {
+export function toCall(request: RoutedRequest, tokens: AccessTokens): Call {
   const [kind = "", value = ""] = (request.headers.get("authorization") ?? "").split(" ");
   const text = async (): Promise<string> => {
     const bytes = Buffer.from(await request.arrayBuffer());

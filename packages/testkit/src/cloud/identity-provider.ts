@@ -1,4 +1,4 @@
-/** An identity provider that signs tokens as a cluster's API server does. */
+/** An identity provider that signs tokens like a cluster's API server. */
 import { createSign, generateKeyPairSync } from "node:crypto";
 
 import type { Jwks } from "./token-exchange.ts";
@@ -6,7 +6,7 @@ import type { Jwks } from "./token-exchange.ts";
 interface IdentityProvider {
   readonly url: string;
   readonly keys: Jwks;
-  /** A token for a subject and an audience, for an hour unless told otherwise. */
+  /** A token for a subject and an audience, valid for an hour by default. */
   sign(subject: string, audience: string, lifetimeSeconds?: number): string;
 }
 

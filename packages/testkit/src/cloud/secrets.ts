@@ -1,4 +1,4 @@
-/** The service's secrets provider: values encrypted with a key that each stack has and nobody sees. */
+/** The secrets provider of the service: values are encrypted with a key per stack that never leaves the server. */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 import { Refusal, type Answer, type Call } from "./http.ts";
@@ -23,7 +23,7 @@ function decrypt(key: Buffer, ciphertext: string): string {
     const opened = [decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()];
     return Buffer.concat(opened).toString("base64");
   } catch {
-    throw new Refusal(400, "Bad Request: the ciphertext is not this stack's");
+    throw new Refusal(400, "Bad Request: the ciphertext belongs to another stack");
   }
 }
 

@@ -1,21 +1,21 @@
 /**
- * A stand-in for Pulumi Cloud: as much of its API as the CLI needs to log in, to keep stacks and their secrets there, to
- * run previews and updates, and to open ESC environments. What tests look at and change is at hand.
+ * A mock of Pulumi Cloud: the part of its API that the CLI needs to log in, to store stacks and their secrets, to run
+ * previews and updates, and to open ESC environments. Tests can read and change its state.
  */
 import { AccessTokens } from "./access.ts";
 import { Environments } from "./environments.ts";
-import { answer, callOf, type Call, type Handler, type RoutedRequest } from "./http.ts";
+import { answer, toCall, type Call, type Handler, type RoutedRequest } from "./http.ts";
 import { Secrets } from "./secrets.ts";
 import { Stacks, type CloudStack } from "./stacks.ts";
 import { TokenExchange } from "./token-exchange.ts";
-import { begin, CloudUpdate, Updates } from "./updates.ts";
+import { startUpdate, CloudUpdate, Updates } from "./updates.ts";
 import { capabilities, readDefaultOrganization, readUser } from "./user.ts";
 
 interface CloudOptions {
   readonly hostname?: string;
   /** Serves https with this certificate. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Checkpoints beyond this many bytes are sent as differences. */
+  /** Larger checkpoints are sent as deltas. */
   readonly deltaCutoffBytes?: number;
 }
 
@@ -29,7 +29,7 @@ export interface Cloud {
   readonly requests: readonly string[];
   /** By its full name: organization/project/stack. */
   stack(name: string): CloudStack | undefined;
-  /** Begins an update of somebody else, who then holds the stack, with what its CLI would tell of its surroundings. */
+  /** Starts an update of another user, which locks the stack. `environment` is what that user's CLI would report. */
   hold(name: string, environment?: Readonly<Record<string, string>>): CloudUpdate;
   stop(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function serveCloud(options: CloudOptions = {}): Cloud {
   const requests: string[] = [];
 
   const serve = async (request: RoutedRequest, handler: Handler): Promise<Response> => {
-    const response = await answer(callOf(request, tokens), handler);
+    const response = await answer(toCall(request, tokens), handler);
     requests.push(`${request.method} ${new URL(request.url).pathname} ${response.status}`);
     return response;
   };
@@ -59,7 +59,7 @@ export function serveCloud(options: CloudOptions = {}): Cloud {
   const server = Bun.serve({
     hostname,
     port: 0,
-    // In seconds: a stalled answer takes as long as its test.
+    // In seconds: a stalled response lasts as long as its test.
     idleTimeout: 240,
     ...(tls && { tls }),
     routes: Object.fromEntries(routes(parts, deltaCutoffBytes).map(routed)),
@@ -74,14 +74,14 @@ export function serveCloud(options: CloudOptions = {}): Cloud {
     stack: (name) => stacks.named(name),
     hold(name, environment = {}) {
       const stack = stacks.named(name);
-      if (!stack) throw new Error(`there is no stack ${name}`);
+      if (!stack) throw new Error(`stack ${name} does not exist`);
       const update = new CloudUpdate({
         kind: "update",
-        author: "somebody-else",
+        author: "another-user",
         program: { metadata: { environment } },
       });
       stack.updates.push(update);
-      begin(stack, update);
+      startUpdate(stack, update);
       return update;
     },
     stop: () => server.stop(true),

@@ -1,4 +1,4 @@
-/** Stacks: made, found, exported, imported and removed. */
+/** Creates, reads, exports and deletes stacks. */
 import { randomBytes } from "node:crypto";
 
 import { Refusal, type Answer, type Call } from "./http.ts";
@@ -11,12 +11,12 @@ export class CloudStack {
   readonly name: string;
   tags: Readonly<Record<string, string>>;
   version = 0;
-  /** The state as it was last sent, byte for byte: differences count in bytes. */
+  /** The state as it was last sent, byte for byte: deltas have byte offsets. */
   checkpoint: Buffer = Buffer.from('{"version":3,"deployment":null}');
   readonly updates: CloudUpdate[] = [];
-  /** Updates that begin now are answered when it is done: a test that sets it has one that takes as long as it likes. */
+  /** Calls of updates that start now wait for this promise, so that a test decides how long they take. */
   stalled: Promise<void> = Promise.resolve();
-  /** For the secrets of its configuration and state. */
+  /** Encrypts the secrets in its configuration and state. */
   readonly secretKey = randomBytes(32);
 
   constructor(place: StackPlace, tags: Readonly<Record<string, string>>) {
@@ -26,9 +26,9 @@ export class CloudStack {
     this.tags = tags;
   }
 
-  /** The update that holds the stack. */
+  /** The update that locks the stack. */
   get active(): CloudUpdate | undefined {
-    return this.updates.find((update) => update.holdsStack());
+    return this.updates.find((update) => update.locksStack());
   }
 
   get resources(): readonly { readonly type: string; readonly urn: string }[] {
@@ -45,7 +45,7 @@ interface StackPlace {
   readonly name: string;
 }
 
-const keyOf = ({ organization, project, name }: StackPlace): string => `${organization}/${project}/${name}`;
+const stackKey = ({ organization, project, name }: StackPlace): string => `${organization}/${project}/${name}`;
 
 export class Stacks {
   readonly #stacks = new Map<string, CloudStack>();
@@ -55,24 +55,24 @@ export class Stacks {
     return this.#stacks.get(name);
   }
 
-  /** The stack that a call is about, for callers who may know of it. */
+  /** The stack of a call, if the caller has access to it. */
   of(call: Call): CloudStack {
-    const stack = this.#stacks.get(keyOf(placeOf(call)));
-    if (!stack) throw new Refusal(404, `Not Found: Stack '${keyOf(placeOf(call))}' not found`);
+    const stack = this.#stacks.get(stackKey(stackPlace(call)));
+    if (!stack) throw new Refusal(404, `Not Found: Stack '${stackKey(stackPlace(call))}' not found`);
     return stack;
   }
 
   async create(call: Call): Promise<Answer> {
     const { stackName, tags = {} } = await call.json<{ stackName: string; tags?: Record<string, string> }>();
-    const place = { ...placeOf(call), name: stackName };
-    const key = keyOf(place);
+    const place = { ...stackPlace(call), name: stackName };
+    const key = stackKey(place);
     if (this.#stacks.has(key)) throw new Refusal(409, `Conflict: Stack '${key}' already exists`);
     this.#stacks.set(key, new CloudStack(place, tags));
     return {};
   }
 
   hasProject(call: Call): Answer {
-    const { organization, project } = placeOf(call);
+    const { organization, project } = stackPlace(call);
     const known = [...this.#stacks.keys()].some((key) => key.startsWith(`${organization}/${project}/`));
     if (!known) throw new Refusal(404, "Not Found: Project not found");
     return undefined;
@@ -99,7 +99,7 @@ export class Stacks {
     if (!isEmpty && call.query.get("force") !== "true") {
       throw new Refusal(400, "Bad Request: Stack still contains resources.");
     }
-    this.#stacks.delete(keyOf(stack));
+    this.#stacks.delete(stackKey(stack));
     return undefined;
   }
 
@@ -114,10 +114,10 @@ export class Stacks {
   }
 }
 
-/** Of an organization that the caller does not belong to nothing is told. */
-function placeOf(call: Call): StackPlace {
+/** An organization that the caller does not belong to is reported as not found. */
+function stackPlace(call: Call): StackPlace {
   const { organization = "", project = "", stack = "" } = call.params;
-  // A lease speaks for itself.
+  // The lease of an update is sufficient.
   if (call.authorization.kind !== "update-token" && !call.identity().organizations.includes(organization)) {
     throw new Refusal(404, `Not Found: Organization '${organization}' not found`);
   }

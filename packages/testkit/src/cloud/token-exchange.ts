@@ -1,4 +1,4 @@
-/** The exchange of an identity provider's token for an access token, by RFC 8693, as Pulumi Cloud offers it. */
+/** The token exchange (RFC 8693) of Pulumi Cloud: an identity provider's token for an access token. */
 import { createPublicKey, verify } from "node:crypto";
 
 import type { AccessTokens, Identity } from "./access.ts";
@@ -8,7 +8,7 @@ export interface Jwks {
   readonly keys: readonly (JsonWebKey & { readonly kid?: string })[];
 }
 
-/** An identity provider that an organization trusts, and for whom. */
+/** An identity provider that an organization trusts, with its policies. */
 export interface Issuer {
   readonly url: string;
   readonly keys: Jwks;
@@ -17,9 +17,9 @@ export interface Issuer {
 
 interface Policy {
   readonly kind: Identity["kind"];
-  /** The team of a team token, the login of a personal one. */
+  /** The team of a team token, or the login of a personal token. */
   readonly name?: string;
-  /** The subject that may have such a token. */
+  /** The subjects that may get such a token. */
   readonly subject: RegExp;
 }
 
@@ -44,16 +44,16 @@ const tokenType = /^urn:pulumi:token-type:access_token:(organization|team|person
 export class TokenExchange {
   readonly #tokens: AccessTokens;
   readonly #issuers = new Map<string, Issuer[]>();
-  /** The most that it says a token lives, whatever is asked for; for tests that end one themselves. */
+  /** The maximum reported lifetime of a token, whatever is requested; for tests that revoke a token themselves. */
   longestSeconds = Infinity;
-  /** Those that were granted. */
+  /** All successful exchanges. */
   readonly granted: Exchange[] = [];
 
   constructor(tokens: AccessTokens) {
     this.#tokens = tokens;
   }
 
-  /** Of one organization. */
+  /** Sets the issuers of one organization. */
   setIssuers(organization: string, ...issuers: readonly Issuer[]): void {
     this.#issuers.set(organization, [...issuers]);
   }
@@ -66,28 +66,28 @@ export class TokenExchange {
   async exchange(call: Call): Promise<Answer> {
     const form = new URLSearchParams(await call.text());
     const field = (name: string): string => form.get(name) ?? "";
-    if (field("grant_type") !== grantType) return refused("unsupported_grant_type", "the grant type is not supported");
-    if (field("subject_token_type") !== subjectType) return refused("invalid_request", "subject_token_type is wrong");
+    if (field("grant_type") !== grantType) return rejected("unsupported_grant_type", "the grant type is not supported");
+    if (field("subject_token_type") !== subjectType) return rejected("invalid_request", "subject_token_type is wrong");
     const organization = /^urn:pulumi:org:(.+)$/.exec(field("audience"))?.[1];
     const kind = tokenType.exec(field("requested_token_type"))?.[1] as Identity["kind"] | undefined;
-    if (organization === undefined) return refused("invalid_request", "the audience names no organization");
-    if (!kind) return refused("invalid_request", "the requested token type is not known");
-    const name = nameIn(field("scope"), kind);
-    if (name === undefined) return refused("invalid_scope", `the scope does not fit a token of the kind ${kind}`);
+    if (organization === undefined) return rejected("invalid_request", "the audience does not name an organization");
+    if (!kind) return rejected("invalid_request", "unknown requested token type");
+    const name = nameInScope(field("scope"), kind);
+    if (name === undefined) return rejected("invalid_scope", `invalid scope for a token of kind ${kind}`);
     const claims = readClaims(field("subject_token"));
-    if (!claims) return refused("invalid_request", "the subject token is not a JWT");
+    if (!claims) return rejected("invalid_request", "the subject token is not a JWT");
     const issuer = this.#issuers.get(organization)?.find(({ url }) => url === claims.iss);
-    if (!issuer) return refused("invalid_grant", `the issuer ${claims.iss} is not registered`, 401);
-    const fault = faultOf(field("subject_token"), { claims, keys: issuer.keys, audience: field("audience") });
-    if (fault !== undefined) return refused("invalid_grant", fault, 401);
+    if (!issuer) return rejected("invalid_grant", `the issuer ${claims.iss} is not registered`, 401);
+    const fault = tokenFault(field("subject_token"), { claims, keys: issuer.keys, audience: field("audience") });
+    if (fault !== undefined) return rejected("invalid_grant", fault, 401);
     const policy = issuer.policies.find((each) => each.kind === kind && (each.name ?? "") === name);
     if (!policy?.subject.test(claims.sub)) {
-      return refused("access_denied", `no policy allows ${claims.sub} a token of the kind ${kind}`, 401);
+      return rejected("access_denied", `no policy allows ${claims.sub} a token of kind ${kind}`, 401);
     }
-    return this.#grant({ organization, kind, name, subject: claims.sub, seconds: this.#granted(form) });
+    return this.#grant({ organization, kind, name, subject: claims.sub, seconds: this.#lifetimeSeconds(form) });
   }
 
-  #granted(form: URLSearchParams): number {
+  #lifetimeSeconds(form: URLSearchParams): number {
     return Math.min(this.longestSeconds, Number(form.get("expiration")) || 7200);
   }
 
@@ -110,12 +110,12 @@ export class TokenExchange {
   }
 }
 
-function refused(error: string, description: string, status = 400): Response {
+function rejected(error: string, description: string, status = 400): Response {
   return Response.json({ error, error_description: description }, { status });
 }
 
-/** "" for a kind that needs no name, undefined where the scope does not fit. */
-function nameIn(scope: string, kind: Identity["kind"]): string | undefined {
+/** "" for a kind without a name, undefined for an invalid scope. */
+function nameInScope(scope: string, kind: Identity["kind"]): string | undefined {
   if (kind === "organization") return ["", "admin"].includes(scope) ? "" : undefined;
   return new RegExp(`^${kind === "team" ? "team" : "user"}:(.+)$`).exec(scope)?.[1];
 }
@@ -128,7 +128,7 @@ function readClaims(token: string): Claims | undefined {
   }
 }
 
-function faultOf(
+function tokenFault(
   token: string,
   { claims, keys, audience }: { readonly claims: Claims; readonly keys: Jwks; readonly audience: string },
 ): string | undefined {

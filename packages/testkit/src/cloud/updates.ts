@@ -1,4 +1,4 @@
-/** Updates: created, started with a lease, kept alive, and ended by their CLI, by somebody else, or by time. */
+/** Updates: created, started with a lease that is renewed, and ended by their CLI, by a cancellation or by a timeout. */
 import { applyDelta, untypedDeployment } from "./checkpoints.ts";
 import { Refusal, type Answer, type Call } from "./http.ts";
 import type { CloudStack, Stacks } from "./stacks.ts";
@@ -10,7 +10,7 @@ interface Program {
   readonly metadata?: { readonly message?: string; readonly environment?: Readonly<Record<string, string>> };
 }
 
-/** As Pulumi Cloud has it: a lease that is not renewed for so long is over. */
+/** Like Pulumi Cloud: a lease that is not renewed for this long expires. */
 const leaseMs = 300_000;
 
 export class CloudUpdate {
@@ -20,7 +20,7 @@ export class CloudUpdate {
   readonly program: Program;
   version = 0;
   result: Result = "not-started";
-  /** In seconds, as the API has it. */
+  /** In seconds, as in the API. */
   startedAt = 0;
   endedAt = 0;
   lease = "";
@@ -36,13 +36,13 @@ export class CloudUpdate {
     this.program = about.program;
   }
 
-  /** What the CLI tells of the place where it runs. */
+  /** What the CLI reports about its environment. */
   get environment(): Readonly<Record<string, string>> {
     return this.program.metadata?.environment ?? {};
   }
 
-  /** A preview holds nothing. */
-  holdsStack(): boolean {
+  /** A preview does not lock the stack. */
+  locksStack(): boolean {
     return this.kind !== "preview" && this.isAlive();
   }
 
@@ -86,13 +86,13 @@ export class Updates {
 
   async start(call: Call): Promise<Answer> {
     const stack = this.#stacks.of(call);
-    const update = updateOf(stack, call);
+    const update = findUpdate(stack, call);
     const { tags } = await call.json<{ tags?: Record<string, string> }>();
     if (update.kind !== "preview" && stack.active) {
       throw new Refusal(409, "Conflict: Another update is currently in progress.");
     }
     if (tags) stack.tags = tags;
-    begin(stack, update);
+    startUpdate(stack, update);
     return { version: update.version, token: update.lease, tokenExpiration: seconds() + leaseMs / 1000 };
   }
 
@@ -140,20 +140,20 @@ export class Updates {
     return undefined;
   }
 
-  /** Takes the lease away: the CLI that had it is told so at its next word. */
+  /** Revokes the lease: the next call of its CLI fails. */
   cancel(call: Call): Answer {
-    const update = updateOf(this.#stacks.of(call), call);
+    const update = findUpdate(this.#stacks.of(call), call);
     if (!update.isAlive()) throw new Refusal(409, "Conflict: The update has already completed");
     update.end("cancelled");
     return undefined;
   }
 
   status(call: Call): Answer {
-    const { result } = updateOf(this.#stacks.of(call), call);
+    const { result } = findUpdate(this.#stacks.of(call), call);
     return { status: result === "in-progress" ? "running" : result, events: [] };
   }
 
-  /** Newest first; previews are no part of it. */
+  /** Newest first, without previews. */
   history(call: Call): Answer {
     const stack = this.#stacks.of(call);
     const size = Number(call.query.get("pageSize") ?? 1000);
@@ -171,13 +171,13 @@ export class Updates {
     return serviceInfo(stack, update);
   }
 
-  /** State that comes from outside is an update of its own. */
+  /** Importing a state counts as an update. */
   async import(call: Call): Promise<Answer> {
     const stack = this.#stacks.of(call);
     const update = new CloudUpdate({ kind: "import", author: call.identity().login, program: {} });
     if (stack.active) throw new Refusal(409, "Conflict: Another update is currently in progress.");
     stack.updates.push(update);
-    begin(stack, update);
+    startUpdate(stack, update);
     stack.checkpoint = Buffer.from(await call.text());
     update.end("succeeded");
     return { updateId: update.id };
@@ -185,23 +185,23 @@ export class Updates {
 
   async #leased(call: Call): Promise<{ stack: CloudStack; update: CloudUpdate }> {
     const stack = this.#stacks.of(call);
-    const update = updateOf(stack, call);
+    const update = findUpdate(stack, call);
     await update.stalled;
     if (!update.isAlive() || call.authorization.value !== update.lease) {
-      throw new Refusal(403, "Forbidden: The update's lease is over");
+      throw new Refusal(403, "Forbidden: The update's lease has expired");
     }
     return { stack, update };
   }
 }
 
-/** Somebody's update that has begun: tests hold stacks with it. */
-export function begin(stack: CloudStack, update: CloudUpdate): void {
+/** Starts an update, which locks the stack unless it is a preview. */
+export function startUpdate(stack: CloudStack, update: CloudUpdate): void {
   if (update.kind !== "preview") stack.version += 1;
   update.stalled = stack.stalled;
   update.start(stack.version);
 }
 
-function updateOf(stack: CloudStack, { params }: Call): CloudUpdate {
+function findUpdate(stack: CloudStack, { params }: Call): CloudUpdate {
   const update = stack.updates.find(({ id }) => id === params["update"]);
   if (!update) throw new Refusal(404, "Not Found: Update not found");
   return update;

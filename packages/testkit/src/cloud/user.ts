@@ -1,4 +1,4 @@
-/** Who the caller is, and what the server can do. */
+/** The caller's identity and the server's capabilities. */
 import type { Call, Handler } from "./http.ts";
 
 export const readUser: Handler = (call: Call) => {
@@ -20,7 +20,7 @@ export const readDefaultOrganization: Handler = (call: Call) => ({
   GitHubLogin: call.identity().organizations[0] ?? "",
 });
 
-/** Without journals: checkpoints are sent whole, and as differences once they are larger than the cut-off. */
+/** Without journals: checkpoints are sent completely, or as deltas if they are larger than the cutoff. */
 export const capabilities = (cutoffBytes: number): object => ({
   capabilities: [
     {
