@@ -104,7 +104,7 @@ interface Place {
 async function attempt(scenario: Chosen, { bed, operator, options }: Place): Promise<Findings> {
   try {
     return await step(scenario.title, (progress) =>
-      scenario.run({ bed, operator, options, sizes: options.sizes, say: (text) => progress.say(text) }),
+      scenario.run({ bed, operator, options, sizes: options.sizes, say: (text) => progress.report(text) }),
     );
   } catch (error) {
     bed.signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** The control group under which the kubelet keeps all pods of the cluster, on machines with cgroups v1 or v2. */
+/** The cgroup that contains all pods of the cluster, on machines with cgroups v1 or v2. */
 import { existsSync, readdirSync, rmdirSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export async function createCgroup(): Promise<void> {
     await writeFile(join(group, "cgroup.subtree_control"), enable);
 }
 
-/** False while the kernel refuses, because a process of the group is still ending. */
+/** False while the kernel rejects it because a process in the cgroup is still ending. */
 export function removeCgroup(): boolean {
   try {
     for (const hierarchy of hierarchies()) removeTree(join(hierarchy, cgroup));

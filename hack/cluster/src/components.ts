@@ -1,4 +1,4 @@
-/** The programs of the cluster and the arguments they are started with, in the order in which they are started. */
+/** The programs of the cluster and their arguments, in the order in which they start. */
 import { join } from "node:path";
 
 import { containerdSocket } from "./config-files.ts";
@@ -10,8 +10,8 @@ import { toolPath } from "./tools.ts";
 export interface Component {
   readonly name: string;
   readonly command: readonly string[];
-  /** It is started only while this file exists: a program that may be built later, or the sign that it is wanted. */
-  readonly program?: string;
+  /** Started only if this file exists: an executable that may be built later, or a file that requests the component. */
+  readonly requiredFile?: string;
 }
 
 export function components(layout: Layout): Component[] {
@@ -28,18 +28,18 @@ export function components(layout: Layout): Component[] {
     {
       name: "coredns",
       command: inClusterNetwork([toolPath("coredns"), "-conf", join(layout.config, "Corefile")]),
-      program: toolPath("coredns"),
+      requiredFile: toolPath("coredns"),
     },
     kube("kube-controller-manager", kubeconfig("kube-controller-manager"), ...controllerManagerFlags(layout)),
     kube("kube-scheduler", kubeconfig("kube-scheduler"), "--leader-elect=false"),
     kube("kubelet", kubeconfig("kubelet"), ...kubeletFlags(layout, firstNode)),
     kube("kube-proxy", kubeconfig("kube-proxy"), ...proxyFlags),
     kube("host-path-provisioner", kubeconfig("admin"), `--root=${layout.volumes}`),
-    { ...containerd(layout, secondNode), program: layout.secondNode },
+    { ...containerd(layout, secondNode), requiredFile: layout.secondNode },
     {
       ...kube("kubelet", kubeconfig("kubelet-second"), ...kubeletFlags(layout, secondNode)),
       name: "kubelet-second",
-      program: layout.secondNode,
+      requiredFile: layout.secondNode,
     },
   ];
 }
@@ -49,7 +49,7 @@ function containerd(layout: Layout, { suffix }: ClusterNode): Component {
   return { name, command: inClusterNetwork(["containerd", "--config", join(layout.config, `${name}.toml`)]) };
 }
 
-/** A containerd that serves its image store but runs no pods. */
+/** A containerd that serves its image store but does not run pods. */
 export function storeCommand(layout: Layout): string[] {
   return ["containerd", "--config", join(layout.config, "containerd-store.toml")];
 }
@@ -58,7 +58,7 @@ export function ctr(...args: string[]): string[] {
   return ["ctr", "--address", containerdSocket, "--namespace", "k8s.io", ...args];
 }
 
-/** Stays on the machine's side: it carries the cluster's traffic through the machine's own sockets, needing no rule. */
+/** Runs in the machine's network: it forwards the cluster's traffic through ordinary sockets, without firewall rules. */
 const slirpCommand = [
   "slirp4netns",
   "--configure",
@@ -75,7 +75,7 @@ function etcdFlags(layout: Layout): string[] {
     "--listen-client-urls=http://127.0.0.1:2379",
     "--advertise-client-urls=http://127.0.0.1:2379",
     "--listen-peer-urls=http://127.0.0.1:2380",
-    // A start begins with an empty store, so nothing is lost with the machine's power.
+    // Each start uses an empty store, so a power failure loses nothing.
     "--unsafe-no-fsync",
   ];
 }
@@ -95,7 +95,7 @@ function apiServerFlags(layout: Layout): string[] {
     `--service-cluster-ip-range=${network.services}`,
     `--service-account-key-file=${pki("sa.pub")}`,
     `--service-account-signing-key-file=${pki("sa.key")}`,
-    // An issuer that the machine, pods and test servers all reach, so that they can verify tokens by discovery.
+    // The machine, pods and test servers can all reach this issuer and verify tokens by discovery.
     `--service-account-issuer=${network.apiServerUrl}`,
     `--api-audiences=${network.apiServerUrl},https://kubernetes.default.svc`,
     `--service-account-jwks-uri=${network.apiServerUrl}/openid/v1/jwks`,
@@ -132,6 +132,6 @@ const proxyFlags = [
   `--hostname-override=${firstNode.name}`,
   "--proxy-mode=iptables",
   "--conntrack-max-per-core=0",
-  // Replies between pods of one bridge would skip the translation back where the kernel has no br_netfilter.
+  // Without br_netfilter in the kernel, replies between pods on one bridge would not be translated back.
   "--masquerade-all",
 ];

@@ -1,4 +1,4 @@
-/** The configuration files of the cluster's programs, as they are written into the state folder. */
+/** The configuration files of the cluster's programs, written to the state folder. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -17,11 +17,11 @@ export async function writeConfigFiles(layout: Layout): Promise<void> {
   const files = {
     "containerd.toml": containerdConfig(layout, firstNode),
     "containerd-second.toml": containerdConfig(layout, secondNode),
-    // The store alone: what clears a killed run's containers before the runtime would try to resume them.
+    // Only the store: for removing the containers of a killed run before the runtime tries to resume them.
     "containerd-store.toml": `disabled_plugins = ["io.containerd.grpc.v1.cri"]\n${containerdConfig(layout, firstNode)}`,
     "cni/local.conflist": json(cniConfig(firstNode)),
     "cni-second/second.conflist": json(cniConfig(secondNode)),
-    // Asked first, for every registry; what it does not hold comes from the registry itself, where that can be reached.
+    // A mirror of every registry: images that it does not have are pulled from the registry itself, if it is reachable.
     "registries/_default/hosts.toml": `[host."${registryUrl}"]\n  capabilities = ["pull", "resolve"]\n`,
     "kubelet.yaml": json(kubeletConfig(layout, firstNode)),
     "kubelet-second.yaml": json(kubeletConfig(layout, secondNode)),
@@ -44,7 +44,7 @@ state = "${node.containerdState}"
   address = "${containerdSocketOf(node)}"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${pauseImage}"
-  # A machine that is itself a container may not lower its own score.
+  # A machine that is a container may not lower its OOM score.
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".registry]
     config_path = "${registriesFolder(layout)}"
@@ -85,12 +85,12 @@ function kubeletConfig(layout: Layout, node: ClusterNode): object {
     kind: "KubeletConfiguration",
     failCgroupV1: false,
     cgroupDriver: "cgroupfs",
-    // The cluster's cgroups stand apart, so that another kubelet's are never touched when they are cleared.
+    // Separate cgroups, so that removing them never touches those of another kubelet.
     cgroupRoot: join("/", cgroup, node.cgroup),
     port: node.kubeletPort,
     registerWithTaints: [...node.taints],
     healthzPort: node.healthPort,
-    // Each kubelet removes the logs of pods that it does not know.
+    // Separate folders, because a kubelet removes the logs of pods that it does not know.
     podLogsDir: node === firstNode ? "/var/log/pods" : join(layout.volatile, `pod-logs${node.suffix}`),
     authentication: {
       anonymous: { enabled: false },
@@ -127,7 +127,7 @@ function corefile(layout: Layout): string {
 `;
 }
 
-/** What a cluster has beside its programs. */
+/** Objects that exist in every new cluster. */
 const bootstrapObjects: readonly object[] = [
   {
     apiVersion: "storage.k8s.io/v1",
@@ -138,7 +138,7 @@ const bootstrapObjects: readonly object[] = [
     volumeBindingMode: "Immediate",
   },
   {
-    // Relying parties of service-account tokens fetch the issuer's keys without an identity of their own.
+    // Relying parties of service account tokens fetch the issuer's keys without authentication.
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",
     metadata: { name: "service-account-issuer-discovery" },

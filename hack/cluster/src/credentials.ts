@@ -1,4 +1,4 @@
-/** Who may talk to whom: the cluster's authority, a certificate and kubeconfig for each of its programs. */
+/** The cluster's CA, and a certificate and kubeconfig for each of its programs. */
 import { generateKeyPairSync } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { network } from "./network.ts";
 import { allNodes } from "./nodes.ts";
 import { createAuthority, type Authority, type KeyPair } from "./pki.ts";
 
-/** Programs by the name of their kubeconfig, with the identity that RBAC and the Node authorizer know. */
+/** The identities of the programs for RBAC and the Node authorizer, by the name of their kubeconfig. */
 const identities = {
   admin: { commonName: "admin", organization: "system:masters" },
   "kube-controller-manager": { commonName: "system:kube-controller-manager" },
@@ -50,7 +50,7 @@ const apiServerSubject = {
   ips: [network.node, network.apiService, "127.0.0.1"],
 };
 
-/** RSA, because relying parties of the tokens (OIDC) are only sure to know RS256. */
+/** RSA, because RS256 is the only algorithm that every OIDC relying party supports. */
 async function writeServiceAccountKeys(layout: Layout): Promise<void> {
   const keys = generateKeyPairSync("rsa", {
     modulusLength: 2048,

@@ -15,12 +15,12 @@ test.each<[string, string, string | undefined]>([
     "http://mirror.example/debian/",
   ],
   [
-    "no comments",
+    "a file with comments",
     "# URIs: http://old.example/debian\nURIs: http://mirror.example/debian\n",
     "http://mirror.example/debian",
   ],
-  ["no security updates", "URIs: http://mirror.example/debian-security\n", undefined],
-  ["no third party", "deb https://deb.nodesource.example/node_20.x nodistro main\n", undefined],
+  ["no entry for security updates", "URIs: http://mirror.example/debian-security\n", undefined],
+  ["no third-party entry", "deb https://deb.nodesource.example/node_20.x nodistro main\n", undefined],
 ])("the mirror is read from %s", (_, text, mirror) => {
   expect(mirrorIn(text)).toBe(mirror);
 });

@@ -1,8 +1,8 @@
-/** The Debian mirror of this machine, read from its own apt configuration in either of the two formats. */
+/** The Debian mirror in this machine's apt configuration, in either of the two formats. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** DEBIAN_MIRROR wins, for machines of another distribution. */
+/** DEBIAN_MIRROR takes precedence, for machines with another distribution. */
 export function debianMirror(apt = "/etc/apt"): string | undefined {
   const given = process.env["DEBIAN_MIRROR"];
   if (given !== undefined) return given;
@@ -13,7 +13,7 @@ export function debianMirror(apt = "/etc/apt"): string | undefined {
   return undefined;
 }
 
-/** The first source of the distribution itself: not of its security updates, nor of a third party. */
+/** The first source of the distribution itself, not of security updates or third parties. */
 export function mirrorIn(text: string): string | undefined {
   const lines = text.split("\n").filter((line) => !line.trimStart().startsWith("#"));
   const urls = lines.flatMap((line) => {

@@ -10,6 +10,6 @@ test.each([
   ["registry:5000/team/operator", ["registry=registry:5000", "repository=team/operator"]],
   ["localhost/operator:1", ["registry=localhost", "repository=operator", "tag=1"]],
   [`ghcr.io/acme/operator@${digest}`, ["registry=ghcr.io", "repository=acme/operator", `digest=${digest}`]],
-])("the image %s as chart values", (image, values) => {
+])("chart values for the image %s", (image, values) => {
   expect(imageValues(image)).toEqual(values.map((value) => `--set-string=image.${value}`));
 });

@@ -1,4 +1,4 @@
-/** The operator on the cluster, by its chart: `make deploy`. */
+/** `make deploy`: installs the operator with its chart. */
 import { join } from "node:path";
 
 import { clusterKubeconfig, clusterUp } from "./cluster.ts";
@@ -15,16 +15,16 @@ export async function deploy(values: string | undefined): Promise<void> {
   await clusterUp({ dns: true });
   await buildTools(["helm"]);
   const image = await deployableImage();
-  await step(`installing ${image} by the chart`, async (progress) => {
+  await step(`installing ${image} with the chart`, async (progress) => {
     await removeQuickstart();
-    progress.say("waiting for its pod");
+    progress.report("waiting for its pod");
     await run(helmCommand(image, values));
   });
-  console.error("the operator runs; to look at it:");
+  console.error("the operator is running; to see its pod:");
   console.error(`  ${kubectl("get", "pods", "-n", name).join(" ")}`);
 }
 
-/** What the quickstart or an earlier run made is taken over. */
+/** Takes over objects of the quickstart or of an earlier run. */
 function helmCommand(image: string, values: string | undefined): string[] {
   const chart = join(repositoryRoot, "charts", name);
   const where = [`--kubeconfig=${clusterKubeconfig()}`, "--create-namespace", `--namespace=${name}`];
@@ -33,7 +33,7 @@ function helmCommand(image: string, values: string | undefined): string[] {
   return [toolPath("helm"), "upgrade", "--install", name, chart, ...where, ...what, ...how];
 }
 
-/** `docker.io/pulumi/operator:dev` or `registry:5000/operator@sha256:…`, as the chart's values have it. */
+/** Converts `docker.io/pulumi/operator:dev` or `registry:5000/operator@sha256:…` to chart values. */
 export function imageValues(image: string): string[] {
   const [path = "", digest] = image.split("@");
   const [, rest = path, tag] = /^(.*):([^:/]+)$/.exec(path) ?? [];
@@ -47,7 +47,7 @@ export function imageValues(image: string): string[] {
   return Object.entries(values).map(([key, value]) => `--set-string=image.${key}=${value}`);
 }
 
-/** The quickstart's Deployment has another name: two operators would run. */
+/** The quickstart's Deployment has another name: without this, two operators would run. */
 async function removeQuickstart(): Promise<void> {
   await attempt(kubectl("delete", "deployment", "controller-manager", "-n", name, "--ignore-not-found"));
 }

@@ -1,9 +1,9 @@
-/** Which images of the operator nobody needs any more. */
+/** Which images of the operator are no longer needed. */
 import { expect, test } from "bun:test";
 
 import { outdatedNames } from "./images.ts";
 
-test("images of the operator are outdated an hour after they were made, others never", () => {
+test("images of the operator are outdated an hour after they were built, others never", () => {
   const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
   const stored = [
     { names: [`${repository}:old`, `${repository}:v3.0.0`], created: 1000 },

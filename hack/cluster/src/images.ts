@@ -1,5 +1,5 @@
 /**
- * The images of the cluster, made without a registry: a Debian base by debootstrap under its public name, then the
+ * The images of the cluster, built without a registry: a Debian base image from debootstrap with its public name, then the
  * same Containerfiles that users build, exported to one OCI layout from which the cluster pulls.
  */
 import { createHash } from "node:crypto";
@@ -19,7 +19,7 @@ const npmVersion = "11.21.1";
 const baseImage = "docker.io/library/debian:bookworm-slim";
 const containerfiles = join(repositoryRoot, "deploy/images");
 
-/** Behind `language-host`, which hands them the options of their projects. */
+/** Started by `language-host`, which passes them the options of their projects. */
 const languageHosts: readonly ToolName[] = ["pulumi-language-nodejs", "pulumi-language-python", "pulumi-language-go"];
 const onPath: readonly ToolName[] = ["pulumi", "pulumi-language-yaml", "language-host"];
 const imageTools: readonly ToolName[] = [...onPath, ...languageHosts];
@@ -30,7 +30,7 @@ interface Image {
   readonly target?: string;
 }
 
-/** Under the names that users' manifests use. */
+/** With the names that users' manifests use. */
 const images: readonly Image[] = [
   { name: pauseImage, containerfile: "pause" },
   { name: "docker.io/library/busybox:latest", containerfile: "busybox" },
@@ -40,15 +40,15 @@ const images: readonly Image[] = [
 
 export const imagesLayout = (): string => join(cacheRoot, "images", `cluster-${imagesFingerprint()}`);
 
-/** The OCI layout with all images, built first where it does not exist. */
+/** The OCI layout with all images, built first if it does not exist. */
 export async function buildImages(): Promise<string> {
   const layout = imagesLayout();
   if (existsSync(layout)) return layout;
-  // Not in /tmp, which may allow no devices.
+  // Not in /tmp, which may not allow device files.
   await mkdir(cacheRoot, { recursive: true });
   const context = await mkdtemp(join(cacheRoot, "context-"));
   try {
-    await step("making the Debian base image", () => buildBase(context));
+    await step("building the Debian base image", () => buildBase(context));
     await step("collecting Node.js, Python and Pulumi for the workspace image", () => fillContext(context));
     for (const image of images) await step(`building ${image.name}`, () => build(image, context));
     await step("exporting the images", () =>
@@ -63,7 +63,7 @@ export async function buildImages(): Promise<string> {
   }
 }
 
-/** Of all that is in the images of the cluster. */
+/** A hash of everything in the cluster's images. */
 export function imagesFingerprint(): string {
   const hash = createHash("sha256").update(
     JSON.stringify([nodeVersion, npmVersion, nodeSdk, pulumiVersion, images, toolPath("pause")]),
@@ -79,7 +79,7 @@ async function buildBase(context: string): Promise<void> {
   if ((await attempt(buildah("inspect", "--type", "image", baseImage))).code === 0) return;
   const root = join(context, "debian");
   const mirror = debianMirror();
-  if (mirror === undefined) throw new Error("no Debian mirror is known");
+  if (mirror === undefined) throw new Error("no Debian mirror found: set DEBIAN_MIRROR");
   await run(["debootstrap", "--variant=minbase", "bookworm", root, mirror]);
   await rm(join(root, "var/cache/apt/archives"), { recursive: true, force: true });
   await writeFile(join(context, "debian.Containerfile"), 'FROM scratch\nCOPY debian/ /\nCMD ["bash"]\n');
@@ -87,12 +87,12 @@ async function buildBase(context: string): Promise<void> {
   await rm(root, { recursive: true, force: true });
 }
 
-/** What the Containerfiles copy: programs built here, and packages from the registries of this machine. */
+/** What the Containerfiles copy: executables built here, and packages from the machine's registries. */
 async function fillContext(context: string): Promise<void> {
   await cp(toolPath("pause"), join(context, "pause"));
   for (const tool of onPath) await cp(toolPath(tool), join(context, "bin", tool));
   for (const tool of languageHosts) await cp(toolPath(tool), join(context, "hosts", tool));
-  // The host of Python runs programs by a script that lies beside it.
+  // The language host of Python runs programs with a script in the same folder.
   const sdk = await dependencyFolder("pulumi-language-python", "github.com/pulumi/pulumi/sdk/v3");
   const script = "pulumi-language-python-exec";
   await cp(join(sdk, "python/cmd", script), join(context, "hosts", script));
@@ -105,7 +105,7 @@ async function fillContext(context: string): Promise<void> {
   }
 }
 
-/** What every Node.js program needs, found above the program's own folder where it brings none. */
+/** What every Node.js program needs, in a parent of the program's folder in case the program does not install it. */
 const nodeSdk = [`@pulumi/pulumi@${pulumiVersion}`, "typescript@5.9.3", "ts-node@10.9.2"];
 
 async function build(image: Image, context: string): Promise<void> {
@@ -126,13 +126,13 @@ async function buildahBuild({ name, file, context, target }: BuildahBuild): Prom
 }
 
 interface PublishedImage {
-  /** Full, such as `docker.io/pulumi/pulumi-kubernetes-operator:dev`. */
+  /** The full name, for example `docker.io/pulumi/pulumi-kubernetes-operator:dev`. */
   readonly name: string;
   readonly containerfile: string;
   readonly context: string;
 }
 
-/** Builds an image and offers it to the running cluster, which pulls it like any other. */
+/** Builds an image and publishes it to the running cluster, which pulls it like any other. */
 export async function publishImage({ name, containerfile, context }: PublishedImage, images: string): Promise<void> {
   await buildahBuild({ name, file: containerfile, context });
   const layout = publishedLayout(name, images);
@@ -146,11 +146,11 @@ interface StoredImage {
   readonly created: number;
 }
 
-/** An hour: nobody is still exporting it. */
+/** After an hour, no export of the image can be running. */
 const outdatedSeconds = 3600;
 
-/** Each change of the sources makes an image of its own; once it is exported, only the disk misses it. */
-export async function forgetOutdatedImages(repository: string): Promise<void> {
+/** Each change of the sources builds a new image; after its export, the old one only takes disk space. */
+export async function removeOutdatedImages(repository: string): Promise<void> {
   const stored = JSON.parse(await run(buildah("images", "--json"))) as readonly StoredImage[];
   const names = outdatedNames(stored, { repository, now: Date.now() / 1000 });
   if (names.length > 0) await attempt(buildah("rmi", ...names));
@@ -174,7 +174,7 @@ function publishedLayout(name: string, images: string): string {
   return join(images, name.replaceAll(/[^a-z0-9.-]/gi, "_"));
 }
 
-/** One layout holds them all, so that shared layers are stored, pulled and unpacked once. */
+/** One layout contains all images, so that shared layers are stored, pulled and unpacked once. */
 async function exportImages(names: readonly string[], layout: string): Promise<void> {
   const draft = `${layout}.${process.pid}`;
   await mkdir(draft, { recursive: true });

@@ -1,30 +1,30 @@
-/** The state folder of a cluster. Everything but the image store is made anew at each start. */
+/** The state folder of a cluster. Everything except the image store is recreated at each start. */
 import { join } from "node:path";
 
 export interface Layout {
   readonly root: string;
   readonly pki: string;
   readonly kubeconfigs: string;
-  /** The administrator's kubeconfig: what `make -s kubeconfig` prints. */
+  /** The admin's kubeconfig, whose path `make -s kubeconfig` prints. */
   readonly kubeconfig: string;
   readonly config: string;
   readonly logs: string;
   readonly etcd: string;
   readonly volumes: string;
-  /** Stands in for the machine's own folders in the cluster's mount namespace. */
+  /** Replaces the machine's folders in the cluster's mount namespace. */
   readonly volatile: string;
-  /** Images stay between starts: unpacking them again would take most of a start. */
+  /** Images are kept between starts: unpacking them would take most of the time of a start. */
   readonly containerd: string;
-  /** The image store of the second node, made anew by each cluster. */
+  /** The image store of the second node, recreated at each start. */
   readonly secondContainerd: string;
-  /** While this file exists, the second node runs. */
+  /** The second node runs while this file exists. */
   readonly secondNode: string;
   /** OCI layouts published to the running cluster. */
   readonly images: string;
   readonly status: string;
   readonly supervisorPid: string;
   readonly supervisorLog: string;
-  /** Names the PID namespace of the last start, so that its processes can be told from others. */
+  /** Contains the PID namespace of the last start, which identifies the cluster's processes. */
   readonly pidNamespace: string;
 }
 
@@ -51,7 +51,7 @@ export function layout(root: string): Layout {
   };
 }
 
-/** Folders with fixed paths that the cluster's programs write to; they see a private one in place of the machine's. */
+/** Folders with fixed paths that the cluster's programs write to; each is replaced by a private folder. */
 export const privateFolders = [
   "/run/containerd",
   "/run/netns",

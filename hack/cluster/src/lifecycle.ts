@@ -1,4 +1,4 @@
-/** Starting, finding and ending the cluster from the machine's side. */
+/** Starts, finds and stops the cluster from outside its namespaces. */
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,14 +7,14 @@ import type { Subprocess } from "bun";
 
 import { removeCgroup } from "./cgroup.ts";
 import { layout as layoutOf, type Layout } from "./layout.ts";
-import { cableOwner, cutCable, network } from "./network.ts";
+import { linkOwner, deleteLink, network } from "./network.ts";
 import { processesIn } from "./processes.ts";
 import { step, type Step } from "./progress.ts";
 import { readStatus } from "./status.ts";
 
-const endDeadlineMs = 30_000;
+const stopDeadlineMs = 30_000;
 
-/** The process id of the cluster's supervisor, if it runs. */
+/** The PID of the cluster's supervisor, if it is running. */
 export async function runningSupervisor(root: string): Promise<number | undefined> {
   const layout = layoutOf(root);
   if (!existsSync(layout.supervisorPid)) return undefined;
@@ -22,7 +22,7 @@ export async function runningSupervisor(root: string): Promise<number | undefine
   return isSupervisor(pid, root) ? pid : undefined;
 }
 
-/** A process id alone may belong to someone else by now. */
+/** The PID may belong to another process by now. */
 function isSupervisor(pid: number, root: string): boolean {
   try {
     const arguments_ = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
@@ -43,12 +43,12 @@ export async function startCluster(root: string, layouts: readonly string[]): Pr
   });
 }
 
-/** Of one that runs: whoever started it may have been interrupted. */
+/** Waits for a running cluster, whose start may have been interrupted. */
 export async function untilReady(root: string): Promise<void> {
   const layout = layoutOf(root);
   if ((await readStatus(layout))?.ready) return;
   const isAlive = async (): Promise<boolean> => (await runningSupervisor(root)) !== undefined;
-  await step("waiting for the cluster that is being started", async (progress) => {
+  await step("waiting for the cluster to start", async (progress) => {
     await followStart(layout, { progress, isAlive });
   });
 }
@@ -62,7 +62,7 @@ async function followStart(layout: Layout, { progress, isAlive }: Start): Promis
   for (;;) {
     const status = await readStatus(layout);
     if (status?.ready) return;
-    if (status) progress.say(status.phase);
+    if (status) progress.report(status.phase);
     if (!(await isAlive())) throw new Error(await explainFailure(layout));
     await Bun.sleep(100);
   }
@@ -71,7 +71,7 @@ async function followStart(layout: Layout, { progress, isAlive }: Start): Promis
 async function launch(layout: Layout, layouts: readonly string[]): Promise<Subprocess> {
   const log = openSync(layout.supervisorLog, "w");
   const init = ["tini", "--", process.execPath, join(import.meta.dir, "main.ts"), "supervise", layout.root, ...layouts];
-  // The kernel ends all that runs in a PID namespace with its first process, and `--kill-child` ties that to ours.
+  // The kernel kills all processes of a PID namespace with its first one, which `--kill-child` kills with ours.
   const command = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation", "private", "--mount-proc"];
   const child = Bun.spawn([...command, "--", ...init], { stdin: "ignore", stdout: log, stderr: log, detached: true });
   closeSync(log);
@@ -82,41 +82,41 @@ async function launch(layout: Layout, layouts: readonly string[]): Promise<Subpr
 
 async function explainFailure(layout: Layout): Promise<string> {
   const status = await readStatus(layout);
-  return `${status?.error ?? "the supervisor ended without a word"}; its log is ${layout.supervisorLog}, the programs' logs are in ${layout.logs}`;
+  return `${status?.error ?? "the supervisor ended without an error message"}; its log is ${layout.supervisorLog}, the programs' logs are in ${layout.logs}`;
 }
 
 export async function stopCluster(root: string): Promise<void> {
   const pid = await runningSupervisor(root);
   if (pid !== undefined) process.kill(pid, "SIGKILL");
   const namespace = await clusterNamespace(root);
-  // Without one, nothing was ever started from this folder: what else the machine has is someone else's.
+  // Without a namespace, no cluster was started from this folder: anything else on the machine is not ours.
   if (namespace !== undefined) await waitUntilGone(namespace);
   const { supervisorPid, pidNamespace } = layoutOf(root);
   for (const file of [supervisorPid, pidNamespace]) await rm(file, { force: true });
 }
 
-/** By which each process of the cluster is known, also after the supervisor's death. */
+/** The PID namespace that identifies the cluster's processes, even after the supervisor has died. */
 export async function clusterNamespace(root: string): Promise<string | undefined> {
   return await readFile(layoutOf(root).pidNamespace, "utf8").catch(() => undefined);
 }
 
-/** The kernel takes namespaces apart in its own time; a start right after would stumble over what is left. */
+/** The kernel removes namespaces asynchronously, and the remains would break an immediate restart. */
 async function waitUntilGone(namespace: string): Promise<void> {
-  const deadline = Date.now() + endDeadlineMs;
-  for (let left = await remains(namespace); left !== undefined; left = await remains(namespace)) {
+  const deadline = Date.now() + stopDeadlineMs;
+  for (let left = await findRemains(namespace); left !== undefined; left = await findRemains(namespace)) {
     if (Date.now() > deadline)
-      throw new Error(`the cluster has not ended after ${endDeadlineMs / 1000} s: ${left} is left`);
+      throw new Error(`the cluster did not stop within ${stopDeadlineMs / 1000} s: ${left} is left`);
     await Bun.sleep(50);
   }
 }
 
-async function remains(namespace: string): Promise<string | undefined> {
+async function findRemains(namespace: string): Promise<string | undefined> {
   const [process] = processesIn(namespace);
   if (process !== undefined) return `process ${process.pid}`;
-  if (cableOwner() === namespace) await cutCable();
-  const owner = cableOwner();
-  if (owner === namespace || owner === "") return `the network link ${network.cable}`;
-  // Another cluster's, from another clone: the control group is its, too.
+  if (linkOwner() === namespace) await deleteLink();
+  const owner = linkOwner();
+  if (owner === namespace || owner === "") return `the network link ${network.link}`;
+  // It belongs to another clone's cluster, and so does the cgroup.
   if (owner !== undefined) return undefined;
-  return removeCgroup() ? undefined : "a control group";
+  return removeCgroup() ? undefined : "a cgroup";
 }

@@ -28,7 +28,7 @@ async function runTool([name = "", ...args]: readonly string[]): Promise<void> {
 
 function parseToolName(name: string): ToolName {
   const tool = toolNames.find((known) => known === name);
-  if (tool === undefined) throw new UserError([`no tool is named ${name}: choose from ${toolNames.join(", ")}`]);
+  if (tool === undefined) throw new UserError([`there is no tool ${name}: choose from ${toolNames.join(", ")}`]);
   return tool;
 }
 

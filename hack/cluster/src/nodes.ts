@@ -1,6 +1,6 @@
 /**
- * The nodes of the cluster: one that is always there, and a second for tests that lose a node. Both are kubelets with a
- * containerd of their own, in the namespaces of the one cluster; what they keep and where they listen sets them apart.
+ * The nodes of the cluster: one that always runs, and a second for tests that lose a node. Each has its own kubelet and
+ * containerd in the namespaces of the cluster, with different folders and ports.
  */
 import { join } from "node:path";
 
@@ -10,16 +10,16 @@ import { network } from "./network.ts";
 export interface ClusterNode {
   readonly name: string;
   readonly address: string;
-  /** Of its kubelet's kubeconfig, and of its components and their files. */
+  /** The suffix of its kubelet's kubeconfig, its components and their files. */
   readonly suffix: string;
-  /** Of the addresses that its pods get. */
+  /** The first of its pods' addresses. */
   readonly firstPod: string;
   readonly containerdState: string;
-  /** Below the cluster's control group; "" for that itself. */
+  /** Relative to the cluster's cgroup; "" for that cgroup itself. */
   readonly cgroup: string;
   readonly kubeletPort: number;
   readonly healthPort: number;
-  /** Pods have to tolerate them to be scheduled there. */
+  /** Pods must tolerate them to be scheduled here. */
   readonly taints: readonly Taint[];
 }
 
@@ -49,7 +49,7 @@ export const secondNode: ClusterNode = {
   cgroup: "second",
   kubeletPort: 10260,
   healthPort: 10258,
-  // Only for the test that loses it: other tests run at the same time.
+  // Only for the test that loses the node: other tests run at the same time.
   taints: [{ key: "pulumi.com/second-node", effect: "NoSchedule" }],
 };
 
@@ -58,7 +58,7 @@ export const allNodes: readonly ClusterNode[] = [firstNode, secondNode];
 export const containerdSocketOf = ({ containerdState }: ClusterNode): string =>
   join(containerdState, "containerd.sock");
 
-/** The folder of its kubelet; the kubelet's own default for the first. */
+/** The folder of its kubelet; the kubelet's default for the first node. */
 export function kubeletFolder(layout: Layout, node: ClusterNode): string {
   return node.suffix === "" ? "/var/lib/kubelet" : join(layout.volatile, `kubelet${node.suffix}`);
 }

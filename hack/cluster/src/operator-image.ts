@@ -1,4 +1,4 @@
-/** The image of the operator and its agent, made from this clone's sources and offered to the running cluster. */
+/** Builds the image of the operator and agent from this clone and publishes it to the running cluster. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { givenKubeconfig, UserError } from "./cluster.ts";
 import { buildExecutables, imageContext, ownArchitecture } from "./executables.ts";
-import { forgetOutdatedImages, isPublished, publishImage } from "./images.ts";
+import { removeOutdatedImages, isPublished, publishImage } from "./images.ts";
 import { layout } from "./layout.ts";
 import { repositoryRoot, stateRoot } from "./paths.ts";
 import { step } from "./progress.ts";
@@ -14,8 +14,7 @@ import { step } from "./progress.ts";
 const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
 
 /**
- * Returns the image's name. Its tag is the hash of what is in it, so a changed program is never an old image, unless the
- * caller wants another one.
+ * Returns the image's name. By default its tag is a hash of its contents, so a changed program always gets a new image.
  */
 export async function publishOperatorImage(tag?: string): Promise<string> {
   const containerfile = join(repositoryRoot, "deploy/images/operator.Containerfile");
@@ -27,16 +26,18 @@ export async function publishOperatorImage(tag?: string): Promise<string> {
   const { images } = layout(stateRoot);
   if (tag === undefined && isPublished(image, images)) return image;
   await step(`publishing ${image}`, () => publishImage({ name: image, containerfile, context: imageContext }, images));
-  await forgetOutdatedImages(repository);
+  await removeOutdatedImages(repository);
   return image;
 }
 
-/** The image to install: this clone's, or for a cluster of the user's own the one that IMAGE names. */
+/** The image to install: this clone's, or the one in IMAGE for the user's own cluster. */
 export async function deployableImage(): Promise<string> {
   if (givenKubeconfig === undefined) return await publishOperatorImage();
   const image = process.env["IMAGE"];
   if (!image) {
-    throw new UserError(["the cluster of CLUSTER_KUBECONFIG cannot pull from this machine: name an image with IMAGE="]);
+    throw new UserError([
+      "the cluster of CLUSTER_KUBECONFIG cannot pull from this machine: set IMAGE to an image that it can pull",
+    ]);
   }
   return image;
 }

@@ -1,4 +1,4 @@
-/** Where things are kept: what is built once outlives the clone; what a running cluster writes is one folder in it. */
+/** Folders: the cache of build results is outside the clone; the state of a running cluster is one folder in it. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -6,7 +6,7 @@ const root = resolve(import.meta.dir, "../../..");
 
 export const repositoryRoot = root;
 
-/** Keyed by version inside, so several checkouts of different ages share it. */
+/** Its entries are keyed by version, so that several clones can share it. */
 export const cacheRoot =
   process.env["PKO_CACHE"] ??
   join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "pulumi-kubernetes-operator");

@@ -1,5 +1,5 @@
-/** Certificate authorities and the certificates they sign, for clusters that live on this machine only. */
-// @peculiar/x509 resolves its parts through decorators, which need this polyfill loaded first.
+/** CAs and the certificates that they sign, for clusters on this machine only. */
+// @peculiar/x509 uses decorators, which need this polyfill to be loaded first.
 import "reflect-metadata";
 
 import * as x509 from "@peculiar/x509";
@@ -40,7 +40,7 @@ export async function createAuthority(commonName: string): Promise<Authority> {
   return authority({ cert: certificate.toString("pem"), key: await privatePem(keys.privateKey) });
 }
 
-/** An authority from its stored files. */
+/** A CA from its certificate and key. */
 function authority(pair: KeyPair): Authority {
   return { ...pair, issue: (subject) => issue(pair, subject) };
 }
@@ -83,7 +83,7 @@ async function privatePem(key: CryptoKey): Promise<string> {
   return x509.PemConverter.encode(await crypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY");
 }
 
-/** Starts an hour early: a certificate is good at once on a machine whose clock is a little behind. */
+/** Starts an hour early, so that a certificate is valid immediately on a machine whose clock is behind. */
 function validity(ms: number): { notBefore: Date; notAfter: Date } {
   return { notBefore: new Date(Date.now() - 3600_000), notAfter: new Date(Date.now() + ms) };
 }

@@ -4,7 +4,7 @@ import { findProblems, type Machine } from "./prerequisites.ts";
 
 const gibibyte = 1024 ** 3;
 
-const good: Machine = {
+const suitable: Machine = {
   platform: "linux",
   userId: 0,
   go: "go version go1.26.8 linux/amd64",
@@ -17,41 +17,45 @@ const good: Machine = {
   toolsBuilt: false,
   imagesBuilt: false,
   debianMirror: "http://mirror.example/debian",
-  strangers: [],
+  foreignFiles: [],
 };
 
-describe("a machine is good for a cluster", () => {
+describe("a machine is suitable for a cluster", () => {
   test.each<[string, Partial<Machine>]>([
-    ["with all it needs", {}],
-    ["with packages missing that apt-get can install", { missingPackages: ["containerd"] }],
-    ["with little room, once everything is built", { freeCacheBytes: 2 * gibibyte, toolsBuilt: true }],
-    ["without a Debian mirror, once the images are built", { debianMirror: undefined, imagesBuilt: true }],
+    ["with everything that is needed", {}],
+    ["without packages that apt-get can install", { missingPackages: ["containerd"] }],
+    ["with little disk space if everything is built", { freeCacheBytes: 2 * gibibyte, toolsBuilt: true }],
+    ["without a Debian mirror if the images are built", { debianMirror: undefined, imagesBuilt: true }],
     ["with a newer Go", { go: "go version go1.30 linux/arm64" }],
   ])("%s", (_, difference) => {
-    expect(findProblems({ ...good, ...difference })).toEqual([]);
+    expect(findProblems({ ...suitable, ...difference })).toEqual([]);
   });
 });
 
-describe("a machine is refused in one line", () => {
+describe("a machine is rejected with one line", () => {
   test.each<[string, Partial<Machine>, string]>([
     ["that is not Linux", { platform: "darwin", userId: 501, go: undefined }, "this needs Linux"],
     ["whose user is not root", { userId: 1000 }, "this needs root"],
     ["without Go", { go: undefined }, "Go is missing"],
     ["with an old Go", { go: "go version go1.24.1 linux/amd64" }, "Go is too old (go version go1.24.1 linux/amd64)"],
-    ["with a full cache disk", { freeCacheBytes: gibibyte }, "the disk of the cache folder has 1.0 GiB free and 12.0"],
-    ["with a full state disk", { freeStateBytes: gibibyte }, "the disk of the state folder has 1.0 GiB free and 4.0"],
-    ["without apt-get", { missingPackages: ["runc", "tini"], canInstall: false }, "missing programs"],
+    ["with a full cache disk", { freeCacheBytes: gibibyte }, "the disk of the cache folder has 1.0 GiB free, but 12.0"],
+    ["with a full state disk", { freeStateBytes: gibibyte }, "the disk of the state folder has 1.0 GiB free, but 4.0"],
+    ["without apt-get", { missingPackages: ["runc", "tini"], canInstall: false }, "programs are missing"],
     ["with another cluster", { links: ["lo", "pko0"] }, "the network link pko0 exists"],
-    ["whose addresses are taken", { routes: ["10.244.3.0/24 dev flannel"] }, "the addresses 10.244.0.0/16"],
-    ["without a Debian mirror", { debianMirror: undefined }, "this machine's apt configuration names no Debian mirror"],
-    ["whose state folder is somebody's", { strangers: ["photos"] }, "the state folder"],
+    ["whose addresses are in use", { routes: ["10.244.3.0/24 dev flannel"] }, "the addresses 10.244.0.0/16"],
+    [
+      "without a Debian mirror",
+      { debianMirror: undefined },
+      "the apt configuration of this machine has no Debian mirror",
+    ],
+    ["with foreign files in the state folder", { foreignFiles: ["photos"] }, "the state folder"],
   ])("%s", (_, difference, line) => {
-    const problems = findProblems({ ...good, ...difference });
+    const problems = findProblems({ ...suitable, ...difference });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toStartWith(line);
   });
 
-  test("for each thing that it lacks", () => {
-    expect(findProblems({ ...good, userId: 1000, go: undefined })).toHaveLength(2);
+  test("for each unmet requirement", () => {
+    expect(findProblems({ ...suitable, userId: 1000, go: undefined })).toHaveLength(2);
   });
 });

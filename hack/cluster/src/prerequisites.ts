@@ -1,4 +1,4 @@
-/** What the machine has to offer, checked before anything is changed: each lack is one line that says what to do. */
+/** Checks the machine before anything is changed: each unmet requirement is one line with what to do. */
 import { existsSync, readdirSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { basename, dirname } from "node:path";
@@ -10,7 +10,7 @@ import { network } from "./network.ts";
 import { attempt, isOnPath, run } from "./shell.ts";
 import { step } from "./progress.ts";
 
-/** Program (or folder) → the Debian package that brings it. */
+/** Program (or folder) → the Debian package that contains it. */
 type Packages = Readonly<Record<string, string>>;
 
 const clusterPackages: Packages = {
@@ -28,11 +28,11 @@ const clusterPackages: Packages = {
   git: "git",
 };
 
-/** What only tests call: real servers of their own. */
+/** Programs that only tests use. */
 const testPackages: Packages = {
   ssh: "openssh-client",
   openssl: "openssl",
-  // It is the server, too, under that name. The package redis-server would start one.
+  // This executable is also the server. The package redis-server would start a service.
   "redis-check-rdb": "redis-tools",
 };
 
@@ -43,48 +43,47 @@ const wantedStateBytes = 4 * gibibyte;
 export interface Machine {
   readonly platform: string;
   readonly userId: number;
-  /** As `go version` prints it, or undefined where there is no Go. */
+  /** The output of `go version`, or undefined without Go. */
   readonly go: string | undefined;
   readonly freeCacheBytes: number;
   readonly freeStateBytes: number;
   readonly missingPackages: readonly string[];
   readonly canInstall: boolean;
-  /** Network links, and the routes of the machine as `ip route` prints them. */
+  /** The machine's network links, and its routes as `ip route` prints them. */
   readonly links: readonly string[];
   readonly routes: readonly string[];
   readonly toolsBuilt: boolean;
   readonly imagesBuilt: boolean;
   readonly debianMirror: string | undefined;
-  /** What is in the state folder and no part of a cluster's state. */
-  readonly strangers: readonly string[];
+  /** Files in the state folder that are not part of a cluster's state. */
+  readonly foreignFiles: readonly string[];
 }
 
-/** What was built before. */
+/** What is already built. */
 export interface Built {
   readonly tools: boolean;
   readonly images: boolean;
 }
 
-/** Everything that stands in the way of a cluster on this machine. */
+/** Everything that prevents a cluster on this machine. */
 export function findProblems(machine: Machine): string[] {
   if (machine.platform !== "linux") {
-    return [`this needs Linux, and this machine runs ${machine.platform}: use a Linux machine or virtual machine`];
+    return [`this needs Linux, but this machine runs ${machine.platform}: use a Linux machine or virtual machine`];
   }
   return [
-    machine.userId !== 0 && "this needs root, for namespaces and containers: run it again with sudo",
+    machine.userId !== 0 && "this needs root for namespaces and containers: run it with sudo",
     goProblem(machine.go),
     spaceProblem("cache", machine.freeCacheBytes, machine.toolsBuilt ? gibibyte : wantedCacheBytes),
     spaceProblem("state", machine.freeStateBytes, wantedStateBytes),
     packagesProblem(machine),
     addressProblem(machine),
     mirrorProblem(machine),
-    strangersProblem(machine),
+    foreignFilesProblem(machine),
   ].filter((problem) => problem !== false);
 }
 
 function goProblem(version: string | undefined): string | false {
-  if (version === undefined)
-    return "Go is missing, and the cluster is built with it: install Go 1.26 or newer (go.dev/dl)";
+  if (version === undefined) return "Go is missing, which builds the cluster: install Go 1.26 or newer (go.dev/dl)";
   const [, major, minor] = /go(\d+)\.(\d+)/.exec(version) ?? [];
   const tooOld = Number(major) < 1 || (Number(major) === 1 && Number(minor) < 26);
   return tooOld && `Go is too old (${version.trim()}): install Go 1.26 or newer (go.dev/dl)`;
@@ -94,38 +93,38 @@ function spaceProblem(folder: "cache" | "state", free: number, wanted: number): 
   if (free >= wanted) return false;
   const variable = folder === "cache" ? "PKO_CACHE" : "CLUSTER_STATE";
   const gib = (bytes: number): string => (bytes / gibibyte).toFixed(1);
-  return `the disk of the ${folder} folder has ${gib(free)} GiB free and ${gib(wanted)} are needed: make room, or set ${variable} to a folder on another disk`;
+  return `the disk of the ${folder} folder has ${gib(free)} GiB free, but ${gib(wanted)} GiB are needed: free some space, or set ${variable} to a folder on another disk`;
 }
 
 function packagesProblem(machine: Machine): string | false {
   if (machine.missingPackages.length === 0 || machine.canInstall) return false;
-  return `missing programs, and no apt-get to install them with: install ${machine.missingPackages.join(", ")}`;
+  return `programs are missing and there is no apt-get: install ${machine.missingPackages.join(", ")}`;
 }
 
 function addressProblem(machine: Machine): string | false {
-  if (machine.links.includes(network.cable)) {
-    return `the network link ${network.cable} exists: another local cluster is running; end it with 'make cluster-down' in its clone`;
+  if (machine.links.includes(network.link)) {
+    return `the network link ${network.link} exists: another local cluster is running; stop it with 'make cluster-down' in its clone`;
   }
   const prefixes = [network.pods, network.services].map((range) => range.split(".").slice(0, 2).join("."));
   const taken = machine.routes.find((route) => prefixes.some((prefix) => route.startsWith(`${prefix}.`)));
   return (
     taken !== undefined &&
-    `the addresses ${network.pods} and ${network.services} are in use on this machine (route '${taken.trim()}'): end what uses them`
+    `the addresses ${network.pods} and ${network.services} are in use on this machine (route '${taken.trim()}'): stop what uses them`
   );
 }
 
 function mirrorProblem({ imagesBuilt, debianMirror: mirror }: Machine): string | false {
   if (imagesBuilt || mirror !== undefined) return false;
-  return "this machine's apt configuration names no Debian mirror: set DEBIAN_MIRROR to the address of one";
+  return "the apt configuration of this machine has no Debian mirror: set DEBIAN_MIRROR to the URL of one";
 }
 
-/** A start clears the folder. */
-function strangersProblem({ strangers: [first] }: Machine): string | false {
+/** A start deletes everything in the folder. */
+function foreignFilesProblem({ foreignFiles: [first] }: Machine): string | false {
   if (first === undefined) return false;
-  return `the state folder ${stateRoot} holds ${first}, which is no part of a cluster: set CLUSTER_STATE to an empty folder`;
+  return `the state folder ${stateRoot} contains ${first}, which is not part of a cluster: set CLUSTER_STATE to an empty folder`;
 }
 
-function strangersIn(root: string): string[] {
+function foreignFilesIn(root: string): string[] {
   const own = new Set(Object.values<string>({ ...layout(root) }).map((path) => basename(path)));
   return existsSync(root) ? readdirSync(root).filter((name) => !own.has(name.replace(/\.new$/, ""))) : [];
 }
@@ -146,7 +145,7 @@ export async function inspectMachine(built: Built): Promise<Machine> {
     toolsBuilt: built.tools,
     imagesBuilt: built.images,
     debianMirror: debianMirror(),
-    strangers: strangersIn(stateRoot),
+    foreignFiles: foreignFilesIn(stateRoot),
   };
 }
 
@@ -159,7 +158,7 @@ export async function installPackages(names: readonly string[]): Promise<void> {
   });
 }
 
-/** What the tests need beside the cluster's own is in it. */
+/** Including what only tests need. */
 export function missingPackages(): string[] {
   return missing({ ...clusterPackages, ...testPackages });
 }

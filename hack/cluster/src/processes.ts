@@ -1,4 +1,4 @@
-/** The machine's processes, as the kernel shows them. */
+/** The machine's processes, from /proc. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 interface Process {
@@ -10,19 +10,19 @@ export function ownPidNamespace(): string {
   return readlinkSync("/proc/self/ns/pid");
 }
 
-/** Those of one PID namespace. Containers have namespaces of their own below it. */
+/** The processes in one PID namespace, without those in containers, which have nested namespaces. */
 export function processesIn(namespace: string): Process[] {
   return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry) && unlessGone(() => readlinkSync(`/proc/${entry}/ns/pid`)) === namespace)
-    .map((entry) => ({ pid: Number(entry), command: commandOf(entry) }));
+    .filter((entry) => /^\d+$/.test(entry) && ignoreEnded(() => readlinkSync(`/proc/${entry}/ns/pid`)) === namespace)
+    .map((entry) => ({ pid: Number(entry), command: readCommand(entry) }));
 }
 
-function commandOf(entry: string): string[] {
-  return (unlessGone(() => readFileSync(`/proc/${entry}/cmdline`, "utf8")) ?? "").split("\0").filter(Boolean);
+function readCommand(entry: string): string[] {
+  return (ignoreEnded(() => readFileSync(`/proc/${entry}/cmdline`, "utf8")) ?? "").split("\0").filter(Boolean);
 }
 
-/** A process may end between being listed and being read. */
-function unlessGone<T>(read: () => T): T | undefined {
+/** A process may end after it was listed. */
+function ignoreEnded<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {

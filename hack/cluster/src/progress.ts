@@ -1,10 +1,10 @@
-/** Steps as a person follows them: one line a step on a terminal, a line every half minute elsewhere. */
+/** Progress output: one line per step on a terminal, otherwise a line every half minute. */
 const quietIntervalMs = 30_000;
 const terminalIntervalMs = 500;
 
 export interface Step {
-  /** Replaces what is said about the step while it runs. */
-  say(detail: string): void;
+  /** Replaces the detail that is shown while the step runs. */
+  report(detail: string): void;
 }
 
 export async function step<T>(title: string, work: (step: Step) => Promise<T>): Promise<T> {
@@ -21,7 +21,7 @@ export async function step<T>(title: string, work: (step: Step) => Promise<T>): 
     process.stderr.write(`${terminal ? "\r\x1b[K" : ""}${mark} ${title} (${seconds(started)})\n`);
   };
   try {
-    const result = await work({ say: (text) => (detail = text) });
+    const result = await work({ report: (text) => (detail = text) });
     end("✓");
     return result;
   } catch (error) {

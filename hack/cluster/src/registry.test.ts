@@ -19,24 +19,24 @@ writeFileSync(
 );
 afterAll(() => rmSync(layout, { recursive: true }));
 
-const ask = (path: string, method = "GET"): Response =>
+const get = (path: string, method = "GET"): Response =>
   answer(new Request(`http://registry${path}`, { method }), [layout]);
 
 describe("the registry", () => {
-  test("finds a tag in the namespace that the mirror was asked for", async () => {
-    const response = ask("/v2/library/busybox/manifests/latest?ns=docker.io");
+  test("finds a tag in the requested registry", async () => {
+    const response = get("/v2/library/busybox/manifests/latest?ns=docker.io");
     expect(response.headers.get("docker-content-digest")).toBe(digest);
     expect(response.headers.get("content-type")).toBe("application/vnd.oci.image.manifest.v1+json");
     expect(await response.json()).toEqual({ schemaVersion: 2 });
   });
 
   test("finds manifests and layers by digest", async () => {
-    expect(ask(`/v2/library/busybox/manifests/${digest}`).status).toBe(200);
-    expect(await ask(`/v2/anything/blobs/${layer}`).text()).toBe("layer");
+    expect(get(`/v2/library/busybox/manifests/${digest}`).status).toBe(200);
+    expect(await get(`/v2/anything/blobs/${layer}`).text()).toBe("layer");
   });
 
   test("answers HEAD with the size and no body", async () => {
-    const response = ask("/v2/library/busybox/manifests/latest", "HEAD");
+    const response = get("/v2/library/busybox/manifests/latest", "HEAD");
     expect(response.headers.get("content-length")).toBe("19");
     expect(await response.text()).toBe("");
   });
@@ -47,11 +47,11 @@ describe("the registry", () => {
     `/v2/x/blobs/sha256:${"c".repeat(64)}`,
     "/v2/x/blobs/sha256:..%2F..%2Findex.json",
     "/elsewhere",
-  ])("has nothing at %s", (path) => {
-    expect(ask(path).status).toBe(404);
+  ])("returns 404 for %s", (path) => {
+    expect(get(path).status).toBe(404);
   });
 
-  test("names its images", () => {
+  test("lists its images", () => {
     expect(imageNames(layout)).toEqual(["docker.io/library/busybox:latest"]);
   });
 });

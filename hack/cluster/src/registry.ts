@@ -1,6 +1,6 @@
 /**
- * A read-only image registry over OCI layouts on disk. The cluster takes it for every public registry, so manifests
- * that name a tag like `latest`, which is looked up at each start of a pod, work where no registry can be reached.
+ * A read-only image registry for OCI layouts on disk. The cluster uses it as a mirror of every registry, so that images
+ * with a tag like `latest`, which is resolved at each start of a pod, work without access to a registry.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,10 +15,10 @@ interface Descriptor {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Image names of a layout are in this annotation of its index. */
+/** The annotation in the index of a layout that has the image name. */
 const nameAnnotation = "org.opencontainers.image.ref.name";
 
-/** `layouts` is asked at each request: images are published while the cluster runs. */
+/** Calls `layouts` for each request, because images are published while the cluster runs. */
 export function serveRegistry(layouts: () => readonly string[]): void {
   Bun.serve({ hostname: network.machine, port: 5000, fetch: (request) => answer(request, layouts()) });
 }
@@ -37,25 +37,25 @@ export function answer(request: Request, layouts: readonly string[]): Response {
   const [, repository = "", kind, reference = ""] = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(pathname) ?? [];
   const digest = reference.startsWith("sha256:")
     ? reference
-    : digestOf(`${searchParams.get("ns") ?? "docker.io"}/${repository}:${reference}`, layouts);
+    : findDigest(`${searchParams.get("ns") ?? "docker.io"}/${repository}:${reference}`, layouts);
   const file = digest && layouts.map((layout) => blobPath(layout, digest)).find((path) => existsSync(path));
-  if (kind === undefined || !digest || file === undefined) return unknown();
+  if (kind === undefined || !digest || file === undefined) return notFound();
   const headers = {
-    "content-type": kind === "manifests" ? mediaTypeOf(file) : "application/octet-stream",
+    "content-type": kind === "manifests" ? readMediaType(file) : "application/octet-stream",
     "docker-content-digest": digest,
     "content-length": String(Bun.file(file).size),
   };
   return new Response(request.method === "HEAD" ? null : Bun.file(file), { headers });
 }
 
-/** Made anew each time: a body is sent once. */
-const unknown = (): Response => Response.json({ errors: [{ code: "MANIFEST_UNKNOWN" }] }, { status: 404 });
+/** A new response each time, because a body can be sent only once. */
+const notFound = (): Response => Response.json({ errors: [{ code: "MANIFEST_UNKNOWN" }] }, { status: 404 });
 
 export function imageNames(layout: string): string[] {
   return descriptors(layout).flatMap((descriptor) => descriptor.annotations?.[nameAnnotation] ?? []);
 }
 
-function digestOf(name: string, layouts: readonly string[]): string | undefined {
+function findDigest(name: string, layouts: readonly string[]): string | undefined {
   return layouts.flatMap(descriptors).find((descriptor) => descriptor.annotations?.[nameAnnotation] === name)?.digest;
 }
 
@@ -68,7 +68,7 @@ function blobPath(layout: string, digest: string): string {
   return join(layout, "blobs", digest.replace(":", "/"));
 }
 
-function mediaTypeOf(manifest: string): string {
+function readMediaType(manifest: string): string {
   const { mediaType } = JSON.parse(readFileSync(manifest, "utf8")) as Partial<Descriptor>;
   return mediaType ?? "application/vnd.oci.image.manifest.v1+json";
 }

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import { repositoryRoot } from "./paths.ts";
 import { billOfMaterials } from "./release.ts";
 
-test("the bill of materials names what is compiled in, the runtime too, each by its version", async () => {
+test("the bill of materials has all compiled packages and the runtime with their versions", async () => {
   const { components } = JSON.parse(await billOfMaterials()) as { components: { name: string; version: string }[] };
   const versions = Object.fromEntries(components.map(({ name, version }) => [name, version]));
   for (const name of ["operator", "agent", "kube", "git", "api", "rpc"]) {

@@ -1,4 +1,4 @@
-/** What a release publishes, apart from the image and the chart: made here, so that it can be looked at before. */
+/** Builds the release files other than the image and the chart, so that they can be checked before a release. */
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -22,7 +22,7 @@ export async function makeReleaseFiles(): Promise<void> {
   console.log(`  ${folder} install.yaml, sbom.cdx.json`);
 }
 
-/** The chart has the version of everything. */
+/** Everything has the version of the chart. */
 async function chartVersion(): Promise<string> {
   const text = await readFile(join(repositoryRoot, "charts/pulumi-kubernetes-operator/Chart.yaml"), "utf8");
   const [, version] = /^version: (.+)$/m.exec(text) ?? [];
@@ -38,7 +38,7 @@ interface Bill {
   readonly components: readonly object[];
 }
 
-/** The packages that are compiled in, by npm, and the runtime that they are compiled with. */
+/** The npm packages that are compiled into the executables, and the runtime. */
 export async function billOfMaterials(): Promise<string> {
   const workspaces = ["operator", "agent"].flatMap((name) => ["--workspace", `packages/${name}`]);
   const command = ["npm", "sbom", "--omit=dev", "--sbom-format=cyclonedx", "--sbom-type=application", ...workspaces];

@@ -1,4 +1,4 @@
-/** The second node, from the machine's side: started for a test, and ended as a power failure ends a node. */
+/** Starts the second node for a test and ends it like a power failure, from outside the cluster's namespaces. */
 import { readdirSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,22 +9,22 @@ import { clusterNamespace } from "./lifecycle.ts";
 import { containerdSocketOf, secondNode } from "./nodes.ts";
 import { processesIn } from "./processes.ts";
 
-/** The supervisor starts its kubelet and containerd; it is there when the API server says that it is Ready. */
+/** Makes the supervisor start its kubelet and containerd. It can be used when its Node is Ready. */
 export async function startSecondNode(root: string): Promise<void> {
   await writeFile(layoutOf(root).secondNode, "");
 }
 
-/** Kubelet, containerd, and everything in its pods; for good, until it is started again. */
+/** Kills the kubelet, containerd and every process in its pods; they do not restart by themselves. */
 export async function stopSecondNode(root: string): Promise<void> {
   await rm(layoutOf(root).secondNode, { force: true });
-  // What is killed last may have been started while the first were.
-  for (let left = await processesOf(root); left.length > 0; left = await processesOf(root)) {
+  // Repeated, because processes may start while others are killed.
+  for (let left = await nodeProcesses(root); left.length > 0; left = await nodeProcesses(root)) {
     for (const pid of left) kill(pid);
     await Bun.sleep(100);
   }
 }
 
-async function processesOf(root: string): Promise<number[]> {
+async function nodeProcesses(root: string): Promise<number[]> {
   const namespace = await clusterNamespace(root);
   if (namespace === undefined) return [];
   const marks = new Set([
@@ -33,18 +33,18 @@ async function processesOf(root: string): Promise<number[]> {
     containerdSocketOf(secondNode),
   ]);
   const programs = processesIn(namespace).filter(({ command }) => command.some((word) => marks.has(word)));
-  return [...programs.map(({ pid }) => pid), ...inItsPods()];
+  return [...programs.map(({ pid }) => pid), ...podProcesses()];
 }
 
-/** Containers have PID namespaces of their own; their control groups tell whose they are. */
-function inItsPods(): number[] {
+/** Containers have their own PID namespaces, so they are found by their cgroups. */
+function podProcesses(): number[] {
   const group = `/${join(cgroup, secondNode.cgroup)}/`;
   return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry) && cgroupsOf(entry).includes(group))
+    .filter((entry) => /^\d+$/.test(entry) && readCgroups(entry).includes(group))
     .map(Number);
 }
 
-function cgroupsOf(entry: string): string {
+function readCgroups(entry: string): string {
   try {
     return readFileSync(`/proc/${entry}/cgroup`, "utf8");
   } catch {
@@ -56,6 +56,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended meanwhile.
+    // It has already ended.
   }
 }

@@ -1,4 +1,4 @@
-/** Running other programs: their output kept for the error message, or shown as it comes. */
+/** Runs other programs and captures their output. */
 interface CommandOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -11,7 +11,7 @@ interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs a command to its end, whatever its exit code. */
+/** Runs a command and returns its exit code and output. */
 export async function attempt(command: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const child = Bun.spawn([...command], {
     ...(options.cwd !== undefined && { cwd: options.cwd }),
@@ -28,7 +28,7 @@ export async function attempt(command: readonly string[], options: CommandOption
   return { code, stdout, stderr };
 }
 
-/** Runs a command that has to succeed, and returns its standard output. */
+/** Runs a command that must succeed, and returns its standard output. */
 export async function run(command: readonly string[], options: CommandOptions = {}): Promise<string> {
   const result = await attempt(command, options);
   if (result.code !== 0) throw new CommandFailed(command, result);
@@ -38,7 +38,7 @@ export async function run(command: readonly string[], options: CommandOptions = 
 export class CommandFailed extends Error {
   constructor(command: readonly string[], result: CommandResult) {
     const output = `${result.stderr}${result.stdout}`.trim().split("\n").slice(-15).join("\n");
-    super(`${command.join(" ")} ended with ${result.code}:\n${output}`);
+    super(`${command.join(" ")} exited with code ${result.code}:\n${output}`);
     this.name = "CommandFailed";
   }
 }

@@ -1,4 +1,4 @@
-/** What the supervisor tells of itself, for those who wait for it. */
+/** The status file of the supervisor, for processes that wait for it. */
 import { readFile, rename, writeFile } from "node:fs/promises";
 
 import type { Layout } from "./layout.ts";

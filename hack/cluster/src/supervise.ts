@@ -1,13 +1,13 @@
-/** Keeps programs running: a component that ends, for whatever reason, is started again. */
+/** Keeps programs running: a component that ends for any reason is restarted. */
 import { appendFileSync, closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Component } from "./components.ts";
 
 const firstDelayMs = 200;
-const longestDelayMs = 5000;
-const lookAgainMs = 500;
-/** A program that ran this long was healthy: its next restart is quick again. */
+const maxDelayMs = 5000;
+const pollMs = 500;
+/** A program that ran this long was healthy, so its next restart has the shortest delay. */
 const healthyAfterMs = 10_000;
 
 export function keepRunning(component: Component, logs: string): void {
@@ -17,17 +17,17 @@ export function keepRunning(component: Component, logs: string): void {
 async function superviseForever(component: Component, log: string): Promise<never> {
   let delay = firstDelayMs;
   for (;;) {
-    while (!isWanted(component)) await Bun.sleep(lookAgainMs);
+    while (!shouldRun(component)) await Bun.sleep(pollMs);
     const started = performance.now();
     const outcome = await runOnce(component, log);
-    delay = performance.now() - started > healthyAfterMs ? firstDelayMs : Math.min(delay * 2, longestDelayMs);
-    appendFileSync(log, `\nsupervisor: ${component.name} ended (${outcome}), starting again in ${delay} ms\n`);
+    delay = performance.now() - started > healthyAfterMs ? firstDelayMs : Math.min(delay * 2, maxDelayMs);
+    appendFileSync(log, `\nsupervisor: ${component.name} ended (${outcome}), restarting in ${delay} ms\n`);
     await Bun.sleep(delay);
   }
 }
 
-function isWanted({ program }: Component): boolean {
-  return program === undefined || existsSync(program);
+function shouldRun({ requiredFile }: Component): boolean {
+  return requiredFile === undefined || existsSync(requiredFile);
 }
 
 async function runOnce(component: Component, log: string): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * The one program that is the cluster. It runs as the child of an init in a PID and mount namespace of its own, so
- * the kernel ends every process, mount and network link of the cluster the moment it dies, however it dies.
+ * The supervisor runs all programs of the cluster. It is the child of an init process in its own PID and mount namespace, so
+ * the kernel removes every process, mount and network link of the cluster when it ends for any reason.
  */
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { components, ctr, storeCommand, type Component } from "./components.ts";
 import { registriesFolder, writeConfigFiles } from "./config-files.ts";
 import { writeCredentials } from "./credentials.ts";
 import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
-import { dnsAnswers, inClusterNetwork, layNetwork } from "./network.ts";
+import { isDnsReady, inClusterNetwork, createNetwork } from "./network.ts";
 import { firstNode } from "./nodes.ts";
 import { ownPidNamespace } from "./processes.ts";
 import { imageNames, layoutsIn, serveRegistry } from "./registry.ts";
@@ -36,7 +36,7 @@ export async function superviseCluster(root: string, layouts: readonly string[])
 }
 
 async function prepare(layout: Layout): Promise<void> {
-  await say(layout, "laying out the state folder");
+  await writePhase(layout, "preparing the state folder");
   await clearState(layout);
   const namespace = ownPidNamespace();
   await writeFile(layout.pidNamespace, namespace);
@@ -44,12 +44,12 @@ async function prepare(layout: Layout): Promise<void> {
     await mkdir(folder, { recursive: true });
   await hideMachineFolders(layout);
   await createCgroup();
-  await layNetwork(namespace);
+  await createNetwork(namespace);
   await writeCredentials(layout);
   await writeConfigFiles(layout);
 }
 
-/** Everything of an earlier run but its images and what this run has already written. */
+/** Deletes everything of an earlier run except its images and what this run has already written. */
 async function clearState(layout: Layout): Promise<void> {
   const kept = new Set(
     [layout.containerd, layout.supervisorPid, layout.supervisorLog, layout.status].map((path) => basename(path)),
@@ -60,7 +60,7 @@ async function clearState(layout: Layout): Promise<void> {
 }
 
 async function hideMachineFolders(layout: Layout): Promise<void> {
-  // Volumes that the kubelet mounts have to appear in containers that already run.
+  // Volumes that the kubelet mounts must appear in running containers.
   await run(["mount", "--make-rshared", "/"]);
   for (const folder of privateFolders) {
     const own = join(layout.volatile, folder.slice(1).replaceAll("/", "-"));
@@ -71,26 +71,26 @@ async function hideMachineFolders(layout: Layout): Promise<void> {
 }
 
 async function start(layout: Layout, images: readonly string[]): Promise<void> {
-  await say(layout, "loading images");
+  await writePhase(layout, "loading images");
   await loadImages(layout, images);
   const all = components(layout);
   const startOne = (component: Component): void => keepRunning(component, layout.logs);
-  // The others would only fail and back off until the API server answers.
+  // The others would fail and back off until the API server is ready.
   const first = new Set(["slirp4netns", "etcd", "kube-apiserver", "containerd"]);
   all.filter(({ name }) => first.has(name)).forEach(startOne);
-  await say(layout, "waiting for the API server");
+  await writePhase(layout, "waiting for the API server");
   await until("the API server to be ready", async () => (await kubectl(layout, "get", "--raw", "/readyz")) === 0);
   all.filter(({ name }) => !first.has(name)).forEach(startOne);
-  await until("the cluster's own objects to be accepted", async () => {
+  await until("the bootstrap objects to be applied", async () => {
     return (await kubectl(layout, "apply", "-f", join(layout.config, "bootstrap.yaml"))) === 0;
   });
-  await say(layout, "waiting for the node");
+  await writePhase(layout, "waiting for the node");
   await until("the node to be Ready", async () => {
     return (await kubectl(layout, "wait", "--for=condition=Ready", `node/${firstNode.name}`, "--timeout=5s")) === 0;
   });
   if (existsSync(toolPath("coredns"))) {
-    await say(layout, "waiting for DNS");
-    await until("DNS to be ready", dnsAnswers);
+    await writePhase(layout, "waiting for DNS");
+    await until("DNS to be ready", isDnsReady);
   }
   await until(
     "service accounts to exist",
@@ -98,16 +98,16 @@ async function start(layout: Layout, images: readonly string[]): Promise<void> {
   );
 }
 
-/** Brings missing images into the store, and clears what a killed run left in it, before any pod could start. */
+/** Loads missing images into the store and removes the containers of a killed run, before any pod can start. */
 async function loadImages(layout: Layout, images: readonly string[]): Promise<void> {
   const log = Bun.file(join(layout.logs, "image-store.log"));
   const store = Bun.spawn(inClusterNetwork(storeCommand(layout)), { stdout: log, stderr: log });
   try {
-    await until("the image store to answer", async () => (await attempt(ctr("version"))).code === 0);
+    await until("the image store to be ready", async () => (await attempt(ctr("version"))).code === 0);
     const stale = (await run(ctr("containers", "list", "-q"))).split("\n").filter(Boolean);
     if (stale.length > 0) await run(ctr("containers", "rm", ...stale));
     for (const image of images) {
-      await say(layout, `loading ${image}`);
+      await writePhase(layout, `loading ${image}`);
       await run(ctr("images", "pull", "--hosts-dir", registriesFolder(layout), image));
     }
   } finally {
@@ -121,6 +121,6 @@ async function kubectl(layout: Layout, ...args: string[]): Promise<number> {
   return result.code;
 }
 
-async function say(layout: Layout, phase: string): Promise<void> {
+async function writePhase(layout: Layout, phase: string): Promise<void> {
   await writeStatus(layout, { phase, ready: false });
 }

@@ -1,6 +1,6 @@
 /**
- * The programs of the cluster that no registry hands out ready-made: each is built from its Go module once, into the
- * cache, under a name that changes with its sources.
+ * The programs of the cluster that are built from Go modules: each is built once and cached with a name that depends on
+ * its sources.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -12,13 +12,13 @@ import { step, type Step } from "./progress.ts";
 import { CommandFailed, run } from "./shell.ts";
 
 interface GoTool {
-  /** Folder of hack/cluster/go with the go.mod that pins the version. */
+  /** The folder in hack/cluster/go with the go.mod that pins the version. */
   readonly module: string;
   readonly package: string;
   readonly variables?: Readonly<Record<string, string>>;
-  /** Minutes of a first build on two cores, to say before it starts. */
+  /** Minutes of a first build on two cores, shown when it starts. */
   readonly minutes: number;
-  /** Who needs it: the cluster itself, or only those who ask for it. */
+  /** Not needed by the cluster itself. */
   readonly optional?: true;
 }
 
@@ -98,17 +98,17 @@ export type ToolName = keyof typeof tools;
 
 export const toolNames = Object.keys(tools) as ToolName[];
 
-/** What the cluster is made of. */
+/** The tools that the cluster needs. */
 export const clusterTools = toolNames.filter((name) => (tools[name] as GoTool).optional === undefined);
 
-/** The sources of the module that a tool is built from, for what comes beside the program. */
+/** The source folder of a tool's module, for its other files. */
 export async function moduleSources(name: ToolName): Promise<string> {
   const tool: GoTool = tools[name];
   const cwd = moduleFolder(tool);
   return (await run(["go", "list", "-f", "{{.Module.Dir}}", tool.package], { cwd, env: goEnvironment })).trim();
 }
 
-/** Where a tool is once it is built. */
+/** The path of a tool, which may not be built yet. */
 export function toolPath(name: ToolName): string {
   return join(cacheRoot, "tools", `${name}-${fingerprint(tools[name])}`, name);
 }
@@ -141,9 +141,9 @@ const goEnvironment = { CGO_ENABLED: "0", GOFLAGS: "-mod=readonly -buildvcs=fals
 async function goBuild(tool: GoTool, output: string, progress: Step): Promise<void> {
   const cwd = moduleFolder(tool);
   const env = goEnvironment;
-  progress.say("downloading modules");
+  progress.report("downloading modules");
   const total = (await run(["go", "list", "-deps", tool.package], { cwd, env })).trimEnd().split("\n").length;
-  // `-v` names each package as it is compiled: the only sign of progress that the Go tool gives.
+  // `-v` prints each package as it is compiled: the only progress that the Go tool shows.
   const command = ["go", "build", "-v", "-ldflags", linkerFlags(tool), "-o", output, tool.package];
   const child = Bun.spawn(command, { cwd, env: { ...process.env, ...env }, stdout: "ignore", stderr: "pipe" });
   let lines = "";
@@ -151,7 +151,7 @@ async function goBuild(tool: GoTool, output: string, progress: Step): Promise<vo
   for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
     lines = (lines + chunk).slice(-4000);
     compiled += chunk.split("\n").length - 1;
-    progress.say(compiled < total ? `${compiled} of ${total} packages` : "linking");
+    progress.report(compiled < total ? `${compiled} of ${total} packages` : "linking");
   }
   const code = await child.exited;
   if (code !== 0) throw new CommandFailed(command, { code, stdout: "", stderr: lines });
@@ -173,7 +173,7 @@ function moduleFolder(tool: GoTool): string {
   return join(repositoryRoot, "hack/cluster/go", tool.module);
 }
 
-/** The folder of a module that a tool is built with, for files of it that are not compiled. */
+/** The source folder of a dependency of a tool, for files that are not compiled. */
 export async function dependencyFolder(name: ToolName, module: string): Promise<string> {
   const env = { GOFLAGS: "-mod=readonly" };
   return (await run(["go", "list", "-m", "-f", "{{.Dir}}", module], { cwd: moduleFolder(tools[name]), env })).trim();

@@ -1,4 +1,4 @@
-/** An example: a folder of manifests that `kubectl apply -f` takes, and perhaps a change to it. */
+/** An example: a folder of manifests for `kubectl apply -f`, and optionally a change. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -10,15 +10,15 @@ export interface Example {
   readonly name: string;
   /** Relative to the repository, as a user types it. */
   readonly folder: string;
-  /** Those that others need come first. */
+  /** Prerequisites come first. */
   readonly stacks: readonly Stack[];
-  /** A merge patch of the last Stack, where the example has one. */
+  /** A merge patch of the last Stack, if the example has one. */
   readonly change?: string;
 }
 
 const examples = join(repositoryRoot, "examples");
 
-/** Folders of this name hold the patch: kubectl does not look into folders of folders. */
+/** The patch is in a subfolder, which `kubectl apply -f` ignores. */
 const changeFile = join("change", "stack.yaml");
 
 export function readExample(name: string): Example {
@@ -38,13 +38,13 @@ export function exampleNames(): string[] {
     .toSorted();
 }
 
-/** What a Stack needs beyond a cluster with the operator, if it does. */
+/** Explains why an example does not run on the local cluster; undefined if it does. */
 export function missingFor({ name, stacks }: Example): string | undefined {
   const stack = stacks.find((one) => !isSelfContained(one));
   if (stack === undefined) return undefined;
   return (
-    `the example ${name} needs more than a cluster (Stack ${stack.metadata.name} has its state, its program or its image ` +
-    `elsewhere): follow examples/${name}/README.md on a cluster of yours, or choose from ${runnableNames().join(", ")}`
+    `the example ${name} needs more than a cluster (Stack ${stack.metadata.name} has its state, program or image ` +
+    `elsewhere): follow examples/${name}/README.md on your own cluster, or choose from ${runnableNames().join(", ")}`
   );
 }
 
@@ -52,13 +52,13 @@ function runnableNames(): string[] {
   return exampleNames().filter((name) => readStacks(join("examples", name)).every(isSelfContained));
 }
 
-/** Its state is on a volume, its program an object, its image the usual one. */
+/** Its state is on a volume, its program is a Program object, and it uses the default image. */
 function isSelfContained({ spec }: Stack): boolean {
   const isOnVolume = spec.backend?.startsWith("file://") ?? false;
   return isOnVolume && spec.programRef !== undefined && spec.workspaceTemplate?.spec?.image === undefined;
 }
 
-/** Each Stack behind its prerequisites. */
+/** Each Stack after its prerequisites. */
 function inOrder(stacks: readonly Stack[]): Stack[] {
   const depth = (stack: Stack, seen: readonly string[] = []): number => {
     const { name = "" } = stack.metadata;

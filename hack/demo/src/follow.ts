@@ -1,11 +1,19 @@
-/** Watching Stacks the way a person does: each thing that happens is one line, with the time since the beginning. */
+/** Prints the progress of Stacks: one line per change, with the elapsed time. */
 import type { Stack, Update, Workspace } from "@pko/api";
 import { UserError } from "@pko/cluster";
 import { isNotFound, type Client, type KubeObject, type Resource } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
 
 import { kubectlCommand } from "./kubectl.ts";
-import { isReady, isSince, isStalled, resourceLine, seconds, sentenceOf, type Scene } from "./narrate.ts";
+import {
+  isReady,
+  isSince,
+  isStalled,
+  resourceLine,
+  seconds,
+  progressLine,
+  type StackProgress,
+} from "./progress-lines.ts";
 
 const pollMs = 100;
 const deadlineMs = 300_000;
@@ -15,7 +23,7 @@ export interface StackName {
   readonly namespace: string;
 }
 
-/** Until every Stack is ready. `since` is when it all began. */
+/** Returns when every Stack is ready. `since` is the start time. */
 export async function followStacks(client: Client, names: readonly StackName[], since: Date): Promise<void> {
   for (const name of names) await new Follower(client, name, since).follow();
 }
@@ -24,10 +32,10 @@ class Follower {
   readonly #client: Client;
   readonly #name: StackName;
   readonly #since: Date;
-  #said = "";
+  #lastLine = "";
   #log: Bun.Subprocess | undefined;
-  /** What the pod's log has told, up to its last line. */
-  #told: Promise<void> = Promise.resolve();
+  /** Resolves when the log of the update has been printed. */
+  #logPrinted: Promise<void> = Promise.resolve();
 
   constructor(client: Client, name: StackName, since: Date) {
     this.#client = client;
@@ -38,10 +46,10 @@ class Follower {
   async follow(): Promise<void> {
     try {
       for (;;) {
-        const scene = await this.#look();
-        if (scene?.workspace?.status?.address) this.#readLog();
-        if (scene && (await this.#narrate(scene))) return;
-        if (Date.now() - this.#since.getTime() > deadlineMs) throw this.#gaveUp();
+        const progress = await this.#observe();
+        if (progress?.workspace?.status?.address) this.#readLog();
+        if (progress && (await this.#printProgress(progress))) return;
+        if (Date.now() - this.#since.getTime() > deadlineMs) throw this.#timeout();
         await Bun.sleep(pollMs);
       }
     } finally {
@@ -49,18 +57,18 @@ class Follower {
     }
   }
 
-  async #narrate(scene: Scene): Promise<boolean> {
-    const ready = isReady(scene.stack);
-    // The resources belong before the end.
-    if (ready) await Promise.race([this.#told, Bun.sleep(pollMs * 5)]);
-    const sentence = sentenceOf(scene);
-    if (sentence !== this.#said) this.#say(`${this.#name.name}: ${sentence}`);
-    this.#said = sentence;
-    if (isStalled(scene.stack)) throw new UserError([`the Stack ${this.#name.name} is stalled: ${sentence}`]);
+  async #printProgress(progress: StackProgress): Promise<boolean> {
+    const ready = isReady(progress.stack);
+    // Print the resources before the final line.
+    if (ready) await Promise.race([this.#logPrinted, Bun.sleep(pollMs * 5)]);
+    const line = progressLine(progress);
+    if (line !== this.#lastLine) this.#print(`${this.#name.name}: ${line}`);
+    this.#lastLine = line;
+    if (isStalled(progress.stack)) throw new UserError([`the Stack ${this.#name.name} cannot be deployed: ${line}`]);
     return ready;
   }
 
-  async #look(): Promise<Scene | undefined> {
+  async #observe(): Promise<StackProgress | undefined> {
     const [stack, workspace, update] = await Promise.all([
       this.#get<Stack>(stacks),
       this.#get<Workspace>(workspaces),
@@ -97,32 +105,32 @@ class Follower {
       stderr: "ignore",
     });
     this.#log = log;
-    this.#told = this.#tell(log.stdout);
+    this.#logPrinted = this.#printLog(log.stdout);
   }
 
-  async #tell(output: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+  async #printLog(output: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
     let rest = "";
     for await (const chunk of output.pipeThrough(new TextDecoderStream())) {
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
-      // The kubelet counts in whole seconds: what happened in this one before we came is told again.
+      // The kubelet filters by whole seconds, so lines of an earlier run in the same second may appear.
       for (const line of lines.filter((each) => isSince(each, this.#since))) {
         const text = resourceLine(line);
-        if (text !== undefined) this.#say(`  ${text}`);
+        if (text !== undefined) this.#print(`  ${text}`);
         if (line.includes('"run finished"')) return;
       }
     }
   }
 
-  #say(text: string): void {
+  #print(text: string): void {
     const elapsed = seconds(Date.now() - this.#since.getTime());
     console.log(`  ${elapsed.padStart(7)}  ${text.replaceAll("\n", "\n           ")}`);
   }
 
-  #gaveUp(): UserError {
+  #timeout(): UserError {
     const { name, namespace } = this.#name;
     return new UserError([
-      `the Stack ${name} was not ready after ${deadlineMs / 1000} s (${this.#said})`,
+      `the Stack ${name} was not ready within ${deadlineMs / 1000} s (${this.#lastLine})`,
       `to see why: ${kubectlCommand("describe", "stack", name, "--namespace", namespace).join(" ")}`,
     ]);
   }

@@ -1,4 +1,4 @@
-/** The operator on the cluster, as `kubectl apply -f deploy/quickstart/install.yaml` puts it there. */
+/** Installs the operator like `kubectl apply -f deploy/quickstart/install.yaml`. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,22 +10,22 @@ const manifest = "deploy/quickstart/install.yaml";
 const namespace = "pulumi-kubernetes-operator";
 
 export async function installOperator(): Promise<void> {
-  if (await isDeployed()) return console.log("the operator that `make deploy` installed is used as it is");
+  if (await isDeployed()) return console.log("using the operator that `make deploy` installed");
   const image = await deployableImage();
   await step(`installing the operator (kubectl apply -f ${manifest})`, async (progress) => {
     const released = await readFile(join(repositoryRoot, manifest), "utf8");
-    await kubectl(["apply", "-f", "-"], withImage(released, image));
-    progress.say("waiting for its pod");
+    await kubectl(["apply", "-f", "-"], replaceImage(released, image));
+    progress.report("waiting for its pod");
     await kubectl(["rollout", "status", "deployment", "--namespace", namespace, "--timeout=120s"]);
   });
 }
 
-/** The manifest as it is, but for the image: this clone's instead of the released one. */
-export function withImage(text: string, image: string): string {
+/** The manifest with this clone's image instead of the released one. */
+export function replaceImage(text: string, image: string): string {
   return text.replaceAll(/docker\.io\/pulumi\/pulumi-kubernetes-operator:[\w.-]+/g, image);
 }
 
-/** By its chart: a second operator beside it would only wait for it to end. */
+/** Whether the chart is installed: a second operator would only wait for its lease. */
 async function isDeployed(): Promise<boolean> {
   const name = `${namespace}-controller-manager`;
   const found = await kubectl([

@@ -1,4 +1,4 @@
-/** From nothing to a deployed Stack, then a change to it, told step by step. */
+/** Deploys an example Stack on a new cluster and then changes it, showing each step. */
 import { clusterKubeconfig, clusterUp, givenKubeconfig, step, UserError } from "@pko/cluster";
 import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
@@ -7,18 +7,18 @@ import { missingFor, readExample, type Example } from "./example.ts";
 import { followStacks, type StackName } from "./follow.ts";
 import { installOperator } from "./install.ts";
 import { kubectl, kubectlCommand } from "./kubectl.ts";
-import { outputLines, seconds } from "./narrate.ts";
+import { outputLines, seconds } from "./progress-lines.ts";
 
 async function main(example: Example): Promise<void> {
-  heading("A Kubernetes cluster on this machine, and the operator in it");
-  // The examples find everything by address.
+  heading("Starting a local Kubernetes cluster and the operator");
+  // The examples need no DNS.
   await clusterUp({ dns: false });
   await installOperator();
   const client = connect(await kubeconfigCredentials(clusterKubeconfig()));
-  const names = example.stacks.map(nameOf);
+  const names = example.stacks.map(stackName);
   await clear(client, example, names);
 
-  heading(`The example: kubectl apply -f ${example.folder}`);
+  heading(`Deploying the example: kubectl apply -f ${example.folder}`);
   await timed(client, names, async () => {
     await kubectl(["apply", "-f", example.folder]);
   });
@@ -26,38 +26,38 @@ async function main(example: Example): Promise<void> {
 
   const last = names.at(-1);
   if (last === undefined) return;
-  heading(`A change, in the workspace that is warm now: ${changeCommand(example, last).join(" ")}`);
+  heading(`Changing it, in the running workspace: ${changeCommand(example, last).join(" ")}`);
   await timed(client, [last], async () => {
     await kubectl(changeCommand(example, last).slice(1));
   });
   await showOutputs(client, [last]);
-  goOn(example, last);
+  showNextSteps(example, last);
 }
 
-/** What an earlier demo left goes the way a user's goes: the Stack is deleted, so its resources are destroyed. */
+/** Deletes the Stacks of an earlier demo like a user would, which destroys their resources. */
 async function clear(client: Client, example: Example, names: readonly StackName[]): Promise<void> {
   const present = new Set(
     (await client.list(stacks)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
   );
   const left = names.filter(({ namespace, name }) => present.has(`${namespace}/${name}`));
   if (left.length === 0) return;
-  await step("deleting what an earlier demo left", async (progress) => {
+  await step("deleting the Stacks of an earlier demo", async (progress) => {
     for (const { name, namespace } of left.toReversed()) {
-      progress.say(`destroying ${name}`);
+      progress.report(`destroying ${name}`);
       await kubectl(["delete", "stack", name, "--namespace", namespace, "--timeout=120s"]);
     }
     await kubectl(["delete", "-f", example.folder, "--ignore-not-found", "--timeout=60s"]);
   });
 }
 
-async function timed(client: Client, names: readonly StackName[], begin: () => Promise<void>): Promise<void> {
+async function timed(client: Client, names: readonly StackName[], start: () => Promise<void>): Promise<void> {
   const since = new Date();
-  await begin();
+  await start();
   await followStacks(client, names, since);
   console.log(`\n✓ done after ${seconds(Date.now() - since.getTime())}`);
 }
 
-/** Its own, where it has one; otherwise an update by hand, which every Stack takes. */
+/** The example's change, or a requested update, which works for every Stack. */
 function changeCommand({ change }: Example, { name, namespace }: StackName): string[] {
   const where = namespace === "default" ? [] : ["--namespace", namespace];
   if (change !== undefined) {
@@ -75,29 +75,29 @@ async function showOutputs(client: Client, names: readonly StackName[]): Promise
   }
 }
 
-function goOn({ folder }: Example, { name, namespace }: StackName): void {
-  heading("To go on");
+function showNextSteps({ folder }: Example, { name, namespace }: StackName): void {
+  heading("Next steps");
   console.log(`  alias kubectl="${kubectlCommand().join(" ")}"`);
   for (const command of [
     `kubectl get stacks,workspaces,updates --namespace ${namespace}`,
     `kubectl describe stack ${name} --namespace ${namespace}`,
     `kubectl logs ${name}-workspace-0 --namespace ${namespace}`,
-    `kubectl delete stack ${name} --namespace ${namespace}   # destroys its resources, then goes`,
-    "make demo EXAMPLE=structured-config                   # another one; they are in examples/",
+    `kubectl delete stack ${name} --namespace ${namespace}   # destroys its resources, then deletes it`,
+    "make demo EXAMPLE=structured-config                   # another example; see examples/",
     ...(givenKubeconfig === undefined
-      ? ["make cluster-down                                     # ends the cluster"]
+      ? ["make cluster-down                                     # stops the cluster"]
       : []),
   ]) {
     console.log(`  ${command}`);
   }
-  console.log(`\n  The manifests are in ${folder}; docs/getting-started.md tells what they mean.`);
+  console.log(`\n  The manifests are in ${folder}; docs/getting-started.md explains them.`);
 }
 
 function heading(text: string): void {
   console.log(`\n── ${text}\n`);
 }
 
-function nameOf({ metadata }: Example["stacks"][number]): StackName {
+function stackName({ metadata }: Example["stacks"][number]): StackName {
   return { name: metadata.name ?? "", namespace: metadata.namespace ?? "default" };
 }
 

@@ -1,25 +1,25 @@
-/** What is seen of a Stack and its update, as sentences for who watches. */
+/** Turns the state of a Stack and its update into progress lines. */
 import type { Stack, Update, Workspace } from "@pko/api";
 
-export interface Scene {
+export interface StackProgress {
   readonly stack: Stack;
   readonly workspace?: Workspace;
-  /** The last one that the Stack made. */
+  /** The last update that the Stack created. */
   readonly update?: Update;
 }
 
-/** What there is to say now. It is said when it differs from what was said before. */
-export function sentenceOf({ stack, workspace, update }: Scene): string {
+/** The current state in one line, which is printed when it changes. */
+export function progressLine({ stack, workspace, update }: StackProgress): string {
   const { status } = stack;
-  if (isReady(stack)) return endOf(update);
+  if (isReady(stack)) return readyLine(update);
   const stalled = condition(stack, "Stalled");
   if (stalled?.status === "True") return `stalled: ${stalled.message ?? stalled.reason ?? "no reason given"}`;
   if (update !== undefined && status?.currentUpdate?.name === update.metadata.name) {
-    return `${typeOf(update)} is running`;
+    return `${updateType(update)} is running`;
   }
   const preparing = workspace && condition(workspace, "Ready");
   if (preparing?.status === "False" && preparing.message) return `workspace: ${preparing.message}`;
-  return status?.waiting ? `waiting for ${status.waiting.for}` : "seen by nobody yet";
+  return status?.waiting ? `waiting for ${status.waiting.for}` : "waiting for the operator";
 }
 
 export function isReady({ metadata, status }: Stack): boolean {
@@ -31,13 +31,13 @@ export function isStalled(stack: Stack): boolean {
   return condition(stack, "Stalled")?.status === "True";
 }
 
-/** Whether a line of the workspace pod's log was written then or later. */
+/** Whether a line of the workspace pod's log was written at or after `since`. */
 export function isSince(line: string, since: Date): boolean {
   const time = parse(line)?.["time"];
   return typeof time === "string" && time >= since.toISOString();
 }
 
-/** A line of the workspace pod's log, where it tells of a resource or of the program's own words. */
+/** The text for a line of the workspace pod's log that is about a resource, an error of the program, or the update's URL. */
 export function resourceLine(line: string): string | undefined {
   const entry = parse(line);
   if (entry?.["message"] === "resource finished") {
@@ -46,7 +46,7 @@ export function resourceLine(line: string): string | undefined {
   }
   if (entry?.["message"] === "resource failed") return `✗ ${String(entry["name"])}  ${String(entry["type"])}`;
   if (entry?.["message"] === "program said" && entry["level"] === "error") return String(entry["text"]);
-  if (entry?.["message"] === "page opened") return `follow it at ${String(entry["url"])}`;
+  if (entry?.["message"] === "page opened") return `details: ${String(entry["url"])}`;
   return undefined;
 }
 
@@ -59,14 +59,14 @@ export function outputLines(outputs: Readonly<Record<string, unknown>>): string[
     .map(([name, value]) => `${name.padEnd(width)}  ${typeof value === "string" ? value : JSON.stringify(value)}`);
 }
 
-function endOf(update: Update | undefined): string {
+function readyLine(update: Update | undefined): string {
   if (update === undefined) return "ready";
-  // No duration: its times are whole seconds, and most of these updates take less than one.
+  // No duration: the times are in whole seconds, and most of these updates take less than one.
   const { summary } = update.status ?? {};
-  return `ready: ${typeOf(update)} succeeded${summary ? ` (${summary})` : ""}`;
+  return `ready: ${updateType(update)} succeeded${summary ? ` (${summary})` : ""}`;
 }
 
-function typeOf({ spec }: Update): string {
+function updateType({ spec }: Update): string {
   return spec?.type ?? "up";
 }
 
