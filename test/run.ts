@@ -1,15 +1,15 @@
 /**
- * `make test`: builds what the tests need, runs them side by side, and adds up their reports.
+ * `make test`: builds what the tests need, runs them in parallel, and combines their reports.
  *
  *   run.ts                 every suite
  *   run.ts unit e2e        these suites
- *   run.ts test/x.test.ts  one file, with all the set-up of its suite
+ *   run.ts test/x.test.ts  one file, with the setup of its suite
  */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { runJobs, type Surroundings } from "./runner/jobs.ts";
+import { runJobs, type JobEnvironment } from "./runner/jobs.ts";
 import { addReports, brokenReport, emptyReport, slowest, summary, type Report } from "./runner/report.ts";
 import {
   jobFor,
@@ -23,7 +23,7 @@ import {
 } from "./runner/suites.ts";
 
 const cluster = [process.execPath, join(repositoryRoot, "hack/cluster/src/main.ts")];
-/** End-to-end tests mostly wait; three at a time keep two cores busy. */
+/** End-to-end tests mostly wait, so three at a time keep two cores busy. */
 const width = Number(process.env["TEST_WIDTH"] || 3);
 
 async function main(names: readonly string[]): Promise<boolean> {
@@ -59,10 +59,10 @@ async function fileJob(file: string): Promise<Job> {
   return job;
 }
 
-/** First what needs no cluster, beside the tests that start clusters of their own; then all that shares one. */
+/** First the tests that need no cluster, in parallel with those that start their own; then those that share one. */
 async function runAll(jobs: readonly Job[], temporary: string): Promise<Report> {
   const using = (kind: Suite["cluster"]): Job[] => jobs.filter(({ suite }) => suites[suite].cluster === kind);
-  if (!(await prepareTools(jobs))) return brokenReport("set-up");
+  if (!(await prepareTools(jobs))) return brokenReport("setup");
   const own = runJobs(using("own"), 1, { temporary, env: {} });
   const plain = runJobs(using(undefined), width, { temporary, env: {} });
   const first = addReports(await plain, await own);
@@ -77,23 +77,23 @@ async function prepareTools(jobs: readonly Job[]): Promise<boolean> {
   return !needsImages || (await succeeds([...cluster, "prepare"]));
 }
 
-/** A new cluster, so that nothing left in an old one matters; a cluster of the user's own is used as it is. */
+/** Starts a new cluster, so that leftovers do not matter; the user's own cluster is used without changes. */
 async function onSharedCluster(jobs: readonly Job[], temporary: string): Promise<Report> {
   if (jobs.length === 0) return emptyReport;
   try {
     if (!(await succeeds([...cluster, "down"])) || !(await succeeds([...cluster, "up"]))) {
       return brokenReport("the local cluster");
     }
-    const surroundings: Surroundings = { temporary, env: await publishedImage() };
+    const environment: JobEnvironment = { temporary, env: await publishedImage() };
     const shared = await runJobs(
       jobs.filter(({ isExclusive }) => !isExclusive),
       width,
-      surroundings,
+      environment,
     );
     const exclusive = await runJobs(
       jobs.filter(({ isExclusive }) => isExclusive),
       1,
-      surroundings,
+      environment,
     );
     return addReports(shared, exclusive);
   } finally {
@@ -101,7 +101,7 @@ async function onSharedCluster(jobs: readonly Job[], temporary: string): Promise
   }
 }
 
-/** Built once: processes side by side would overwrite each other's executables. */
+/** Built once, because parallel processes would overwrite each other's executables. */
 async function publishedImage(): Promise<Record<string, string>> {
   if (process.env["CLUSTER_KUBECONFIG"]) return {};
   const { publishOperatorImage } = await import("@pko/cluster");

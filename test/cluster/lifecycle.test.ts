@@ -1,4 +1,4 @@
-/** The local cluster survives the death of any of its programs, and leaves nothing behind when it dies itself. */
+/** The local cluster recovers when any of its programs is killed, and leaves nothing behind when it ends. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ const components = [
   "host-path-provisioner",
 ];
 
-// A cluster that the user names is not ours to kill.
+// The user's own cluster must not be killed.
 describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
   let namespace = "";
 
@@ -52,23 +52,23 @@ describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
     await cluster("down");
   });
 
-  test("says that it runs already when it is started twice", async () => {
+  test("reports that it is already running when it is started twice", async () => {
     const { code, output } = await cluster("up");
     expect(code).toBe(0);
-    expect(output).toContain("running already");
+    expect(output).toContain("already running");
   });
 
-  test.each(components)("brings back %s after it was killed", async (name) => {
+  test.each(components)("restarts %s after it was killed", async (name) => {
     const before = findComponent(namespace, name);
     process.kill(before, "SIGKILL");
     const after = await waitFor(() => findOther(namespace, name, before), {
       timeoutMs: 30_000,
-      what: `${name} to run again`,
+      what: `${name} to be restarted`,
     });
     expect(after).not.toBe(before);
   });
 
-  test("runs pods once all its programs are back", async () => {
+  test("runs pods after all its programs have restarted", async () => {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "after-the-kills" }, spec: podSpec };
     await waitFor(async () => (await kubectl(["get", "--raw", "/readyz"])) === "ok", {
       timeoutMs: 30_000,
@@ -79,14 +79,14 @@ describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
     expect(await kubectl(finished)).toContain("condition met");
   });
 
-  test("keeps the hardware address of the pods' gateway, whichever pods come and go", () => {
+  test("keeps the MAC address of the pods' gateway when pods start and end", () => {
     const inside = ["nsenter", `--net=/proc/${findComponent(namespace, "kubelet")}/ns/net`];
     const { stdout } = Bun.spawnSync([...inside, "ip", "-o", "link", "show", "cni0"]);
     expect(stdout.toString()).toContain(network.nodeHardware);
   });
 
   test(
-    "leaves nothing running when its supervisor is killed, and starts again over the remains",
+    "leaves nothing running when its supervisor is killed, and can be started again",
     async () => {
       const running = ["create", "deployment", "left-behind", "--image=busybox", "--replicas=3", "--", "sleep", "1000"];
       await kubectl(running);
@@ -105,8 +105,8 @@ describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
     startTimeoutMs,
   );
 
-  test("ends without a process, mount, link, route, rule or control group left, and can be ended twice", async () => {
-    // The kernel keeps a network while anyone is in it, as it does for connections that nobody has closed.
+  test("stops without leaving a process, mount, link, route, rule or cgroup, and can be stopped twice", async () => {
+    // The kernel keeps a network namespace while a process is in it, as it does for open connections.
     const network = `--net=/proc/${findComponent(namespace, "kubelet")}/ns/net`;
     const straggler = Bun.spawn(["nsenter", network, "--", "sleep", "1000"]);
     try {
@@ -126,15 +126,15 @@ const podSpec = {
 
 function findComponent(namespace: string, name: string): number {
   const pid = findOther(namespace, name, -1);
-  if (pid === undefined) throw new Error(`${name} does not run`);
+  if (pid === undefined) throw new Error(`${name} is not running`);
   return pid;
 }
 
-/** `nsenter` becomes the program it starts, so the program's own name is all that is left on its command line. */
+/** `nsenter` executes the program in its place, so the command line contains only the program. */
 function findOther(namespace: string, name: string, other: number): number | undefined {
-  const isIt = (command: readonly string[]): boolean =>
+  const matches = (command: readonly string[]): boolean =>
     command[0]?.endsWith(`/${name}`) === true ||
     command[0] === name ||
     (command[0]?.endsWith("/kube") === true && command[1] === name);
-  return processesIn(namespace).find(({ pid, command }) => pid !== other && isIt(command))?.pid;
+  return processesIn(namespace).find(({ pid, command }) => pid !== other && matches(command))?.pid;
 }

@@ -18,7 +18,7 @@ export function remains(namespace: string): Remains {
     mounts: readFileSync("/proc/mounts", "utf8")
       .split("\n")
       .filter((line) => line.includes(stateRoot)),
-    links: readdirSync("/sys/class/net").filter((name) => name === network.cable || name === "cni0"),
+    links: readdirSync("/sys/class/net").filter((name) => name === network.link || name === "cni0"),
     routes: lines(["ip", "route"]).filter((line) => line.startsWith("10.24") || line.startsWith("10.96")),
     rules: lines(["iptables-save"]).filter((line) => line.startsWith("-A")),
     cgroups: lines(["find", "/sys/fs/cgroup", "-maxdepth", "2", "-name", "pko-cluster"]),

@@ -8,14 +8,14 @@ export interface Outcome {
   readonly output: string;
 }
 
-interface Surroundings {
+interface Environment {
   readonly env?: Record<string, string>;
-  /** Words before the command, such as those that change the user. */
-  readonly through?: readonly string[];
+  /** A prefix of the command, for example to change the user. */
+  readonly prefix?: readonly string[];
 }
 
-export async function cluster(command: "up" | "down", { env = {}, through = [] }: Surroundings = {}): Promise<Outcome> {
-  const child = Bun.spawn([...through, process.execPath, program, command], {
+export async function cluster(command: "up" | "down", { env = {}, prefix = [] }: Environment = {}): Promise<Outcome> {
+  const child = Bun.spawn([...prefix, process.execPath, program, command], {
     env: { ...process.env, ...env },
     stdin: "ignore",
     stdout: "pipe",

@@ -1,4 +1,4 @@
-/** A machine that lacks something gets one clear line for it, and nothing is begun. */
+/** Each unmet requirement is reported in one line, and nothing is started. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,55 +14,55 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-describe.skipIf(givenKubeconfig !== undefined)("a start of the cluster is refused", () => {
+describe.skipIf(givenKubeconfig !== undefined)("the cluster does not start", () => {
   test("without root", async () => {
-    const { env, state } = elsewhere();
+    const { env, state } = separateState();
     chmodSync(state, 0o777);
     const outcome = await cluster("up", {
       env,
-      through: ["setpriv", "--clear-groups", "--reuid=65534", "--regid=65534"],
+      prefix: ["setpriv", "--clear-groups", "--reuid=65534", "--regid=65534"],
     });
-    expectRefusal(outcome, "this needs root");
+    expectError(outcome, "this needs root");
   });
 
   test("without Go", async () => {
-    const { env, state } = elsewhere();
+    const { env, state } = separateState();
     const path = pathWithout("go");
-    expectRefusal(await cluster("up", { env: { ...env, PATH: path } }), "Go is missing");
+    expectError(await cluster("up", { env: { ...env, PATH: path } }), "Go is missing");
     expect(readdirSync(state)).toEqual([]);
   });
 
   test("on a full disk", async () => {
-    const { env, state } = elsewhere();
+    const { env, state } = separateState();
     Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", state]);
     cleanups.unshift(() => Bun.spawnSync(["umount", state]));
-    expectRefusal(await cluster("up", { env }), "the disk of the state folder has 0.0 GiB free");
+    expectError(await cluster("up", { env }), "the disk of the state folder has 0.0 GiB free");
     expect(readdirSync(state)).toEqual([]);
   });
 
-  test("when its place in the network is taken", async () => {
-    const { env, state } = elsewhere();
-    expect(Bun.spawnSync(["ip", "link", "add", network.cable, "type", "bridge"]).exitCode).toBe(0);
-    cleanups.push(() => Bun.spawnSync(["ip", "link", "del", network.cable]));
-    expectRefusal(await cluster("up", { env }), `the network link ${network.cable} exists`);
+  test("when its network link exists", async () => {
+    const { env, state } = separateState();
+    expect(Bun.spawnSync(["ip", "link", "add", network.link, "type", "bridge"]).exitCode).toBe(0);
+    cleanups.push(() => Bun.spawnSync(["ip", "link", "del", network.link]));
+    expectError(await cluster("up", { env }), `the network link ${network.link} exists`);
     expect(readdirSync(state)).toEqual([]);
   });
 
-  test("when CLUSTER_KUBECONFIG names no file", async () => {
+  test("when CLUSTER_KUBECONFIG is not a file", async () => {
     const outcome = await cluster("up", { env: { CLUSTER_KUBECONFIG: "/nowhere/config" } });
-    expectRefusal(outcome, "CLUSTER_KUBECONFIG names /nowhere/config, which does not exist");
+    expectError(outcome, "CLUSTER_KUBECONFIG is /nowhere/config, which does not exist");
   });
 });
 
-function expectRefusal(outcome: Outcome, line: string): void {
+function expectError(outcome: Outcome, line: string): void {
   expect(outcome.code).toBe(1);
   const lines = outcome.output.trim().split("\n");
   expect(lines).toHaveLength(1);
   expect(lines[0]).toStartWith(`error: ${line}`);
 }
 
-/** A state folder of its own, so that a cluster of this clone is not in the way. */
-function elsewhere(): { env: Record<string, string>; state: string } {
+/** A separate state folder, so that a running cluster of this clone does not interfere. */
+function separateState(): { env: Record<string, string>; state: string } {
   const state = mkdtempSync(join(tmpdir(), "pko-state-"));
   cleanups.push(() => rmSync(state, { recursive: true, force: true }));
   return { env: { CLUSTER_STATE: state }, state };

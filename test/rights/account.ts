@@ -1,5 +1,5 @@
 /**
- * A ServiceAccount with exactly the roles that chart and quickstart give the operator, so that every test that runs the
+ * A ServiceAccount with exactly the roles that the chart and the quickstart grant, so that every test that runs the
  * operator with it shows that these roles suffice.
  */
 import { crdRules, metricsAuthRules, ownRules, servedRules, type Rule } from "@pko/install";
@@ -17,34 +17,34 @@ import {
 import { kubeconfigText, serviceAccountToken, waitFor } from "@pko/testkit";
 
 interface AccountOptions {
-  /** Of a cluster admin, who creates the account. */
+  /** Credentials of a cluster admin, who creates the account. */
   readonly admin: Credentials;
-  /** The operator's own namespace. */
+  /** The operator's namespace. */
   readonly home: string;
-  /** The namespaces that it serves, as `watchNamespaces` of the chart names them; the whole cluster when absent. */
+  /** The namespaces that it watches, as in the chart's `watchNamespaces`; the whole cluster if absent. */
   readonly namespaces?: readonly string[];
 }
 
 export interface OperatorAccount extends AsyncDisposable {
-  /** A token of the account. */
+  /** With a token of the account. */
   readonly credentials: Credentials;
-  /** The text of a kubeconfig with it. */
+  /** The text of a kubeconfig with this token. */
   readonly kubeconfig: string;
   remove(): Promise<void>;
 }
 
-/** Returns when its roles are in force. */
+/** Returns when its roles are effective. */
 export async function operatorAccount(options: AccountOptions): Promise<OperatorAccount> {
   const { admin, home } = options;
   const client = connect(admin);
   const name = `operator-${crypto.randomUUID().slice(0, 8)}`;
-  const grants = grantsOf(name, options);
+  const grants = operatorGrants(name, options);
   const objects = [serviceAccount(name, home), ...grants.flatMap((grant) => roleAndBinding(grant, { name, home }))];
   await Promise.all(objects.map(([resource, object]) => client.create(resource, object)));
   const token = await serviceAccountToken(client, { namespace: home, name }, 86_400);
-  await Promise.all(grants.map((grant) => inForce(client, grant, userOf({ name, home }))));
+  await Promise.all(grants.map((grant) => waitUntilEffective(client, grant, reviewedUser({ name, home }))));
   const remove = async (): Promise<void> => {
-    await Promise.all(objects.map(([resource, { metadata }]) => removed(client, resource, metadata)));
+    await Promise.all(objects.map(([resource, { metadata }]) => deleteIfFound(client, resource, metadata)));
   };
   const { ca = "" } = (await admin.access()).tls;
   const cluster = { server: admin.server, "certificate-authority-data": Buffer.from(ca).toString("base64") };
@@ -64,12 +64,12 @@ interface Identity {
 interface Grant {
   readonly name: string;
   readonly rules: readonly Rule[];
-  /** The whole cluster when absent. */
+  /** The whole cluster if absent. */
   readonly namespace?: string;
 }
 
-/** As templates/rbac.yaml of the chart. */
-function grantsOf(name: string, { home, namespaces }: AccountOptions): Grant[] {
+/** Like templates/rbac.yaml of the chart. */
+function operatorGrants(name: string, { home, namespaces }: AccountOptions): Grant[] {
   const served = { name: `${name}-served`, rules: servedRules };
   return [
     { name: `${name}-own`, rules: ownRules, namespace: home },
@@ -81,11 +81,14 @@ function grantsOf(name: string, { home, namespaces }: AccountOptions): Grant[] {
 
 const group = "rbac.authorization.k8s.io";
 
-const kindOf = (kind: string, plural: string): Resource =>
+const rbacKind = (kind: string, plural: string): Resource =>
   resource<KubeObject>({ apiVersion: `${group}/v1`, kind, plural, namespaced: !kind.startsWith("Cluster") });
 
-const inNamespace = [kindOf("Role", "roles"), kindOf("RoleBinding", "rolebindings")] as const;
-const inCluster = [kindOf("ClusterRole", "clusterroles"), kindOf("ClusterRoleBinding", "clusterrolebindings")] as const;
+const inNamespace = [rbacKind("Role", "roles"), rbacKind("RoleBinding", "rolebindings")] as const;
+const inCluster = [
+  rbacKind("ClusterRole", "clusterroles"),
+  rbacKind("ClusterRoleBinding", "clusterrolebindings"),
+] as const;
 
 type Created = readonly [Resource, KubeObject];
 
@@ -111,7 +114,7 @@ function roleAndBinding({ name, rules, namespace }: Grant, account: Identity): C
   ];
 }
 
-const userOf = ({ name, home }: Identity): object => ({
+const reviewedUser = ({ name, home }: Identity): object => ({
   user: `system:serviceaccount:${home}:${name}`,
   groups: ["system:serviceaccounts", `system:serviceaccounts:${home}`, "system:authenticated"],
 });
@@ -128,8 +131,8 @@ const accessReviews = resource<AccessReview>({
   namespaced: false,
 });
 
-/** The authorizer reads roles and bindings a moment after they are written. */
-async function inForce(client: Client, { name, rules, namespace }: Grant, user: object): Promise<void> {
+/** The authorizer sees roles and bindings a moment after they are written. */
+async function waitUntilEffective(client: Client, { name, rules, namespace }: Grant, user: object): Promise<void> {
   const [rule] = rules;
   const resourceAttributes = {
     ...(namespace !== undefined && { namespace }),
@@ -141,11 +144,11 @@ async function inForce(client: Client, { name, rules, namespace }: Grant, user: 
   const { apiVersion, kind } = accessReviews;
   const review = { apiVersion, kind, metadata: {}, spec: { ...user, resourceAttributes } };
   await waitFor(async () => (await client.create(accessReviews, review)).status?.allowed, {
-    what: `${name} to be in force`,
+    what: `${name} to be effective`,
   });
 }
 
-async function removed(client: Client, resource: Resource, metadata: KubeObject["metadata"]): Promise<void> {
+async function deleteIfFound(client: Client, resource: Resource, metadata: KubeObject["metadata"]): Promise<void> {
   const { name = "", namespace } = metadata;
   try {
     await client.delete(resource, { name, ...(namespace !== undefined && { namespace }) });

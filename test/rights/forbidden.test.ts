@@ -4,8 +4,8 @@ import { ApiError, logger, metricsRegistry, requestTelemetry, type LogFormat } f
 
 import { assertNoneForbidden, forbiddenIn } from "./forbidden.ts";
 
-/** What the operator logs of a request that is answered with 403. */
-function logOf(message: string, format: LogFormat = "json"): string {
+/** What the operator logs for a request with the response 403. */
+function logFor(message: string, format: LogFormat = "json"): string {
   let text = "";
   const log = logger({ format, write: (line) => void (text += line) });
   log.info("started", { port: 403, code: 4030 });
@@ -18,8 +18,8 @@ function logOf(message: string, format: LogFormat = "json"): string {
 const denied = 'User "x" cannot get resource "updates" in API group "auto.pulumi.com"';
 
 for (const format of ["json", "console"] as const) {
-  test(`the log as ${format} names a denied request, and nothing else counts as one`, () => {
-    const found = forbiddenIn(logOf(denied, format));
+  test(`a denied request is found in the ${format} log, and nothing else`, () => {
+    const found = forbiddenIn(logFor(denied, format));
     expect(found.length).toBe(1);
     expect(() => assertNoneForbidden(found)).toThrow("namespaces/a/updates/up");
     expect(() => assertNoneForbidden(found, [/updates/])).not.toThrow();
@@ -27,6 +27,6 @@ for (const format of ["json", "console"] as const) {
   });
 }
 
-test("the log names what admission rejects", () => {
-  expect(forbiddenIn(logOf("exceeded quota: pods")).join()).toContain("exceeded quota");
+test("a rejection by admission is found in the log", () => {
+  expect(forbiddenIn(logFor("exceeded quota: pods")).join()).toContain("exceeded quota");
 });

@@ -1,15 +1,15 @@
-/** Requests of the operator that the API server answered with 403: none, unless a test provokes them and names them. */
+/** Requests of the operator with the response 403: there must be none except those that a test expects. */
 import type { ApiResponse } from "@pko/kube";
 
-/** The lines of the operator's log, in either format, that name them. It logs the first of each kind. */
+/** The lines about them in the operator's log, in either format. It logs the first of each kind. */
 export const forbiddenIn = (log: string): string[] =>
   log.split("\n").filter((line) => / code=403\b|"code":403\b/.test(line));
 
-/** Throws, unless each of them matches one of those that the test expects. */
+/** Throws unless each one matches a pattern that the test expects. */
 export function assertNoneForbidden(found: readonly string[], expected: readonly RegExp[] = []): void {
   const unexpected = found.filter((each) => !expected.some((pattern) => pattern.test(each)));
   if (unexpected.length > 0) {
-    throw new Error(`the API server answered ${unexpected.length} requests with 403:\n${unexpected.join("\n")}`);
+    throw new Error(`${unexpected.length} requests got the response 403:\n${unexpected.join("\n")}`);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The account of an operator that runs inside a test: its own namespace is the one that it serves. A request that the API
- * server answers with 403 fails the test, unless the test expects it.
+ * The account of an operator that runs inside a test and watches only its own namespace. A request with the response 403
+ * fails the test, unless the test expects it.
  */
 import { connect, type Client, type ConnectOptions, type Credentials } from "@pko/kube";
 import type { TestNamespace } from "@pko/testkit";
@@ -12,7 +12,7 @@ export class OperatorRights implements AsyncDisposable {
   readonly #account: OperatorAccount;
   readonly #responses = new ForbiddenResponses();
   readonly #expected: RegExp[] = [];
-  /** The operator's. */
+  /** The operator's client. */
   readonly client: Client;
 
   private constructor(account: OperatorAccount) {
@@ -28,12 +28,12 @@ export class OperatorRights implements AsyncDisposable {
     return this.#account.credentials;
   }
 
-  /** A client whose 403s count: by way of a proxy, say. */
+  /** A client whose 403 responses are checked, for example through a proxy. */
   connect(credentials: Credentials, options: ConnectOptions = {}): Client {
     return connect(credentials, { ...options, onResponse: this.#responses.onResponse });
   }
 
-  /** The test provokes responses with 403 whose message matches. */
+  /** The test expects 403 responses with a matching message. */
   expectForbidden(...patterns: readonly RegExp[]): void {
     this.#expected.push(...patterns);
   }

@@ -1,4 +1,4 @@
-/** Jobs that run side by side are all counted. */
+/** All parallel jobs are counted. */
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { runJobs } from "./jobs.ts";
 
-test("the reports of jobs that end at any time add up", async () => {
+test("the reports of jobs that end at the same time add up", async () => {
   const temporary = mkdtempSync(join(tmpdir(), "pko-jobs-"));
   try {
     const files = ["test/runner/report.test.ts"];

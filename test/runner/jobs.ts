@@ -1,24 +1,24 @@
-/** Runs jobs side by side, each with its output kept together. */
+/** Runs jobs in parallel and keeps the output of each together. */
 import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { addReports, brokenReport, emptyReport, parseReport, summary, type Report } from "./report.ts";
 import { repositoryRoot, type Job } from "./suites.ts";
 
-export interface Surroundings {
-  /** Removed after the run, with whatever a test left in it. */
+export interface JobEnvironment {
+  /** Removed after the run, including what tests left in it. */
   readonly temporary: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** At most `width` jobs at a time, in their order. */
-export async function runJobs(jobs: readonly Job[], width: number, surroundings: Surroundings): Promise<Report> {
+/** Runs at most `width` jobs at a time, in order. */
+export async function runJobs(jobs: readonly Job[], width: number, environment: JobEnvironment): Promise<Report> {
   const waiting = [...jobs];
   let total = emptyReport;
   const worker = async (): Promise<void> => {
     for (let job = waiting.shift(); job; job = waiting.shift()) {
-      const report = await runJob(job, surroundings);
-      // Only now: other jobs have added theirs meanwhile.
+      const report = await runJob(job, environment);
+      // Read `total` only now: other jobs may have added their reports.
       total = addReports(total, report);
     }
   };
@@ -26,9 +26,9 @@ export async function runJobs(jobs: readonly Job[], width: number, surroundings:
   return total;
 }
 
-async function runJob(job: Job, { temporary, env }: Surroundings): Promise<Report> {
+async function runJob(job: Job, { temporary, env }: JobEnvironment): Promise<Report> {
   const folder = join(temporary, job.name.replaceAll("/", "-"));
-  // World-writable with the sticky bit, as /tmp is: some tests run as other users.
+  // World-writable with the sticky bit, like /tmp: some tests run as other users.
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o1777);
   const outfile = join(temporary, `${job.name.replaceAll("/", "-")}.xml`);
@@ -46,17 +46,17 @@ async function runJob(job: Job, { temporary, env }: Surroundings): Promise<Repor
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  const report = judge(job, code, parseReport(await readFile(outfile, "utf8").catch(() => "")));
+  const report = checkedReport(job, code, parseReport(await readFile(outfile, "utf8").catch(() => "")));
   const seconds = Math.round((performance.now() - started) / 1000);
   if (report.failed > 0) console.log(`\n${stdout}${stderr}`);
   console.log(`${report.failed > 0 ? "✗" : "✓"} ${job.name} (${seconds} s): ${summary(report)}`);
   return report;
 }
 
-/** A bare name would be a pattern. */
+/** `bun test` would treat a bare name as a pattern. */
 const asPath = (file: string): string => `./${file}`;
 
-function judge(job: Job, code: number, report: Report): Report {
+function checkedReport(job: Job, code: number, report: Report): Report {
   const isComplete = report.passed + report.failed + report.skipped > 0 && (code === 0 || report.failed > 0);
   return isComplete ? report : addReports(report, brokenReport(job.name));
 }

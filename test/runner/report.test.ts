@@ -1,4 +1,4 @@
-/** The summary of a run comes from what each process reports. */
+/** The summary of a run is computed from the reports of its processes. */
 import { expect, test } from "bun:test";
 
 import { addReports, brokenReport, parseReport, slowest, summary } from "./report.ts";
@@ -11,17 +11,17 @@ const xml = `<?xml version="1.0"?>
     <testcase name="fails" classname="a" time="0.5" file="a.test.ts" line="12" assertions="1">
       <failure type="AssertionError" message="expected 1&#10;received 2" />
     </testcase>
-    <testcase name="is not for this cluster" classname="a" time="0" file="a.test.ts" line="20" assertions="0">
+    <testcase name="is skipped on this cluster" classname="a" time="0" file="a.test.ts" line="20" assertions="0">
       <skipped />
     </testcase>
   </testsuite>
 </testsuites>`;
 
-test("counts what passed, failed and was skipped", () => {
+test("counts passed, failed and skipped tests", () => {
   expect(summary(parseReport(xml))).toBe("2 passed, 1 failed, 1 skipped");
 });
 
-test("repeats each failure with its place and message", () => {
+test("lists each failure with its location and message", () => {
   expect(parseReport(xml).failures).toEqual(["a.test.ts:12 fails\n  expected 1\n  received 2"]);
 });
 

@@ -1,8 +1,8 @@
-/** What a `bun test` process reports in JUnit's format, added up over all processes. Pure. */
+/** The JUnit reports of `bun test` processes, combined. Pure. */
 
 interface TimedTest {
   readonly name: string;
-  readonly place: string;
+  readonly location: string;
   readonly seconds: number;
 }
 
@@ -10,7 +10,7 @@ export interface Report {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** Each with its place and message, repeated at the end of the run so that nobody has to scroll back. */
+  /** Each with its location and message, repeated at the end of the run. */
   readonly failures: readonly string[];
   readonly tests: readonly TimedTest[];
 }
@@ -22,13 +22,13 @@ export function parseReport(xml: string): Report {
   const [failed, skipped] = [numberIn(head, "failures"), numberIn(head, "skipped")];
   const tests = Array.from(xml.matchAll(/<testcase [^>]*>/g), ([tag]) => ({
     name: textIn(tag, "name"),
-    place: placeOf(tag),
+    location: locationIn(tag),
     seconds: numberIn(tag, "time"),
   }));
   const failures = Array.from(
     xml.matchAll(/(<testcase [^>]*[^/]>)\s*(<failure [^>]*>)/g),
     ([, test = "", failure = ""]) =>
-      `${placeOf(test)} ${textIn(test, "name")}\n  ${textIn(failure, "message").trim().replaceAll("\n", "\n  ")}`,
+      `${locationIn(test)} ${textIn(test, "name")}\n  ${textIn(failure, "message").trim().replaceAll("\n", "\n  ")}`,
   );
   return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures, tests };
 }
@@ -50,15 +50,15 @@ export const addReports = (a: Report, b: Report): Report => ({
 
 export function slowest({ tests }: Report, count: number): string[] {
   const sorted = tests.toSorted((a, b) => b.seconds - a.seconds).slice(0, count);
-  return sorted.map(({ seconds, place, name }) => `${seconds.toFixed(1).padStart(7)} s  ${place} ${name}`);
+  return sorted.map(({ seconds, location, name }) => `${seconds.toFixed(1).padStart(7)} s  ${location} ${name}`);
 }
 
-/** The line that CI reads. */
+/** The line that CI parses. */
 export function summary({ passed, failed, skipped }: Report): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-const placeOf = (tag: string): string => `${textIn(tag, "file")}:${textIn(tag, "line")}`;
+const locationIn = (tag: string): string => `${textIn(tag, "file")}:${textIn(tag, "line")}`;
 
 const numberIn = (tag: string, attribute: string): number => Number(textIn(tag, attribute) || 0);
 

@@ -1,12 +1,11 @@
-/** What `make test` consists of: suites, the files in them, and what each needs before it can run. */
+/** The suites of `make test`, their files, and what each needs before it can run. */
 import { Glob } from "bun";
 import { dirname, join } from "node:path";
 
 export const repositoryRoot = join(import.meta.dir, "../..");
 
 /**
- * One `bun test` process. Processes of different jobs run side by side, except those that change the cluster under
- * everybody else.
+ * One `bun test` process. Jobs run in parallel, except those that disturb the shared cluster.
  */
 export interface Job {
   readonly name: string;
@@ -18,11 +17,11 @@ export interface Job {
 
 export interface Suite {
   readonly folders: readonly string[];
-  /** What shares a process: an API server starts once per process, and end-to-end files share nothing but the cluster. */
+  /** What shares a process: an API server starts once per process, and end-to-end files share only the cluster. */
   readonly jobPer: "suite" | "folder" | "file";
-  /** Folders whose files need no common server and take long: each file is a job. */
+  /** Folders with slow files that do not share a server: each file is a job. */
   readonly splitFolders?: readonly string[];
-  /** Programs that have to be built before. */
+  /** Programs that must be built first. */
   readonly tools: readonly string[];
   /** "own": it starts and stops clusters itself. "shared": it runs on the cluster of the whole run. */
   readonly cluster?: "own" | "shared";
@@ -44,7 +43,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",
     splitFolders: ["test/integration/agent"],
-    // The commands in the docs are checked with the programs themselves.
+    // The commands in the docs are checked with these programs.
     tools: [...clusterPrograms, "pulumi-language-go", "helm"],
   },
   cluster: { folders: ["test/cluster"], jobPer: "suite", tools: clusterPrograms, cluster: "own" },
@@ -56,7 +55,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   },
 };
 
-/** End-to-end files that disturb the rest of the cluster: each runs alone, after the others. */
+/** End-to-end files that disturb the shared cluster: each runs alone, after the others. */
 const exclusiveFiles: ReadonlySet<string> = new Set([
   "test/e2e/demo/demo.test.ts",
   "test/e2e/install/deploy.test.ts",
@@ -99,7 +98,7 @@ async function testFiles(folders: readonly string[]): Promise<string[]> {
   return found.toSorted();
 }
 
-/** The job for a single file, with the set-up of the suite that it belongs to. */
+/** The job for a single file, with the setup of its suite. */
 export async function jobFor(file: string): Promise<Job | undefined> {
   for (const suite of suiteNames) {
     const job = (await jobsIn(suite)).find(({ files }) => files.includes(file));

@@ -1,4 +1,4 @@
-/** What an apply may say: any text at all. The API server reads it as YAML, which has its own mind about some characters. */
+/** An apply can contain any text, although the API server parses it as YAML, which restricts some characters. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { programKind, updateKind, type Program, type Update } from "@pko/api";
@@ -17,14 +17,14 @@ beforeAll(async () => {
 afterAll(() => space.remove());
 
 const fieldManager = "test";
-/** All characters of the first plane. */
+/** All characters of the Basic Multilingual Plane. */
 const characters = Array.from({ length: 0x1_00_00 }, (_, code) => String.fromCharCode(code)).filter((char) =>
   char.isWellFormed(),
 );
 const everything = `${characters.join("")}😀`;
 const control = characters.filter((char) => /[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff]/u.test(char));
 
-test("every character comes through in a ConfigMap and in an annotation", async () => {
+test("every character is preserved in a ConfigMap and in an annotation", async () => {
   const metadata = { name: "every", namespace: space.name, annotations: { "example.com/text": everything } };
   const body = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { text: everything } };
   await space.client.apply(builtin.configMaps, body, { fieldManager });
@@ -33,14 +33,14 @@ test("every character comes through in a ConfigMap and in an annotation", async 
   expect(kept.metadata.annotations?.["example.com/text"] === everything).toBe(true);
 });
 
-test("so does every one that is delicate in a status, and as a key", async () => {
+test("control characters are preserved in a status and in keys", async () => {
   const { name: namespace, client } = space;
   const updates = resource<Update>(updateKind);
   const metadata = { name: "every", namespace };
   const { apiVersion, kind } = updateKind;
   const spec = { workspaceName: "web", stackName: "dev", type: "up" };
   await client.create(updates, { apiVersion, kind, metadata, spec });
-  const message = `it said ${control.join("")}`;
+  const message = `output: ${control.join("")}`;
   const status = { apiVersion, kind, metadata, status: { message } };
   await client.apply(updates, status, { fieldManager, subresource: "status" });
   expect((await client.get(updates, metadata)).status?.message).toBe(message);
@@ -53,8 +53,8 @@ test("so does every one that is delicate in a status, and as a key", async () =>
   expect((await client.get(programs, metadata)).program?.variables).toEqual(variables);
 });
 
-test("half a pair comes through as the replacement character", async () => {
-  const metadata = { name: "half", namespace: space.name };
+test("a lone surrogate becomes the replacement character", async () => {
+  const metadata = { name: "lone-surrogate", namespace: space.name };
   const body = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { first: "a\ud83d", second: "\ude00b" } };
   await space.client.apply(builtin.configMaps, body, { fieldManager });
   const { data } = await space.client.get(builtin.configMaps, metadata);

@@ -1,4 +1,4 @@
-/** The client against a real API server. */
+/** The client with a real API server. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -31,7 +31,7 @@ import {
 } from "@pko/testkit";
 import type { TestNamespace } from "@pko/testkit";
 
-// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+// The first test that needs the API server waits until it has started, which takes long on a busy machine.
 setDefaultTimeout(60_000);
 
 let space: TestNamespace;
@@ -47,18 +47,18 @@ afterAll(() => space.remove());
 const configMap = (name: string, data: Record<string, string> = {}) =>
   aManifest(builtin.configMaps, name, inNamespace(namespace), having({ data }));
 const ref = (name: string) => ({ name, namespace });
-const errorOf = async (call: Promise<unknown>): Promise<unknown> => {
+const failureOf = async (call: Promise<unknown>): Promise<unknown> => {
   try {
     await call;
   } catch (error) {
     return error;
   }
-  throw new Error("it did not fail");
+  throw new Error("the call did not fail");
 };
 const applied = (name: string, data: Record<string, string>) => ({ ...configMap(name, data), metadata: ref(name) });
 
 describe("discovery", () => {
-  test("tells the versions of a kind, the preferred one first, and how it is addressed", async () => {
+  test("returns the versions of a kind, the preferred one first, and its resource name", async () => {
     expect(await client.discover({ group: "", kind: "Pod" })).toEqual([
       { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true },
     ]);
@@ -66,7 +66,7 @@ describe("discovery", () => {
     expect(scalers.map(({ apiVersion }) => apiVersion)).toEqual(["autoscaling/v2", "autoscaling/v1"]);
     const [roles] = await client.discover({ group: "rbac.authorization.k8s.io", kind: "ClusterRole" });
     expect(roles).toMatchObject({ plural: "clusterroles", namespaced: false });
-    // A subresource of Deployments is of this kind.
+    // Only a subresource of Deployments has this kind.
     expect(await client.discover({ group: "apps", kind: "Scale" })).toEqual([]);
     expect(await client.discover({ group: "nowhere.example.com", kind: "Pod" })).toEqual([]);
   });
@@ -76,41 +76,41 @@ describe("writing", () => {
   test("create, get, find, delete", async () => {
     const created = await client.create(builtin.configMaps, configMap("one", { k: "v" }));
     expect(await client.get(builtin.configMaps, ref("one"))).toEqual(created);
-    expect(isAlreadyExists(await errorOf(client.create(builtin.configMaps, configMap("one"))))).toBe(true);
+    expect(isAlreadyExists(await failureOf(client.create(builtin.configMaps, configMap("one"))))).toBe(true);
     await client.delete(builtin.configMaps, ref("one"));
     expect(await client.find(builtin.configMaps, ref("one"))).toBeUndefined();
-    expect(isNotFound(await errorOf(client.delete(builtin.configMaps, ref("one"))))).toBe(true);
+    expect(isNotFound(await failureOf(client.delete(builtin.configMaps, ref("one"))))).toBe(true);
   });
 
-  test("apply makes, changes, and takes back what its manager owns", async () => {
+  test("apply creates, changes and removes the fields of its manager", async () => {
     await client.apply(builtin.configMaps, applied("applied", { a: "1", b: "1" }), { fieldManager: "one" });
     await client.apply(builtin.configMaps, applied("applied", { c: "1" }), { fieldManager: "two" });
     const after = await client.apply(builtin.configMaps, applied("applied", { a: "2" }), { fieldManager: "one" });
     expect(after.data).toEqual({ a: "2", c: "1" });
   });
 
-  test("apply takes fields from others, unless told not to", async () => {
+  test("apply takes fields from other managers unless force is false", async () => {
     await client.apply(builtin.configMaps, applied("contested", { a: "1" }), { fieldManager: "one" });
-    const timid = { fieldManager: "two", force: false };
-    const error = await errorOf(client.apply(builtin.configMaps, applied("contested", { a: "2" }), timid));
+    const withoutForce = { fieldManager: "two", force: false };
+    const error = await failureOf(client.apply(builtin.configMaps, applied("contested", { a: "2" }), withoutForce));
     expect(isConflict(error)).toBe(true);
     expect(error).toMatchObject({ causes: [{ field: ".data.a", reason: "FieldManagerConflict" }] });
     const taken = await client.apply(builtin.configMaps, applied("contested", { a: "2" }), { fieldManager: "two" });
     expect(taken.data).toEqual({ a: "2" });
   });
 
-  test("a dry run is checked and not done", async () => {
+  test("a dry run is validated and not persisted", async () => {
     await client.create(builtin.configMaps, configMap("dry"), { dryRun: true });
     expect(await client.find(builtin.configMaps, ref("dry"))).toBeUndefined();
     const pod = aManifest(builtin.pods, "p", inNamespace(namespace), having({ spec: { containers: [] } }));
-    const error = await errorOf(client.create(builtin.pods, pod, { dryRun: true }));
+    const error = await failureOf(client.create(builtin.pods, pod, { dryRun: true }));
     expect(isInvalid(error)).toBe(true);
     expect(error).toMatchObject({ causes: [{ field: "spec.containers", message: "Required value" }] });
   });
 
-  test("fields that the schema does not know are refused when asked", async () => {
+  test("unknown fields are rejected with strict validation", async () => {
     const odd = { ...configMap("odd"), dtaa: {} };
-    const error = await errorOf(client.create(builtin.configMaps, odd, { fieldValidation: "Strict", dryRun: true }));
+    const error = await failureOf(client.create(builtin.configMaps, odd, { fieldValidation: "Strict", dryRun: true }));
     expect(String(error)).toContain('unknown field "dtaa"');
   });
 
@@ -119,10 +119,10 @@ describe("writing", () => {
     const merge = { type: "merge", body: { data: { a: null, c: "1" } } } as const;
     expect((await client.patch(builtin.configMaps, ref("patched"), { patch: merge })).data).toEqual({ b: "1", c: "1" });
     const json = { type: "json", body: [{ op: "test", path: "/data/b", value: "2" }] } as const;
-    expect(isInvalid(await errorOf(client.patch(builtin.configMaps, ref("patched"), { patch: json })))).toBe(true);
+    expect(isInvalid(await failureOf(client.patch(builtin.configMaps, ref("patched"), { patch: json })))).toBe(true);
   });
 
-  test("the status of an object is written apart from the rest", async () => {
+  test("the status of an object is written separately", async () => {
     const spec = { containers: [{ name: "c", image: "i" }] };
     await client.create(builtin.pods, aManifest(builtin.pods, "web", inNamespace(namespace), having({ spec })));
     const status = { apiVersion: "v1", kind: "Pod", metadata: ref("web"), status: { message: "well" } };
@@ -130,19 +130,23 @@ describe("writing", () => {
     expect([pod.status?.message, pod.spec?.containers.length]).toEqual(["well", 1]);
   });
 
-  test("a delete with the wrong uid, or of an older version, is refused", async () => {
-    const { metadata } = await client.create(builtin.configMaps, configMap("guarded"));
-    expect(isConflict(await errorOf(client.delete(builtin.configMaps, ref("guarded"), { uid: "other" })))).toBe(true);
-    expect(isConflict(await errorOf(client.delete(builtin.configMaps, ref("guarded"), { resourceVersion: "1" })))).toBe(
-      true,
-    );
-    await client.delete(builtin.configMaps, ref("guarded"), { uid: metadata.uid ?? "" });
-    expect(await client.find(builtin.configMaps, ref("guarded"))).toBeUndefined();
+  test("a delete with the wrong UID or an older version is rejected", async () => {
+    const { metadata } = await client.create(builtin.configMaps, configMap("with-precondition"));
+    expect(
+      isConflict(await failureOf(client.delete(builtin.configMaps, ref("with-precondition"), { uid: "other" }))),
+    ).toBe(true);
+    expect(
+      isConflict(
+        await failureOf(client.delete(builtin.configMaps, ref("with-precondition"), { resourceVersion: "1" })),
+      ),
+    ).toBe(true);
+    await client.delete(builtin.configMaps, ref("with-precondition"), { uid: metadata.uid ?? "" });
+    expect(await client.find(builtin.configMaps, ref("with-precondition"))).toBeUndefined();
   });
 });
 
 describe("reading", () => {
-  test("lists come in pages, by label, and whole", async () => {
+  test("lists are paginated, selected by label and joined", async () => {
     for (let i = 0; i < 7; i++) {
       const labels = labelled({ set: "paged" });
       await client.create(builtin.configMaps, aManifest(builtin.configMaps, `p${i}`, inNamespace(namespace), labels));
@@ -153,7 +157,7 @@ describe("reading", () => {
     );
   });
 
-  test("metadata alone", async () => {
+  test("metadata only", async () => {
     await client.create(builtin.configMaps, configMap("fat", { big: "x".repeat(1000) }));
     const only = metadataOf(builtin.configMaps);
     const [got, list] = [await client.get(only, ref("fat")), await client.list(only, { namespace })];
@@ -163,7 +167,7 @@ describe("reading", () => {
     expect(listed).toMatchObject({ kind: "ConfigMap", apiVersion: "v1" });
   });
 
-  test("a watch tells what happens, and ends when asked to", async () => {
+  test("a watch delivers events, and ends after the requested time", async () => {
     const { resourceVersion } = await client.list(builtin.configMaps, { namespace });
     await client.create(builtin.configMaps, configMap("watched"));
     await client.delete(builtin.configMaps, ref("watched"));
@@ -172,7 +176,7 @@ describe("reading", () => {
     expect(events.map(({ type }) => type).filter((type) => type !== "BOOKMARK")).toEqual(["ADDED", "DELETED"]);
   });
 
-  test("a list that is forgotten half-way begins anew", async () => {
+  test("a list whose continue token expires is read again", async () => {
     await using proxy = await faultProxy(space.server.credentials);
     proxy.on(({ query }) => (query.has("continue") ? { status: 410 } : undefined));
     const list = await connect(proxy.credentials).list(builtin.configMaps, { namespace, pageSize: 2 });
@@ -183,7 +187,7 @@ describe("reading", () => {
 describe("identity", () => {
   test("a client certificate", async () => {
     const stranger = await space.server.clientFor({ name: "stranger" });
-    const error = await errorOf(stranger.list(builtin.configMaps));
+    const error = await failureOf(stranger.list(builtin.configMaps));
     expect(isForbidden(error)).toBe(true);
     expect(String(error)).toContain('User "stranger" cannot list resource "configmaps"');
   });
@@ -194,10 +198,10 @@ describe("identity", () => {
     const token = await serviceAccountToken(client, account);
     const { url, authority } = space.server;
     const bearer = connect(staticCredentials({ server: url, tls: { ca: authority.cert }, token }));
-    expect(String(await errorOf(bearer.list(builtin.pods)))).toContain(`system:serviceaccount:${namespace}:account`);
+    expect(String(await failureOf(bearer.list(builtin.pods)))).toContain(`system:serviceaccount:${namespace}:account`);
   });
 
-  test("a kubeconfig that gets its token from a program", async () => {
+  test("a kubeconfig with an exec plugin", async () => {
     const { url, authority, kubeconfig } = await sharedApiServer();
     const account = ref("exec");
     await client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata: account });
@@ -213,30 +217,30 @@ describe("identity", () => {
       "current-context": "x",
     };
     await writeFile(path, JSON.stringify(content));
-    const error = await errorOf(connect(await kubeconfigCredentials(path)).list(builtin.pods));
+    const error = await failureOf(connect(await kubeconfigCredentials(path)).list(builtin.pods));
     expect(String(error)).toContain(`system:serviceaccount:${namespace}:exec`);
     expect(Bun.inspect(error)).not.toContain(token);
   });
 
-  test("a server with another authority's certificate is not spoken to", async () => {
+  test("a server with a certificate of another CA gets no request", async () => {
     await using proxy = await faultProxy(space.server.credentials);
-    const misled = connect(staticCredentials({ server: proxy.url, tls: { ca: space.server.authority.cert } }));
-    const error = await errorOf(misled.list(builtin.pods));
+    const untrusting = connect(staticCredentials({ server: proxy.url, tls: { ca: space.server.authority.cert } }));
+    const error = await failureOf(untrusting.list(builtin.pods));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(proxy.requests).toEqual([]);
   });
 
-  test("a server whose certificate has another name is, when that is the name asked for", async () => {
+  test("a server whose certificate has another name is accepted if that is the configured server name", async () => {
     const { url, authority, credentials } = space.server;
     const { tls } = await credentials.access();
     const named = (serverName: string) =>
       connect(staticCredentials({ server: url, tls: { ...tls, ca: authority.cert, serverName } }));
     expect((await named("kubernetes.default.svc").list(builtin.namespaces)).items.length).toBeGreaterThan(0);
-    expect(await errorOf(named("other.example").list(builtin.namespaces))).toBeInstanceOf(ConnectionError);
+    expect(await failureOf(named("other.example").list(builtin.namespaces))).toBeInstanceOf(ConnectionError);
   });
 });
 
-test("a proxy on the way sees where a connection goes, and nothing of what it carries", async () => {
+test("an HTTP proxy sees only the destination of a connection, not its contents", async () => {
   const tunnelled: string[] = [];
   const proxy = createServer();
   proxy.on("connect", (request, socket: Socket) => {
@@ -256,26 +260,26 @@ test("a proxy on the way sees where a connection goes, and nothing of what it ca
   proxy.close();
 });
 
-describe("trouble on the way", () => {
-  test("a write that was done, its answer lost, is done once", async () => {
+describe("network faults", () => {
+  test("an apply whose response is lost is repeated without harm", async () => {
     await using proxy = await faultProxy(space.server.credentials);
     let lost = 0;
     proxy.on(() => (++lost === 1 ? { cut: "after" } : "pass"));
-    const unlucky = connect(proxy.credentials);
-    await unlucky.apply(builtin.configMaps, applied("lost", { a: "1" }), { fieldManager: "one" });
+    const retrying = connect(proxy.credentials);
+    await retrying.apply(builtin.configMaps, applied("lost", { a: "1" }), { fieldManager: "one" });
     expect(proxy.writes.map(({ status }) => status)).toEqual([201, 200]);
   });
 
-  test("a create whose answer is lost is not repeated", async () => {
+  test("a create whose response is lost is not repeated", async () => {
     await using proxy = await faultProxy(space.server.credentials);
     proxy.on(() => ({ cut: "after" }));
-    const unlucky = connect(proxy.credentials);
-    expect(await errorOf(unlucky.create(builtin.configMaps, configMap("once")))).toBeInstanceOf(ConnectionError);
+    const retrying = connect(proxy.credentials);
+    expect(await failureOf(retrying.create(builtin.configMaps, configMap("once")))).toBeInstanceOf(ConnectionError);
     expect(proxy.writes.length).toBe(1);
     expect(await client.find(builtin.configMaps, ref("once"))).toBeDefined();
   });
 
-  test("a busy server is left alone for as long as it asks", async () => {
+  test("a busy server gets no request before its Retry-After", async () => {
     await using proxy = await faultProxy(space.server.credentials);
     let refused = 0;
     proxy.on(() => (++refused === 1 ? { status: 429, retryAfterSeconds: 1 } : "pass"));
@@ -285,11 +289,11 @@ describe("trouble on the way", () => {
     expect(proxy.writes.map(({ status }) => status)).toEqual([undefined, 201]);
   });
 
-  test("a pooled connection that died costs one attempt, not the call", async () => {
+  test("a dead pooled connection fails one attempt, not the call", async () => {
     await using proxy = await faultProxy(space.server.credentials);
-    const steady = connect(proxy.credentials, { attemptTimeoutMs: 500 });
-    await steady.list(builtin.namespaces);
+    const pooled = connect(proxy.credentials, { attemptTimeoutMs: 500 });
+    await pooled.list(builtin.namespaces);
     expect(proxy.freezeOpen()).toBe(1);
-    expect((await steady.list(builtin.namespaces)).items.length).toBeGreaterThan(0);
+    expect((await pooled.list(builtin.namespaces)).items.length).toBeGreaterThan(0);
   });
 });

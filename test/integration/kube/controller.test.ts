@@ -20,12 +20,12 @@ import {
 import { testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
 
 /**
- * A whole operator: every ConfigMap labelled `copy` gets a Secret of the same name, which it owns, with the text of its
+ * A small operator: every ConfigMap labelled `copy` gets a Secret of the same name, which it owns, with the text of its
  * data and of the ConfigMap `suffix`.
  */
 class CopyOperator {
   readonly manager: Manager;
-  readonly looks: string[] = [];
+  readonly reconciled: string[] = [];
   readonly metrics = metricsRegistry();
   readonly #stop = new AbortController();
   readonly #run: Promise<unknown>;
@@ -44,7 +44,7 @@ class CopyOperator {
     const secrets = reflector(client, builtin.secrets, scope);
 
     const reconcile: Reconcile = async (key, { signal }) => {
-      this.looks.push(key);
+      this.reconciled.push(key);
       const source = sources.store.get(key);
       if (!source) return done;
       const wanted = `${source.data?.["text"]}${suffixes.store.list()[0]?.data?.["text"] ?? ""}`;
@@ -87,7 +87,7 @@ async function createSource(client: Client, namespace: string, name: string): Pr
   await client.create(builtin.configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata, data: { text: name } });
 }
 
-/** Waits until the namespace holds these Secrets, with these texts, and no other. */
+/** Waits until the namespace contains exactly these Secrets with these texts. */
 async function copiesBecome({ client, name: namespace }: TestNamespace, wanted: Record<string, string>): Promise<void> {
   await waitFor(async () => {
     const { items } = await client.list(builtin.secrets, { namespace });
@@ -97,7 +97,7 @@ async function copiesBecome({ client, name: namespace }: TestNamespace, wanted: 
   });
 }
 
-test("an operator follows its objects, what they own and what they refer to", async () => {
+test("an operator reconciles on changes of its objects, their dependents and references", async () => {
   await using place = await testNamespace();
   const { client, name: namespace } = place;
   await createSource(client, namespace, "early");
@@ -122,19 +122,19 @@ test("an operator follows its objects, what they own and what they refer to", as
   expect(operator.metrics.expose()).toContain('controller_runtime_reconcile_errors_total{controller="copy"} 0\n');
 }, 60_000);
 
-test("what is settled is looked at no more", async () => {
+test("an object without changes is not reconciled again", async () => {
   await using place = await testNamespace();
   const { client, name: namespace } = place;
   await using operator = new CopyOperator(place);
   await createSource(client, namespace, "one");
   await copiesBecome(place, { one: "one" });
   await Bun.sleep(500);
-  const before = operator.looks.length;
+  const before = operator.reconciled.length;
   await Bun.sleep(3000);
-  expect(operator.looks.length).toBe(before);
+  expect(operator.reconciled.length).toBe(before);
 }, 60_000);
 
-test("events are seen by kubectl, repeated ones as a count", async () => {
+test("kubectl shows events, and repeated ones with a count", async () => {
   await using place = await testNamespace();
   const { client, name: namespace, server } = place;
   const recorder = eventRecorder({ client, component: "copy-operator" });

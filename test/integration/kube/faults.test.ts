@@ -1,4 +1,4 @@
-/** Whatever happens between a controller and a real API server, its store equals it soon again, and a reconcile follows. */
+/** After any fault between a controller and a real API server, its store is soon in sync again, and a reconcile follows. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,15 +7,15 @@ import { join } from "node:path";
 import { inClusterCredentials } from "@pko/kube";
 import { startApiServer, waitFor } from "@pko/testkit";
 
-import { robotOf } from "./robot.ts";
+import { createRobot } from "./robot.ts";
 import { setStage } from "./reflected.ts";
 
-// The first test of a run that needs the API server waits for its start, on a machine that may be busy.
+// The first test that needs the API server waits until it has started, which takes long on a busy machine.
 setDefaultTimeout(60_000);
 
 const isWatch = ({ verb }: { verb: string }): boolean => verb === "watch";
 
-describe("the store equals the API server again, and a reconcile follows, after", () => {
+describe("the store is in sync again, and a reconcile follows, after", () => {
   test.concurrent("a watch that froze", async () => {
     await using stage = await setStage();
     await stage.proxy.nextRequest(isWatch);
@@ -24,7 +24,7 @@ describe("the store equals the API server again, and a reconcile follows, after"
     await stage.recovers("changing");
   });
 
-  test.concurrent("a network that was dead for a while, for old and new connections alike", async () => {
+  test.concurrent("a network outage that froze old and new connections", async () => {
     await using stage = await setStage();
     stage.proxy.freeze();
     await stage.put("new");
@@ -42,7 +42,7 @@ describe("the store equals the API server again, and a reconcile follows, after"
     await stage.recovers("-changing");
   });
 
-  test.concurrent("a watch that was never answered", async () => {
+  test.concurrent("a watch without a response", async () => {
     await using stage = await setStage();
     let frozen = 0;
     stage.proxy.on((request) => (isWatch(request) && ++frozen <= 2 ? { freeze: "before" } : undefined));
@@ -51,7 +51,7 @@ describe("the store equals the API server again, and a reconcile follows, after"
     await stage.recovers("changing");
   });
 
-  test.concurrent("410, with a deletion that no event tells", async () => {
+  test.concurrent("410, with a deletion without an event", async () => {
     await using stage = await setStage();
     stage.proxy.onEvent(() => "drop");
     let expired = 0;
@@ -61,45 +61,45 @@ describe("the store equals the API server again, and a reconcile follows, after"
   });
 
   const drops = { created: "new", changed: "changing", deleted: "-changing" } as const;
-  for (const [what, told] of Object.entries(drops)) {
+  for (const [what, expected] of Object.entries(drops)) {
     test.concurrent(`an event that was lost: an object was ${what}`, async () => {
       await using stage = await setStage();
       let dropped = 0;
       stage.proxy.onEvent(({ object }) => {
-        if (object.metadata.name !== told.replace("-", "")) return "pass";
+        if (object.metadata.name !== expected.replace("-", "")) return "pass";
         dropped++;
         return "drop";
       });
-      await (what === "deleted" ? stage.remove("changing") : stage.put(told));
+      await (what === "deleted" ? stage.remove("changing") : stage.put(expected));
       await stage.put("later");
-      await stage.recovers(told, "later");
+      await stage.recovers(expected, "later");
       expect(dropped).toBeGreaterThan(0);
     });
   }
 
-  test.concurrent("a storm of 429, which it does not add to", async () => {
+  test.concurrent("many 429 responses, without flooding the server", async () => {
     await using stage = await setStage();
-    const calm = stage.proxy.on(() => ({ status: 429, retryAfterSeconds: 1 }));
+    const removeRule = stage.proxy.on(() => ({ status: 429, retryAfterSeconds: 1 }));
     stage.proxy.cut();
     stage.proxy.forget();
     await stage.put("changing");
     await waitFor(() => !stage.reflected.healthy);
     expect(stage.proxy.requests.length).toBeLessThan(25);
-    calm();
+    removeRule();
     await stage.recovers("changing");
   });
 
-  test.concurrent("a storm of 500 and cut connections", async () => {
+  test.concurrent("many 500 responses and broken connections", async () => {
     await using stage = await setStage();
-    const calm = stage.proxy.on(({ sequence }) => (sequence % 2 === 0 ? { status: 500 } : { cut: "before" }));
+    const removeRule = stage.proxy.on(({ sequence }) => (sequence % 2 === 0 ? { status: 500 } : { cut: "before" }));
     stage.proxy.cut();
     await stage.put("changing");
     await waitFor(() => !stage.reflected.healthy);
-    calm();
+    removeRule();
     await stage.recovers("changing");
   });
 
-  test.concurrent("a restart of the API server, which forgets where the watch was", async () => {
+  test.concurrent("a restart of the API server, which expires the watch", async () => {
     const server = await startApiServer();
     try {
       await using stage = await setStage({ server });
@@ -113,26 +113,26 @@ describe("the store equals the API server again, and a reconcile follows, after"
     }
   });
 
-  test.concurrent("its token became worthless, and a new one lay in the file", async () => {
+  test.concurrent("its token became invalid and a new one was in the file", async () => {
     const folder = await mkdtemp(join(tmpdir(), "pko-service-account-"));
     try {
       await using stage = await setStage({
         async credentials({ proxy, namespace, admin }) {
           await writeFile(join(folder, "ca.crt"), proxy.ca);
           await writeFile(join(folder, "namespace"), namespace);
-          await writeFile(join(folder, "token"), await robotOf(admin, namespace));
+          await writeFile(join(folder, "token"), await createRobot(admin, namespace));
           const { hostname, port } = new URL(proxy.url);
           const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
           return await inClusterCredentials({ folder, environment });
         },
       });
-      // The API server takes a while to notice that the first robot is no more: it remembers tokens for ten seconds.
-      await writeFile(join(folder, "token"), await robotOf(stage.server.client, stage.namespace));
+      // The API server caches tokens for ten seconds, so the deleted service account's token stays valid for a while.
+      await writeFile(join(folder, "token"), await createRobot(stage.server.client, stage.namespace));
       await waitFor(() => stage.proxy.requests.some(({ status }) => status === 401), { timeoutMs: 30_000 });
       await stage.put("changing");
       await stage.recovers("changing");
-      // A slow answer may be told; that a token was refused is nobody's concern.
-      expect(stage.troubles.filter((trouble) => !/deadline/i.test(trouble))).toEqual([]);
+      // A slow response may be reported, but a rejected token must not be.
+      expect(stage.errors.filter((error) => !/deadline/i.test(error))).toEqual([]);
     } finally {
       await rm(folder, { recursive: true });
     }

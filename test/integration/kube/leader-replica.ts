@@ -1,6 +1,6 @@
 /**
- * A replica of a small operator, as a process of its own, for leader.test.ts: a manager with a controller that writes
- * without pause while it leads. Each write names the term it was decided in.
+ * A replica of a small operator in a separate process, for leader.test.ts: a manager with a controller that writes
+ * continuously while it leads. Each write contains the term in which it was decided.
  */
 import {
   requeueAfter,
@@ -22,14 +22,14 @@ interface ReplicaSettings {
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly name: string;
-  /** Without: shows that the test would notice. */
+  /** Without the fence, the test shows that it would detect a violation. */
   readonly fenced: boolean;
 }
 
 export const leaseName = "operator";
 export const writeLabel = "leader-test";
 
-/** client-go's proportions, shortened. */
+/** client-go's defaults, shortened proportionally. */
 const timing = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 400 };
 
 async function run(settings: ReplicaSettings): Promise<never> {
@@ -56,7 +56,7 @@ async function run(settings: ReplicaSettings): Promise<never> {
     concurrency: 1,
     async reconcile() {
       const epoch = elector.term?.epoch ?? -1;
-      // Several in a row, and no look at the signal: a pause of the process falls between them.
+      // Several in a row without checking the signal, so that the process may be paused between them.
       for (let i = 0; i < 5; i++) await write(epoch);
       return requeueAfter(10);
     },

@@ -1,4 +1,4 @@
-/** Writes by name on a real API server: what is not the owner's is never touched, also if it appears in between. */
+/** Writes by name on a real API server never touch objects of another owner, even if they appear in between. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   applyOwned,
@@ -51,8 +51,8 @@ const theirs = (name: string): Promise<Known<Secret>> =>
 const options = { fieldManager: "test" };
 const data = async (name: string): Promise<unknown> => (await client.get(secrets, ref(name))).data;
 
-/** A client to which something happens after the given number of reads, before what follows. */
-function disturbed(happen: () => Promise<unknown>): Client {
+/** A client that runs `happen` after its first read. */
+function interrupted(interrupt: () => Promise<unknown>): Client {
   let isDone = false;
   return {
     ...client,
@@ -60,7 +60,7 @@ function disturbed(happen: () => Promise<unknown>): Client {
       const found = await client.find(resource, place, options);
       if (!isDone) {
         isDone = true;
-        await happen();
+        await interrupt();
       }
       return found;
     },
@@ -68,13 +68,13 @@ function disturbed(happen: () => Promise<unknown>): Client {
 }
 
 describe("an owned apply", () => {
-  test("creates, changes, and removes what it no longer has", async () => {
+  test("creates and changes an object, and removes fields", async () => {
     expect((await applyOwned(target(), ours("plain", { a: "eA==", b: "eA==" }), options)).kind).toBe("written");
     expect((await applyOwned(target(), ours("plain", { a: "eQ==" }), options)).kind).toBe("written");
     expect(await data("plain")).toEqual({ a: "eQ==" });
   });
 
-  test("leaves an object of somebody else as it is", async () => {
+  test("does not touch an object of another owner", async () => {
     const before = await theirs("foreign");
     expect(await applyOwned(target(), ours("foreign", { a: "eA==" }), options)).toEqual({
       kind: "foreign",
@@ -83,24 +83,24 @@ describe("an owned apply", () => {
     expect(await client.get(secrets, ref("foreign"))).toEqual(before);
   });
 
-  test("leaves an object alone that names the owner without being controlled by it", async () => {
+  test("does not touch an object that lists the owner, but not as its controller", async () => {
     const metadata = { ...ref("dependent"), ownerReferences: [owner] };
     const before = await client.create(secrets, { apiVersion: "v1", kind: "Secret", metadata });
     expect((await applyOwned(target(), ours("dependent", { a: "eA==" }), options)).kind).toBe("foreign");
     expect(await client.get(secrets, ref("dependent"))).toEqual(before);
   });
 
-  test("does not take over what somebody creates between its read and its write", async () => {
+  test("does not take over an object that is created between its read and its write", async () => {
     let before: unknown;
-    const racing = disturbed(async () => (before = await theirs("raced")));
+    const racing = interrupted(async () => (before = await theirs("raced")));
     expect((await applyOwned(target({ client: racing }), ours("raced", { a: "eA==" }), options)).kind).toBe("foreign");
     expect(await client.get(secrets, ref("raced"))).toEqual(before as never);
   });
 
-  test("does not write what replaces the object between its read and its write", async () => {
+  test("does not write to an object that was replaced between its read and its write", async () => {
     await applyOwned(target(), ours("swapped", { a: "eA==" }), options);
     let before: unknown;
-    const racing = disturbed(async () => {
+    const racing = interrupted(async () => {
       await client.delete(secrets, ref("swapped"));
       before = await theirs("swapped");
     });
@@ -109,15 +109,15 @@ describe("an owned apply", () => {
     expect(await client.get(secrets, ref("swapped"))).toEqual(before as never);
   });
 
-  test("is repeated where the object has merely changed", async () => {
+  test("is retried if the object has only changed", async () => {
     await applyOwned(target(), ours("busy", { a: "eA==" }), options);
     const body = { metadata: { labels: { touched: "yes" } } };
-    const racing = disturbed(() => client.patch(secrets, ref("busy"), { patch: { type: "merge", body } }));
+    const racing = interrupted(() => client.patch(secrets, ref("busy"), { patch: { type: "merge", body } }));
     expect((await applyOwned(target({ client: racing }), ours("busy", { a: "eQ==" }), options)).kind).toBe("written");
     expect(await data("busy")).toEqual({ a: "eQ==" });
   });
 
-  test("creates nothing where only a change is wanted, and changes no other object than the one that was meant", async () => {
+  test("does not create an object if `create` is false, and does not change an object with another UID", async () => {
     expect(await applyOwned(target(), ours("none", {}), { ...options, create: false })).toEqual({ kind: "absent" });
     await applyOwned(target(), ours("other", { a: "eA==" }), options);
     const another = target({ uid: "another-uid" });
@@ -129,7 +129,7 @@ describe("an owned apply", () => {
 describe("an owned delete", () => {
   const place = (name: string) => ({ resource: secrets, ref: ref(name) });
 
-  test("deletes what is the owner's, and nothing that is not", async () => {
+  test("deletes only objects of the owner", async () => {
     await applyOwned(target(), ours("mine", {}), options);
     expect((await deleteOwned(target(), place("mine"))).kind).toBe("written");
     expect(await client.find(secrets, ref("mine"))).toBeUndefined();
@@ -139,10 +139,10 @@ describe("an owned delete", () => {
     expect(await client.get(secrets, ref("kept"))).toEqual(before);
   });
 
-  test("does not delete what replaces the object between its read and its write", async () => {
+  test("does not delete an object that was replaced between its read and its write", async () => {
     await applyOwned(target(), ours("exchanged", {}), options);
     let before: unknown;
-    const racing = disturbed(async () => {
+    const racing = interrupted(async () => {
       await client.delete(secrets, ref("exchanged"));
       before = await theirs("exchanged");
     });
@@ -150,7 +150,7 @@ describe("an owned delete", () => {
     expect(await client.get(secrets, ref("exchanged"))).toEqual(before as never);
   });
 
-  test("a patch obeys the same rules", async () => {
+  test("a patch follows the same rules", async () => {
     await applyOwned(target(), ours("patched", { a: "eA==" }), options);
     const body = { data: { a: "eQ==" } };
     expect((await patchOwned(target(), place("patched"), { body })).kind).toBe("written");

@@ -1,4 +1,4 @@
-/** A controller that sees a namespace through a proxy, beside an admin who does not: the stage of the fault tests. */
+/** For the fault tests: a controller that uses a fault proxy, and an admin client that does not. */
 import { expect } from "bun:test";
 
 import {
@@ -29,55 +29,55 @@ import type { ConfigMap as ConfigMapFields } from "kubernetes-types/core/v1";
 type ConfigMap = Known<ConfigMapFields>;
 
 /**
- * About a twentieth of the production times, so a minute becomes three seconds. That the production times bound
- * recovery below a minute is shown on a manual clock, in packages/kube/src/store/reflector.test.ts.
+ * About a twentieth of the production times, so a minute becomes three seconds. That the production times limit
+ * recovery to a minute is tested with a manual clock in packages/kube/src/store/reflector.test.ts.
  */
 const quickTiming = {
   watchMinMs: 1000,
   watchMaxMs: 1000,
   graceMs: 500,
   answerMs: 1000,
-  // Most of what a comparison takes is the answer's way, which does not shrink with the other times.
+  // A comparison mostly waits for the response, which does not become faster with the other times.
   comparingShare: 0.2,
   restartMinMs: 20,
   restartMaxMs: 500,
 } as const;
 
-/** Far more than three seconds: the machine may be busy. */
-const patienceMs = 30_000;
+/** Far more than three seconds, because the machine may be busy. */
+const timeoutMs = 30_000;
 
 interface Stage extends AsyncDisposable {
   readonly namespace: string;
   readonly server: ApiServer;
   readonly proxy: FaultProxy;
   readonly reflected: Reflector<ConfigMap>;
-  readonly troubles: string[];
-  /** By the admin, past the proxy. */
+  readonly errors: string[];
+  /** By the admin, without the proxy. */
   put(name: string): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Waits until the store equals the API server and these objects were reconciled: `-` is before those that went. */
+  /** Waits until the store is in sync and these objects were reconciled; deleted objects have the prefix `-`. */
   recovers(...reconciled: readonly string[]): Promise<void>;
 }
 
 interface StageOptions extends ReflectorOptions<ConfigMap> {
   readonly server?: ApiServer;
-  /** Those of the reflector; an admin's by way of the proxy when absent. */
+  /** The credentials of the reflector; an admin's through the proxy if absent. */
   readonly credentials?: (stage: { proxy: FaultProxy; namespace: string; admin: Client }) => Promise<Credentials>;
 }
 
-/** Holds "kept" and "changing" from the start, and is in sync. */
+/** The store contains "kept" and "changing" and is in sync. */
 export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const { server: ownServer, credentials, ...reflectorOptions } = options;
   const space = await testNamespace(ownServer ? { server: ownServer } : {});
   const { name: namespace, client: admin, server } = space;
   const proxy = await faultProxy(server.credentials);
   const reconciled: string[] = [];
-  const troubles: string[] = [];
+  const errors: string[] = [];
   const access = (await credentials?.({ proxy, namespace, admin })) ?? proxy.credentials;
   const reflected = reflector<ConfigMap>(connect(access), builtin.configMaps, {
     namespaces: [namespace],
     timing: quickTiming,
-    onError: (error, what) => troubles.push(`${what}: ${String(error)}`),
+    onError: (error, what) => errors.push(`${what}: ${String(error)}`),
     ...reflectorOptions,
   });
   const controlling = controller({
@@ -93,7 +93,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
     const body = aManifest<ConfigMap>(builtin.configMaps, name, inNamespace(namespace), having({ data }));
     await admin.apply(builtin.configMaps, { ...body, metadata: { name, namespace } }, { fieldManager: "admin" });
   };
-  const isEqual = async (): Promise<boolean> => {
+  const isInSync = async (): Promise<boolean> => {
     const { items } = await admin.list(builtin.configMaps, { namespace });
     return Bun.deepEquals(versions(items), versions(reflected.store.list()));
   };
@@ -101,12 +101,12 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const { signal, abort } = aborter();
   const running = Promise.all([reflected.run(signal), controlling.run({ stop: signal, kill: signal })]);
   const recovers = async (...expected: readonly string[]): Promise<void> => {
-    await waitFor(isEqual, { timeoutMs: patienceMs, what: "the store to equal the API server" });
+    await waitFor(isInSync, { timeoutMs, what: "the store to be in sync with the API server" });
     const areReconciled = (): boolean => {
       expect(reconciled.toSorted()).toEqual(expected.toSorted());
       return true;
     };
-    await waitFor(areReconciled, { timeoutMs: patienceMs, what: "the reconciles" });
+    await waitFor(areReconciled, { timeoutMs, what: "the reconciles" });
   };
   await recovers("changing", "kept");
   reconciled.length = 0;
@@ -115,7 +115,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
     server,
     proxy,
     reflected,
-    troubles,
+    errors,
     put,
     remove: (name) => admin.delete(builtin.configMaps, { name, namespace }),
     recovers,

@@ -10,8 +10,8 @@ const roleBindings = resource<KubeObject & { roleRef: object; subjects: object[]
   plural: "rolebindings",
 });
 
-/** A token of a new robot. Its predecessor is gone, and so is the worth of that one's tokens. */
-export async function robotOf(admin: Client, namespace: string): Promise<string> {
+/** Replaces the service account `robot` and returns a token of the new one; tokens of the old one become invalid. */
+export async function createRobot(admin: Client, namespace: string): Promise<string> {
   const metadata = { name: "robot", namespace };
   const apply = { fieldManager: "admin" };
   await admin.delete(builtin.serviceAccounts, metadata).catch((error: unknown) => {
