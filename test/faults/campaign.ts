@@ -1,25 +1,25 @@
 /**
- * Lives with a crash in each phase, until every point has had its turn. What a phase comes to must be what it comes to in a
- * life without crashes.
+ * Runs lifecycles with a crash in each phase, until every crash point was hit. The outcome of each phase must be the same as
+ * in a lifecycle without crashes.
  */
-import { pointsOf, textOf, type Point, type Where } from "./fuse.ts";
-import { differenceOf, type Failure } from "./judgement.ts";
-import { Life, Stuck, type PhaseEnd } from "./life.ts";
-import type { Blow } from "./operators.ts";
+import { crashPoints, pointText, type Point, type Where } from "./fuse.ts";
+import { findDifference, type Failure } from "./judgement.ts";
+import { Lifecycle, Stuck, type PhaseEnd } from "./lifecycle.ts";
+import type { CrashMode } from "./operators.ts";
 import { phases, type Phase } from "./script.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Tally {
-  /** The calls of an undisturbed phase. */
+  /** The calls of a phase without a crash. */
   readonly calls: number;
   readonly points: number;
   readonly hits: Record<Where, number>;
-  /** Points that no life came by, though several tried. */
+  /** Points that were not hit in several attempts. */
   readonly missed: string[];
   readonly failures: Failure[];
-  /** Requests that the API server answered with 403. */
+  /** Requests with the response 403. */
   forbidden: number;
-  /** Of disturbed phases, in milliseconds. */
+  /** Durations of phases with a crash, in milliseconds. */
   readonly times: number[];
 }
 
@@ -27,17 +27,17 @@ export type Report = ReadonlyMap<Phase, Tally>;
 
 export interface CampaignOptions {
   readonly stage: Stage;
-  /** Lives at once. */
+  /** The number of parallel lifecycles. */
   readonly width: number;
-  /** What happens to the operator; it is killed when absent. */
-  readonly blow?: Blow;
-  /** Only so many points of each phase, others every time; all when absent. */
+  /** What happens to the operator; it is killed by default. */
+  readonly crashMode?: CrashMode;
+  /** A random sample of this many points in each phase; all points if absent. */
   readonly sample?: number;
-  /** Of a life without crashes; lived anew when absent. */
+  /** The outcomes without crashes; determined first if absent. */
   readonly reference?: Ends;
-  /** Only those points whose text, such as `destroy, before apply stacks/status web #2`, matches; all when absent. */
+  /** Only points whose text matches, for example `destroy, before apply stacks/status web #2`; all points if absent. */
   readonly only?: RegExp;
-  /** No life begins any more once it is aborted. */
+  /** When it aborts, no further lifecycle starts. */
   readonly signal?: AbortSignal;
   readonly say?: (text: string) => void;
 }
@@ -46,26 +46,26 @@ interface Try extends Point {
   readonly attempts: number;
 }
 
-/** A phase that fails in every life would otherwise be lived without end, since what comes after it is never reached. */
-const mostFailures = 20;
-const mostAttempts = 3;
-/** A life that goes on and on gathers Updates. */
-const mostEncores = 3;
+/** A phase that always fails would otherwise repeat forever, since the phases after it are never reached. */
+const maxFailures = 20;
+const maxAttempts = 3;
+/** A long lifecycle accumulates Updates. */
+const maxRepeats = 3;
 
 export async function runCampaign(options: CampaignOptions): Promise<Report> {
   const { stage, width, sample, say = () => undefined } = options;
-  const reference = options.reference ?? (await undisturbed(stage));
-  // Some calls are made now and then only: a second look finds more of them.
-  const second = sample === undefined ? await undisturbed(stage) : reference;
+  const reference = options.reference ?? (await runWithoutCrash(stage));
+  // Some calls are not made every time: a second lifecycle finds more of them.
+  const second = sample === undefined ? await runWithoutCrash(stage) : reference;
   const report = new Map<Phase, Tally>();
   const queues = new Map<Phase, Try[]>();
   for (const phase of phases) {
-    const [one, two] = [endOf(reference, phase), endOf(second, phase)];
-    const difference = differenceOf(one, two);
+    const [one, two] = [phaseEnd(reference, phase), phaseEnd(second, phase)];
+    const difference = findDifference(one, two);
     if (difference) throw new Error(`${phase} without a crash (${difference.kind}): ${difference.text}`);
-    const points = shuffled(union(pointsOf(one.calls), pointsOf(two.calls)));
-    const asked = points.filter((point) => options.only?.test(`${phase}, ${textOf(point)}`) ?? true);
-    const chosen = asked.slice(0, sample ?? asked.length);
+    const points = shuffled(union(crashPoints(one.calls), crashPoints(two.calls)));
+    const matching = points.filter((point) => options.only?.test(`${phase}, ${pointText(point)}`) ?? true);
+    const chosen = matching.slice(0, sample ?? matching.length);
     queues.set(
       phase,
       chosen.map((point) => ({ ...point, attempts: 0 })),
@@ -73,7 +73,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Report> {
     report.set(phase, newTally(one.calls.length, chosen.length));
   }
   if (![...report.values()].some(({ points }) => points > 0)) throw new Error(noPoint(options.only));
-  const campaign = new Campaign({ stage, reference, report, queues, say, blow: options.blow ?? "kill" });
+  const campaign = new Campaign({ stage, reference, report, queues, say, crashMode: options.crashMode ?? "kill" });
   await Promise.all(Array.from({ length: width }, () => campaign.work(options.signal)));
   return report;
 }
@@ -93,21 +93,21 @@ export const newTally = (calls: number, points: number): Tally => ({
 
 export type Ends = ReadonlyMap<Phase, PhaseEnd>;
 
-export async function undisturbed(stage: Stage): Promise<Ends> {
-  await using life = await Life.begin(stage);
+export async function runWithoutCrash(stage: Stage): Promise<Ends> {
+  await using lifecycle = await Lifecycle.start(stage);
   const ends = new Map<Phase, PhaseEnd>();
-  for (const phase of phases) ends.set(phase, await life.run(phase));
+  for (const phase of phases) ends.set(phase, await lifecycle.run(phase));
   return ends;
 }
 
-export function endOf(ends: Ends, phase: Phase): PhaseEnd {
+export function phaseEnd(ends: Ends, phase: Phase): PhaseEnd {
   const end = ends.get(phase);
-  if (!end) throw new Error(`no end of ${phase}`);
+  if (!end) throw new Error(`phase ${phase} has no outcome`);
   return end;
 }
 
 function union(one: readonly Point[], two: readonly Point[]): Point[] {
-  return [...new Map([...one, ...two].map((point) => [textOf(point), point])).values()];
+  return [...new Map([...one, ...two].map((point) => [pointText(point), point])).values()];
 }
 
 function shuffled<T>(items: readonly T[]): T[] {
@@ -119,7 +119,7 @@ function shuffled<T>(items: readonly T[]): T[] {
 
 interface CampaignParts {
   readonly stage: Stage;
-  readonly blow: Blow;
+  readonly crashMode: CrashMode;
   readonly reference: Ends;
   readonly report: Report;
   readonly queues: ReadonlyMap<Phase, Try[]>;
@@ -128,7 +128,7 @@ interface CampaignParts {
 
 class Campaign {
   readonly #parts: CampaignParts;
-  #lives = 0;
+  #started = 0;
 
   constructor(parts: CampaignParts) {
     this.#parts = parts;
@@ -137,14 +137,14 @@ class Campaign {
   async work(signal?: AbortSignal): Promise<void> {
     for (let plan = this.#nextPlan(); plan.size > 0; plan = this.#nextPlan()) {
       if (signal?.aborted) return;
-      await this.#live(plan);
+      await this.#runPlan(plan);
     }
   }
 
-  /** One point of each phase that has any left; none once it is clear that something is wrong everywhere. */
+  /** One remaining point of each phase; none after too many failures. */
   #nextPlan(order: readonly Phase[] = phases): Map<Phase, Try> {
     const plan = new Map<Phase, Try>();
-    if (this.#failures() >= mostFailures) return plan;
+    if (this.#failures() >= maxFailures) return plan;
     for (const phase of order) {
       const next = this.#queue(phase).shift();
       if (next) plan.set(phase, next);
@@ -164,60 +164,60 @@ class Campaign {
     return this.#parts.report.get(phase) ?? newTally(0, 0);
   }
 
-  /** To the last phase of the plan, or to the first that goes wrong. */
-  async #live(plan: Map<Phase, Try>): Promise<void> {
-    const number = ++this.#lives;
-    await using life = await Life.begin(this.#parts.stage, { blow: this.#parts.blow });
-    let isWell = await this.#phases(life, phases, plan);
-    for (let round = 1; isWell && round <= mostEncores && this.#isEncoreDue(life); round++) {
+  /** Runs to the last phase of the plan, or to the first that fails. */
+  async #runPlan(plan: Map<Phase, Try>): Promise<void> {
+    const number = ++this.#started;
+    await using lifecycle = await Lifecycle.start(this.#parts.stage, { crashMode: this.#parts.crashMode });
+    let hasPassed = await this.#phases(lifecycle, phases, plan);
+    for (let round = 1; hasPassed && round <= maxRepeats && this.#isRepeatDue(lifecycle); round++) {
       const order: readonly Phase[] =
-        life.lastPhase === "destroy" ? ["prerequisite", "destroy"] : ["destroy", "prerequisite"];
-      isWell = await this.#phases(life, order, this.#nextPlan(order));
+        lifecycle.lastPhase === "destroy" ? ["prerequisite", "destroy"] : ["destroy", "prerequisite"];
+      hasPassed = await this.#phases(lifecycle, order, this.#nextPlan(order));
     }
     const remaining = phases.map((phase) => this.#queue(phase).length);
-    this.#parts.say(`life ${number} over; points left: ${remaining.join(" ")}`);
+    this.#parts.say(`lifecycle ${number} finished; points left: ${remaining.join(" ")}`);
   }
 
-  /** The dependent Stack comes and goes again in a life that is well: to come so far in another one would cost more. */
-  #isEncoreDue({ lastPhase }: Life): boolean {
+  /** Creates and deletes the dependent Stack again in a healthy lifecycle, which is faster than running a new one to that phase. */
+  #isRepeatDue({ lastPhase }: Lifecycle): boolean {
     const others = (["new commit", "spec change", "resync"] as const).map((phase) => this.#queue(phase).length);
-    const isThere = lastPhase === "prerequisite" || lastPhase === "destroy";
-    return isThere && this.#queue("prerequisite").length > Math.max(...others);
+    const hasDependent = lastPhase === "prerequisite" || lastPhase === "destroy";
+    return hasDependent && this.#queue("prerequisite").length > Math.max(...others);
   }
 
-  /** Whether all went well. What the life did not come to is for another one. */
-  async #phases(life: Life, order: readonly Phase[], plan: ReadonlyMap<Phase, Try>): Promise<boolean> {
+  /** Whether all phases passed. Points that were not reached are queued again. */
+  async #phases(lifecycle: Lifecycle, order: readonly Phase[], plan: ReadonlyMap<Phase, Try>): Promise<boolean> {
     const left = new Map(plan);
     const last = order.findLastIndex((phase) => plan.has(phase));
     for (const phase of order.slice(0, last + 1)) {
       const point = left.get(phase);
       left.delete(phase);
-      if (await this.#phase(life, phase, point)) continue;
+      if (await this.#phase(lifecycle, phase, point)) continue;
       for (const [phase, point] of left) this.#queue(phase).push(point);
       return false;
     }
     return true;
   }
 
-  /** Whether the life can go on. */
-  async #phase(life: Life, phase: Phase, point: Try | undefined): Promise<boolean> {
+  /** Whether the lifecycle can continue. */
+  async #phase(lifecycle: Lifecycle, phase: Phase, point: Try | undefined): Promise<boolean> {
     const tally = this.#tally(phase);
     const fail = ({ kind, text }: Failure): boolean => {
-      const where = point ? textOf(point) : "undisturbed, after crashes in earlier phases";
-      const told = `${phase}, ${where}: ${text}`;
-      tally.failures.push({ kind, text: told });
-      this.#parts.say(`FAILED (${kind}) ${told.slice(0, 2000)}; see ${life.folder}`);
+      const where = point ? pointText(point) : "without a crash, after crashes in earlier phases";
+      const description = `${phase}, ${where}: ${text}`;
+      tally.failures.push({ kind, text: description });
+      this.#parts.say(`FAILED (${kind}) ${description.slice(0, 2000)}; see ${lifecycle.folder}`);
       return false;
     };
     try {
-      const end = await life.run(phase, point);
+      const end = await lifecycle.run(phase, point);
       tally.forbidden += end.forbidden.length;
       if (point) this.#count(tally, point, { end, phase });
-      const difference = differenceOf(endOf(this.#parts.reference, phase), end);
+      const difference = findDifference(phaseEnd(this.#parts.reference, phase), end);
       return difference === undefined || fail(difference);
     } catch (error) {
       if (point) tally.hits[point.where] += 1;
-      tally.forbidden += life.takeForbidden().length;
+      tally.forbidden += lifecycle.takeForbidden().length;
       return fail(
         error instanceof Stuck ? { kind: "stuck", text: error.message } : { kind: "other", text: String(error) },
       );
@@ -228,8 +228,8 @@ class Campaign {
     if (end.isFired) {
       tally.hits[point.where] += 1;
       tally.times.push(end.ms);
-    } else if (point.attempts + 1 < mostAttempts) {
+    } else if (point.attempts + 1 < maxAttempts) {
       this.#queue(phase).push({ ...point, attempts: point.attempts + 1 });
-    } else tally.missed.push(textOf(point));
+    } else tally.missed.push(pointText(point));
   }
 }

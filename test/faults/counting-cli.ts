@@ -1,4 +1,4 @@
-/** The CLI, which tells of each operation on a line of a file before it begins. */
+/** A wrapper of the CLI that records each operation in a file before it starts. */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -12,12 +12,12 @@ export class CountingCli {
   constructor(folder: string) {
     this.path = join(folder, "pulumi");
     this.#log = join(folder, "runs.log");
-    const note = `printf '%s\\n' "$*" >> '${this.#log}'`;
-    writeFileSync(this.path, `#!/bin/sh\n${note}\nexec '${toolPath("pulumi")}' "$@"\n`);
+    const record = `printf '%s\\n' "$*" >> '${this.#log}'`;
+    writeFileSync(this.path, `#!/bin/sh\n${record}\nexec '${toolPath("pulumi")}' "$@"\n`);
     chmodSync(this.path, 0o755);
   }
 
-  /** How often each operation began since this was last asked, by operation and stack. */
+  /** How often each operation started since the last call, by operation and stack. */
   takeRuns(): Record<string, number> {
     const lines = existsSync(this.#log) ? readFileSync(this.#log, "utf8").trimEnd().split("\n") : [];
     const runs: Record<string, number> = {};

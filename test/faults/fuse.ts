@@ -1,23 +1,23 @@
-/** Where the operator is to die: every call that it makes is named and counted, and one of them sets it off. */
+/** Where the operator crashes: every call that it makes is named and counted, and one of them triggers the crash. */
 
 /**
- * Relative to one call: killed before the other side gets it; killed once it is done, its answer unheard; killed in the
- * middle of a stream; not killed, but the answer is lost; not killed, but the other side never gets it.
+ * Relative to one call: a crash before the other side receives it; a crash in the middle of a stream; a crash after it was
+ * processed, before its response arrives; no crash, but the response is lost; no crash, but the other side never receives it.
  */
 export type Where = "before" | "during" | "after" | "lost" | "cut";
 
 export interface Point {
-  /** The call, such as `apply stacks/status base`. */
+  /** The call, for example `apply stacks/status base`. */
   readonly call: string;
-  /** Which of those with this name, from 1. */
+  /** The occurrence of this call, from 1. */
   readonly nth: number;
   readonly where: Where;
 }
 
-export const textOf = ({ call, nth, where }: Point): string => `${where} ${call} #${nth}`;
+export const pointText = ({ call, nth, where }: Point): string => `${where} ${call} #${nth}`;
 
-/** All points of the calls that were made. */
-export function pointsOf(calls: readonly string[]): Point[] {
+/** All crash points of the calls. */
+export function crashPoints(calls: readonly string[]): Point[] {
   const seen = new Map<string, number>();
   return calls.flatMap((call) => {
     const nth = (seen.get(call) ?? 0) + 1;
@@ -37,7 +37,7 @@ export class Fuse {
   #count = 0;
   #firedAt: number | undefined;
 
-  /** From here on calls are counted anew. */
+  /** Restarts counting. */
   arm(point?: Point): void {
     this.#calls = [];
     this.#point = point;
@@ -45,17 +45,17 @@ export class Fuse {
     this.#firedAt = undefined;
   }
 
-  /** Those since it was armed. */
+  /** The calls since it was armed. */
   get calls(): readonly string[] {
     return this.#calls;
   }
 
-  /** When it went off, in milliseconds of `performance.now`; undefined as long as it has not. */
+  /** When it was triggered, by `performance.now`; undefined if it was not. */
   get firedAt(): number | undefined {
     return this.#firedAt;
   }
 
-  /** What is to become of this call; nothing, for all but one. */
+  /** What happens to this call; undefined for all but one. */
   arrive(call: string): Where | undefined {
     this.#calls.push(call);
     if (call !== this.#point?.call || ++this.#count !== this.#point.nth) return undefined;

@@ -3,7 +3,7 @@ import { stopSharedApiServer } from "@pko/testkit";
 
 import { runCampaign, type Report, type Tally } from "./campaign.ts";
 import { faults } from "./judgement.ts";
-import { isPassed, summaryOf } from "./summary.ts";
+import { isPassed, summarize } from "./summary.ts";
 import { phases } from "./script.ts";
 import { setStage } from "./stage.ts";
 
@@ -11,29 +11,29 @@ const width = Number(process.env["FAULTS_WIDTH"] ?? 3);
 /** A regular expression: only the points whose text matches. */
 const only = process.env["FAULTS"];
 const sample = process.env["FAULTS_SAMPLE"];
-const blow = process.env["FAULTS_BLOW"] === "freeze" ? "freeze" : "kill";
+const crashMode = process.env["FAULTS_BLOW"] === "freeze" ? "freeze" : "kill";
 
 async function main(): Promise<boolean> {
-  const begunAt = performance.now();
-  const minutes = (): string => ((performance.now() - begunAt) / 60_000).toFixed(1);
-  const enough = new AbortController();
+  const startedAt = performance.now();
+  const minutes = (): string => ((performance.now() - startedAt) / 60_000).toFixed(1);
+  const stopping = new AbortController();
   process.once("SIGINT", () => {
-    console.log("no other life begins; once more to end at once");
-    enough.abort();
+    console.log("no further lifecycle starts; press Ctrl-C again to stop immediately");
+    stopping.abort();
   });
   const stage = await setStage();
   try {
     const report = await runCampaign({
       stage,
       width,
-      blow,
-      signal: enough.signal,
+      crashMode,
+      signal: stopping.signal,
       ...(only !== undefined && { only: new RegExp(only) }),
       ...(sample !== undefined && { sample: Number(sample) }),
       say: (text) => console.log(`[${minutes()} min] ${text}`),
     });
     print(report);
-    console.log(`\n${summaryOf([...report.values()])}; ${minutes()} minutes`);
+    console.log(`\n${summarize([...report.values()])}; ${minutes()} minutes`);
     return isPassed([...report.values()]);
   } finally {
     await stage[Symbol.asyncDispose]();
@@ -48,7 +48,7 @@ const head = [
   "before",
   "during",
   "after",
-  "unheard",
+  "response lost",
   "missed",
   ...faults,
   "median",
@@ -56,7 +56,7 @@ const head = [
 ];
 const seconds = (ms = 0): string => `${(ms / 1000).toFixed(1)} s`;
 
-function rowOf({ calls, points, hits, missed, failures, times }: Tally): (string | number)[] {
+function tableRow({ calls, points, hits, missed, failures, times }: Tally): (string | number)[] {
   const sorted = times.toSorted((a, b) => a - b);
   return [
     calls,
@@ -75,7 +75,7 @@ function rowOf({ calls, points, hits, missed, failures, times }: Tally): (string
 function print(report: Report): void {
   const rows = phases.flatMap((phase) => {
     const tally = report.get(phase);
-    return tally ? [[phase, ...rowOf(tally)]] : [];
+    return tally ? [[phase, ...tableRow(tally)]] : [];
   });
   const sums = head.slice(1, -2).map((_, column) => rows.reduce((sum, row) => sum + Number(row[column + 1]), 0));
   const table = [head, ...rows, ["all", ...sums]].map((row) => row.map(String));

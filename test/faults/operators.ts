@@ -1,4 +1,4 @@
-/** The operator of one life, which falls at a point and is followed by another. */
+/** The operator of one lifecycle, which crashes at a point and is replaced by another. */
 import { join } from "node:path";
 
 import { leaseName } from "@pko/api";
@@ -6,46 +6,46 @@ import { builtin, type Client } from "@pko/kube";
 import { spawnChild, type ChildProcess } from "@pko/testkit";
 
 /**
- * What happens to the operator at a point: it is killed, and started again; or it is frozen, so that another one leads
- * instead, and it wakes when all is done.
+ * What happens to the operator at a crash point: it is killed and restarted; or it is frozen, so that another one takes
+ * over, and it is resumed at the end of the phase.
  */
-export type Blow = "kill" | "freeze";
+export type CrashMode = "kill" | "freeze";
 
 interface OperatorsOptions {
   readonly client: Client;
   readonly namespace: string;
-  /** With a kubeconfig in it. */
+  /** Contains the kubeconfig. */
   readonly folder: string;
-  /** The operator's program. */
+  /** The path of the operator's program. */
   readonly program: string;
-  readonly blow: Blow;
+  readonly crashMode: CrashMode;
 }
 
-/** Short, so that another leads soon. */
+/** Short, so that another operator takes over soon. */
 const election = { "lease-duration": "6s", "renew-deadline": "4s", "retry-period": "500ms" } as const;
-/** A leader that has been deposed ends by itself. */
-const wakingMs = 60_000;
+/** How long a former leader may take to end by itself. */
+const resumeTimeoutMs = 60_000;
 
 export class Operators implements AsyncDisposable {
   readonly #options: OperatorsOptions;
   #latest: ChildProcess | undefined;
   #count = 0;
   #frozen: ChildProcess | undefined;
-  #isOver = false;
+  #isDisposed = false;
 
   constructor(options: OperatorsOptions) {
     this.#options = options;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
+    this.#isDisposed = true;
     await Promise.all([this.#latest?.stop("SIGKILL"), this.#frozen?.stop("SIGKILL")]);
   }
 
   start(): void {
-    if (this.#isOver) return;
+    if (this.#isDisposed) return;
     this.#count += 1;
-    const { folder, namespace, program, blow } = this.#options;
+    const { folder, namespace, program, crashMode } = this.#options;
     const flags = {
       kubeconfig: join(folder, "kubeconfig"),
       namespace,
@@ -55,29 +55,29 @@ export class Operators implements AsyncDisposable {
       "probe-address": "127.0.0.1:0",
       "metrics-address": "127.0.0.1:0",
       "allow-addresses": "127.0.0.1",
-      ...(blow === "freeze" && election),
+      ...(crashMode === "freeze" && election),
     };
     const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-    const mode = blow === "freeze" ? ["--leader-elect"] : [];
+    const mode = crashMode === "freeze" ? ["--leader-elect"] : [];
     const command = [process.execPath, program, "--allow-http", ...mode, ...given];
     const operator = spawnChild({ command, logFile: join(folder, "operator.log") });
     this.#latest = operator;
-    void this.#keepUp(operator);
+    void this.#restartAfterExit(operator);
   }
 
   /**
-   * As a kubelet would: an operator ends where its first calls fail, and a leader where the machine is too busy for it to
+   * Restarts the operator like a kubelet: it ends if its first calls fail, and a leader ends if the machine is too busy to
    * renew its lease.
    */
-  async #keepUp(operator: ChildProcess): Promise<void> {
+  async #restartAfterExit(operator: ChildProcess): Promise<void> {
     await operator.exited;
     if (this.#latest === operator) this.start();
   }
 
-  async strike(): Promise<void> {
+  async crash(): Promise<void> {
     const operator = this.#latest;
     this.#latest = undefined;
-    if (this.#options.blow === "freeze") {
+    if (this.#options.crashMode === "freeze") {
       if (operator) process.kill(operator.pid, "SIGSTOP");
       this.#frozen = operator;
     } else await operator?.stop("SIGKILL");
@@ -88,25 +88,25 @@ export class Operators implements AsyncDisposable {
     return this.#frozen !== undefined;
   }
 
-  /** Whether the latest leads; always so where there is no election. */
+  /** Whether the latest operator leads; always true without leader election. */
   async isLed(): Promise<boolean> {
-    const { client, namespace, blow } = this.#options;
-    if (blow !== "freeze") return true;
+    const { client, namespace, crashMode } = this.#options;
+    if (crashMode !== "freeze") return true;
     const { spec } = await client.get(builtin.leases, { namespace, name: leaseName });
     return spec?.holderIdentity?.includes(this.#podName) ?? false;
   }
 
-  /** Wakes who was frozen, in another's term. Whether it has ended then. */
-  async wake(): Promise<boolean> {
+  /** Resumes the frozen operator in another's term and returns whether it ended. */
+  async resumeFrozen(): Promise<boolean> {
     const frozen = this.#frozen;
     if (!frozen) return true;
     process.kill(frozen.pid, "SIGCONT");
-    const hasEnded = await Promise.race([frozen.exited.then(() => true), Bun.sleep(wakingMs).then(() => false)]);
+    const hasEnded = await Promise.race([frozen.exited.then(() => true), Bun.sleep(resumeTimeoutMs).then(() => false)]);
     if (hasEnded) this.#frozen = undefined;
     return hasEnded;
   }
 
-  /** Of the latest. */
+  /** The pod name of the latest operator. */
   get #podName(): string {
     return `operator-${this.#count}`;
   }

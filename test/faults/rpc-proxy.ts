@@ -1,4 +1,4 @@
-/** Between the operator and one agent: each call is told to the test, which may cut it short. */
+/** A proxy between the operator and one agent: it reports each call to the test, which may interrupt it. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 
@@ -9,18 +9,18 @@ import type { Where } from "./fuse.ts";
 
 interface RpcProxyOptions {
   readonly workspace: WorkspaceRef;
-  /** The pod's address, where the operator looks for the agent. */
+  /** The pod's address, where the operator connects to the agent. */
   readonly hostname: string;
   readonly port: number;
   /** Where the agent really listens. */
   readonly agentPort: number;
-  /** The agent's own, and the operator's: both ends take the proxy for the other. */
+  /** The certificates of agent and operator: for each, the proxy impersonates the other. */
   readonly agent: Certificate;
   readonly operator: Certificate;
-  /** Asked for each call. */
+  /** Called for each call. */
   readonly arrive: (method: string) => Where | undefined;
-  /** The operator is to fall now. */
-  readonly strike: () => Promise<void>;
+  /** Crashes the operator. */
+  readonly crash: () => Promise<void>;
 }
 
 export interface RpcProxy {
@@ -50,40 +50,40 @@ export async function rpcProxy(options: RpcProxyOptions): Promise<RpcProxy> {
 
 async function serve(options: RpcProxyOptions, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const path = incoming.url ?? "";
-  const gone = new AbortController();
-  outgoing.on("close", () => gone.abort());
-  outgoing.on("error", () => gone.abort());
-  const body = await textOf(incoming);
+  const disconnected = new AbortController();
+  outgoing.on("close", () => disconnected.abort());
+  outgoing.on("error", () => disconnected.abort());
+  const body = await readBody(incoming);
   const where = options.arrive(path.split("/").at(-1) ?? "");
   if (where === "before" || where === "cut") {
-    if (where === "before") await options.strike();
+    if (where === "before") await options.crash();
     outgoing.destroy();
     return;
   }
-  const answer = await forward(options, { path, body, signal: gone.signal });
-  const type = answer.headers.get("content-type") ?? "";
+  const response = await forward(options, { path, body, signal: disconnected.signal });
+  const type = response.headers.get("content-type") ?? "";
   const isWhole =
     type === "application/x-ndjson"
-      ? await passLines(answer, { outgoing, type, where })
-      : await passWhole(answer, { outgoing, type, where });
+      ? await forwardLines(response, { outgoing, type, where })
+      : await forwardWhole(response, { outgoing, type, where });
   if (isWhole) return;
-  if (where !== "lost") await options.strike();
+  if (where !== "lost") await options.crash();
   outgoing.destroy();
 }
 
-async function textOf(incoming: IncomingMessage): Promise<string> {
+async function readBody(incoming: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
 }
 
-interface Asked {
+interface ForwardedCall {
   readonly path: string;
   readonly body: string;
   readonly signal: AbortSignal;
 }
 
-async function forward(options: RpcProxyOptions, { path, body, signal }: Asked): Promise<Response> {
+async function forward(options: RpcProxyOptions, { path, body, signal }: ForwardedCall): Promise<Response> {
   const { ca, cert, key } = options.operator;
   return await fetch(`https://127.0.0.1:${options.agentPort}${path}`, {
     method: "POST",
@@ -95,35 +95,35 @@ async function forward(options: RpcProxyOptions, { path, body, signal }: Asked):
   });
 }
 
-interface Way {
+interface Delivery {
   readonly outgoing: ServerResponse;
   readonly type: string;
   readonly where: Where | undefined;
 }
 
-/** Whether the caller has heard all of it. */
-async function passWhole(answer: Response, { outgoing, type, where }: Way): Promise<boolean> {
-  const text = await answer.text();
+/** Whether the caller received all of it. */
+async function forwardWhole(response: Response, { outgoing, type, where }: Delivery): Promise<boolean> {
+  const text = await response.text();
   if (where !== undefined) return false;
-  outgoing.writeHead(answer.status, { "content-type": type });
+  outgoing.writeHead(response.status, { "content-type": type });
   outgoing.end(text);
   return true;
 }
 
-/** The message with which each stream says all that is left to say. */
-const lastWords = /"type":"(done|result|end)"/;
+/** The last message of each stream. */
+const lastMessage = /"type":"(done|result|end)"/;
 
-/** "during": cut after the first message; "after" and "lost": before the last one is heard. */
-async function passLines(answer: Response, { outgoing, type, where }: Way): Promise<boolean> {
-  outgoing.writeHead(answer.status, { "content-type": type });
+/** "during": interrupted after the first message; "after" and "lost": before the last one is delivered. */
+async function forwardLines(response: Response, { outgoing, type, where }: Delivery): Promise<boolean> {
+  outgoing.writeHead(response.status, { "content-type": type });
   outgoing.flushHeaders();
   const decoder = new TextDecoder();
   let open = "";
-  for await (const chunk of answer.body ?? []) {
+  for await (const chunk of response.body ?? []) {
     const lines = (open + decoder.decode(chunk, { stream: true })).split("\n");
     open = lines.pop() ?? "";
     for (const line of lines) {
-      if (where !== undefined && where !== "during" && lastWords.test(line)) return false;
+      if (where !== undefined && where !== "during" && lastMessage.test(line)) return false;
       outgoing.write(`${line}\n`);
       if (where === "during") return false;
     }

@@ -1,24 +1,24 @@
-/** A few of the points of `make faults`, others every time. */
+/** A random sample of the crash points of `make faults`. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { endOf, runCampaign, undisturbed, type CampaignOptions, type Ends } from "./campaign.ts";
-import { differenceOf } from "./judgement.ts";
-import { Life, type LifeOptions } from "./life.ts";
+import { phaseEnd, runCampaign, runWithoutCrash, type CampaignOptions, type Ends } from "./campaign.ts";
+import { findDifference } from "./judgement.ts";
+import { Lifecycle, type LifecycleOptions } from "./lifecycle.ts";
 import { phases } from "./script.ts";
 import { setStage, type Stage } from "./stage.ts";
 
-const patienceMs = 600_000;
+const timeoutMs = 600_000;
 
 let stage: Stage;
 let reference: Ends;
 
 beforeAll(async () => {
   stage = await setStage();
-  reference = await undisturbed(stage);
-}, patienceMs);
+  reference = await runWithoutCrash(stage);
+}, timeoutMs);
 afterAll(() => stage[Symbol.asyncDispose]());
 
-async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "blow" | "width">): Promise<number> {
+async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "crashMode" | "width">): Promise<number> {
   const report = await runCampaign({ stage, reference, ...options });
   const points = [...report.values()].reduce((sum, { hits }) => sum + Object.values(hits).reduce((a, b) => a + b), 0);
   console.log(`    ${points} points`);
@@ -27,20 +27,20 @@ async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "b
   return points;
 }
 
-async function sameLife(options: LifeOptions): Promise<Life> {
-  await using life = await Life.begin(stage, options);
+async function expectSameOutcomes(options: LifecycleOptions): Promise<Lifecycle> {
+  await using lifecycle = await Lifecycle.start(stage, options);
   for (const phase of phases) {
-    expect(differenceOf(endOf(reference, phase), await life.run(phase)), phase).toBeUndefined();
+    expect(findDifference(phaseEnd(reference, phase), await lifecycle.run(phase)), phase).toBeUndefined();
   }
-  return life;
+  return lifecycle;
 }
 
 test(
-  "wherever the operator dies, the life of two Stacks is the same",
+  "wherever the operator crashes, the outcomes are the same",
   async () => {
     expect(await pointsWithoutFailure({ width: 3, sample: 3 })).toBeGreaterThan(10);
   },
-  patienceMs,
+  timeoutMs,
 );
 
 test("a pattern that matches no crash point is an error", async () => {
@@ -50,27 +50,27 @@ test("a pattern that matches no crash point is an error", async () => {
 });
 
 test.concurrent(
-  "wherever a leader is frozen, the next one goes on, and the first, when it wakes, does nothing more",
+  "wherever a leader is frozen, the next one takes over, and the first does nothing when it resumes",
   async () => {
-    expect(await pointsWithoutFailure({ width: 1, sample: 1, blow: "freeze" })).toBeGreaterThan(3);
+    expect(await pointsWithoutFailure({ width: 1, sample: 1, crashMode: "freeze" })).toBeGreaterThan(3);
   },
-  patienceMs,
+  timeoutMs,
 );
 
 test.concurrent(
-  "one call in ten goes wrong, of the API server and of agents, and the life of two Stacks is the same",
+  "when one in ten calls to the API server and to agents fails, the outcomes are the same",
   async () => {
-    const life = await sameLife({ trouble: 0.1 });
-    console.log(`    ${life.troubles} troubles`);
-    expect(life.troubles).toBeGreaterThan(20);
+    const lifecycle = await expectSameOutcomes({ faultRate: 0.1 });
+    console.log(`    ${lifecycle.injectedFaults} injectedFaults`);
+    expect(lifecycle.injectedFaults).toBeGreaterThan(20);
   },
-  patienceMs,
+  timeoutMs,
 );
 
 test.concurrent(
-  "what the operator knows is up to a second old, of each kind otherwise, and the life of two Stacks is the same",
+  "when the operator's caches are up to a second old, differently for each kind, the outcomes are the same",
   async () => {
-    await sameLife({ lagMs: 1000 });
+    await expectSameOutcomes({ lagMs: 1000 });
   },
-  patienceMs,
+  timeoutMs,
 );

@@ -1,13 +1,12 @@
-/** What is done in each phase of a life, and how the phase's end is known. */
+/** The actions of each phase, and the condition for its end. */
 import { join } from "node:path";
 
 import { createRepository, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
 import { reconcileRequestAnnotation, type LastUpdate, type Stack, type StackSpec } from "@pko/api";
-import type { Client } from "@pko/kube";
+import { timestamp, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
-import { assertNever } from "@pko/rpc";
 
-import type { Witness } from "./witness.ts";
+import type { Observer } from "./observer.ts";
 
 export const phases = ["create", "new commit", "spec change", "resync", "prerequisite", "destroy"] as const;
 export type Phase = (typeof phases)[number];
@@ -15,10 +14,10 @@ export type Phase = (typeof phases)[number];
 interface ScriptOptions {
   readonly client: Client;
   readonly namespace: string;
-  /** Of the life: with the folders `backend` and `git`. */
+  /** Contains the folders `backend` and `git`. */
   readonly folder: string;
-  readonly witness: Pick<Witness, "objects">;
-  /** Told of each commit, in order. */
+  readonly observer: Pick<Observer, "objects">;
+  /** All commits, in order. */
   readonly commits: string[];
 }
 
@@ -38,19 +37,19 @@ export class Script {
     await this.#git.stop();
   }
 
-  /** Sets a phase off; returns how its end is known. */
-  async act(phase: Phase): Promise<() => boolean> {
+  /** Starts a phase and returns the condition for its end. */
+  async start(phase: Phase): Promise<() => boolean> {
     switch (phase) {
       case "create": {
         const commit = this.#commit("one");
         await this.#apply("base", {});
-        // Follows a branch that is not there: to ask it is to ask the repository.
+        // Follows a missing branch of the same repository: a reconciliation request for it makes the operator poll the repository.
         await this.#apply("scout", { branch: "nowhere" });
         return () => this.#isReady("base", ({ lastSuccessfulCommit }) => lastSuccessfulCommit === commit);
       }
       case "new commit": {
         const commit = this.#commit("two");
-        const body = { metadata: { annotations: { [reconcileRequestAnnotation]: "look" } } };
+        const body = { metadata: { annotations: { [reconcileRequestAnnotation]: "poll" } } };
         await this.#client.patch(stacks, this.#ref("scout"), { patch: { type: "merge", body } });
         return () => this.#isReady("base", ({ lastSuccessfulCommit }) => lastSuccessfulCommit === commit);
       }
@@ -60,22 +59,20 @@ export class Script {
         return () => this.#isReady("base", ({ generation }) => generation === 2);
       }
       case "resync": {
-        const former = await this.#rewind("base", 2 * 3_600_000);
-        return () => this.#isReady("base", ({ name }) => name !== former);
+        const previous = await this.#rewind("base", 2 * 3_600_000);
+        return () => this.#isReady("base", ({ name }) => name !== previous);
       }
       case "prerequisite": {
-        const former = await this.#rewind("base", 45 * 60_000);
+        const previous = await this.#rewind("base", 45 * 60_000);
         await this.#apply("web", {
           destroyOnFinalize: true,
           prerequisites: [{ name: "base", requirement: { succeededWithinDuration: "30m" } }],
         });
-        return () => this.#isReady("web") && this.#isReady("base", ({ name }) => name !== former);
+        return () => this.#isReady("web") && this.#isReady("base", ({ name }) => name !== previous);
       }
       case "destroy":
         await this.#client.delete(stacks, this.#ref("web"));
         return () => !this.#hasTraces("web") && this.#isReady("base");
-      default:
-        return assertNever(phase);
     }
   }
 
@@ -117,34 +114,32 @@ export class Script {
     return commit;
   }
 
-  /** As if the last update had ended so much earlier; returns its name. */
+  /** Moves the end of the last update into the past; returns its name. */
   async #rewind(name: string, ms: number): Promise<string | undefined> {
     const { status } = await this.#client.get(stacks, this.#ref(name));
-    const lastResyncTime = timeText(Date.parse(status?.lastUpdate?.lastResyncTime ?? "") - ms);
+    const lastResyncTime = timestamp(Date.parse(status?.lastUpdate?.lastResyncTime ?? "") - ms);
     const patch = { type: "merge", body: { status: { lastUpdate: { lastResyncTime } } } } as const;
     await this.#client.patch(stacks, this.#ref(name), { patch, subresource: "status" });
     return status?.lastUpdate?.name;
   }
 
   #stack(name: string): Stack | undefined {
-    return this.#options.witness.objects("Stack").find(({ metadata }) => metadata.name === name) as Stack | undefined;
+    return this.#options.observer.objects("Stack").find(({ metadata }) => metadata.name === name) as Stack | undefined;
   }
 
-  #isReady(name: string, isRight: (last: LastUpdate) => boolean = () => true): boolean {
+  #isReady(name: string, matches: (last: LastUpdate) => boolean = () => true): boolean {
     const { status, metadata } = this.#stack(name) ?? {};
     const ready = status?.conditions?.find(({ type }) => type === "Ready");
-    const isSeen = ready?.status === "True" && ready.observedGeneration === metadata?.generation;
-    return isSeen && status?.lastUpdate !== undefined && isRight(status.lastUpdate);
+    const isCurrent = ready?.status === "True" && ready.observedGeneration === metadata?.generation;
+    return isCurrent && status?.lastUpdate !== undefined && matches(status.lastUpdate);
   }
 
   #hasTraces(name: string): boolean {
     const kinds = ["Stack", "Workspace", "Update", "StatefulSet", "Service", "Pod", "Secret"];
     return kinds.some((kind) =>
-      this.#options.witness
+      this.#options.observer
         .objects(kind)
         .some(({ metadata }) => metadata.name === name || metadata.name?.startsWith(`${name}-`)),
     );
   }
 }
-
-const timeText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

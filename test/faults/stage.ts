@@ -1,4 +1,4 @@
-/** What all lives share: a real API server with the controllers of Kubernetes that a workspace needs, and our two programs. */
+/** Shared by all lifecycles: a real API server, the Kubernetes controllers that a workspace needs, and our two programs. */
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const root = join(import.meta.dir, "../..");
 export interface Stage extends AsyncDisposable {
   readonly server: ApiServer;
   readonly folder: string;
-  /** Bundled once: each life starts them several times. */
+  /** Bundled once, because each lifecycle starts them several times. */
   readonly operator: string;
   readonly agent: string;
 }
@@ -35,7 +35,7 @@ export async function setStage(): Promise<Stage> {
   };
 }
 
-/** Makes pods for StatefulSets, and collects what has lost its owner. */
+/** The StatefulSet controller and the garbage collector. */
 function startControllers(server: ApiServer, folder: string): ChildProcess {
   const program = join(folder, "kube-controller-manager");
   symlinkSync(toolPath("kube"), program);

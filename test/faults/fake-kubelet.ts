@@ -1,4 +1,4 @@
-/** Plays the kubelet of one namespace: each pod of a workspace is a real agent in a process of its own. */
+/** A fake kubelet for one namespace: each workspace pod is a real agent process. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -13,20 +13,20 @@ import type { Where } from "./fuse.ts";
 import { rpcProxy, type RpcProxy } from "./rpc-proxy.ts";
 
 const agentPort = 50_051;
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 
-interface NodeOptions {
+interface KubeletOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly folder: string;
-  /** The agent's program. */
+  /** The path of the agent's program. */
   readonly agent: string;
-  /** The CLI that agents are given. */
+  /** The path of the agents' Pulumi CLI. */
   readonly pulumi: string;
-  /** Asked for each call of the operator. */
+  /** Called for each call of the operator. */
   readonly arrive: (method: string, workspace: string) => Where | undefined;
-  /** The operator is to fall now. */
-  readonly strike: () => Promise<void>;
+  /** Crashes the operator. */
+  readonly crash: () => Promise<void>;
 }
 
 interface RunningPod {
@@ -35,27 +35,27 @@ interface RunningPod {
   readonly proxy: RpcProxy;
 }
 
-/** Every pod of every life has an address of its own, on this machine alone. */
+/** Every pod has its own loopback address. */
 let addresses = 0;
 function nextAddress(): string {
   addresses += 1;
   return `127.77.${Math.floor(addresses / 250)}.${1 + (addresses % 250)}`;
 }
 
-export class PlayedNode implements AsyncDisposable {
-  readonly #options: NodeOptions;
+export class FakeKubelet implements AsyncDisposable {
+  readonly #options: KubeletOptions;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   readonly #pods = new Map<Key, RunningPod>();
-  /** One thing at a time for each pod's name. */
+  /** Changes of each pod name are processed one after another. */
   readonly #work = new Map<Key, Promise<void>>();
   readonly #wanted = new Map<Key, Known<Pod> | undefined>();
   readonly faults: unknown[] = [];
 
-  constructor(options: NodeOptions) {
+  constructor(options: KubeletOptions) {
     this.#options = options;
     const pods = reflector(options.client, builtin.pods, { namespaces: [options.namespace] });
-    pods.store.subscribe(({ key, after }) => this.#see(key, after));
+    pods.store.subscribe(({ key, after }) => this.#onPod(key, after));
     this.#running = pods.run(this.#stop.signal);
   }
 
@@ -63,10 +63,10 @@ export class PlayedNode implements AsyncDisposable {
     this.#stop.abort();
     await this.#running;
     await Promise.all(this.#work.values());
-    await Promise.all([...this.#pods.keys()].map((key) => this.#end(key)));
+    await Promise.all([...this.#pods.keys()].map((key) => this.#stopPod(key)));
   }
 
-  #see(key: Key, pod: Known<Pod> | undefined): void {
+  #onPod(key: Key, pod: Known<Pod> | undefined): void {
     this.#wanted.set(key, pod?.metadata.deletionTimestamp ? undefined : pod);
     const before = this.#work.get(key) ?? Promise.resolve();
     const next = before
@@ -80,18 +80,18 @@ export class PlayedNode implements AsyncDisposable {
   async #settle(key: Key): Promise<void> {
     const pod = this.#wanted.get(key);
     const known = this.#pods.get(key);
-    if (known && known.uid !== pod?.metadata.uid) await this.#end(key);
-    if (pod && !this.#pods.has(key) && !this.#stop.signal.aborted) await this.#begin(pod);
+    if (known && known.uid !== pod?.metadata.uid) await this.#stopPod(key);
+    if (pod && !this.#pods.has(key) && !this.#stop.signal.aborted) await this.#startPod(pod);
   }
 
-  async #begin(pod: Known<Pod>): Promise<void> {
+  async #startPod(pod: Known<Pod>): Promise<void> {
     const { name = "", uid = "" } = pod.metadata;
     const { namespace } = this.#options;
     const workspace = { namespace, name: name.replace(/-workspace-0$/, "") };
     const container = pod.spec?.containers.find((each) => each.name === pulumiContainer);
     if (!container) return;
     const folder = join(this.#options.folder, `pod-${uid}`);
-    const certificate = await this.#certificateOf(`${workspace.name}-workspace-tls`);
+    const certificate = await this.#agentCertificate(`${workspace.name}-workspace-tls`);
     const ip = nextAddress();
     const { agent, port } = await this.#startAgent(container, { folder, certificate });
     const proxy = await rpcProxy({
@@ -102,7 +102,7 @@ export class PlayedNode implements AsyncDisposable {
       agent: certificate,
       operator: await this.#operatorCertificate(),
       arrive: (method) => this.#options.arrive(method, workspace.name),
-      strike: this.#options.strike,
+      crash: this.#options.crash,
     });
     this.#pods.set(keyOf(pod), { uid, agent, proxy });
     const status = runningStatus(container.image ?? "", ip);
@@ -140,17 +140,17 @@ export class PlayedNode implements AsyncDisposable {
       const port = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(await Bun.file(logFile).text())?.[1];
       return port === undefined ? undefined : Number(port);
     };
-    return { agent, port: await waitFor(readPort, { timeoutMs: patienceMs, what: "an agent to be ready" }) };
+    return { agent, port: await waitFor(readPort, { timeoutMs, what: "an agent to be ready" }) };
   }
 
-  async #end(key: Key): Promise<void> {
+  async #stopPod(key: Key): Promise<void> {
     const known = this.#pods.get(key);
     this.#pods.delete(key);
     await Promise.all([known?.proxy.stop(), known?.agent.stop()]);
   }
 
-  /** A kubelet waits for the Secrets of a pod's volumes. */
-  async #certificateOf(name: string): Promise<Certificate> {
+  /** Like a kubelet, waits for the Secret of the pod's volume. */
+  async #agentCertificate(name: string): Promise<Certificate> {
     const secret = await this.#secret(name);
     return { ca: textIn(secret, "ca.crt"), cert: textIn(secret, "tls.crt"), key: textIn(secret, "tls.key") };
   }
@@ -163,7 +163,7 @@ export class PlayedNode implements AsyncDisposable {
   async #secret(name: string): Promise<Known<Secret>> {
     const { client, namespace } = this.#options;
     return await waitFor(() => client.find(builtin.secrets, { namespace, name }), {
-      timeoutMs: patienceMs,
+      timeoutMs,
       what: `Secret ${name}`,
     });
   }
@@ -173,12 +173,12 @@ const textIn = ({ data }: Known<Secret>, key: string): string => Buffer.from(dat
 
 function runningStatus(image: string, ip: string): NonNullable<Pod["status"]> {
   const now = new Date().toISOString().replace(/\.\d+/, "");
-  const holds = (type: string) => ({ type, status: "True", lastTransitionTime: now });
+  const condition = (type: string) => ({ type, status: "True", lastTransitionTime: now });
   return {
     phase: "Running",
     podIP: ip,
     podIPs: [{ ip }],
-    conditions: ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(holds),
+    conditions: ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(condition),
     containerStatuses: [
       {
         name: pulumiContainer,

@@ -1,4 +1,4 @@
-/** One life of two Stacks, in phases, each of which the operator may be killed in. */
+/** The lifecycle of two Stacks in phases; the operator may crash in each phase. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,72 +7,72 @@ import { faultProxy, testNamespace, type FaultProxy, type TestNamespace } from "
 
 import { operatorAccount, type OperatorAccount } from "../rights/account.ts";
 import { CountingCli } from "./counting-cli.ts";
-import { Fuse, textOf, type Point } from "./fuse.ts";
-import { PlayedNode } from "./node.ts";
-import { Operators, type Blow } from "./operators.ts";
+import { Fuse, pointText, type Point } from "./fuse.ts";
+import { FakeKubelet } from "./fake-kubelet.ts";
+import { Operators, type CrashMode } from "./operators.ts";
 import { Script, type Phase } from "./script.ts";
 import type { Stage } from "./stage.ts";
-import { Trouble, type TroubleOptions } from "./trouble.ts";
-import { Witness } from "./witness.ts";
+import { FaultInjector, type FaultOptions } from "./fault-injector.ts";
+import { Observer } from "./observer.ts";
 
-/** What a phase has come to, which must not depend on where the operator died. */
+/** The outcome of a phase, which must not depend on where the operator crashed. */
 export interface Outcome {
-  /** How often the program really ran, by operation and stack. */
+  /** How often the program ran, by operation and stack. */
   readonly runs: Readonly<Record<string, number>>;
   readonly changes: Readonly<Record<string, number>>;
   readonly state: readonly string[];
-  /** The operator's requests that the API server answered with 403. */
+  /** The operator's requests with the response 403. */
   readonly forbidden: readonly string[];
 }
 
 export interface PhaseEnd extends Outcome {
   /** The calls that the operator made. */
   readonly calls: readonly string[];
-  /** Whether the point was reached. */
+  /** Whether the crash point was reached. */
   readonly isFired: boolean;
   readonly ms: number;
 }
 
-/** A phase that did not come to its end in time. */
+/** A phase that did not end in time. */
 export class Stuck extends Error {}
 
-export interface LifeOptions extends TroubleOptions {
-  readonly blow?: Blow;
+export interface LifecycleOptions extends FaultOptions {
+  readonly crashMode?: CrashMode;
 }
 
-/** From the crash, or from the beginning where there is none. */
-const patienceMs = Number(process.env["FAULTS_PATIENCE_SECONDS"] ?? 120) * 1000;
-/** Nothing is written any more. */
+/** The time limit of a phase, from the crash or from its start. */
+const timeoutMs = Number(process.env["FAULTS_PATIENCE_SECONDS"] ?? 120) * 1000;
+/** A phase has ended when nothing was written for this long. */
 const quietMs = 1_500;
 
-interface LifeParts {
+interface LifecycleParts {
   readonly place: TestNamespace;
   readonly account: OperatorAccount;
   readonly proxy: FaultProxy;
-  readonly options: LifeOptions;
+  readonly options: LifecycleOptions;
 }
 
-export class Life implements AsyncDisposable {
-  readonly #options: LifeOptions;
+export class Lifecycle implements AsyncDisposable {
+  readonly #options: LifecycleOptions;
   readonly #place: TestNamespace;
   readonly #account: OperatorAccount;
   readonly #proxy: FaultProxy;
   readonly #folder: string;
   readonly #fuse = new Fuse();
-  readonly #trouble: Trouble;
+  readonly #injector: FaultInjector;
   readonly #cli: CountingCli;
   readonly #script: Script;
-  readonly #node: PlayedNode;
-  readonly #witness: Witness;
+  readonly #kubelet: FakeKubelet;
+  readonly #observer: Observer;
   readonly #operators: Operators;
   #isLed = true;
-  /** When somebody has taken over from a leader that was frozen. */
+  /** When another operator took over from a frozen leader. */
   #ledSince = 0;
   #lastPhase: Phase | undefined;
-  /** How many of the proxy's requests were examined for 403s. */
+  /** How many of the proxy's requests were checked for 403. */
   #examined = 0;
 
-  private constructor(stage: Stage, { place, account, proxy, options }: LifeParts) {
+  private constructor(stage: Stage, { place, account, proxy, options }: LifecycleParts) {
     this.#options = options;
     this.#place = place;
     this.#account = account;
@@ -82,38 +82,38 @@ export class Life implements AsyncDisposable {
     writeFileSync(join(this.#folder, "kubeconfig"), proxy.kubeconfig);
     const own = { client: place.client, namespace: place.name, folder: this.#folder };
     const commits: string[] = [];
-    const strike = (): Promise<void> => this.#operators.strike();
-    this.#operators = new Operators({ ...own, program: stage.operator, blow: options.blow ?? "kill" });
-    this.#trouble = new Trouble({ ...options, fuse: this.#fuse, strike });
+    const crash = (): Promise<void> => this.#operators.crash();
+    this.#operators = new Operators({ ...own, program: stage.operator, crashMode: options.crashMode ?? "kill" });
+    this.#injector = new FaultInjector({ ...options, fuse: this.#fuse, crash });
     this.#cli = new CountingCli(this.#folder);
-    this.#node = new PlayedNode({
+    this.#kubelet = new FakeKubelet({
       ...own,
       agent: stage.agent,
       pulumi: this.#cli.path,
-      arrive: (method, workspace) => this.#trouble.arrive(`rpc ${method} ${workspace}`),
-      strike,
+      arrive: (method, workspace) => this.#injector.arrive(`rpc ${method} ${workspace}`),
+      crash,
     });
-    this.#witness = new Witness({ ...own, commits });
-    this.#script = new Script({ ...own, witness: this.#witness, commits });
-    proxy.on((request) => this.#trouble.judge(request));
-    proxy.onEvent(() => this.#trouble.lag());
+    this.#observer = new Observer({ ...own, commits });
+    this.#script = new Script({ ...own, observer: this.#observer, commits });
+    proxy.on((request) => this.#injector.verdict(request));
+    proxy.onEvent(() => this.#injector.delayEvent());
   }
 
-  static async begin(stage: Stage, options: LifeOptions = {}): Promise<Life> {
+  static async start(stage: Stage, options: LifecycleOptions = {}): Promise<Lifecycle> {
     const place = await testNamespace({ server: stage.server });
-    // As the chart installs it for one namespace: the operator has its roles, all else here is an admin's.
+    // Like the chart for one namespace: the operator has its roles, everything else here uses an admin's credentials.
     const { name } = place;
     const account = await operatorAccount({ admin: stage.server.credentials, home: name, namespaces: [name] });
     const proxy = await faultProxy(account.credentials);
-    const life = new Life(stage, { place, account, proxy, options });
-    await life.#witness.synced;
-    return life;
+    const lifecycle = new Lifecycle(stage, { place, account, proxy, options });
+    await lifecycle.#observer.synced;
+    return lifecycle;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#operators[Symbol.asyncDispose]();
-    await this.#node[Symbol.asyncDispose]();
-    await this.#witness[Symbol.asyncDispose]();
+    await this.#kubelet[Symbol.asyncDispose]();
+    await this.#observer[Symbol.asyncDispose]();
     await this.#proxy.close();
     await this.#script.stop();
     await this.#account.remove();
@@ -125,38 +125,38 @@ export class Life implements AsyncDisposable {
     return this.#folder;
   }
 
-  /** Calls that went wrong without a point. */
-  get troubles(): number {
-    return this.#trouble.count;
+  /** Calls that failed without a crash point. */
+  get injectedFaults(): number {
+    return this.#injector.count;
   }
 
-  /** The one that it has come through. */
+  /** The last phase that has ended. */
   get lastPhase(): Phase | undefined {
     return this.#lastPhase;
   }
 
   async run(phase: Phase, point?: Point): Promise<PhaseEnd> {
-    const begunAt = performance.now();
+    const startedAt = performance.now();
     this.#fuse.arm(point);
     this.#isLed = false;
     if (!this.#lastPhase) this.#operators.start();
-    const isEnd = await this.#script.act(phase);
-    await this.#settled(isEnd, begunAt, `${phase}, ${point ? textOf(point) : "undisturbed"}`);
-    await this.#wake();
-    if (this.#node.faults.length > 0) throw new AggregateError(this.#node.faults, "the played node failed");
+    const isEnd = await this.#script.start(phase);
+    await this.#waitUntilEnd(isEnd, startedAt, `${phase}, ${point ? pointText(point) : "without a crash"}`);
+    await this.#wakeFrozen();
+    if (this.#kubelet.faults.length > 0) throw new AggregateError(this.#kubelet.faults, "the fake kubelet failed");
     this.#lastPhase = phase;
     return {
       runs: this.#cli.takeRuns(),
-      changes: this.#witness.takeChanges(),
-      state: this.#witness.snapshot(),
+      changes: this.#observer.takeChanges(),
+      state: this.#observer.snapshot(),
       forbidden: this.takeForbidden(),
       calls: this.#fuse.calls,
       isFired: this.#fuse.firedAt !== undefined,
-      ms: performance.now() - begunAt,
+      ms: performance.now() - startedAt,
     };
   }
 
-  /** The requests since the last call that the API server answered with 403. */
+  /** The requests since the last call that got the response 403. */
   takeForbidden(): string[] {
     const requests = this.#proxy.requests.slice(this.#examined);
     this.#examined += requests.length;
@@ -165,15 +165,15 @@ export class Life implements AsyncDisposable {
       .map(({ verb, resource, subresource, name }) => [verb, resource, subresource, name].filter(Boolean).join(" "));
   }
 
-  /** Nothing is under way: every Update has ended and was let go, every Workspace is prepared for its spec. */
-  #isAtRest(): boolean {
-    const updates = this.#witness.objects("Update") as Update[];
+  /** Every Update has ended and has no finalizer, and every Workspace is Ready for its spec. */
+  #isIdle(): boolean {
+    const updates = this.#observer.objects("Update") as Update[];
     const isOver = updates.every(
       ({ metadata, status }) =>
         !metadata.finalizers &&
         status?.conditions?.some(({ type, status }) => type === "Complete" && status === "True"),
     );
-    const workspaces = this.#witness.objects("Workspace") as Workspace[];
+    const workspaces = this.#observer.objects("Workspace") as Workspace[];
     return (
       isOver &&
       workspaces.every(
@@ -184,35 +184,35 @@ export class Life implements AsyncDisposable {
     );
   }
 
-  async #settled(isEnd: () => boolean, begunAt: number, what: string): Promise<void> {
+  async #waitUntilEnd(isEnd: () => boolean, startedAt: number, what: string): Promise<void> {
     const quiet = quietMs + 2 * (this.#options.lagMs ?? 0);
     for (;;) {
       const now = performance.now();
-      const isQuiet = isEnd() && this.#isAtRest() && now - Math.max(this.#trouble.lastWriteAt, this.#ledSince) > quiet;
+      const isQuiet = isEnd() && this.#isIdle() && now - Math.max(this.#injector.lastWriteAt, this.#ledSince) > quiet;
       if (isQuiet && (await this.#isTakenOver())) return;
-      if (now - (this.#fuse.firedAt ?? begunAt) > patienceMs) {
-        throw new Stuck(`${what}: not at its end after ${patienceMs / 1000} s: ${this.#witness.snapshot().join("\n")}`);
+      if (now - (this.#fuse.firedAt ?? startedAt) > timeoutMs) {
+        throw new Stuck(`${what}: did not end within ${timeoutMs / 1000} s: ${this.#observer.snapshot().join("\n")}`);
       }
       await Bun.sleep(50);
     }
   }
 
-  /** Whether somebody leads, and has for a while. */
+  /** Whether another operator leads, and has for a while. */
   async #isTakenOver(): Promise<boolean> {
     if (this.#isLed || !this.#operators.hasFrozen) return true;
     this.#isLed = await this.#operators.isLed();
-    // It begins only now.
+    // It starts only now.
     if (this.#isLed) this.#ledSince = performance.now();
     return false;
   }
 
-  /** Who was frozen does nothing any more, and ends. */
-  async #wake(): Promise<void> {
+  /** A frozen operator must make no further call when it wakes up, and end. */
+  async #wakeFrozen(): Promise<void> {
     const before = this.#fuse.calls.length;
-    const hasEnded = await this.#operators.wake();
+    const hasEnded = await this.#operators.resumeFrozen();
     const calls = this.#fuse.calls.slice(before);
     if (hasEnded && calls.length === 0) return;
     const end = hasEnded ? "ended" : "not ended";
-    throw new Error(`a deposed leader has ${end}, and made ${calls.join(", ") || "no call"}`);
+    throw new Error(`a former leader has ${end} and made ${calls.join(", ") || "no call"}`);
   }
 }

@@ -1,25 +1,24 @@
-/** What the calls of a life meet: the point at which the operator dies, or some trouble, or nothing. */
-import { assertNever } from "@pko/rpc";
+/** Decides what happens to each call: a crash of the operator, a random fault, or nothing. */
 import type { ProxiedRequest, Verdict } from "@pko/testkit";
 
 import type { Fuse, Where } from "./fuse.ts";
 
-export interface TroubleOptions {
-  /** The share of calls, of the API server and of agents, that go wrong. */
-  readonly trouble?: number;
-  /** The most by which a watch is late now and then: the operator's stores are old, and not of one moment. */
+export interface FaultOptions {
+  /** The share of calls to the API server and to agents that fail. */
+  readonly faultRate?: number;
+  /** The maximum delay of watch events: the operator's caches are stale, and not equally so. */
   readonly lagMs?: number;
 }
 
-interface Parts extends TroubleOptions {
+interface Parts extends FaultOptions {
   readonly fuse: Fuse;
-  readonly strike: () => Promise<void>;
+  readonly crash: () => Promise<void>;
 }
 
-/** Of all events. */
+/** The share of delayed events. */
 const lateShare = 0.3;
 
-const troubles: readonly Verdict[] = [
+const possibleFaults: readonly Verdict[] = [
   { status: 500 },
   { status: 503, retryAfterSeconds: 0 },
   { status: 429, retryAfterSeconds: 1 },
@@ -28,7 +27,7 @@ const troubles: readonly Verdict[] = [
   { cut: "after" },
 ];
 
-export class Trouble {
+export class FaultInjector {
   readonly #parts: Parts;
   #count = 0;
   #lastWriteAt = 0;
@@ -37,7 +36,7 @@ export class Trouble {
     this.#parts = parts;
   }
 
-  /** Calls that went wrong without a point. */
+  /** Calls that failed without a crash point. */
   get count(): number {
     return this.#count;
   }
@@ -46,62 +45,60 @@ export class Trouble {
     return this.#lastWriteAt;
   }
 
-  /** A call of the API server. */
-  judge(request: ProxiedRequest): Verdict | undefined | Promise<Verdict | undefined> {
-    const call = nameOf(request);
-    if (call === undefined) return this.#trouble();
+  /** For a call to the API server. */
+  verdict(request: ProxiedRequest): Verdict | undefined | Promise<Verdict | undefined> {
+    const call = callName(request);
+    if (call === undefined) return this.#randomFault();
     if (request.resource !== "events") this.#lastWriteAt = performance.now();
     const where = this.#parts.fuse.arrive(call);
     switch (where) {
       case undefined:
-        return this.#trouble();
+        return this.#randomFault();
       case "before":
-        return this.#parts.strike().then(() => ({ cut: "before" }));
+        return this.#parts.crash().then(() => ({ cut: "before" }));
       case "during":
       case "after":
-        return { afterwards: () => this.#parts.strike() };
+        return { afterwards: () => this.#parts.crash() };
       case "lost":
         return { cut: "after" };
       case "cut":
         return { cut: "before" };
-      default:
-        return assertNever(where);
     }
   }
 
-  #trouble(): Verdict | undefined {
-    return this.#isTroubled() ? troubles[Math.floor(Math.random() * troubles.length)] : undefined;
+  #randomFault(): Verdict | undefined {
+    return this.#isFaulty() ? possibleFaults[Math.floor(Math.random() * possibleFaults.length)] : undefined;
   }
 
-  /** A call of an agent. */
+  /** For a call to an agent. */
   arrive(call: string): Where | undefined {
     const where = this.#parts.fuse.arrive(call);
     if (where !== undefined) return where;
-    if (!this.#isTroubled()) return undefined;
+    if (!this.#isFaulty()) return undefined;
     return Math.random() < 0.5 ? "cut" : "lost";
   }
 
-  /** An event of a watch. */
-  async lag(): Promise<"pass"> {
+  /** For an event of a watch. */
+  async delayEvent(): Promise<"pass"> {
     const { lagMs = 0 } = this.#parts;
     if (Math.random() < lateShare) await Bun.sleep(Math.random() * lagMs);
     return "pass";
   }
 
-  #isTroubled(): boolean {
-    const isTroubled = Math.random() < (this.#parts.trouble ?? 0);
-    if (isTroubled) this.#count += 1;
-    return isTroubled;
+  #isFaulty(): boolean {
+    const isFaulty = Math.random() < (this.#parts.faultRate ?? 0);
+    if (isFaulty) this.#count += 1;
+    return isFaulty;
   }
 }
 
-/** Undefined for what changes nothing. */
-function nameOf({ isWrite, query, verb, resource, subresource, name, body }: ProxiedRequest): string | undefined {
+/** Undefined for requests that change nothing. */
+function callName({ isWrite, query, verb, resource, subresource, name, body }: ProxiedRequest): string | undefined {
   if (!isWrite || query.get("dryRun") !== null || resource === "leases") return undefined;
   const kind = subresource === undefined ? resource : `${resource}/${subresource}`;
   if (resource === "events") {
-    // One that comes again tells only that it does.
-    const { reason = "again", regarding } = JSON.parse(body) as { reason?: string; regarding?: { name?: string } };
+    // The patch of a repeated event has no reason.
+    const { reason = "repeated", regarding } = JSON.parse(body) as { reason?: string; regarding?: { name?: string } };
     return regarding?.name === "scout" ? undefined : `${verb} ${kind} ${reason}`;
   }
   const object = name ?? nameIn(body);

@@ -1,4 +1,4 @@
-/** Sees all that comes and goes in one namespace, and tells how it stands in words that are the same in every life. */
+/** Observes all objects of one namespace and describes their state so that it is the same in every lifecycle. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -15,29 +15,29 @@ const kinds: readonly Resource[] = [
   builtin.secrets,
 ];
 
-interface WitnessOptions {
+interface ObserverOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly folder: string;
-  /** The commits of the life's repository, in order. */
+  /** The commits of the repository, in order. */
   readonly commits: readonly string[];
 }
 
-export class Witness implements AsyncDisposable {
-  readonly #options: WitnessOptions;
+export class Observer implements AsyncDisposable {
+  readonly #options: ObserverOptions;
   readonly #stop = new AbortController();
   readonly #reflectors: readonly Reflector<KubeObject>[];
   readonly #running: Promise<unknown>;
   #changes = new Map<string, number>();
 
-  constructor(options: WitnessOptions) {
+  constructor(options: ObserverOptions) {
     this.#options = options;
     this.#reflectors = kinds.map((kind) => reflector(options.client, kind, { namespaces: [options.namespace] }));
     for (const { store } of this.#reflectors) {
       store.subscribe(({ before, after }) => {
         const object = after ?? before;
-        const isNews = before?.metadata.uid !== after?.metadata.uid;
-        if (!object || !isNews) return;
+        const isReplaced = before?.metadata.uid !== after?.metadata.uid;
+        if (!object || !isReplaced) return;
         if (before) this.#count(`deleted ${before.kind} ${this.named(before)}`);
         if (after) this.#count(`created ${after.kind} ${this.named(after)}`);
       });
@@ -58,7 +58,7 @@ export class Witness implements AsyncDisposable {
     return this.#reflectors.flatMap(({ store }) => store.list()).filter((object) => object.kind === kind);
   }
 
-  /** Creations and deletions by object since the last call. */
+  /** Creations and deletions since the last call, by object. */
   takeChanges(): Record<string, number> {
     const taken = Object.fromEntries([...this.#changes].toSorted(([a], [b]) => (a < b ? -1 : 1)));
     this.#changes = new Map();
@@ -69,20 +69,20 @@ export class Witness implements AsyncDisposable {
     this.#changes.set(change, (this.#changes.get(change) ?? 0) + 1);
   }
 
-  /** Updates of one Stack differ by a hash alone. */
+  /** Without the hash in the name of an Update. */
   named({ metadata }: KubeObject): string {
     return withoutHash(metadata.name ?? "");
   }
 
-  /** How all objects stand, and what the backend holds. */
+  /** The state of all objects and of the backend. */
   snapshot(): string[] {
     const seen = this.#reflectors
       .flatMap(({ store }) => store.list())
-      .map((object) => `${object.kind} ${this.#plain(partsOf(object))}`);
+      .map((object) => `${object.kind} ${this.#plain(ownedParts(object))}`);
     return [...seen, ...this.#backend()].toSorted();
   }
 
-  /** Stacks by the number of their resources. */
+  /** The stacks in the backend with their number of resources. */
   #backend(): string[] {
     const folder = join(this.#options.folder, "backend/.pulumi/stacks/shop");
     if (!existsSync(folder)) return [];
@@ -94,7 +94,7 @@ export class Witness implements AsyncDisposable {
       });
   }
 
-  /** Without what differs from life to life. */
+  /** Without what differs between lifecycles. */
   #plain(value: unknown): string {
     const { namespace, folder, commits } = this.#options;
     let text = JSON.stringify(value)
@@ -121,13 +121,13 @@ interface Parts extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** What the operator is answerable for. */
-function partsOf(object: KubeObject): object {
+/** The parts of an object that the operator is responsible for. */
+function ownedParts(object: KubeObject): object {
   const { kind, metadata, spec, status = {}, data } = object as Parts;
   const { name, labels, finalizers, ownerReferences = [] } = metadata;
   const identity = { name, labels, finalizers, owners: ownerReferences.map((owner) => `${owner.kind} ${owner.name}`) };
-  // Neither how far a run had come when it was last reported, nor which process it was.
-  const { progress: _, process: __, conditions = [], ...told } = status;
+  // Without the last reported progress of a run and its process.
+  const { progress: _, process: __, conditions = [], ...stableStatus } = status;
   switch (kind) {
     case "Pod":
       return { name };
@@ -138,7 +138,7 @@ function partsOf(object: KubeObject): object {
     case "Service":
       return { ...identity, spec: { ...spec, clusterIP: undefined, clusterIPs: undefined } };
     default:
-      return { ...identity, spec, told, conditions };
+      return { ...identity, spec, stableStatus, conditions };
   }
 }
 
