@@ -1,6 +1,6 @@
 /**
- * The benchmark: `make bench` measures the operator that is installed, whichever it is, and `make bench QUICK=1` does so in
- * a few minutes. docs/benchmarks.md tells what is measured and how.
+ * The benchmark: `make bench` measures the installed operator, this one or another, and `make bench QUICK=1` does so in a
+ * few minutes. docs/benchmarks.md explains what is measured and how.
  */
 import { join } from "node:path";
 
@@ -21,36 +21,36 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
   const bed = await Bed.open({ kubeconfig: clusterKubeconfig(), namespace: options.namespace, signal });
   const operator = await installedOperator(bed, options);
   console.error(`measuring ${operator.name} (${operator.image})`);
-  const began: Begin = { at: new Date(), machine: await describeMachine(bed.client) };
+  const start: Start = { at: new Date(), machine: await describeMachine(bed.client) };
   const found: Findings[] = [];
   try {
-    await step("making a namespace, and the first Stack in it", () => bed.make(operator));
-    for (const scenario of chosen(options)) found.push(await attempt(scenario, { bed, operator, options }));
+    await step("creating a namespace and the first Stack", () => bed.setUp(operator));
+    for (const scenario of chosenScenarios(options)) found.push(await attempt(scenario, { bed, operator, options }));
   } finally {
     try {
-      // Also of a run that was cut short.
-      if (found.length > 0) await tell(reportOf({ operator, options }, began, found), options);
+      // Also for an interrupted run.
+      if (found.length > 0) await printReport(createReport({ operator, options }, start, found), options);
     } finally {
-      await step("removing what the benchmark made", async () => {
-        await operator.callBack();
+      await step("deleting everything that the benchmark created", async () => {
+        await operator.scaleUp();
         await bed.clear();
       });
     }
   }
 }
 
-interface Begin {
+interface Start {
   readonly at: Date;
   readonly machine: Machine;
 }
 
-function reportOf({ operator, options }: Omit<Place, "bed">, began: Begin, found: readonly Findings[]): Report {
-  const { machine } = began;
+function createReport({ operator, options }: Omit<Setup, "bed">, start: Start, found: readonly Findings[]): Report {
+  const { machine } = start;
   return {
     operator: operator.name,
     image: operator.image,
-    startedAt: began.at.toISOString(),
-    seconds: (Date.now() - began.at.getTime()) / 1000,
+    startedAt: start.at.toISOString(),
+    seconds: (Date.now() - start.at.getTime()) / 1000,
     quick: options.isQuick,
     machine: { ...machine, load: [...machine.load, loadNow()] },
     figures: found.flatMap(({ figures }) => figures),
@@ -60,7 +60,7 @@ function reportOf({ operator, options }: Omit<Place, "bed">, began: Begin, found
   };
 }
 
-async function tell(report: Report, options: Options): Promise<void> {
+async function printReport(report: Report, options: Options): Promise<void> {
   const others = await Promise.all(options.compare.map(readReport));
   console.log(`\n${table(report, others)}\n`);
   const name = report.startedAt.slice(0, 19).replaceAll(/[:T]/g, "-");
@@ -68,7 +68,7 @@ async function tell(report: Report, options: Options): Promise<void> {
   for (const file of await writeReport(folder, report, others)) console.log(`  ${file}`);
 }
 
-/** Where none is installed on the local cluster, this clone's is. */
+/** Installs this clone's operator if none is installed on the local cluster. */
 async function installedOperator(bed: Bed, options: Options): Promise<Operator> {
   const present = await findOperator(bed.client, options.operator);
   if (present) return present;
@@ -79,32 +79,32 @@ async function installedOperator(bed: Bed, options: Options): Promise<Operator> 
     run(["make", "-C", repositoryRoot, ...deploy]),
   );
   const deployed = await findOperator(bed.client, options.operator);
-  if (!deployed) throw new UserError(["make deploy has installed no operator"]);
+  if (!deployed) throw new UserError(["make deploy did not install an operator"]);
   return deployed;
 }
 
-type Chosen = (typeof scenarios)[number];
+type ChosenScenario = (typeof scenarios)[number];
 
-function chosen({ only }: Options): readonly Chosen[] {
+function chosenScenarios({ only }: Options): readonly ChosenScenario[] {
   const unknown = only.filter((name) => !scenarios.some((scenario) => scenario.name === name));
   if (unknown.length > 0) {
     const known = scenarios.map(({ name }) => name).join(", ");
-    throw new UserError([`ONLY names ${unknown.join(", ")}: choose from ${known}`]);
+    throw new UserError([`there is no scenario ${unknown.join(", ")} (ONLY): choose from ${known}`]);
   }
   return scenarios.filter(({ name }) => only.length === 0 || only.includes(name));
 }
 
-interface Place {
+interface Setup {
   readonly bed: Bed;
   readonly operator: Operator;
   readonly options: Options;
 }
 
-/** One that fails says why in the report; the others are run all the same. */
-async function attempt(scenario: Chosen, { bed, operator, options }: Place): Promise<Findings> {
+/** The report shows why a scenario failed; the others still run. */
+async function attempt(scenario: ChosenScenario, { bed, operator, options }: Setup): Promise<Findings> {
   try {
     return await step(scenario.title, (progress) =>
-      scenario.run({ bed, operator, options, sizes: options.sizes, say: (text) => progress.report(text) }),
+      scenario.run({ bed, operator, options, sizes: options.sizes, report: (text) => progress.report(text) }),
     );
   } catch (error) {
     bed.signal.throwIfAborted();
@@ -113,12 +113,12 @@ async function attempt(scenario: Chosen, { bed, operator, options }: Place): Pro
   }
 }
 
-const ended = new AbortController();
+const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) {
-  process.once(name, () => ended.abort(new UserError(["the benchmark was ended before its time"])));
+  process.once(name, () => interrupted.abort(new UserError(["the benchmark was interrupted"])));
 }
 try {
-  await main(parseOptions(process.env), ended.signal);
+  await main(parseOptions(process.env), interrupted.signal);
   process.exit(0);
 } catch (error) {
   const lines =

@@ -1,22 +1,22 @@
-/** What may be asked of the benchmark: each by a variable, so that `make bench QUICK=1` reads well. */
+/** The options of the benchmark, from environment variables: `make bench QUICK=1`. */
 import { full, quick, type Sizes } from "./scenarios/sizes.ts";
 
 export interface Options {
   readonly sizes: Sizes;
   readonly isQuick: boolean;
   readonly namespace: string;
-  /** `namespace/name` of the operator's Deployment, where there are several. */
+  /** `namespace/name` of the operator's Deployment, if there are several. */
   readonly operator?: string;
-  /** Names of scenarios; all when empty. */
+  /** Names of scenarios; all if empty. */
   readonly only: readonly string[];
-  /** Whether idle Stacks are to keep what the operator keeps by default; otherwise they keep nothing. */
+  /** Whether idle Stacks keep their Workspaces, as by default; otherwise the Workspaces are deleted. */
   readonly retain: boolean;
-  /** More for the Workspaces of idle Stacks, as JSON. */
+  /** Additional fields of the Workspaces of idle Stacks, as JSON. */
   readonly workspace?: Readonly<Record<string, unknown>>;
   readonly gitUrl?: string;
-  /** The manifest by which the operator was installed. */
+  /** The manifest that installed the operator. */
   readonly manifest?: string;
-  /** Reports of other runs, to stand beside this one's. */
+  /** Reports of other runs to compare with. */
   readonly compare: readonly string[];
   readonly folder?: string;
 }
@@ -28,7 +28,7 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
   const [operator, gitUrl, manifest, folder] = [given("OPERATOR"), given("GIT_URL"), given("MANIFEST"), given("OUT")];
   const workspace = given("WORKSPACE");
   return {
-    sizes: sized(isQuick ? quick : full, env),
+    sizes: withOverrides(isQuick ? quick : full, env),
     isQuick,
     namespace: given("BENCH_NAMESPACE") ?? "pulumi-bench",
     only: list("ONLY"),
@@ -42,8 +42,8 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
   };
 }
 
-/** ROUNDS, CROWDS, IDLE and HELD replace what the size says. */
-function sized(sizes: Sizes, env: Readonly<Record<string, string | undefined>>): Sizes {
+/** ROUNDS, CROWDS, IDLE and HELD override the sizes. */
+function withOverrides(sizes: Sizes, env: Readonly<Record<string, string | undefined>>): Sizes {
   const numbers = (name: string): number[] | undefined => env[name]?.split(",").map(Number);
   const { rounds, crowds, idle, held } = sizes;
   return {

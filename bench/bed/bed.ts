@@ -1,4 +1,4 @@
-/** What all scenarios stand on: a namespace of their own, eyes, a yardstick, a meter, and the operator that is there. */
+/** The shared setup of all scenarios: a namespace, watches, the bare CLI for comparison, a process meter and the operator. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,14 +21,14 @@ import {
   shimFolder,
   shimScript,
   stackObject,
-  type ProgramWish,
-  type StackWish,
+  type ProgramSettings,
+  type StackSettings,
 } from "./stack.ts";
 import { inParallel, waitUntil } from "./wait.ts";
-import { Missed, Watch } from "./watch.ts";
+import { TimedOut, Watch } from "./watch.ts";
 import { Yardstick, yardstickObject, yardstickPod } from "./yardstick.ts";
 
-/** A Stack that says it cannot go on: no use in waiting. */
+/** The Stack is stalled, so there is no point in waiting. */
 class Stalled extends Error {}
 
 interface BedOptions {
@@ -37,7 +37,7 @@ interface BedOptions {
   readonly signal: AbortSignal;
 }
 
-const stackPatienceMs = 180_000;
+const stackTimeoutMs = 180_000;
 
 export class Bed {
   readonly client: Client;
@@ -76,12 +76,12 @@ export class Bed {
     });
   }
 
-  /** The namespace, and one Stack brought to success: it pulls the images, and its pod tells which image is used. */
-  async make(operator: Operator): Promise<void> {
+  /** Creates the namespace and deploys one Stack, which pulls the images and shows which image is used. */
+  async setUp(operator: Operator): Promise<void> {
     await this.clear();
     await this.apply(...bedObjects(this.namespace));
     await this.watch.start();
-    await operator.callBack();
+    await operator.scaleUp();
     await operator.pod(this.signal);
     await this.program({ name: "first", text: "first" });
     const stack = await this.create({ name: "first", source: { programRef: { name: "first" } } });
@@ -91,16 +91,16 @@ export class Bed {
     await this.apply(yardstickObject(this.namespace, this.#image));
     await this.#podReady(yardstickPod);
     await this.yardstick.prepare();
-    await this.#makeShim();
+    await this.#createShim();
     await this.remove("first");
   }
 
-  /** The shim's PATH, for Stacks whose calls of the CLI are to be seen or held. */
+  /** A PATH with the shim, for Stacks whose CLI calls are recorded or held. */
   get shimPath(): string {
     return `${shimFolder}:${this.#path}`;
   }
 
-  async #makeShim(): Promise<void> {
+  async #createShim(): Promise<void> {
     this.#path = (await this.yardstick.sh('echo "$PATH"')).trim();
     await this.apply({
       apiVersion: "v1",
@@ -114,20 +114,20 @@ export class Bed {
     await this.kubectl(["wait", "--for=condition=Ready", `pod/${name}`, "-n", this.namespace, "--timeout=120s"]);
   }
 
-  /** One that no Stack of this run had. */
+  /** A name that no other Stack of this run has. */
   newName(kind: string): string {
     this.#names += 1;
     return `${kind}-${this.#names}`;
   }
 
-  async program(wish: Omit<ProgramWish, "namespace">): Promise<void> {
-    await this.client.apply(programs, withName(programObject({ ...wish, namespace: this.namespace })), {
+  async program(settings: Omit<ProgramSettings, "namespace">): Promise<void> {
+    await this.client.apply(programs, withName(programObject({ ...settings, namespace: this.namespace })), {
       fieldManager: "bench",
     });
   }
 
-  async create(wish: Omit<StackWish, "namespace">): Promise<Stack> {
-    return await this.client.create(stacks, stackObject({ ...wish, namespace: this.namespace }));
+  async create(settings: Omit<StackSettings, "namespace">): Promise<Stack> {
+    return await this.client.create(stacks, stackObject({ ...settings, namespace: this.namespace }));
   }
 
   async patch(name: string, body: object): Promise<void> {
@@ -139,25 +139,25 @@ export class Bed {
     await this.patch(name, { metadata: { annotations: { "pulumi.com/reconciliation-request": value } } });
   }
 
-  /** When the Stack showed these outputs and said that it had succeeded. */
+  /** When the Stack had succeeded with these outputs. */
   async succeeded(name: string, outputs: Readonly<Record<string, string>>): Promise<number> {
     try {
       const { at } = await this.watch.until(() => this.#isAt(name, outputs), {
-        timeoutMs: stackPatienceMs,
-        what: `the success of Stack ${name}`,
+        timeoutMs: stackTimeoutMs,
+        what: `Stack ${name} to succeed`,
       });
       return at;
     } catch (error) {
-      if (!(error instanceof Missed)) throw error;
-      throw new Missed(`${error.message}; ${this.#said(name)}`, { cause: error });
+      if (!(error instanceof TimedOut)) throw error;
+      throw new TimedOut(`${error.message}; ${this.#describeConditions(name)}`, { cause: error });
     }
   }
 
-  /** What the operator says of a Stack, for who wonders why it does not come to success. */
-  #said(name: string): string {
+  /** The conditions of a Stack, to explain why it did not succeed. */
+  #describeConditions(name: string): string {
     const conditions = this.watch.stack(name)?.status?.conditions ?? [];
-    const said = conditions.map(({ type, status, message }) => `${type} ${status}: ${message ?? ""}`);
-    return said.length > 0 ? `it says ${said.join(", ")}` : "nothing is said of it";
+    const conditionTexts = conditions.map(({ type, status, message }) => `${type} ${status}: ${message ?? ""}`);
+    return conditionTexts.length > 0 ? `its conditions are ${conditionTexts.join(", ")}` : "it has no conditions";
   }
 
   #isAt(name: string, outputs: Readonly<Record<string, string>>): boolean {
@@ -168,44 +168,44 @@ export class Bed {
     return isSucceeded(stack) && Object.entries(outputs).every(([key, text]) => stack.status?.outputs?.[key] === text);
   }
 
-  /** When the update that this request asked for had succeeded. */
-  async answered(name: string, request: string): Promise<number> {
+  /** When the update for this request had succeeded. */
+  async requestSucceeded(name: string, request: string): Promise<number> {
     const { at } = await this.watch.until(
       () => {
         const stack = this.watch.stack(name);
         return stack && isSucceeded(stack) && stack.status?.lastUpdate?.reconcileRequest === request;
       },
-      { timeoutMs: stackPatienceMs, what: `the update of Stack ${name} that was asked for` },
+      { timeoutMs: stackTimeoutMs, what: `the requested update of Stack ${name} to succeed` },
     );
     return at;
   }
 
-  /** When the Stack was no more. */
-  async gone(name: string): Promise<number> {
+  /** When the Stack was deleted. */
+  async deleted(name: string): Promise<number> {
     const { at } = await this.watch.until(() => this.watch.stack(name) === undefined, {
-      timeoutMs: stackPatienceMs,
-      what: `the end of Stack ${name}`,
+      timeoutMs: stackTimeoutMs,
+      what: `Stack ${name} to be deleted`,
     });
     return at;
   }
 
-  /** With its pod, so that it takes nothing from what is measured next. */
+  /** Also waits for its pod to end, so that it does not affect the next measurement. */
   async remove(...names: readonly string[]): Promise<void> {
     await inParallel(names, 8, async (name) => {
       await this.client.delete(stacks, { namespace: this.namespace, name }).catch(ignoreMissing);
     });
-    const isOver = (name: string): boolean => {
+    const isDeleted = (name: string): boolean => {
       const hasPod = this.watch.pods().some(({ metadata }) => metadata.name?.startsWith(`${name}-`));
       return this.watch.stack(name) === undefined && !hasPod;
     };
-    await this.watch.until(() => names.every(isOver), {
-      timeoutMs: stackPatienceMs,
-      what: `the end of ${names.length === 1 ? `Stack ${names[0]}` : `${names.length} Stacks`} and their pods`,
+    await this.watch.until(() => names.every(isDeleted), {
+      timeoutMs: stackTimeoutMs,
+      what: `${names.length === 1 ? `Stack ${names[0]}` : `${names.length} Stacks`} and the pods to be deleted`,
     });
   }
 
-  /** Processes of these pods, as their nodes see them. */
-  async processesOf(pods: readonly Known<Pod>[]): Promise<Process[]> {
+  /** The processes of these pods, as seen on their nodes. */
+  async podProcesses(pods: readonly Known<Pod>[]): Promise<Process[]> {
     const nodes = new Set(pods.flatMap(({ spec }) => spec?.nodeName ?? []));
     const uids = new Set(pods.map(({ metadata }) => metadata.uid));
     const found: Process[] = [];
@@ -222,12 +222,14 @@ export class Bed {
     this.#meteredNodes.add(node);
   }
 
-  /** Of this run, or of one that was cut short. Finalizers go first: nobody may be there who would remove them. */
+  /** Deletes everything of this run or of an interrupted one. Removes finalizers, because no operator may be running. */
   async clear(): Promise<void> {
     const { client, namespace } = this;
     const present = await client.find(builtin.namespaces, { name: namespace });
     if (present && present.metadata.labels?.[bedLabel] === undefined) {
-      throw new UserError([`the namespace ${namespace} is not the benchmark's: name another one with BENCH_NAMESPACE`]);
+      throw new UserError([
+        `the namespace ${namespace} was not created by the benchmark: choose another one with BENCH_NAMESPACE`,
+      ]);
     }
     const left = await client.list(stacks, { namespace }).catch(() => ({ items: [] }));
     await inParallel(left.items, 8, async ({ metadata }) => {
@@ -242,12 +244,12 @@ export class Bed {
     await client.delete(builtin.namespaces, { name: namespace }).catch(ignoreMissing);
     const binding = `${namespace}:${serviceAccount}:system:auth-delegator`;
     await this.kubectl(["delete", "clusterrolebinding", binding, "--ignore-not-found"]);
-    await this.requests.end();
-    const isGone = async (): Promise<boolean> =>
+    await this.requests.stop();
+    const isNamespaceDeleted = async (): Promise<boolean> =>
       (await client.find(builtin.namespaces, { name: namespace })) === undefined;
-    // Also when the benchmark is being ended: nothing of it shall be left.
+    // Not aborted when the benchmark is interrupted: nothing of it must be left.
     const { signal } = new AbortController();
-    await waitUntil(isGone, { what: `the end of namespace ${namespace}`, timeoutMs: 180_000, signal });
+    await waitUntil(isNamespaceDeleted, { what: `namespace ${namespace} to be deleted`, timeoutMs: 180_000, signal });
   }
 }
 

@@ -1,4 +1,4 @@
-/** The kinds as every operator of this API writes them: only what the benchmark reads, and nothing that is one operator's own. */
+/** The part of the API that the benchmark reads, which is the same for every operator of this API. */
 import { builtin, resource, type KubeObject, type Known } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
@@ -72,15 +72,15 @@ interface Conditioned {
   readonly status?: { readonly conditions?: readonly Condition[] } | undefined;
 }
 
-function conditionOf({ status }: Conditioned, type: string): Condition | undefined {
+function findCondition({ status }: Conditioned, type: string): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-export const isTrue = (object: Conditioned, type: string): boolean => conditionOf(object, type)?.status === "True";
+export const isTrue = (object: Conditioned, type: string): boolean => findCondition(object, type)?.status === "True";
 
-/** What the operator says is in the way, where it says that it will not go on by itself. */
+/** The reason and message of a stalled Stack. */
 export function stalledMessage(stack: Stack): string | undefined {
-  const stalled = conditionOf(stack, "Stalled");
+  const stalled = findCondition(stack, "Stalled");
   return stalled?.status === "True" ? `${stalled.reason ?? "Stalled"}: ${stalled.message ?? ""}` : undefined;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { parseProcesses } from "./meter.ts";
 
-test("processes are told by their pods, whichever way the cgroup writes a uid, and the pause process is left out", () => {
+test("processes are assigned to pods by either format of the UID in the cgroup, without the pause process", () => {
   const output = [
     "d7aebb03-5d6e-4e0f-8a3c-0a6ac1a1f7b4 250 51200 15360 operator",
     "d7aebb03_5d6e_4e0f_8a3c_0a6ac1a1f7b5 0 1024 512 npm install",
@@ -27,4 +27,4 @@ test("processes are told by their pods, whichever way the cgroup writes a uid, a
   ]);
 });
 
-test("nothing printed is no process", () => expect(parseProcesses("\n")).toEqual([]));
+test("empty output contains no process", () => expect(parseProcesses("\n")).toEqual([]));

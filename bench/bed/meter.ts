@@ -1,10 +1,10 @@
 /**
- * What pods use, as `ps` on their node would tell: a pod that sees the node's processes reads /proc, where a process is
- * known to its pod by the name of its cgroup. That works on any node and for any image, be there a shell in it or not.
+ * The resource usage of pods, like `ps` on their node: a pod with the host's PID namespace reads /proc, where the name of
+ * the cgroup shows the pod of a process. That works on any node and for any image, even without a shell.
  */
 import type { Kubectl } from "@pko/testkit";
 
-/** Prints a line for each process of a pod: the pod's uid, kB resident and anonymous, ticks of processor time, its name. */
+/** Prints a line for each process of a pod: the pod's UID, CPU ticks, resident and anonymous kB, the name. */
 const script = String.raw`for folder in /proc/[0-9]*; do
   read -r first < $folder/cgroup 2>/dev/null || continue
   pod=$(sed -n 's/.*pod\([0-9a-f]\{8\}[-_][0-9a-f_-]\{27\}\).*/\1/p;T;q' $folder/cgroup 2>/dev/null)
@@ -19,7 +19,7 @@ export interface Process {
   readonly podUid: string;
   readonly name: string;
   readonly residentMb: number;
-  /** Without the pages of files, such as the program itself, which the kernel drops when it needs the room. */
+  /** Without file pages, such as the executable, which the kernel can drop. */
   readonly anonymousMb: number;
   readonly cpuMs: number;
 }
@@ -55,7 +55,7 @@ export class Meter {
     this.#namespace = namespace;
   }
 
-  /** One for each node; `kubectl wait` is the caller's. */
+  /** One pod for each node; the caller waits for it. */
   static object(namespace: string, node: string, image: string): object {
     return {
       apiVersion: "v1",

@@ -1,4 +1,4 @@
-/** The operator that is installed, whichever it is: where it runs, and how it is sent away and called back. */
+/** The installed operator, this one or another: finds its pods, and scales it down and up. */
 import { builtin, type Client, type Known } from "@pko/kube";
 import { UserError } from "@pko/cluster";
 import type { Deployment } from "kubernetes-types/apps/v1";
@@ -6,28 +6,30 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { waitUntil } from "./wait.ts";
 
-interface OperatorPlace {
+interface OperatorRef {
   readonly namespace: string;
   readonly name: string;
 }
 
 const productName = "pulumi-kubernetes-operator";
 
-/** Undefined when none is installed. `wanted` is `namespace/name` of its Deployment, for clusters with several. */
+/** Undefined if none is installed. `wanted` is `namespace/name` of its Deployment, for clusters with several. */
 export async function findOperator(client: Client, wanted?: string): Promise<Operator | undefined> {
   const { items } = await client.list(builtin.deployments);
   const found = items.filter((deployment) =>
-    wanted === undefined ? isOperator(deployment) : nameOf(deployment) === wanted,
+    wanted === undefined ? isOperator(deployment) : deploymentName(deployment) === wanted,
   );
   if (wanted !== undefined && found.length === 0)
-    throw new UserError([`OPERATOR names ${wanted}: there is no such Deployment`]);
+    throw new UserError([`OPERATOR is ${wanted}, but there is no such Deployment`]);
   if (found.length > 1) {
-    throw new UserError([`there are several operators; choose one with OPERATOR=: ${found.map(nameOf).join(", ")}`]);
+    throw new UserError([
+      `there are several operators; choose one with OPERATOR=: ${found.map(deploymentName).join(", ")}`,
+    ]);
   }
   return found[0] && new Operator(client, found[0]);
 }
 
-const nameOf = ({ metadata }: Known<Deployment>): string => `${metadata.namespace}/${metadata.name}`;
+const deploymentName = ({ metadata }: Known<Deployment>): string => `${metadata.namespace}/${metadata.name}`;
 
 function isOperator({ metadata, spec }: Known<Deployment>): boolean {
   const images = (spec?.template.spec?.containers ?? []).map(({ image = "" }) => image);
@@ -39,7 +41,7 @@ export class Operator {
   readonly image: string;
   readonly serviceAccount: string;
   readonly #client: Client;
-  readonly #ref: OperatorPlace;
+  readonly #ref: OperatorRef;
   readonly #selector: string;
   readonly #replicas: number;
 
@@ -47,13 +49,13 @@ export class Operator {
     const { metadata, spec } = deployment;
     this.#client = client;
     this.#ref = { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
-    this.name = nameOf(deployment);
+    this.name = deploymentName(deployment);
     this.image = spec?.template.spec?.containers[0]?.image ?? "";
     this.serviceAccount = spec?.template.spec?.serviceAccountName ?? "default";
     this.#selector = Object.entries(spec?.selector.matchLabels ?? {})
       .map(([key, value]) => `${key}=${value}`)
       .join(",");
-    // None, where a benchmark was cut short that had sent it away.
+    // Zero if an interrupted benchmark had scaled it down.
     this.#replicas = spec?.replicas || 1;
   }
 
@@ -69,20 +71,20 @@ export class Operator {
     return items;
   }
 
-  /** The pod that serves. With several replicas the others wait. */
+  /** A ready pod. */
   async pod(signal: AbortSignal): Promise<Known<Pod>> {
     const find = async (): Promise<Known<Pod> | undefined> => (await this.pods()).find(isReady);
     return await waitUntil(find, { what: `a ready pod of ${this.name}`, timeoutMs: 120_000, signal });
   }
 
-  /** Until no pod of it is left. */
-  async sendAway(signal: AbortSignal): Promise<void> {
+  /** Returns when none of its pods is left. */
+  async scaleDown(signal: AbortSignal): Promise<void> {
     await this.#scale(0);
-    const isGone = async (): Promise<boolean> => (await this.pods()).length === 0;
-    await waitUntil(isGone, { what: `the end of ${this.name}`, timeoutMs: 120_000, signal });
+    const hasEnded = async (): Promise<boolean> => (await this.pods()).length === 0;
+    await waitUntil(hasEnded, { what: `the pods of ${this.name} to end`, timeoutMs: 120_000, signal });
   }
 
-  async callBack(): Promise<void> {
+  async scaleUp(): Promise<void> {
     await this.#scale(this.#replicas);
   }
 

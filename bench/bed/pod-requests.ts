@@ -1,4 +1,4 @@
-/** What a pod asks of its node. Pure. */
+/** The resource requests of a pod. Pure. */
 import type { Container, PodSpec } from "kubernetes-types/core/v1";
 
 interface Requests {
@@ -6,7 +6,7 @@ interface Requests {
   readonly memoryMb: number;
 }
 
-/** As the scheduler counts: all containers together, or the largest init container where that is more. */
+/** Like the scheduler: the sum of all containers, or the largest init container if that is more. */
 export function requestsOf(spec: PodSpec | undefined): Requests {
   const of = (containers: readonly Container[] | undefined): Requests[] => (containers ?? []).map(requestOf);
   const running = of(spec?.containers);

@@ -10,15 +10,15 @@ import { projectFile } from "./stack.ts";
 
 export interface Repository {
   readonly url: string;
-  /** Returns once the commit is there for everybody. */
+  /** Returns when the commit is visible in the repository. */
   push(branch: string, text: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** The one that GIT_URL names, which `git push` on this machine must be able to write to; otherwise one made here. */
+/** The repository in GIT_URL, which `git push` on this machine must be able to write to; otherwise a new local one. */
 export async function openRepository(givenUrl: string | undefined): Promise<Repository | string> {
   if (givenUrl === undefined && givenKubeconfig !== undefined) {
-    return "the cluster cannot reach this machine: name a repository that you can push to with GIT_URL=";
+    return "the cluster cannot reach this machine: set GIT_URL to a repository that you can push to";
   }
   const folder = await mkdtemp(join(tmpdir(), "pko-bench-git-"));
   return givenUrl === undefined ? await ownRepository(folder) : await clone(folder, givenUrl, givenUrl);

@@ -1,6 +1,6 @@
 /**
- * How many requests the operator sends. The API server counts requests by flow schema: one that matches the operator's
- * service account, and gives it the level it has anyway, makes that a count of the operator's own.
+ * Counts the operator's requests. The API server counts requests by flow schema: a flow schema that matches the operator's
+ * service account, with its normal priority level, counts only the operator's requests.
  */
 import { isAlreadyExists, resource, type Client, type KubeObject } from "@pko/kube";
 import type { Kubectl } from "@pko/testkit";
@@ -25,7 +25,7 @@ export class RequestCount {
     this.#kubectl = kubectl;
   }
 
-  async begin({ namespace, serviceAccount }: Operator): Promise<void> {
+  async start({ namespace, serviceAccount }: Operator): Promise<void> {
     const all = { verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true };
     const object = {
       apiVersion: flowSchemas.apiVersion,
@@ -51,18 +51,18 @@ export class RequestCount {
     }
   }
 
-  /** Since the API server began. */
+  /** Since the API server started. */
   async total(): Promise<number> {
-    return countOf(await this.#kubectl(["get", "--raw", "/metrics"]));
+    return countRequests(await this.#kubectl(["get", "--raw", "/metrics"]));
   }
 
-  async end(): Promise<void> {
+  async stop(): Promise<void> {
     await this.#client.delete(flowSchemas, { name }).catch(() => undefined);
   }
 }
 
-/** Of those that were let through by our schema. Pure. */
-export function countOf(metrics: string): number {
+/** The number of dispatched requests of our flow schema. Pure. */
+export function countRequests(metrics: string): number {
   const lines = metrics
     .split("\n")
     .filter(

@@ -1,4 +1,4 @@
-/** The benchmark is for every operator of this API: its objects have no field that the Go operator does not know. */
+/** The benchmark works with every operator of this API: its objects only have fields that the Go operator knows. */
 import { readFileSync } from "node:fs";
 
 import { describe, expect, test } from "bun:test";
@@ -10,54 +10,54 @@ const facts = readFileSync(
   "utf8",
 );
 
-/** The fields of a kind, with `*` for any key, that have fields of their own listed or take anything. */
-function fieldsOf(kind: string): Set<string> {
+/** The field paths of a kind, with `*` for any key. */
+function kindFields(kind: string): Set<string> {
   const section = facts.split(/^## /m).find((text) => text.startsWith(`${kind} `)) ?? "";
   return new Set(section.split("\n").flatMap((line) => /^([a-z]\S*): /.exec(line)?.[1] ?? []));
 }
 
-/** Paths of an object that the kind does not know. What is below a field without listed fields is that field's own. */
-function unknownIn(value: unknown, known: ReadonlySet<string>, path: string): string[] {
+/** Paths of an object that the kind does not have. A field without listed subfields accepts anything. */
+function unknownPaths(value: unknown, known: ReadonlySet<string>, path: string): string[] {
   if (!known.has(path)) return [path];
   const isOpen = ![...known].some((field) => field.startsWith(`${path}.`));
   if (isOpen || typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, each]) => {
     const named = `${path}.${key}`;
-    return unknownIn(each, known, known.has(named) ? named : known.has(`${path}.*`) ? `${path}.*` : named);
+    return unknownPaths(each, known, known.has(named) ? named : known.has(`${path}.*`) ? `${path}.*` : named);
   });
 }
 
-const inFields = (kind: string, top: string, value: object): string[] => {
-  const known = fieldsOf(kind).add(top);
-  return unknownIn(value, known, top);
+const unknownFields = (kind: string, top: string, value: object): string[] => {
+  const known = kindFields(kind).add(top);
+  return unknownPaths(value, known, top);
 };
 
 describe("the Go operator knows every field", () => {
-  const wish = { namespace: "bench", name: "a", source: { programRef: { name: "a" } } };
+  const settings = { namespace: "bench", name: "a", source: { programRef: { name: "a" } } };
 
-  test("of a Stack with all that a scenario may ask for", () => {
+  test("of a Stack with everything that a scenario may set", () => {
     const stack = stackObject({
-      ...wish,
+      ...settings,
       value: "red",
       destroyOnFinalize: true,
       reclaim: "Delete",
       path: "/bin",
       requests: { cpu: "1m", memory: "1Mi" },
     });
-    expect(inFields("Stack", "spec", stack.spec)).toEqual([]);
+    expect(unknownFields("Stack", "spec", stack.spec)).toEqual([]);
   });
 
   test("of a Stack that follows a branch", () => {
     const source = { projectRepo: "https://example.com/a.git", branch: "main", resyncFrequencySeconds: 60 };
-    expect(inFields("Stack", "spec", stackObject({ ...wish, source }).spec)).toEqual([]);
+    expect(unknownFields("Stack", "spec", stackObject({ ...settings, source }).spec)).toEqual([]);
   });
 
   test("of a Program", () => {
-    expect(inFields("Program", "program", programObject({ ...wish, text: "one" }).program)).toEqual([]);
+    expect(unknownFields("Program", "program", programObject({ ...settings, text: "one" }).program)).toEqual([]);
   });
 
-  test("and this test would see one that it does not know", () => {
-    const { spec } = stackObject({ ...wish, workspace: { idleTimeoutSeconds: 5 } });
-    expect(inFields("Stack", "spec", spec)).toEqual(["spec.workspaceTemplate.spec.idleTimeoutSeconds"]);
+  test("and this test detects an unknown field", () => {
+    const { spec } = stackObject({ ...settings, workspace: { idleTimeoutSeconds: 5 } });
+    expect(unknownFields("Stack", "spec", spec)).toEqual(["spec.workspaceTemplate.spec.idleTimeoutSeconds"]);
   });
 });

@@ -1,4 +1,4 @@
-/** The Stacks and Programs of the benchmark, as the documents write them. Pure. */
+/** The Stacks and Programs of the benchmark. Pure. */
 import type { KubeObject } from "@pko/kube";
 
 import type { Program, Stack } from "./kinds.ts";
@@ -6,7 +6,7 @@ import type { Program, Stack } from "./kinds.ts";
 export const stateFolder = "/state";
 export const stateClaim = "bench-state";
 export const serviceAccount = "bench";
-/** Holds the script that stands before the CLI where a scenario wants to see or to hold its calls. */
+/** Contains the script that replaces the CLI if a scenario records or holds its calls. */
 export const shimConfigMap = "bench-shim";
 export const shimFolder = "/bench/bin";
 
@@ -15,25 +15,25 @@ export const environment = {
   PULUMI_CONFIG_PASSPHRASE: "bench",
 } as const;
 
-export interface StackWish {
+export interface StackSettings {
   readonly namespace: string;
   readonly name: string;
   /** `programRef` or the fields of a repository. */
   readonly source: Readonly<Record<string, unknown>>;
-  /** Comes out as the output `value`. */
+  /** Becomes the output `value`. */
   readonly value?: string;
   readonly destroyOnFinalize?: boolean;
   readonly reclaim?: "Retain" | "Delete";
-  /** A PATH with the shim before everything else. */
+  /** A PATH that starts with the shim. */
   readonly path?: string;
-  /** More for `spec.workspaceTemplate.spec`, such as what only one operator knows. */
+  /** Additional fields of `spec.workspaceTemplate.spec`, for example those of one operator. */
   readonly workspace?: Readonly<Record<string, unknown>>;
-  /** What the container asks for; the operator's default when absent. */
+  /** The requests of the container; the operator's default if absent. */
   readonly requests?: { readonly cpu: string; readonly memory: string };
 }
 
-export function stackObject(wish: StackWish): Stack {
-  const { namespace, name, source, value, destroyOnFinalize, reclaim } = wish;
+export function stackObject(settings: StackSettings): Stack {
+  const { namespace, name, source, value, destroyOnFinalize, reclaim } = settings;
   const literal = (text: string): object => ({ type: "Literal", literal: { value: text } });
   return {
     apiVersion: "pulumi.com/v1",
@@ -47,12 +47,12 @@ export function stackObject(wish: StackWish): Stack {
       ...(value !== undefined && { config: { value } }),
       ...(destroyOnFinalize && { destroyOnFinalize }),
       ...(reclaim && { workspaceReclaimPolicy: reclaim }),
-      workspaceTemplate: { spec: workspaceSpec(wish) },
+      workspaceTemplate: { spec: workspaceSpec(settings) },
     },
   };
 }
 
-function workspaceSpec({ path, requests, workspace }: StackWish): object {
+function workspaceSpec({ path, requests, workspace }: StackSettings): object {
   const state = { name: "state", mountPath: stateFolder };
   const shim = { name: "shim", mountPath: shimFolder };
   return {
@@ -60,7 +60,7 @@ function workspaceSpec({ path, requests, workspace }: StackWish): object {
     ...(requests && { resources: { requests } }),
     podTemplate: {
       spec: {
-        // Ends of pods are not measured, and not waited for.
+        // The termination of pods is not measured.
         terminationGracePeriodSeconds: 1,
         containers: [
           {
@@ -78,15 +78,15 @@ function workspaceSpec({ path, requests, workspace }: StackWish): object {
   };
 }
 
-export interface ProgramWish {
+export interface ProgramSettings {
   readonly namespace: string;
   readonly name: string;
-  /** Comes out as the output `text`. */
+  /** Becomes the output `text`. */
   readonly text: string;
 }
 
-/** One resource that needs no provider, and the outputs by which an update is known to have come through. */
-export function programObject({ namespace, name, text }: ProgramWish): Program {
+/** One resource without a provider, and outputs that show which update has succeeded. */
+export function programObject({ namespace, name, text }: ProgramSettings): Program {
   return {
     apiVersion: "pulumi.com/v1",
     kind: "Program",
@@ -99,19 +99,19 @@ function programBody(text: string): Record<string, unknown> {
   return {
     configuration: { value: { type: "String", default: "none" } },
     resources: { kept: { type: "pulumi:index:Stash", properties: { input: text } } },
-    // Not the resource's own output: that keeps the first value it was given.
+    // Not the resource's output, which keeps its first value.
     outputs: { text, value: "${value}" },
   };
 }
 
-/** The same program as a project's file, for repositories and for the bare CLI. JSON is YAML. */
+/** The same program as a project file, for repositories and for the bare CLI. JSON is YAML. */
 export function projectFile(text: string): string {
   return JSON.stringify({ name: "bench", runtime: "yaml", ...programBody(text) }, undefined, 2);
 }
 
 /**
- * Stands before the CLI. Each call is written down: begin and end in nanoseconds, then the command. An `up` waits for
- * the file `release` where there is one to wait for.
+ * A wrapper of the CLI. It records each call: start and end in nanoseconds, then the command. While the file `hold` exists,
+ * an `up` waits for the file `release`.
  */
 export function shimScript(realPath: string): string {
   return `#!/bin/sh
@@ -132,8 +132,7 @@ exit $code
 `;
 }
 
-/** What has to be there before the first Stack. */
-/** On a namespace that the benchmark has made, and may clear. */
+/** Marks a namespace that the benchmark has created and may delete. */
 export const bedLabel = "pulumi.com/bench";
 
 export function bedObjects(namespace: string): KubeObject[] {
@@ -141,7 +140,7 @@ export function bedObjects(namespace: string): KubeObject[] {
     {
       apiVersion: "v1",
       kind: "Namespace",
-      // The meter looks at the processes of its node.
+      // The meter reads the processes of its node.
       metadata: { name: namespace, labels: { [bedLabel]: "true", "pod-security.kubernetes.io/enforce": "privileged" } },
     },
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: serviceAccount, namespace } },

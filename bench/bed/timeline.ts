@@ -1,23 +1,23 @@
-/** When a Stack reached each milestone on its way to success, by what the API shows. */
+/** When a Stack reached each milestone on its way to success, observed through the API. */
 import { isTrue, type KnownPod, type Stack } from "./kinds.ts";
 import type { Watch } from "./watch.ts";
 
 type Reached = (watch: Watch, stack: Stack) => boolean;
 
-/** In the order in which they are reached; each phase is named for what it ends with. */
+/** In order; each phase is named after the milestone at its end. */
 const milestones: readonly (readonly [string, Reached])[] = [
   [
-    "the operator has seen it",
+    "reconciled for the first time",
     (_, stack) => stack.status !== undefined || (stack.metadata.finalizers?.length ?? 0) > 0,
   ],
-  ["Workspace made", (watch, stack) => watch.workspaceOf(stack) !== undefined],
-  ["pod made", (watch, stack) => watch.podOf(stack) !== undefined],
-  ["pod has a node", (watch, stack) => watch.podOf(stack)?.spec?.nodeName !== undefined],
-  ["init containers done", (watch, stack) => isInitialised(watch.podOf(stack))],
-  ["container runs", (watch, stack) => isRunning(watch.podOf(stack))],
+  ["Workspace created", (watch, stack) => watch.workspaceOf(stack) !== undefined],
+  ["pod created", (watch, stack) => watch.podOf(stack) !== undefined],
+  ["pod scheduled", (watch, stack) => watch.podOf(stack)?.spec?.nodeName !== undefined],
+  ["init containers finished", (watch, stack) => isInitialised(watch.podOf(stack))],
+  ["container running", (watch, stack) => isRunning(watch.podOf(stack))],
   ["Workspace ready", (watch, stack) => isTrue(watch.workspaceOf(stack) ?? {}, "Ready")],
-  ["Update made", (watch, stack) => watch.updatesOf(stack).length > 0],
-  ["Update begun", (watch, stack) => watch.updatesOf(stack).some(({ status }) => status?.startTime !== undefined)],
+  ["Update created", (watch, stack) => watch.updatesOf(stack).length > 0],
+  ["Update started", (watch, stack) => watch.updatesOf(stack).some(({ status }) => status?.startTime !== undefined)],
   ["Update complete", (watch, stack) => watch.updatesOf(stack).some((update) => isTrue(update, "Complete"))],
 ];
 
@@ -42,34 +42,34 @@ export interface Phase {
   readonly ms: number;
 }
 
-/** Follows one Stack from now on. */
+/** Observes one Stack from now on. */
 export class Timeline {
   readonly #reached = new Map<string, number>();
   readonly #end: () => void;
 
   constructor(watch: Watch, name: string) {
-    const look = (): void => {
+    const update = (): void => {
       const stack = watch.stack(name);
       if (!stack) return;
       for (const [milestone, isReached] of milestones) {
         if (!this.#reached.has(milestone) && isReached(watch, stack)) this.#reached.set(milestone, performance.now());
       }
     };
-    this.#end = watch.onChange(look);
+    this.#end = watch.onChange(update);
   }
 
   stop(): void {
     this.#end();
   }
 
-  /** What it took from milestone to milestone, from `begin` to the success at `end`. */
+  /** The time between milestones, from `begin` to the success at `end`. */
   phases(begin: number, end: number): Phase[] {
-    return phasesOf(new Map([...this.#reached, [last, end]]), begin);
+    return splitPhases(new Map([...this.#reached, [last, end]]), begin);
   }
 }
 
-/** One that came before its predecessor took no time; one that was never seen neither. Pure. */
-export function phasesOf(reached: ReadonlyMap<string, number>, begin: number): Phase[] {
+/** A milestone that was observed before its predecessor, or never, has a duration of zero. Pure. */
+export function splitPhases(reached: ReadonlyMap<string, number>, begin: number): Phase[] {
   let before = begin;
   return phases.map((name) => {
     const at = Math.max(before, reached.get(name) ?? before);

@@ -1,23 +1,23 @@
-/** Waiting for what no watch of ours tells: looked at again and again, never without an end. */
-import { Missed, type Patience } from "./watch.ts";
+/** Polls for conditions that no watch reports, with a timeout. */
+import { TimedOut, type WaitLimit } from "./watch.ts";
 
 const pollMs = 50;
 
 export async function waitUntil<T>(
-  look: () => Promise<T | undefined | false>,
-  { what, timeoutMs, signal }: Patience & { readonly signal: AbortSignal },
+  poll: () => Promise<T | undefined | false>,
+  { what, timeoutMs, signal }: WaitLimit & { readonly signal: AbortSignal },
 ): Promise<T> {
   const end = performance.now() + timeoutMs;
   while (performance.now() < end) {
     signal.throwIfAborted();
-    const value = await look();
+    const value = await poll();
     if (value !== undefined && value !== false) return value;
     await Bun.sleep(pollMs);
   }
-  throw Missed.after({ what, timeoutMs });
+  throw TimedOut.after({ what, timeoutMs });
 }
 
-/** Through all of it, `workers` at a time. */
+/** Processes all items, `workers` at a time. */
 export async function inParallel<T>(
   items: readonly T[],
   workers: number,

@@ -1,4 +1,4 @@
-/** Everything of the benchmark's namespace as it changes: waits wake with the event, not with a poll. */
+/** Watches the benchmark's namespace, so that waits react to events instead of polling. */
 import { reflector, type Client, type KubeObject, type Reflector, type Resource } from "@pko/kube";
 
 import {
@@ -15,17 +15,17 @@ import {
   type Workspace,
 } from "./kinds.ts";
 
-export interface Patience {
+export interface WaitLimit {
   readonly timeoutMs: number;
   readonly what: string;
 }
 
-/** What was waited for did not come. */
-export class Missed extends Error {
-  override readonly name = "Missed";
+/** The expected condition was not met in time. */
+export class TimedOut extends Error {
+  override readonly name = "TimedOut";
 
-  static after({ what, timeoutMs }: Patience): Missed {
-    return new Missed(`${what} did not come within ${Math.round(timeoutMs / 1000)} s`);
+  static after({ what, timeoutMs }: WaitLimit): TimedOut {
+    return new TimedOut(`timed out after ${Math.round(timeoutMs / 1000)} s waiting for ${what}`);
   }
 }
 
@@ -63,7 +63,7 @@ export class Watch {
     }
   }
 
-  /** Called after every change of anything. Returns what ends it. */
+  /** Calls `listener` after every change. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -97,7 +97,7 @@ export class Watch {
     return this.workspaces().find((workspace) => isOwned(workspace, stack));
   }
 
-  /** By who owns whom: names are the operator's own. */
+  /** Found by owner references, because names depend on the operator. */
   podOf(stack: Stack): KnownPod | undefined {
     const workspace = this.workspaceOf(stack);
     if (!workspace) return undefined;
@@ -105,30 +105,33 @@ export class Watch {
     return this.pods().find((pod) => isOwned(pod, workspace) || sets.some((set) => isOwned(pod, set)));
   }
 
-  /** What was made for it, owners before what they own, without the pod. */
-  keptFor(stack: Stack): KubeObject[] {
+  /** The objects created for it, without the pod; owners come before their dependents. */
+  dependentsOf(stack: Stack): KubeObject[] {
     const workspace = this.workspaceOf(stack);
     const sets = this.#statefulSets.store.list().filter((set) => workspace && isOwned(set, workspace));
     return [...(workspace ? [workspace] : []), ...sets, ...this.updatesOf(stack)];
   }
 
-  /** The first value that `look` gives, and when it was there. */
-  async until<T>(look: () => T | undefined | false, { timeoutMs, what }: Patience): Promise<{ value: T; at: number }> {
+  /** The first value that `check` returns, and when. */
+  async until<T>(
+    check: () => T | undefined | false,
+    { timeoutMs, what }: WaitLimit,
+  ): Promise<{ value: T; at: number }> {
     const found = Promise.withResolvers<{ value: T; at: number }>();
-    const tryIt = (): void => {
+    const evaluate = (): void => {
       try {
-        const value = look();
+        const value = check();
         if (value !== undefined && value !== false) found.resolve({ value, at: performance.now() });
       } catch (error) {
         found.reject(error);
       }
     };
-    const end = this.onChange(tryIt);
-    const timer = setTimeout(() => found.reject(Missed.after({ what, timeoutMs })), timeoutMs);
+    const end = this.onChange(evaluate);
+    const timer = setTimeout(() => found.reject(TimedOut.after({ what, timeoutMs })), timeoutMs);
     const abort = (): void => found.reject(this.#signal.reason as Error);
     this.#signal.addEventListener("abort", abort);
     try {
-      tryIt();
+      evaluate();
       this.#signal.throwIfAborted();
       return await found.promise;
     } finally {

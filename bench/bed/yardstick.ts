@@ -1,4 +1,4 @@
-/** The same program by the bare CLI, in a pod of the same image: what every time is measured against. */
+/** Runs the same program with the bare CLI in a pod with the same image, as a baseline for all times. */
 import type { Kubectl } from "@pko/testkit";
 
 import { environment, projectFile, serviceAccount, stateClaim, stateFolder } from "./stack.ts";
@@ -14,7 +14,7 @@ export function yardstickObject(namespace: string, image: string): object {
       serviceAccountName: serviceAccount,
       restartPolicy: "Never",
       terminationGracePeriodSeconds: 0,
-      // As the operator's default profile has it.
+      // Like the operator's default security profile.
       securityContext: { runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 },
       containers: [
         {
@@ -22,7 +22,7 @@ export function yardstickObject(namespace: string, image: string): object {
           image,
           command: ["sleep", "infinity"],
           env: Object.entries(environment).map(([name, value]) => ({ name, value })),
-          // Little, so that it takes no room from what is measured.
+          // Little, so that it does not affect what is measured.
           resources: { requests: { cpu: "5m", memory: "16Mi" } },
           volumeMounts: [{ name: "state", mountPath: stateFolder }],
         },
@@ -34,7 +34,7 @@ export function yardstickObject(namespace: string, image: string): object {
 
 interface BareRun {
   readonly upMs: number;
-  /** `pulumi version`: what each start of the CLI costs at least. */
+  /** `pulumi version`: the minimum time of each start of the CLI. */
   readonly startMs: number;
 }
 
@@ -65,7 +65,7 @@ pulumi up --yes --skip-preview --non-interactive >&2
 `);
   }
 
-  /** One update with a change. The clock is the pod's, so nothing but the CLI is in it. */
+  /** One update with a change. Measured in the pod, so it includes only the CLI. */
   async measure(): Promise<BareRun> {
     this.#round += 1;
     const output = await this.sh(`set -e

@@ -1,4 +1,4 @@
-/** What a run of the benchmark has found: figures, curves, and what could not be measured. */
+/** The results of a benchmark run: figures, curves, and what could not be measured. */
 import { ratios, summarise, type Summary } from "./statistics.ts";
 
 export type Unit = "ms" | "MB" | "KB" | "m" | "/h" | "count";
@@ -10,9 +10,9 @@ export interface Figure {
   readonly unit: Unit;
   readonly values: readonly number[];
   readonly summary: Summary;
-  /** By how much it is more than the bare CLI's `up` of the same round. */
+  /** The ratio to the bare CLI's `up` in the same round. */
   readonly ratio?: Summary;
-  /** What the figure needs to be understood, in a few words. */
+  /** A short explanation. */
   readonly note?: string;
 }
 
@@ -21,7 +21,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** Something that grows with something else: what the plots show. */
+/** A value as a function of another, shown in a plot. */
 export interface Curve {
   readonly id: string;
   readonly title: string;
@@ -35,7 +35,7 @@ export interface Skipped {
   readonly reason: string;
 }
 
-/** Where the time of something goes, part by part. */
+/** How the time of an operation is divided. */
 export interface Profile {
   readonly title: string;
   readonly parts: readonly { readonly name: string; readonly ms: number }[];
@@ -53,7 +53,7 @@ export interface Machine {
   readonly cores: number;
   readonly memoryMb: number;
   readonly kernel: string;
-  /** Processes that wanted to run when the benchmark began and ended, over a minute. */
+  /** The one-minute load average at the start and end of the benchmark. */
   readonly load: readonly number[];
   readonly kubernetes: string;
   readonly nodes: readonly string[];
@@ -74,7 +74,7 @@ export interface Report {
 
 type Naming = Pick<Figure, "id" | "title" | "unit" | "note">;
 
-/** No figure at all where nothing was measured: an empty list, to be spread. */
+/** A list with one figure, or an empty list if nothing was measured. */
 export function figure(naming: Naming, values: readonly number[], yardsticks: readonly number[] = []): Figure[] {
   const summary = summarise(values);
   if (!summary) return [];
@@ -89,7 +89,7 @@ export function figure(naming: Naming, values: readonly number[], yardsticks: re
   ];
 }
 
-/** Three decimals are more than any of this is exact to. */
+/** Three decimals are more than the precision of any measurement. */
 const rounded = (value: number): number => Math.round(value * 1000) / 1000;
 
 const roundedAll = (summary: Summary): Summary => ({

@@ -1,4 +1,4 @@
-/** What the figures were measured on. */
+/** The machine on which the figures were measured. */
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
 
 import { resource, type Client, type Known } from "@pko/kube";
@@ -10,7 +10,7 @@ const nodes = resource<Known<Node>>({ apiVersion: "v1", kind: "Node", plural: "n
 
 export const loadNow = (): number => loadavg()[0] ?? 0;
 
-/** Of the machine on which the benchmark runs, and of the cluster's nodes, which may be others. */
+/** Describes the machine of the benchmark and the cluster's nodes, which may be different machines. */
 export async function describeMachine(client: Client): Promise<Machine> {
   const { items } = await client.list(nodes);
   return {

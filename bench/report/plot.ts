@@ -8,7 +8,7 @@ interface Series {
 
 interface Chart {
   readonly title: string;
-  /** What the axes show, with units. */
+  /** The labels of the axes, with units. */
   readonly x: string;
   readonly y: string;
   readonly series: readonly Series[];
@@ -21,7 +21,7 @@ const area = {
   height: size.height - margin.top - margin.bottom,
 } as const;
 
-/** Told apart by people who see colours differently, and in print by their markers. */
+/** Distinguishable with color vision deficiency. */
 const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"] as const;
 
 export function plot(chart: Chart): string {
@@ -44,7 +44,7 @@ export function plot(chart: Chart): string {
       chart.y,
       `text-anchor="middle" transform="rotate(-90 18 ${margin.top + area.height / 2})"`,
     ),
-    ...chart.series.map((series, index) => line(series.points.map(place), colourOf(index))),
+    ...chart.series.map((series, index) => line(series.points.map(place), seriesColour(index))),
     ...chart.series.map((series, index) => legend(series.name, index)),
     "</svg>",
     "",
@@ -92,11 +92,11 @@ function line(points: readonly Point[], colour: string): string {
 
 function legend(name: string, index: number): string {
   const y = margin.top + 14 + index * 20;
-  const dot = `<circle cx="${margin.left + 16}" cy="${y - 4}" r="5" fill="${colourOf(index)}"/>`;
+  const dot = `<circle cx="${margin.left + 16}" cy="${y - 4}" r="5" fill="${seriesColour(index)}"/>`;
   return dot + text({ x: margin.left + 28, y }, name);
 }
 
-const colourOf = (index: number): string => colours[index % colours.length] ?? colours[0];
+const seriesColour = (index: number): string => colours[index % colours.length] ?? colours[0];
 
 const px = (value: number): string => value.toFixed(1);
 

@@ -1,4 +1,4 @@
-/** What several runs of the same thing come to. Pure. */
+/** Statistics of several runs. Pure. */
 
 export interface Summary {
   readonly runs: number;
@@ -8,7 +8,7 @@ export interface Summary {
   readonly most: number;
 }
 
-/** Undefined where nothing was measured. */
+/** Undefined if nothing was measured. */
 export function summarise(values: readonly number[]): Summary | undefined {
   if (values.length === 0) return undefined;
   return {
@@ -20,7 +20,7 @@ export function summarise(values: readonly number[]): Summary | undefined {
   };
 }
 
-/** Between two neighbours it is interpolated, so that a few runs do not make the 95 % simply the worst of them. */
+/** Interpolated, so that with few runs the 95th percentile is not simply the worst run. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = (sorted.length - 1) * share;
@@ -29,7 +29,7 @@ export function quantile(values: readonly number[], share: number): number {
   return below + (above - below) * (place - Math.floor(place));
 }
 
-/** Each value by the yardstick of its own round: what slowed down both cancels out. */
+/** Each value divided by the yardstick of its round, which cancels out what slowed down both. */
 export function ratios(values: readonly number[], yardsticks: readonly number[]): number[] {
   return values.flatMap((value, round) => {
     const yardstick = yardsticks[round];

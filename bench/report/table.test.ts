@@ -33,21 +33,21 @@ const report = (values: readonly number[], image = "docker.io/pulumi/operator:1"
   skipped: [{ title: "commit", reason: "no repository" }],
 });
 
-test("a table tells median, worst, runs and the ratio to the bare CLI", () => {
+test("a table shows the median, 95 %, runs and the ratio to the bare CLI", () => {
   const row = table(report([1000, 2000]))
     .split("\n")
     .find((line) => line.startsWith("create"));
   expect(row?.split(/ {2,}/)).toEqual(["create", "1.50 s", "1.95 s", "2", "3.0"]);
 });
 
-test("other reports are columns beside it, with a dash for what they lack", () => {
+test("other reports are additional columns, with a dash for missing figures", () => {
   const other = report([9000, 9000], "docker.io/pulumi/operator:2");
   const lines = table(report([1000]), [other, { ...other, figures: [] }]).split("\n");
   expect(lines.find((line) => line.startsWith("create"))).toMatch(/1\.00 s.*9\.00 s +–$/);
   expect(lines.some((line) => line.includes("ns/operator (operator:2)"))).toBe(true);
 });
 
-test("what was not measured is said with its reason, and notes stand below", () => {
+test("notes and what was not measured are listed below the table", () => {
   const text = table(report([1000]));
   expect(text).toContain("not measured: commit: no repository");
   expect(text).toContain("create: no pod before");
@@ -59,7 +59,7 @@ test("a profile shows the share of each part", () => {
   expect(lines.find((line) => line.startsWith("  update"))).toBe(`  update  250 ms  ${"█".repeat(10)}`);
 });
 
-test("amounts are written in three digits or so", () => {
+test("amounts have about three digits", () => {
   expect([
     amount(999, "ms"),
     amount(1234, "ms"),
@@ -78,4 +78,4 @@ test("columns are as wide as their longest cell", () => {
   ).toEqual(["a       1", "long  100"]);
 });
 
-test("a figure without values is none", () => expect(figure({ id: "x", title: "x", unit: "ms" }, [])).toEqual([]));
+test("without values there is no figure", () => expect(figure({ id: "x", title: "x", unit: "ms" }, [])).toEqual([]));

@@ -2,11 +2,11 @@
 import type { Figure, Report } from "./figures.ts";
 import { amount, columns, type Row } from "./text.ts";
 
-/** `others` are reports of earlier runs or of other operators: a column each. */
+/** `others` are reports of earlier runs or of other operators, one column each. */
 export function table(report: Report, others: readonly Report[] = []): string {
-  const names = others.map(({ operator, image }) => nameOf(operator, image));
+  const names = others.map(({ operator, image }) => operatorName(operator, image));
   const heading: Row = ["", "median", "95 %", "runs", "× bare CLI", ...names];
-  const rows = report.figures.map((figure) => rowOf(figure, others));
+  const rows = report.figures.map((figure) => figureRow(figure, others));
   const [top = "", ...lines] = columns([heading, ...rows]);
   const rule = "─".repeat(Math.max(top.length, ...lines.map((line) => line.length)));
   return [
@@ -15,13 +15,13 @@ export function table(report: Report, others: readonly Report[] = []): string {
     top,
     rule,
     ...lines,
-    ...notesOf(report),
-    ...profilesOf(report),
-    ...skippedOf(report),
+    ...noteLines(report),
+    ...profileLines(report),
+    ...skippedLines(report),
   ].join("\n");
 }
 
-function rowOf({ id, title, unit, summary, ratio }: Figure, others: readonly Report[]): Row {
+function figureRow({ id, title, unit, summary, ratio }: Figure, others: readonly Report[]): Row {
   const theirs = others.map(({ figures }) => {
     const same = figures.find((figure) => figure.id === id);
     return same ? amount(same.summary.median, same.unit) : "–";
@@ -40,22 +40,23 @@ function rowOf({ id, title, unit, summary, ratio }: Figure, others: readonly Rep
 function describe({ operator, image, startedAt, seconds, quick, machine }: Report): string[] {
   const { processor, cores, memoryMb, kernel, load, kubernetes, nodes } = machine;
   return [
-    `operator   ${nameOf(operator, image)}`,
+    `operator   ${operatorName(operator, image)}`,
     `machine    ${cores} × ${processor}, ${Math.round(memoryMb / 1024)} GB, Linux ${kernel}; load ${load.map((value) => value.toFixed(1)).join(" → ")}`,
     `cluster    Kubernetes ${kubernetes}; ${nodes.join("; ")}`,
     `run        ${startedAt}, ${Math.round(seconds)} s${quick ? ", quick: few runs, small numbers" : ""}`,
   ];
 }
 
-const nameOf = (operator: string, image: string): string => `${operator} (${image.slice(image.lastIndexOf("/") + 1)})`;
+const operatorName = (operator: string, image: string): string =>
+  `${operator} (${image.slice(image.lastIndexOf("/") + 1)})`;
 
-function notesOf({ figures }: Report): string[] {
+function noteLines({ figures }: Report): string[] {
   const notes = figures.flatMap(({ title, note }) => (note === undefined ? [] : [`  ${title}: ${note}`]));
   return notes.length > 0 ? ["", ...notes] : [];
 }
 
-/** Each part with its share of the whole as a bar. */
-function profilesOf({ profiles }: Report): string[] {
+/** Each part with a bar for its share. */
+function profileLines({ profiles }: Report): string[] {
   return profiles.flatMap(({ title, parts }) => {
     const whole = parts.reduce((sum, { ms }) => sum + ms, 0);
     const bar = (ms: number): string => "█".repeat(whole > 0 ? Math.round((ms / whole) * barLength) : 0);
@@ -66,6 +67,6 @@ function profilesOf({ profiles }: Report): string[] {
 
 const barLength = 40;
 
-function skippedOf({ skipped }: Report): string[] {
+function skippedLines({ skipped }: Report): string[] {
   return skipped.length > 0 ? ["", ...skipped.map(({ title, reason }) => `  not measured: ${title}: ${reason}`)] : [];
 }

@@ -1,7 +1,7 @@
-/** Figures as people read them. Pure. */
+/** Formats figures for people. Pure. */
 import type { Unit } from "./figures.ts";
 
-/** With its unit, in three digits or so. */
+/** With its unit and about three digits. */
 export function amount(value: number, unit: Unit): string {
   switch (unit) {
     case "ms":
@@ -15,14 +15,12 @@ export function amount(value: number, unit: Unit): string {
       return `${Math.round(value)} /h`;
     case "count":
       return `${Math.round(value * 100) / 100}`;
-    default:
-      return unit satisfies never;
   }
 }
 
 export type Row = readonly string[];
 
-/** Columns as wide as their longest cell; all but the first stand to the right, as numbers do. */
+/** Columns as wide as their longest cell; all but the first are right-aligned. */
 export function columns(rows: readonly Row[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   const cell = (text: string, column: number): string =>

@@ -9,12 +9,12 @@ import { plot } from "./plot.ts";
 export async function writeReport(folder: string, report: Report, others: readonly Report[]): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const files = new Map([["report.json", `${JSON.stringify(report, undefined, 2)}\n`]]);
-  for (const curve of report.curves) files.set(`${curve.id}.svg`, plotOf(curve, [report, ...others]));
+  for (const curve of report.curves) files.set(`${curve.id}.svg`, renderPlot(curve, [report, ...others]));
   for (const [name, content] of files) await writeFile(join(folder, name), content);
   return [...files.keys()].map((name) => join(folder, name));
 }
 
-function plotOf({ id, title, x, y }: Curve, reports: readonly Report[]): string {
+function renderPlot({ id, title, x, y }: Curve, reports: readonly Report[]): string {
   const series = reports.flatMap(({ image, curves }) => {
     const curve = curves.find((each) => each.id === id);
     return curve ? [{ name: image.slice(image.lastIndexOf("/") + 1), points: curve.points }] : [];
@@ -26,6 +26,6 @@ export async function readReport(file: string): Promise<Report> {
   try {
     return JSON.parse(await readFile(file, "utf8")) as Report;
   } catch (error) {
-    throw new Error(`COMPARE names ${file}, which is not a report of an earlier run`, { cause: error });
+    throw new Error(`${file} in COMPARE is not a report of an earlier run`, { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { parseCalls } from "./calls.ts";
 
-test("a call is its command without flags, and how long it took", () => {
+test("a call has its command without flags and its duration", () => {
   const text =
     "1700000000000000000 1700000000650000000 up --yes --stack=dev\n1700000001000000000 1700000001100000000 stack init dev\n";
   expect(parseCalls(text)).toEqual([
@@ -11,4 +11,4 @@ test("a call is its command without flags, and how long it took", () => {
   ]);
 });
 
-test("no calls are none", () => expect(parseCalls("")).toEqual([]));
+test("an empty log has no calls", () => expect(parseCalls("")).toEqual([]));

@@ -1,10 +1,10 @@
-/** How often the CLI is started on the way to success, and for how long: by a script before it that writes its calls down. */
+/** How often and how long the CLI runs until a Stack succeeds, recorded by a wrapper script. */
 import { figure, type Findings, type Profile } from "../report/figures.ts";
 import type { Context, Scenario } from "./scenario.ts";
 
 export const calls: Scenario = {
   name: "calls",
-  title: "calls of the CLI on the way to success",
+  title: "calls of the CLI until success",
   async run(context) {
     const { bed } = context;
     const name = bed.newName("calls");
@@ -31,15 +31,15 @@ async function callsSoFar({ bed }: Context, name: string): Promise<Call[]> {
   return parseCalls(await bed.yardstick.sh(`cat /state/calls/${pod?.metadata.name ?? ""}`));
 }
 
-/** Begin and end in nanoseconds, then the command; its flags say nothing here. Pure. */
+/** Start and end in nanoseconds, then the command, whose flags are ignored. Pure. */
 export function parseCalls(text: string): Call[] {
   return text
     .trim()
     .split("\n")
     .flatMap((line) => {
-      const [begin, end, ...words] = line.split(" ");
+      const [begin, end, ...args] = line.split(" ");
       if (begin === undefined || end === undefined) return [];
-      const command = words
+      const command = args
         .filter((word) => !word.startsWith("-"))
         .slice(0, 2)
         .join(" ");

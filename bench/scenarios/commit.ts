@@ -1,9 +1,9 @@
-/** A new commit: how long until the operator finds it by itself, and how long it takes once it is told to look. */
+/** A new commit: how long until the operator finds it by polling, and how long with a reconciliation request. */
 import { openRepository, type Repository } from "../bed/repository.ts";
 import { figure, type Findings } from "../report/figures.ts";
 import type { Context, Scenario } from "./scenario.ts";
 
-/** The shortest interval that operators of this API poll at. */
+/** The shortest polling interval of operators of this API. */
 const pollSeconds = 60;
 
 export const commit: Scenario = {
@@ -21,9 +21,9 @@ export const commit: Scenario = {
 };
 
 async function follow(context: Context, repository: Repository): Promise<Findings> {
-  const { bed, sizes, say } = context;
+  const { bed, sizes, report } = context;
   const names = Array.from({ length: sizes.branches }, () => bed.newName("commit"));
-  say(`deploying ${names.length} branches`);
+  report(`deploying ${names.length} branches`);
   for (const name of names) {
     await repository.push(name, "one");
     const source = { projectRepo: repository.url, branch: name, resyncFrequencySeconds: pollSeconds };
@@ -31,29 +31,33 @@ async function follow(context: Context, repository: Repository): Promise<Finding
   }
   for (const name of names) await bed.succeeded(name, { text: "one" });
 
-  say(`a commit to each, and at most ${pollSeconds} s until it is found`);
+  report(`a commit to each, found within ${pollSeconds} s`);
   const found = await Promise.all(names.map((name, index) => pushed({ context, repository, name, index })));
 
-  const told: number[] = [];
+  const requested: number[] = [];
   const bare: number[] = [];
   for (let round = 1; round <= sizes.rounds; round += 1) {
-    say(`told to look: ${round} of ${sizes.rounds}`);
+    report(`with a reconciliation request: ${round} of ${sizes.rounds}`);
     bare.push((await bed.yardstick.measure()).upMs);
-    told.push(await pushedAndTold({ context, repository, name: names[0] ?? "", index: round }));
+    requested.push(await pushedWithRequest({ context, repository, name: names[0] ?? "", index: round }));
   }
   await bed.remove(...names);
   const note = `found by polling every ${pollSeconds} s; pushed at times spread over the interval`;
   return {
     figures: [
       ...figure(
-        { id: "commit.update", title: "commit pushed → Update made", unit: "ms", note },
+        { id: "commit.update", title: "commit pushed → Update created", unit: "ms", note },
         found.map(({ updateMs }) => updateMs),
       ),
       ...figure(
-        { id: "commit.succeeded", title: "Update made → succeeded", unit: "ms" },
+        { id: "commit.succeeded", title: "Update created → succeeded", unit: "ms" },
         found.map(({ succeededMs, updateMs }) => succeededMs - updateMs),
       ),
-      ...figure({ id: "commit.told", title: "commit pushed, told to look → succeeded", unit: "ms" }, told, bare),
+      ...figure(
+        { id: "commit.requested", title: "commit pushed, update requested → succeeded", unit: "ms" },
+        requested,
+        bare,
+      ),
     ],
   };
 }
@@ -65,7 +69,7 @@ interface Push {
   readonly index: number;
 }
 
-/** One push at a time: they share a working copy. */
+/** One push at a time, because they share a working copy. */
 let turn: Promise<unknown> = Promise.resolve();
 
 async function pushed({ context, repository, name, index }: Push): Promise<{ updateMs: number; succeededMs: number }> {
@@ -89,8 +93,8 @@ function updateUids({ bed }: Context, name: string): string[] {
   return stack ? bed.watch.updatesOf(stack).map(({ metadata }) => metadata.uid ?? "") : [];
 }
 
-async function pushedAndTold({ context, repository, name, index }: Push): Promise<number> {
-  const text = `told ${index}`;
+async function pushedWithRequest({ context, repository, name, index }: Push): Promise<number> {
+  const text = `requested ${index}`;
   await repository.push(name, text);
   const begin = performance.now();
   await context.bed.request(name, crypto.randomUUID());

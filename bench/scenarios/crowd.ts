@@ -1,30 +1,30 @@
-/** Many Stacks at once: how many come to success, when, and what they cost once they have nothing to do. */
+/** Many Stacks at once: how many succeed and when, and what they cost when they are idle. */
 import { inParallel } from "../bed/wait.ts";
 import { isSucceeded } from "../bed/bed.ts";
-import { Missed } from "../bed/watch.ts";
+import { TimedOut } from "../bed/watch.ts";
 import { requestsOf } from "../bed/pod-requests.ts";
 import { figure, type Curve, type Figure, type Point } from "../report/figures.ts";
 import type { Context, Scenario } from "./scenario.ts";
 
-/** Those that have not succeeded by then are said not to. */
-const patienceMs = 240_000;
-/** Until what the last update used has gone. */
+/** Stacks that have not succeeded by then count as failed. */
+const timeoutMs = 240_000;
+/** Until the processes of the last update have ended. */
 const restMs = 5000;
 
 export const crowd: Scenario = {
   name: "crowd",
   title: "many Stacks at once",
   async run(context) {
-    const { bed, sizes, say } = context;
+    const { bed, sizes, report } = context;
     await bed.program({ name: "crowd", text: "one" });
     const figures: Figure[] = [];
     const whole: Point[] = [];
     const curves: Curve[] = [];
     for (const count of sizes.crowds) {
-      say(`${count} at once`);
+      report(`${count} at once`);
       const names = Array.from({ length: count }, () => bed.newName("crowd"));
       const times = await createAll(context, names);
-      figures.push(...timesOf(count, times), ...(await costOf(context, names)));
+      figures.push(...timeFigures(count, times), ...(await costFigures(context, names)));
       if (times.length === count) whole.push({ x: count, y: Math.max(...times) / 1000 });
       if (count === Math.max(...sizes.crowds)) curves.push(arrivals(count, times));
       await bed.remove(...names);
@@ -40,30 +40,30 @@ export const crowd: Scenario = {
   },
 };
 
-/** When each succeeded, of those that did. */
-async function createAll({ bed, say }: Context, names: readonly string[]): Promise<number[]> {
+/** When each of the successful Stacks succeeded. */
+async function createAll({ bed, report }: Context, names: readonly string[]): Promise<number[]> {
   const times = new Map<string, number>();
   const begin = performance.now();
-  const look = (): boolean => {
+  const checkAll = (): boolean => {
     for (const name of names) {
       const stack = bed.watch.stack(name);
       if (stack && !times.has(name) && isSucceeded(stack)) times.set(name, performance.now() - begin);
     }
-    say(`${times.size} of ${names.length} have succeeded`);
+    report(`${times.size} of ${names.length} have succeeded`);
     return times.size === names.length;
   };
   await inParallel(names, 8, async (name) => {
     await bed.create({ name, source: { programRef: { name: "crowd" } }, value: "red" });
   });
   try {
-    await bed.watch.until(look, { timeoutMs: patienceMs, what: "the success of all" });
+    await bed.watch.until(checkAll, { timeoutMs, what: "all Stacks to succeed" });
   } catch (error) {
-    if (!(error instanceof Missed)) throw error;
+    if (!(error instanceof TimedOut)) throw error;
   }
   return [...times.values()];
 }
 
-function timesOf(count: number, times: readonly number[]): Figure[] {
+function timeFigures(count: number, times: readonly number[]): Figure[] {
   const id = `crowd.${count}`;
   return [
     ...figure({ id: `${id}.done`, title: `${count} Stacks at once: succeeded`, unit: "count" }, [times.length]),
@@ -85,8 +85,8 @@ function arrivals(count: number, times: readonly number[]): Curve {
   };
 }
 
-/** What a Stack costs that has nothing to do. Some of the pods may have made room for others. */
-async function costOf({ bed }: Context, names: readonly string[]): Promise<Figure[]> {
+/** The cost of an idle Stack. Some pods may have been preempted by others. */
+async function costFigures({ bed }: Context, names: readonly string[]): Promise<Figure[]> {
   await Bun.sleep(restMs);
   const pods = names.flatMap((name) => {
     const stack = bed.watch.stack(name);
@@ -94,7 +94,7 @@ async function costOf({ bed }: Context, names: readonly string[]): Promise<Figur
     return pod && pod.metadata.deletionTimestamp === undefined ? [pod] : [];
   });
   const running = pods.filter(({ status }) => status?.phase === "Running");
-  const processes = await bed.processesOf(running);
+  const processes = await bed.podProcesses(running);
   const perPod = running.map(({ metadata }) => processes.filter(({ podUid }) => podUid === metadata.uid));
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   const requests = pods.map((pod) => requestsOf(pod.spec));
@@ -102,11 +102,11 @@ async function costOf({ bed }: Context, names: readonly string[]): Promise<Figur
   const id = `rest.${count}`;
   const title = (what: string): string => `${count} Stacks at rest: ${what}`;
   return [
-    ...figure({ id: `${id}.pods`, title: title("pods a Stack"), unit: "count" }, [pods.length / count]),
-    ...figure({ id: `${id}.cpu`, title: title("CPU requested a Stack"), unit: "m" }, [
+    ...figure({ id: `${id}.pods`, title: title("pods per Stack"), unit: "count" }, [pods.length / count]),
+    ...figure({ id: `${id}.cpu`, title: title("CPU requested per Stack"), unit: "m" }, [
       sum(requests.map(({ cpuMillis }) => cpuMillis)) / count,
     ]),
-    ...figure({ id: `${id}.memory`, title: title("memory requested a Stack"), unit: "MB" }, [
+    ...figure({ id: `${id}.memory`, title: title("memory requested per Stack"), unit: "MB" }, [
       sum(requests.map(({ memoryMb }) => memoryMb)) / count,
     ]),
     ...figure(

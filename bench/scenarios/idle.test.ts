@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 
-import { rewritten } from "./idle.ts";
+import { rewriteCopy } from "./idle.ts";
 
-test("a copy has its own names and owners, and none of what the API server gave the original", () => {
+test("a copy has its own names and owners, and no server-set metadata", () => {
   const workspace = {
     apiVersion: "auto.pulumi.com/v1alpha1",
     kind: "Workspace",
@@ -19,7 +19,7 @@ test("a copy has its own names and owners, and none of what the API server gave 
     status: { observedGeneration: 1 },
   };
   expect(
-    rewritten(
+    rewriteCopy(
       workspace,
       new Map([
         ["template", "idle-1"],

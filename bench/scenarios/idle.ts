@@ -1,7 +1,7 @@
 /**
- * Stacks with nothing to do: what the operator costs with none, a few hundred, a thousand of them, and how soon it has caught
- * up after a restart. They are copies, status and all, of a Stack that the operator itself has brought to success, made
- * while it is away: it finds them up to date, as after an upgrade of its own.
+ * Idle Stacks: what the operator costs with none, a few hundred or a thousand of them, and how soon it has caught up after a
+ * restart. They are copies, including the status, of a Stack that the operator has deployed, created while the operator is
+ * scaled down: it finds them up to date, as after an upgrade.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -13,64 +13,66 @@ import { figure, type Curve, type Figure, type Point } from "../report/figures.t
 import type { Context, Scenario } from "./scenario.ts";
 
 const writers = 16;
-/** Changed while the operator is away, and spread among the others: when it has seen them all, it has caught up. */
+/** Changed while the operator is scaled down, and distributed among the others: when all are reconciled, it has caught up. */
 const probes = 10;
-const patienceMs = 300_000;
-/** Some operators keep a pod for a while, some for ever. */
-const podPatienceMs = 15 * 60_000;
-/** For what the operator writes last of all. */
+const timeoutMs = 300_000;
+/** Some operators keep a pod for a while, some forever. */
+const podTimeoutMs = 15 * 60_000;
+/** For the last writes of the operator. */
 const restMs = 3000;
 
 export const idle: Scenario = {
   name: "idle",
   title: "idle Stacks",
   async run(context) {
-    const { bed, operator, sizes, say } = context;
+    const { bed, operator, sizes, report } = context;
     const template = await makeTemplate(context);
-    await bed.requests.begin(operator);
-    say("the operator as it is by now");
-    const figures: Figure[] = [...(await usedSoFar(context))];
+    await bed.requests.start(operator);
+    report("the operator so far");
+    const figures: Figure[] = [...(await memorySoFar(context))];
     const memory: Point[] = [];
     const present: string[] = [];
     for (const count of sizes.idle) {
       const restarts: Restart[] = [];
       for (let round = 0; round < sizes.restarts; round += 1) {
-        say(`${count}: restart ${round + 1} of ${sizes.restarts}`);
-        await operator.sendAway(bed.signal);
+        report(`${count}: restart ${round + 1} of ${sizes.restarts}`);
+        await operator.scaleDown(bed.signal);
         await addCopies(context, { template, present, count });
         restarts.push(await restart(context, template));
       }
-      say(`${count}: at rest`);
+      report(`${count}: idle`);
       const cost = await measure(context, restarts.at(-1)?.requestsBefore ?? 0);
       memory.push({ x: count, y: cost.residentMb });
-      figures.push(...figuresOf({ count, restarts, cost, sizes }));
+      figures.push(...idleFigures({ count, restarts, cost, sizes }));
     }
-    await operator.sendAway(bed.signal);
-    await inParallel([...present, template.stack.metadata.name ?? ""], writers, (name) => removeUnseen(context, name));
-    await operator.callBack();
+    await operator.scaleDown(bed.signal);
+    await inParallel([...present, template.stack.metadata.name ?? ""], writers, (name) =>
+      deleteDirectly(context, name),
+    );
+    await operator.scaleUp();
     await operator.pod(bed.signal);
-    return { figures, curves: [curveOf(memory)] };
+    return { figures, curves: [memoryCurve(memory)] };
   },
 };
 
-/** After whatever this run has asked of it: a process that has worked is larger than one that has just begun. */
-async function usedSoFar({ bed, operator }: Context): Promise<Figure[]> {
+/** After the scenarios before: a process that has worked uses more memory than a new one. */
+async function memorySoFar({ bed, operator }: Context): Promise<Figure[]> {
   const pods = await operator.pods();
-  const processes = await bed.processesOf(pods);
+  const processes = await bed.podProcesses(pods);
   const resident = processes.reduce((sum, { residentMb }) => sum + residentMb, 0);
   return figure({ id: "worked.resident", title: "operator resident after the scenarios above", unit: "MB" }, [
     resident,
   ]);
 }
 
-/** A Stack at rest, and all that the operator keeps for it. */
+/** An idle Stack, and all objects that the operator keeps for it. */
 interface Template {
   readonly stack: Stack;
-  /** Owners before what they own. */
+  /** Owners come before their dependents. */
   readonly kept: readonly KubeObject[];
 }
 
-/** With the policy under which an idle Stack keeps nothing but itself, unless the operator is to be seen with all it keeps. */
+/** With the reclaim policy Delete, so that an idle Stack has no other objects, unless RETAIN is set. */
 async function makeTemplate({ bed, options }: Context): Promise<Template> {
   const name = bed.newName("idle-template");
   await bed.program({ name: "idle", text: "one" });
@@ -83,13 +85,13 @@ async function makeTemplate({ bed, options }: Context): Promise<Template> {
   });
   await bed.succeeded(name, { text: "one", value: "red" });
   await bed.watch.until(() => bed.watch.pods().every(({ metadata }) => !metadata.name?.startsWith(name)), {
-    timeoutMs: podPatienceMs,
-    what: "the end of the template's pod",
+    timeoutMs: podTimeoutMs,
+    what: "the template's pod to end",
   });
   await Bun.sleep(restMs);
   const stack = bed.watch.stack(name);
-  if (!stack) throw new Error(`Stack ${name} is gone`);
-  return { stack, kept: bed.watch.keptFor(stack) };
+  if (!stack) throw new Error(`Stack ${name} was deleted`);
+  return { stack, kept: bed.watch.dependentsOf(stack) };
 }
 
 interface Copies {
@@ -105,17 +107,17 @@ async function addCopies(context: Context, { template, present, count }: Copies)
   present.push(...missing);
 }
 
-/** Names and owners are those of the copy; all the rest is as the operator wrote it. */
+/** Changes names and owners; everything else is as the operator wrote it. */
 async function copy(context: Context, { stack, kept }: Template, name: string): Promise<void> {
   const renamed = new Map([[stack.metadata.name ?? "", name]]);
   for (const object of [stack, ...kept]) {
-    const { metadata } = await write(context, rewritten(object, renamed));
+    const { metadata } = await write(context, rewriteCopy(object, renamed));
     renamed.set(object.metadata.uid ?? "", metadata.uid ?? "");
   }
 }
 
 /** Pure. */
-export function rewritten<T extends KubeObject>(object: T, replacements: ReadonlyMap<string, string>): T {
+export function rewriteCopy<T extends KubeObject>(object: T, replacements: ReadonlyMap<string, string>): T {
   const { apiVersion, kind, metadata, ...rest } = object;
   const { name, namespace, labels, annotations, finalizers, ownerReferences } = metadata;
   const kept = { name, namespace, labels, annotations, finalizers, ownerReferences };
@@ -138,7 +140,7 @@ async function write({ bed }: Context, object: KubeObject): Promise<KubeObject> 
 
 const copied: readonly Resource[] = [stacks, workspaces, updates, statefulSets];
 
-async function removeUnseen({ bed }: Context, name: string): Promise<void> {
+async function deleteDirectly({ bed }: Context, name: string): Promise<void> {
   try {
     await bed.patch(name, { metadata: { finalizers: null } });
     await bed.client.delete(stacks, { namespace: bed.namespace, name });
@@ -148,49 +150,49 @@ async function removeUnseen({ bed }: Context, name: string): Promise<void> {
 }
 
 interface Restart {
-  /** From the word to the Deployment. */
+  /** From scaling up the Deployment. */
   readonly readyMs: number;
   readonly caughtUpMs: number;
-  /** What the API server had counted until then. */
+  /** The number of requests before the restart. */
   readonly requestsBefore: number;
 }
 
-/** The operator is away. */
+/** Called while the operator is scaled down. */
 async function restart(context: Context, template: Template): Promise<Restart> {
   const { bed, operator } = context;
   const names = Array.from({ length: probes }, (_, index) => `idle-${String(index * 100).padStart(5, "0")}-probe`);
   for (const name of names) {
     await copy(context, { ...template, kept: [] }, name);
-    // A source that is not there: the answer is a status, and no pod.
+    // With a missing source, the operator writes a status and creates no pod.
     await bed.patch(name, { spec: { programRef: { name: "nowhere" } } });
   }
   await bed.watch.until(() => names.every((name) => bed.watch.stack(name)?.metadata.generation === 2), {
-    timeoutMs: patienceMs,
-    what: "the copies",
+    timeoutMs,
+    what: "the copies to appear",
   });
   const before = new Map(names.map((name) => [name, bed.watch.stack(name)?.status]));
-  const isSeen = (name: string): boolean => !isDeepStrictEqual(bed.watch.stack(name)?.status, before.get(name));
+  const isReconciled = (name: string): boolean => !isDeepStrictEqual(bed.watch.stack(name)?.status, before.get(name));
   const requestsBefore = await bed.requests.total();
-  const begin = performance.now();
-  await operator.callBack();
-  const caughtUp = bed.watch.until(() => names.every(isSeen), {
-    timeoutMs: patienceMs,
-    what: "the operator's answers",
+  const start = performance.now();
+  await operator.scaleUp();
+  const caughtUp = bed.watch.until(() => names.every(isReconciled), {
+    timeoutMs,
+    what: "the operator to reconcile the probes",
   });
   await operator.pod(bed.signal);
-  const readyMs = performance.now() - begin;
-  const caughtUpMs = (await caughtUp).at - begin;
-  await inParallel(names, writers, (name) => removeUnseen(context, name));
+  const readyMs = performance.now() - start;
+  const caughtUpMs = (await caughtUp).at - start;
+  await inParallel(names, writers, (name) => deleteDirectly(context, name));
   return { readyMs, caughtUpMs, requestsBefore };
 }
 
 interface Cost {
   readonly residentMb: number;
   readonly anonymousMb: number;
-  /** Of one core. */
+  /** Millicores. */
   readonly cpuMillis: number;
   readonly requestsAnHour: number;
-  /** From its start until it was at rest. */
+  /** From its start until it was idle. */
   readonly startCpuMs: number;
   readonly startRequests: number;
 }
@@ -198,16 +200,16 @@ interface Cost {
 async function measure({ bed, operator, sizes }: Context, requestsBefore: number): Promise<Cost> {
   await Bun.sleep(sizes.settleMs);
   const pods = await operator.pods();
-  const look = async () => {
+  const sample = async () => {
     const at = performance.now();
-    const processes = await bed.processesOf(pods);
+    const processes = await bed.podProcesses(pods);
     const sum = (field: "residentMb" | "anonymousMb" | "cpuMs"): number =>
       processes.reduce((total, each) => total + each[field], 0);
     return { at, requests: await bed.requests.total(), sum };
   };
-  const first = await look();
+  const first = await sample();
   await Bun.sleep(sizes.windowMs);
-  const second = await look();
+  const second = await sample();
   const ms = second.at - first.at;
   return {
     residentMb: second.sum("residentMb"),
@@ -226,17 +228,17 @@ interface Found {
   readonly sizes: Context["sizes"];
 }
 
-function figuresOf({ count, restarts, cost, sizes }: Found): Figure[] {
+function idleFigures({ count, restarts, cost, sizes }: Found): Figure[] {
   const id = `idle.${count}`;
   const title = (what: string): string => `${count} idle Stacks: ${what}`;
   const note = `over ${sizes.windowMs / 1000} s`;
   return [
     ...figure(
-      { id: `${id}.ready`, title: title("operator called → ready"), unit: "ms" },
+      { id: `${id}.ready`, title: title("operator started → ready"), unit: "ms" },
       restarts.map(({ readyMs }) => readyMs),
     ),
     ...figure(
-      { id: `${id}.caught-up`, title: title("operator called → caught up"), unit: "ms" },
+      { id: `${id}.caught-up`, title: title("operator started → caught up"), unit: "ms" },
       restarts.map(({ caughtUpMs }) => caughtUpMs),
     ),
     ...figure({ id: `${id}.start-cpu`, title: title("CPU time to catch up"), unit: "ms" }, [cost.startCpuMs]),
@@ -250,6 +252,6 @@ function figuresOf({ count, restarts, cost, sizes }: Found): Figure[] {
   ];
 }
 
-function curveOf(points: readonly Point[]): Curve {
+function memoryCurve(points: readonly Point[]): Curve {
   return { id: "memory", title: "Operator: resident memory", x: "idle Stacks", y: "MB", points };
 }

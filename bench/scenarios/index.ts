@@ -1,4 +1,4 @@
-/** All scenarios, in the order in which they are run. */
+/** All scenarios in order. */
 import { calls } from "./calls.ts";
 import { commit } from "./commit.ts";
 import { crowd } from "./crowd.ts";

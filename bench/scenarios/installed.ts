@@ -1,4 +1,4 @@
-/** What is installed: how large it is, and whether and how fast `kubectl apply` takes it. Nothing is changed. */
+/** The installation: its size, and whether and how fast `kubectl apply` accepts it. Nothing is changed. */
 import { readFile } from "node:fs/promises";
 
 import { resource, type KubeObject } from "@pko/kube";
@@ -8,31 +8,31 @@ import type { Bed } from "../bed/bed.ts";
 import { figure, type Findings } from "../report/figures.ts";
 import type { Scenario } from "./scenario.ts";
 
-const definitions = resource<KubeObject & { readonly spec: { readonly group: string } }>({
+const crds = resource<KubeObject & { readonly spec: { readonly group: string } }>({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
   plural: "customresourcedefinitions",
   namespaced: false,
 });
 
-/** `kubectl apply` keeps a copy of the object in an annotation of at most this size. */
-const largestAnnotationKb = 256;
+/** `kubectl apply` stores a copy of the object in an annotation, which may not be larger. */
+const maxAnnotationKb = 256;
 
 export const installed: Scenario = {
   name: "installed",
-  title: "what is installed",
+  title: "the installation",
   async run({ bed, options }) {
-    const { items } = await bed.client.list(definitions);
+    const { items } = await bed.client.list(crds);
     const ours = items.filter(({ spec }) => spec.group === "pulumi.com" || spec.group === "auto.pulumi.com");
     const sizes = ours.map(({ spec, metadata }) => sizeKb({ metadata: { name: metadata.name }, spec }));
-    const note = `kubectl apply takes objects up to ${largestAnnotationKb} KB`;
+    const note = `kubectl apply accepts objects up to ${maxAnnotationKb} KB`;
     const manifest = options.manifest === undefined ? { figures: [] } : await measureManifest(bed, options.manifest);
     return {
       figures: [
-        ...figure({ id: "crds.kb", title: "definitions in the cluster", unit: "KB" }, [
+        ...figure({ id: "crds.kb", title: "CRDs in the cluster", unit: "KB" }, [
           sizes.reduce((total, size) => total + size, 0),
         ]),
-        ...figure({ id: "crds.largest", title: "largest definition", unit: "KB", note }, [Math.max(...sizes)]),
+        ...figure({ id: "crds.largest", title: "largest CRD", unit: "KB", note }, [Math.max(...sizes)]),
         ...manifest.figures,
       ],
       skipped: manifest.skipped ?? [],

@@ -1,4 +1,4 @@
-/** The life of a Stack: created, changed in each way there is, asked for an update, destroyed; and one whose pod is there before it. */
+/** The lifecycle of a Stack: create, change, request an update, destroy; and a Stack whose pod already exists. */
 import { stacks } from "../bed/kinds.ts";
 import { Timeline, type Phase } from "../bed/timeline.ts";
 import { figure, type Findings, type Skipped } from "../report/figures.ts";
@@ -7,19 +7,19 @@ import type { Context, Scenario } from "./scenario.ts";
 
 export const life: Scenario = {
   name: "life",
-  title: "the life of a Stack",
+  title: "the lifecycle of a Stack",
   async run(context) {
     const { rounds } = context.sizes;
     const times = new Times();
     const skipped: Skipped[] = [];
     for (let round = 1; round <= rounds; round += 1) {
-      const say = (text: string): void => context.say(`round ${round} of ${rounds}: ${text}`);
-      for (const live of [liveAndDie, createTwice]) {
+      const report = (text: string): void => context.report(`round ${round} of ${rounds}: ${text}`);
+      for (const runOnce of [runLifecycle, createTwice]) {
         try {
-          await live({ ...context, say }, times);
+          await runOnce({ ...context, report }, times);
         } catch (error) {
           context.bed.signal.throwIfAborted();
-          skipped.push({ title: `${life.title}, round ${round}`, reason: messageOf(error) });
+          skipped.push({ title: `${life.title}, round ${round}`, reason: errorMessage(error) });
         }
       }
     }
@@ -27,11 +27,11 @@ export const life: Scenario = {
   },
 };
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 type Event = "create" | "recreate" | "program" | "spec" | "request" | "destroy";
 
-/** Each time with the bare CLI's of the same moment. */
+/** Each time with that of the bare CLI at the same moment. */
 class Times {
   readonly bareUp: number[] = [];
   readonly bareStart: number[] = [];
@@ -55,16 +55,16 @@ class Times {
   }
 }
 
-async function liveAndDie(context: Context, times: Times): Promise<void> {
+async function runLifecycle(context: Context, times: Times): Promise<void> {
   const { bed } = context;
   await times.measureBare(context);
   const name = bed.newName("life");
   await bed.program({ name, text: "one" });
-  const { bornAt } = await create(context, times, { name, destroyOnFinalize: true });
-  times.add("create", bornAt);
+  const { ms } = await create(context, times, { name, destroyOnFinalize: true });
+  times.add("create", ms);
 
   const timed = async (event: Event, change: () => Promise<unknown>, seen: () => Promise<number>): Promise<void> => {
-    context.say(event);
+    context.report(event);
     const begin = performance.now();
     await change();
     times.add(event, (await seen()) - begin);
@@ -84,60 +84,60 @@ async function liveAndDie(context: Context, times: Times): Promise<void> {
   await timed(
     "request",
     () => bed.request(name, request),
-    () => bed.answered(name, request),
+    () => bed.requestSucceeded(name, request),
   );
   await timed(
     "destroy",
     () => bed.client.delete(stacks, { namespace: bed.namespace, name }),
-    () => bed.gone(name),
+    () => bed.deleted(name),
   );
 }
 
-/** Orphaned, the Workspace and its pod outlive the first Stack, and the second one finds them. */
+/** The orphaned Workspace and its pod survive the first Stack, and the second one uses them. */
 async function createTwice(context: Context, times: Times): Promise<void> {
   const { bed } = context;
   await times.measureBare(context);
-  const name = bed.newName("again");
+  const name = bed.newName("recreated");
   await bed.program({ name, text: "one" });
   const first = await create(context, times, { name });
-  times.add("create", first.bornAt);
+  times.add("create", first.ms);
   await bed.client.delete(stacks, { namespace: bed.namespace, name }, { propagationPolicy: "Orphan" });
-  await bed.gone(name);
+  await bed.deleted(name);
   const second = await create(context, undefined, { name });
-  times.add("recreate", second.bornAt);
+  times.add("recreate", second.ms);
   await bed.remove(name);
 }
 
-interface Birth {
+interface NewStack {
   readonly name: string;
   readonly destroyOnFinalize?: boolean;
 }
 
 async function create(
-  { bed, say }: Context,
+  { bed, report }: Context,
   times: Times | undefined,
-  birth: Birth,
-): Promise<{ readonly bornAt: number }> {
-  say(times ? "create" : "recreate");
-  const timeline = new Timeline(bed.watch, birth.name);
+  newStack: NewStack,
+): Promise<{ readonly ms: number }> {
+  report(times ? "create" : "recreate");
+  const timeline = new Timeline(bed.watch, newStack.name);
   const begin = performance.now();
   try {
-    await bed.create({ ...birth, source: { programRef: { name: birth.name } }, value: "red" });
-    const end = await bed.succeeded(birth.name, { text: "one", value: "red" });
+    await bed.create({ ...newStack, source: { programRef: { name: newStack.name } }, value: "red" });
+    const end = await bed.succeeded(newStack.name, { text: "one", value: "red" });
     times?.createPhases.push(timeline.phases(begin, end));
-    return { bornAt: end - begin };
+    return { ms: end - begin };
   } finally {
     timeline.stop();
   }
 }
 
 const titles: readonly (readonly [Event, string])[] = [
-  ["create", "create → succeeded, no pod before"],
-  ["recreate", "create → succeeded, the pod is there"],
+  ["create", "create → succeeded, without a pod"],
+  ["recreate", "create → succeeded, with a pod"],
   ["program", "Program changed → succeeded"],
   ["spec", "spec changed → succeeded"],
-  ["request", "update asked for → succeeded"],
-  ["destroy", "delete → destroyed and gone"],
+  ["request", "update requested → succeeded"],
+  ["destroy", "delete → destroyed and deleted"],
 ];
 
 function findings(times: Times): Findings {
@@ -151,9 +151,9 @@ function findings(times: Times): Findings {
         const { values, bare } = times.of(event);
         return figure({ id: event, title, unit: "ms" }, values, bare);
       }),
-      ...figure({ id: "overhead", title: "Program changed: more than the bare CLI", unit: "ms" }, overhead),
+      ...figure({ id: "overhead", title: "Program changed: overhead over the bare CLI", unit: "ms" }, overhead),
     ],
-    profiles: [{ title: "create → succeeded, by what the API shows (medians)", parts: medians(times.createPhases) }],
+    profiles: [{ title: "create → succeeded, observed through the API (medians)", parts: medians(times.createPhases) }],
   };
 }
 

@@ -1,4 +1,4 @@
-/** A scenario uses API objects alone, and tells what it found. */
+/** A scenario uses only API objects, and returns its results. */
 import type { Bed } from "../bed/bed.ts";
 import type { Operator } from "../bed/operator.ts";
 import type { Findings } from "../report/figures.ts";
@@ -10,12 +10,12 @@ export interface Context {
   readonly operator: Operator;
   readonly options: Options;
   readonly sizes: Sizes;
-  /** What is being done, for who watches. */
-  readonly say: (text: string) => void;
+  /** Shows the current step to the user. */
+  readonly report: (text: string) => void;
 }
 
 export interface Scenario {
-  /** By which one scenario alone can be asked for. */
+  /** The name in ONLY. */
   readonly name: string;
   readonly title: string;
   run(context: Context): Promise<Findings>;

@@ -1,20 +1,20 @@
-/** How much of everything. The quick run stays below five minutes on two cores. */
+/** The sizes of all scenarios. The quick run takes less than five minutes on two cores. */
 
 export interface Sizes {
-  /** Lives of a Stack, each measured beside the bare CLI. */
+  /** Lifecycles of a Stack, each measured with the bare CLI. */
   readonly rounds: number;
-  /** Branches that are pushed to, spread over one interval of polling. */
+  /** Branches with a new commit, distributed over one polling interval. */
   readonly branches: number;
-  /** Stacks created at once, one number after the other. */
+  /** Numbers of Stacks created at once. */
   readonly crowds: readonly number[];
-  /** Updates that are held at once; none when 0. */
+  /** The number of held updates; 0 skips the scenario. */
   readonly held: number;
-  /** Idle Stacks, one number after the other. */
+  /** Numbers of idle Stacks. */
   readonly idle: readonly number[];
-  /** Before memory is read, and while processor time and requests are counted. */
+  /** The wait before memory is read, and the time in which CPU time and requests are counted. */
   readonly settleMs: number;
   readonly windowMs: number;
-  /** Restarts of the operator that are timed at each number of idle Stacks. */
+  /** Measured restarts of the operator for each number of idle Stacks. */
   readonly restarts: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the agent costs: memory when idle and after work, time from `Start` to the CLI, and a whole update beside the
- * bare CLI's. `bun bench/parts/agent/main.ts [rounds]` prints a table; `--json` the figures.
+ * The cost of the agent: memory when idle and after work, time from `Start` to the CLI, and a whole update compared with the
+ * bare CLI. `bun bench/parts/agent/main.ts [rounds]` prints a table, with `--json` the figures.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -35,12 +35,12 @@ const source = (input: string): Source => ({
 const now = (): number => performance.timeOrigin + performance.now();
 
 interface Memory {
-  /** What is this process's alone: pages of the executable that other agents share are not counted. */
+  /** Private memory, without pages of the executable that agents share. */
   readonly privateMb: number;
   readonly residentMb: number;
 }
 
-function memoryOf(pid: number): Memory {
+function readMemory(pid: number): Memory {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   const kb = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0);
   const mb = (value: number): number => Math.round(value / 102.4) / 10;
@@ -64,7 +64,7 @@ async function measure() {
     await web.start({ command: [executable] });
     const readyMs = now() - began;
     await Bun.sleep(3_000);
-    const idle = memoryOf(web.pid);
+    const idle = readMemory(web.pid);
     const coldBegan = now();
     await web.prepare(source("cold"));
     const coldPrepareMs = now() - coldBegan;
@@ -84,7 +84,7 @@ async function measure() {
       executableMb: Math.round(statSync(executable).size / 1e6),
       readyMs: median([readyMs]),
       idle,
-      afterRuns: memoryOf(web.pid),
+      afterRuns: readMemory(web.pid),
       coldPrepareMs: median([coldPrepareMs]),
       warmPrepareMs: median(samples.prepare),
       startToCliMs: median(samples.startToCli),
@@ -96,7 +96,7 @@ async function measure() {
   }
 }
 
-/** The same update by the CLI alone, in the same workspace. */
+/** The same update with the bare CLI, in the same workspace. */
 function bareUpdates(web: AgentWorkspace): number[] {
   const cwd = join(web.share, "workspace");
   const env = {
@@ -136,7 +136,7 @@ try {
     ["next Prepare: a new program", `${figures.warmPrepareMs} ms`],
     ["Start to the CLI's start", `${figures.startToCliMs} ms`],
     ["update, Start to result", `${figures.updateMs} ms`],
-    ["the same update by the bare CLI", `${figures.bareUpdateMs} ms`],
+    ["the same update with the bare CLI", `${figures.bareUpdateMs} ms`],
   ];
   if (process.argv.includes("--json")) console.log(JSON.stringify(figures, null, 2));
   else for (const [name, value] of table) console.log(`${name.padEnd(44)} ${value}`);

@@ -1,7 +1,6 @@
 /**
- * The process whose memory and speed are measured: a reflector, its store, and a controller that looks at every key and
- * does nothing. It says what it measured on standard output, a line of JSON each, and is told on standard input how many
- * changes will come.
+ * The process whose memory and speed are measured: a reflector, its store, and a controller that does nothing. It prints its
+ * measurements to standard output, one line of JSON each, and reads the number of expected changes from standard input.
  */
 import {
   builtin,
@@ -27,31 +26,31 @@ export interface ChurnFigures {
   readonly changes: number;
   readonly reconciles: number;
   readonly ms: number;
-  /** From the moment a change was decided to the look at it, for changes that tell. */
+  /** From before the write to the reconcile, for changes with a timestamp. */
   readonly latenciesMs: readonly number[];
   readonly rssSettledBytes: number;
 }
 
-function say(figures: SyncFigures | ChurnFigures): void {
+function print(figures: SyncFigures | ChurnFigures): void {
   console.log(JSON.stringify(figures));
 }
 
-async function credentialsOf(target: string): Promise<Credentials> {
+async function readCredentials(target: string): Promise<Credentials> {
   return target.startsWith("http:")
     ? staticCredentials({ server: target, tls: {} })
     : await kubeconfigCredentials(target);
 }
 
 async function run(target: string): Promise<void> {
-  const client = connect(await credentialsOf(target));
+  const client = connect(await readCredentials(target));
   const seen = { changes: 0, reconciles: 0, firstAt: 0, lastAt: 0, latenciesMs: [0] };
   const maps = reflector(client, builtin.configMaps);
   maps.store.subscribe(() => {
     seen.lastAt = performance.now();
     if (seen.changes++ === 0) seen.firstAt = seen.lastAt;
   });
-  const looker = controller({
-    name: "looker",
+  const counter = controller({
+    name: "counter",
     reflector: maps,
     async reconcile(key, { now }) {
       seen.reconciles++;
@@ -60,7 +59,7 @@ async function run(target: string): Promise<void> {
       return done;
     },
   });
-  const process = manager({ reflectors: { maps }, controllers: [looker] });
+  const process = manager({ reflectors: { maps }, controllers: [counter] });
 
   Bun.gc(true);
   const rssBeforeBytes = rss();
@@ -70,14 +69,14 @@ async function run(target: string): Promise<void> {
   const syncMs = performance.now() - startedAt;
   const rssAfterBytes = rss();
   while (seen.reconciles < maps.store.size) await Bun.sleep(10);
-  say({ rssBeforeBytes, syncMs, rssAfterBytes, rssSettledBytes: await settledRss(), objects: maps.store.size });
+  print({ rssBeforeBytes, syncMs, rssAfterBytes, rssSettledBytes: await settledRss(), objects: maps.store.size });
 
   for await (const line of console) {
     const expected = Number(line);
     Object.assign(seen, { changes: 0, reconciles: 0, latenciesMs: [] });
     while (seen.changes < expected) await Bun.sleep(20);
     const { changes, reconciles, latenciesMs } = seen;
-    say({ changes, reconciles, latenciesMs, ms: seen.lastAt - seen.firstAt, rssSettledBytes: await settledRss() });
+    print({ changes, reconciles, latenciesMs, ms: seen.lastAt - seen.firstAt, rssSettledBytes: await settledRss() });
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * The runtime with many objects: `bun bench/parts/kube/main.ts [--objects=5000] [--bytes=3000] [--json]`.
  *
- * Three processes share the machine: the API server, this one, and the one that is measured (holder.ts). Prints a table
+ * Three processes share the machine: the API server, this one, and the measured one (holder.ts). Prints a table
  * for people and, last, one line of JSON for machines.
  */
 import { parseArgs } from "node:util";
@@ -13,7 +13,7 @@ import type { ChurnFigures, SyncFigures } from "./holder.ts";
 import { churn, configMap, namespaceName, populate, type Population } from "./objects.ts";
 import { startReplayServer } from "./replay-server.ts";
 
-/** The measured process, and what it says. */
+/** The measured process and its output. */
 class Holder {
   readonly #child: Bun.Subprocess<"pipe", "pipe", "inherit">;
   readonly #lines: AsyncGenerator<string, undefined>;
@@ -28,11 +28,11 @@ class Holder {
     return await this.#next<SyncFigures>();
   }
 
-  /** Expects this many changes, which `cause` brings about. */
+  /** Measures this many changes, which `cause` makes. */
   async changes(count: number, cause: () => unknown): Promise<ChurnFigures> {
     await this.#child.stdin.write(`${count}\n`);
     await this.#child.stdin.flush();
-    // It reads the line before the first change comes.
+    // Time to read the line before the first change.
     await Bun.sleep(100);
     const [figures] = await Promise.all([this.#next<ChurnFigures>(), cause()]);
     return figures;
@@ -89,7 +89,7 @@ async function againstApiServer(population: Population): Promise<Figure[]> {
       { what: "resident before", value: sync.rssBeforeBytes / 1e6, unit: "MB" },
       { what: "resident when synced", value: sync.rssAfterBytes / 1e6, unit: "MB" },
       { what: "resident when settled", value: sync.rssSettledBytes / 1e6, unit: "MB" },
-      { what: "changes a second, made by 16 writers", value: (crowd.changes / crowd.ms) * 1000, unit: "/s" },
+      { what: "changes per second by 16 writers", value: (crowd.changes / crowd.ms) * 1000, unit: "/s" },
       { what: "one writer: before the write to the reconcile, median", value: share(0.5), unit: "ms" },
       { what: "one writer: before the write to the reconcile, 99 %", value: share(0.99), unit: "ms" },
     ];
@@ -109,10 +109,10 @@ async function againstReplay(population: Population): Promise<Figure[]> {
     const first = await run();
     const { changes, reconciles, ms, rssSettledBytes } = await run();
     return [
-      { what: "replayed changes a second through store and queue", value: (changes / ms) * 1000, unit: "/s" },
-      { what: "reconciles a second meanwhile", value: (reconciles / ms) * 1000, unit: "/s" },
+      { what: "replayed changes per second through store and queue", value: (changes / ms) * 1000, unit: "/s" },
+      { what: "reconciles per second at the same time", value: (reconciles / ms) * 1000, unit: "/s" },
       { what: "resident after the first run", value: first.rssSettledBytes / 1e6, unit: "MB" },
-      { what: "resident after the second, equal one", value: rssSettledBytes / 1e6, unit: "MB" },
+      { what: "resident after the second, identical run", value: rssSettledBytes / 1e6, unit: "MB" },
     ];
   } finally {
     await holder.stop();
@@ -124,16 +124,16 @@ async function queueAlone(): Promise<Figure[]> {
   const keys = 200_000;
   const queue = workQueue({ name: "bench", concurrency: 10 });
   const all = Promise.withResolvers<void>();
-  let looks = 0;
+  let processed = 0;
   const from = performance.now();
   for (let i = 0; i < keys; i++) queue.add(`ns-${i % 100}/key-${i}`);
   queue.start(async () => {
-    if (++looks === keys) all.resolve();
+    if (++processed === keys) all.resolve();
     return done;
   });
   await all.promise;
   return [
-    { what: "keys a second through the queue alone", value: (keys / (performance.now() - from)) * 1000, unit: "/s" },
+    { what: "keys per second through the queue alone", value: (keys / (performance.now() - from)) * 1000, unit: "/s" },
   ];
 }
 

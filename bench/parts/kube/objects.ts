@@ -1,5 +1,7 @@
-/** The objects of the benchmark: as many and as large as asked for, spread over namespaces. */
+/** The objects of the benchmark, distributed over namespaces. */
 import { builtin, type Client } from "@pko/kube";
+
+import { inParallel } from "../../bed/wait.ts";
 
 export type ConfigMap = NonNullable<typeof builtin.configMaps.object>;
 
@@ -13,7 +15,7 @@ export function namespaceName(index: number): string {
   return `bench-${index}`;
 }
 
-/** With what the API server adds (identity, times, managed fields) it has about the size that was asked for. */
+/** With what the API server adds (identity, times, managed fields) it has about the requested size. */
 export function configMap(index: number, { bytes, namespaces }: Population): ConfigMap {
   const metadata = { namespace: namespaceName(index % namespaces), name: `object-${index}` };
   const data: Record<string, string> = {};
@@ -24,7 +26,7 @@ export function configMap(index: number, { bytes, namespaces }: Population): Con
 const keys = 20;
 const added = 940;
 
-/** Differs from object to object, so that no text is held once for all. */
+/** Different for each object, so that no text is shared in memory. */
 function text(seed: number, length: number): string {
   return `${seed.toString(36)}-`.repeat(Math.ceil(length / 4)).slice(0, length);
 }
@@ -34,7 +36,7 @@ export async function populate(client: Client, population: Population): Promise<
     const metadata = { name: namespaceName(i) };
     await client.create(builtin.namespaces, { apiVersion: "v1", kind: "Namespace", metadata });
   }
-  await inParallel({ count: population.objects, workers: 16 }, async (index) => {
+  await inParallel(indexes(population.objects), 16, async (index) => {
     await client.create(builtin.configMaps, configMap(index, population));
   });
 }
@@ -44,9 +46,9 @@ interface Churn extends Population {
   readonly writers: number;
 }
 
-/** Changes objects, one after the other for each writer; each change tells when it was decided. */
+/** Changes objects, one at a time for each writer; each change has its time in an annotation. */
 export async function churn(client: Client, { changes, writers, objects, namespaces }: Churn): Promise<void> {
-  await inParallel({ count: changes, workers: writers }, async (number) => {
+  await inParallel(indexes(changes), writers, async (number) => {
     const index = number % objects;
     const ref = { namespace: namespaceName(index % namespaces), name: `object-${index}` };
     const body = { metadata: { annotations: { "bench/at": String(Date.now()) } } };
@@ -54,15 +56,4 @@ export async function churn(client: Client, { changes, writers, objects, namespa
   });
 }
 
-interface Crew {
-  readonly count: number;
-  readonly workers: number;
-}
-
-async function inParallel({ count, workers }: Crew, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count) await work(next++);
-  };
-  await Promise.all(Array.from({ length: workers }, worker));
-}
+const indexes = (count: number): number[] => Array.from({ length: count }, (_, index) => index);

@@ -1,12 +1,12 @@
 /**
- * As much of an API server as a reflector needs, that sends changes as fast as they are read: what is measured against it
- * is our own code, not etcd.
+ * A minimal API server for a reflector that sends changes as fast as they are read, so that only our own code is measured,
+ * not etcd.
  */
 import type { ConfigMap } from "./objects.ts";
 
 interface ReplayServer {
   readonly url: string;
-  /** Sends one change of every object, `rounds` times, to the watch that is open. */
+  /** Sends one change of every object, `rounds` times, to the open watch. */
   replay(rounds: number): void;
   stop(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export function startReplayServer(objects: readonly ConfigMap[]): ReplayServer {
     idleTimeout: 0,
     fetch({ url }) {
       const { searchParams: query } = new URL(url);
-      if (query.get("watch")) return new Response(streamOf(changes()));
+      if (query.get("watch")) return new Response(toStream(changes()));
       const start = Number(query.get("continue") ?? 0);
       const end = start + Number(query.get("limit") ?? list.length);
       const metadata = { resourceVersion: String(version), ...(end < list.length && { continue: String(end) }) };
@@ -58,8 +58,8 @@ export function startReplayServer(objects: readonly ConfigMap[]): ReplayServer {
   };
 }
 
-/** Asks for the next chunk when the last one has been taken. */
-function streamOf(chunks: AsyncGenerator<string, never>): ReadableStream<Uint8Array> {
+/** Produces the next chunk when the last one was read. */
+function toStream(chunks: AsyncGenerator<string, never>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({
     async pull(controller) {

@@ -1,7 +1,7 @@
-/** One kind of strain on the runtime. */
+/** One kind of load on the runtime. */
 export interface Load {
   readonly done: Promise<unknown>;
   summary(): string;
-  /** What went wrong, once it is done. */
+  /** All failures, when it is done. */
   faults(): string[];
 }

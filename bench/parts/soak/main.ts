@@ -1,6 +1,6 @@
 /**
- * What we ask of the runtime, all at once and for long: a watch held and reconnected under events, an mTLS server with
- * 200 long streams, child processes in groups of their own that are killed and reaped. Memory has to stay flat.
+ * A long load test of the runtime: a watch that is reconnected while objects change, an mTLS server with
+ * 200 long streams, and process groups that are killed and reaped. Memory must stay flat.
  *
  *   bun bench/parts/soak/main.ts [minutes]
  */
@@ -12,7 +12,7 @@ import { watchUnderEvents } from "./watch.ts";
 
 const minutes = Number(process.argv[2] ?? 30);
 const streams = 200;
-/** The runtime's own caches fill in the first minute; growth is counted from there. */
+/** The runtime's caches fill in the first minute; growth is measured after that. */
 const warmUpMs = 60_000;
 
 const server = await startApiServer();

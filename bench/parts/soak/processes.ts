@@ -1,4 +1,4 @@
-/** Child processes with children of their own, each in its own process group, killed as a group and reaped. */
+/** Child processes with grandchildren, each in its own process group, killed as a group and reaped. */
 import { readdirSync, readFileSync } from "node:fs";
 
 import type { Load } from "./load.ts";
@@ -14,7 +14,7 @@ export function processChurn(end: AbortSignal): Load {
       });
       counts.started++;
       groups.push(child.pid);
-      // The grandchild exists once the shell has spoken.
+      // The grandchild exists when the shell has printed.
       await child.stdout.getReader().read();
       process.kill(-child.pid, "SIGKILL");
       await child.exited;
@@ -25,20 +25,20 @@ export function processChurn(end: AbortSignal): Load {
   return {
     done: churn(),
     summary: () => `processes: ${counts.reaped}/${counts.started} reaped`,
-    faults: () => survivors(new Set(groups)).map((pid) => `process ${pid} outlived its group's end`),
+    faults: () => survivors(new Set(groups)).map((pid) => `process ${pid} survived the kill of its group`),
   };
 }
 
-/** Processes, zombies too, that still belong to one of the groups. */
+/** Processes, including zombies, that still belong to one of the groups. */
 function survivors(groups: ReadonlySet<number>): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => groups.has(groupOf(pid)));
+    .filter((pid) => groups.has(processGroup(pid)));
 }
 
-function groupOf(pid: string): number {
+function processGroup(pid: string): number {
   try {
-    // The command's name is in parentheses and may hold spaces; the group is the third field after it.
+    // The command name is in parentheses and may contain spaces; the group is the third field after it.
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2]);
   } catch {

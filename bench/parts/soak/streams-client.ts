@@ -1,4 +1,4 @@
-/** Reads many streams and prints one line for each that breaks or skips a number. Settings come on standard input. */
+/** Reads many streams and prints a line for each one that breaks or skips a number. Reads its settings from standard input. */
 interface Settings {
   readonly url: string;
   readonly streams: number;
@@ -18,7 +18,7 @@ async function read(index: number): Promise<void> {
       rest = parts.pop() ?? "";
       for (const line of parts) {
         const { sequence } = JSON.parse(line) as { sequence: number };
-        if (sequence !== expected) console.log(`stream ${index}: line ${sequence} where ${expected} was due`);
+        if (sequence !== expected) console.log(`stream ${index}: got line ${sequence}, expected ${expected}`);
         expected = sequence + 1;
       }
     }

@@ -1,4 +1,4 @@
-/** An mTLS server that feeds 200 streams a line a second; the readers live in another process (streams-client.ts). */
+/** An mTLS server that sends a line per second to 200 streams; the readers are in another process (streams-client.ts). */
 import { join } from "node:path";
 
 import { createAuthority } from "@pko/cluster";

@@ -41,7 +41,7 @@ export function watchUnderEvents(server: ApiServer, end: AbortSignal): Load {
     written.set(name, String(turn));
     counts.written++;
   };
-  const writeForever = async (): Promise<void> => {
+  const writeUntilEnd = async (): Promise<void> => {
     for (let turn = 0; !end.aborted; turn++) {
       await write(turn);
       await Bun.sleep(1000 / changesPerSecond);
@@ -61,18 +61,18 @@ export function watchUnderEvents(server: ApiServer, end: AbortSignal): Load {
     }
     return last;
   };
-  const followForever = async (): Promise<void> => {
+  const followUntilEnd = async (): Promise<void> => {
     const list = (await (await call(`${path}?limit=1`, {})).json()) as { metadata: { resourceVersion: string } };
     let version = list.metadata.resourceVersion;
-    // One more connection after the last write: what it brings completes the picture.
-    for (let over = false; !over;) {
-      over = end.aborted;
+    // One more connection after the last write, for the last events.
+    for (let isLast = false; !isLast;) {
+      isLast = end.aborted;
       version = await follow(version).catch(() => (counts.errors++, version));
     }
   };
 
   return {
-    done: Promise.all([writeForever(), followForever()]),
+    done: Promise.all([writeUntilEnd(), followUntilEnd()]),
     summary: () =>
       `watch: ${counts.events}/${counts.written} events, ${counts.connections} connections, ${counts.errors} errors`,
     faults: () =>
