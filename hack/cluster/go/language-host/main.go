@@ -1,5 +1,5 @@
-// Command language-host stands before the language hosts of Pulumi that come as a Go module. Those take the options of
-// Pulumi.yaml as flags; today's CLI sends them in messages that they do not know yet.
+// Command language-host wraps the Pulumi language hosts that are built from a Go module. They take the options of
+// Pulumi.yaml as flags; the current CLI sends the options in messages that they do not support yet.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The options that each host takes.
+// The options that each host supports.
 var known = map[string][]string{
 	"pulumi-language-nodejs": {"typescript", "tsconfig", "nodeargs"},
 	"pulumi-language-python": {"virtualenv"},
@@ -27,13 +27,13 @@ func main() {
 	}
 }
 
-// run puts the host of the same name in the place of this process.
+// run replaces this process with the host of the same name.
 func run(name string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	flags, err := flagsOf(name)
+	flags, err := projectFlags(name)
 	if err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func run(name string) error {
 	return syscall.Exec(host, slices.Concat([]string{host}, flags, os.Args[1:]), os.Environ())
 }
 
-// flagsOf tells the options of the project that the working directory belongs to; without one there are none.
-func flagsOf(name string) ([]string, error) {
+// projectFlags returns the options of the project in the working directory or its parents as flags.
+func projectFlags(name string) ([]string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func flagsOf(name string) ([]string, error) {
 	}
 }
 
-// optionsIn is silent about a file that cannot be read: the CLI has told so already.
+// optionsIn ignores a file that cannot be parsed: the CLI has already reported it.
 func optionsIn(text []byte, names []string) []string {
 	var project struct {
 		Runtime yaml.Node `yaml:"runtime"`
