@@ -39,7 +39,7 @@ export interface CampaignOptions {
   readonly only?: RegExp;
   /** When it aborts, no further lifecycle starts. */
   readonly signal?: AbortSignal;
-  readonly say?: (text: string) => void;
+  readonly log?: (text: string) => void;
 }
 
 interface Try extends Point {
@@ -53,7 +53,7 @@ const maxAttempts = 3;
 const maxRepeats = 3;
 
 export async function runCampaign(options: CampaignOptions): Promise<Report> {
-  const { stage, width, sample, say = () => undefined } = options;
+  const { stage, width, sample, log = () => undefined } = options;
   const reference = options.reference ?? (await runWithoutCrash(stage));
   // Some calls are not made every time: a second lifecycle finds more of them.
   const second = sample === undefined ? await runWithoutCrash(stage) : reference;
@@ -73,7 +73,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Report> {
     report.set(phase, newTally(one.calls.length, chosen.length));
   }
   if (![...report.values()].some(({ points }) => points > 0)) throw new Error(noPoint(options.only));
-  const campaign = new Campaign({ stage, reference, report, queues, say, crashMode: options.crashMode ?? "kill" });
+  const campaign = new Campaign({ stage, reference, report, queues, log, crashMode: options.crashMode ?? "kill" });
   await Promise.all(Array.from({ length: width }, () => campaign.work(options.signal)));
   return report;
 }
@@ -123,7 +123,7 @@ interface CampaignParts {
   readonly reference: Ends;
   readonly report: Report;
   readonly queues: ReadonlyMap<Phase, Try[]>;
-  readonly say: (text: string) => void;
+  readonly log: (text: string) => void;
 }
 
 class Campaign {
@@ -175,7 +175,7 @@ class Campaign {
       hasPassed = await this.#phases(lifecycle, order, this.#nextPlan(order));
     }
     const remaining = phases.map((phase) => this.#queue(phase).length);
-    this.#parts.say(`lifecycle ${number} finished; points left: ${remaining.join(" ")}`);
+    this.#parts.log(`lifecycle ${number} finished; points left: ${remaining.join(" ")}`);
   }
 
   /** Creates and deletes the dependent Stack again in a healthy lifecycle, which is faster than running a new one to that phase. */
@@ -206,7 +206,7 @@ class Campaign {
       const where = point ? pointText(point) : "without a crash, after crashes in earlier phases";
       const description = `${phase}, ${where}: ${text}`;
       tally.failures.push({ kind, text: description });
-      this.#parts.say(`FAILED (${kind}) ${description.slice(0, 2000)}; see ${lifecycle.folder}`);
+      this.#parts.log(`FAILED (${kind}) ${description.slice(0, 2000)}; see ${lifecycle.folder}`);
       return false;
     };
     try {

@@ -30,7 +30,7 @@ async function main(): Promise<boolean> {
       signal: stopping.signal,
       ...(only !== undefined && { only: new RegExp(only) }),
       ...(sample !== undefined && { sample: Number(sample) }),
-      say: (text) => console.log(`[${minutes()} min] ${text}`),
+      log: (text) => console.log(`[${minutes()} min] ${text}`),
     });
     print(report);
     console.log(`\n${summarize([...report.values()])}; ${minutes()} minutes`);

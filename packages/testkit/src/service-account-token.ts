@@ -11,7 +11,7 @@ export async function serviceAccountToken(
   { namespace = "default", name }: ObjectRef,
   expirationSeconds = 3600,
 ): Promise<string> {
-  // The subresource of the service account is written like a kind of its own.
+  // The subresource is addressed like a separate kind, because the client creates only whole objects.
   const tokenRequests = resource<TokenRequest>({
     apiVersion: "v1",
     kind: "TokenRequest",

@@ -47,7 +47,7 @@ export interface RequestSettings {
 }
 
 /** A streamed response. The caller closes it. */
-export interface OpenStream {
+interface OpenStream {
   readonly body: ReadableStream<Uint8Array>;
   /** Ends the connection; required even after the last byte. */
   close(): void;

@@ -360,7 +360,8 @@ class Trial {
     if (this.#running.has(key)) this.violations.push(`${key} ran twice concurrently`);
     const hasOthers = [...this.#running].some((other) => other[0] === key[0]);
     this.#running.add(key);
-    if (this.#running.size > this.concurrency && hasOthers) this.violations.push(`${key} ran beside too many others`);
+    if (this.#running.size > this.concurrency && hasOthers)
+      this.violations.push(`${key} ran although too many were running`);
     const due = Math.max(this.#due.get(key) ?? Infinity, this.#endedAt.get(key) ?? 0);
     if (this.clock.now() < due) this.violations.push(`${key} ran too early or without a request`);
     if (this.#punctual && this.clock.now() > due) this.violations.push(`${key} ran too late`);

@@ -304,7 +304,8 @@ test("after ten minutes of random faults, the store is in sync within a minute a
   for (let seed = 1; seed <= 100; seed++) {
     clock = manualClock();
     server = memoryServer(clock);
-    const random = seededRandom(seed).next;
+    const numbers = seededRandom(seed);
+    const random = (): number => numbers.next();
     const reflected = await start({ random });
     const mirror = new Map<string, string>();
     reflected.store.subscribe(({ key, after }) => {
