@@ -69,9 +69,6 @@ export function workQueue(options: QueueOptions): WorkQueue {
 /** The maximum number of workers, as a multiple of `concurrency`: a bound even with a thousand namespaces. */
 const maxWorkersFactor = 4;
 
-/** The longest possible timer. A key with a longer delay is reconciled earlier, which does no harm. */
-const longestTimerMs = 2 ** 31 - 1;
-
 /** All times are on the monotonic clock: setting the wall clock must not move a key. */
 interface Waiting {
   readonly dueAt: number;
@@ -170,7 +167,7 @@ class KeyedQueue implements WorkQueue {
   }
 
   #wait(key: Key, dueAt: number): void {
-    const cancel = this.#clock.after(Math.min(dueAt - this.#clock.monotonic(), longestTimerMs), () => {
+    const cancel = this.#clock.after(dueAt - this.#clock.monotonic(), () => {
       this.#waiting.delete(key);
       this.#enqueue(key);
     });
