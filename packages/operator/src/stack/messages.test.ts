@@ -22,7 +22,7 @@ import {
 const deleted = { deleting: true, spec: { destroyOnFinalize: true } } as const;
 describe("messages report", () => {
   const table: readonly (readonly [string, Setting, RegExp])[] = [
-    ["which fields are wrong", { spec: { stack: "" } }, /^spec\.stack: is not the name of a Pulumi stack/],
+    ["which fields are wrong", { spec: { stack: "" } }, /^spec\.stack: is not a valid name of a Pulumi stack/],
     ["which Stacks form a cycle", { cycle: ["web", "base", "web"] }, /web → base → web/],
     [
       "the error of the program, and when it is retried",
