@@ -3,7 +3,7 @@ import type { Update, Workspace } from "@pko/api";
 import { keyOf, type Key, type KubeObject, type Registry, type Store } from "@pko/kube";
 
 import { findCondition } from "./shared/conditions.ts";
-import { workspaceKeyOf } from "./update/observe.ts";
+import { workspaceKeyOf } from "./shared/updates.ts";
 
 interface Stores {
   readonly updates: Pick<Store<Update>, "list">;

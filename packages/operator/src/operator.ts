@@ -43,8 +43,10 @@ import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { exposeLostNodes } from "./lost-node-metrics.ts";
 import { updateController } from "./update/controller.ts";
-import { updateIndexers, workspaceOfPod } from "./update/observe.ts";
-import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
+import { clearances } from "./shared/clearances.ts";
+import { updateIndexers } from "./shared/updates.ts";
+import { workspaceOfPod } from "./shared/workspace-pod.ts";
+import { podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
 /** The component names of the Go operator's controllers. */

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { parseDuration, type OidcHolder } from "@pko/api";
 import { parseLogFormat, parseLogLevel, type Listen, type LogFormat, type LogLevel } from "@pko/kube";
 
-import type { OidcDefaults } from "./workspace/oidc.ts";
+import type { OidcDefaults } from "./workspace/pod/oidc.ts";
 
 export interface Options {
   /** Path of a kubeconfig; the pod's credentials when absent. The variable KUBECONFIG is never read. */

@@ -5,8 +5,9 @@ import { builtin, reflector, type Client, type EventRecorder } from "@pko/kube";
 import { programs, stacks, updates, workspaces } from "./kinds.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
-import { updateIndexers } from "./update/observe.ts";
-import { clearances, podIndexers, workspaceController } from "./workspace/index.ts";
+import { clearances } from "./shared/clearances.ts";
+import { updateIndexers } from "./shared/updates.ts";
+import { podIndexers, workspaceController } from "./workspace/index.ts";
 
 /** It gets no request in a term that ends when it starts. */
 const client = {} as Client;

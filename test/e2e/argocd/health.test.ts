@@ -190,9 +190,9 @@ cases(
     ],
     [
       "is Progressing while that waits",
-      workspaceAfter({ kind: "held", message: "a run goes on" }),
+      workspaceAfter({ kind: "waitingForRun", message: "a run continues" }),
       "Progressing",
-      /goes on/,
+      /continues/,
     ],
     [
       "is Progressing while it installs dependencies",
@@ -235,7 +235,7 @@ cases(
       /has not responded/,
     ],
     ["is Healthy when it is prepared", prepared, "Healthy", /prepared/],
-    ["is Healthy when it is asleep", workspaceAfter({ kind: "asleep" }), "Healthy", /asleep/],
+    ["is Healthy when it is idle", workspaceAfter({ kind: "idle" }), "Healthy", /idle/],
     ["is Progressing when its spec has changed", atGeneration(3)(prepared), "Progressing", /not seen the present spec/],
     ["is Progressing while it is being deleted", deleting()(prepared), "Progressing", /deletion/],
   ],

@@ -266,10 +266,8 @@ async function expectEventsOnce({ client, namespace }: Place, { stack }: Conflic
   expect(counts).toEqual(counts.map(() => 1));
 }
 
-/** Blocked steps that the operator has logged as completed. */ async function loggedSteps(
-  { namespace }: Place,
-  { blockedSteps }: Case,
-): Promise<string[]> {
+/** Blocked steps that the operator has logged as completed. */
+async function loggedSteps({ namespace }: Place, { blockedSteps }: Case): Promise<string[]> {
   const lines = (await stage.log()).split("\n").filter((line) => line.includes("step performed"));
   return lines.filter((line) => line.includes(namespace) && blockedSteps.some((step) => line.includes(`"${step}"`)));
 }

@@ -31,10 +31,8 @@ function polling(server: GitServer, settings: GitSettings = loopback) {
     request: "1",
     ...changes,
   });
-  /** Advances time until the poller has a result. */ const result = async (
-    key: Key,
-    changes: Partial<GitFollow> = {},
-  ): Promise<GitLook> => {
+  /** Advances time until the poller has a result. */
+  const result = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitLook> => {
     if (poller.follow(key, follow(changes)).kind === "pending") {
       await clock.advance(100);
       await waitFor(() => poller.follow(key, follow(changes)).kind !== "pending", { timeoutMs: 20_000 });

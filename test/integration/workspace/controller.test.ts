@@ -134,7 +134,7 @@ test(
   async () => {
     await using stage = await Stage.open({ idleTimeoutMs: 1500 });
     await stage.ready("web", spec);
-    const asleep = await stage.becomes("web", "Succeeded", "asleep");
+    const asleep = await stage.becomes("web", "Succeeded", "idle");
     expect(asleep.status?.address).toBeUndefined();
     await waitFor(async () => (await stage.statefulSet("web")).spec?.replicas === 0);
     await stage.removePod("web");
@@ -149,7 +149,7 @@ test(
     await Bun.sleep(2500);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
     await stage.setUpdate("first", { ...complete, endTime: new Date().toISOString() });
-    await stage.becomes("web", "Succeeded", "asleep");
+    await stage.becomes("web", "Succeeded", "idle");
     await waitFor(async () => (await stage.statefulSet("web")).spec?.replicas === 0);
   },
   patience,
@@ -164,7 +164,7 @@ test(
     await stage.createUpdate("run", "web");
     await stage.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
     await stage.change("web", { image: "mine:2" });
-    const held = await stage.becomes("web", "RollingUpdate", "waits for the end of the update run");
+    const held = await stage.becomes("web", "RollingUpdate", "waits for the update run to finish");
     expect(held.status?.address).toBeDefined();
     expect((await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image).not.toBe("mine:2");
     await stage.setUpdate("run", complete);
@@ -185,7 +185,7 @@ test(
     const patch = { type: "merge", body: { metadata: { ownerReferences: null } } } as const;
     await stage.client.patch(builtin.pods, ref, { patch });
     await stage.change("web", { image: "mine:2" });
-    const held = await stage.becomes("web", "RollingUpdate", "waits for the end of the update run");
+    const held = await stage.becomes("web", "RollingUpdate", "waits for the update run to finish");
     expect(held.status?.address).toBeDefined();
   },
   patience,
@@ -533,7 +533,7 @@ test(
       await stage.becomes(name, "WaitingForReplicas", `${message}; idle workspaces make room`);
     }
     for (const name of ["idle", "idle-too"]) {
-      await stage.becomes(name, "Succeeded", "asleep");
+      await stage.becomes(name, "Succeeded", "idle");
       await waitFor(async () => (await stage.statefulSet(name)).spec?.replicas === 0);
     }
     expect((await stage.statefulSet("fresh")).spec?.replicas).toBe(1);
@@ -688,7 +688,7 @@ test(
       (await stage.statefulSet("web")).metadata.annotations?.["auto.pulumi.com/pod-retried-at"];
     expect(await retried()).toBeUndefined();
     await stage.removePod("web");
-    await stage.becomes("web", "WaitingForReplicas", "the pod is being made");
+    await stage.becomes("web", "WaitingForReplicas", "the pod is being created");
     expect(await retried()).toBeDefined();
     await stage.playPod("web");
     await stage.becomes("web", "Succeeded");

@@ -41,7 +41,7 @@ test(
   async () => {
     await using stage = await behind({ idleTimeoutMs: 1500 });
     await withUnseenUpdate(stage);
-    await stage.becomes("web", "Succeeded", "asleep");
+    await stage.becomes("web", "Succeeded", "idle");
     await updatesRead(stage);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
   },

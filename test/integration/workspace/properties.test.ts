@@ -1,4 +1,4 @@
-/** Whatever a Workspace is like: the plan never throws, its status is sound, and its promises hold. */
+/** For random Workspaces: the plan never throws, the status is valid, and the guarantees hold. */
 import { expect, test } from "bun:test";
 
 import { normaliseWorkspace, type Workspace } from "@pko/api";
@@ -6,13 +6,19 @@ import type { Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
 import { statusFaults } from "@pko/testkit";
 
-import { buildPodTemplate } from "../../../packages/operator/src/workspace/build-pod.ts";
-import { explainPod } from "../../../packages/operator/src/workspace/explain-pod.ts";
-import { podFacts } from "../../../packages/operator/src/workspace/pod-facts.ts";
-import { conclude, planWorkspace, type Performed } from "../../../packages/operator/src/workspace/plan.ts";
-import { eventOf, statusOf } from "../../../packages/operator/src/workspace/status.ts";
+import { buildPodTemplate } from "../../../packages/operator/src/workspace/pod/build-pod.ts";
+import { explainPod } from "../../../packages/operator/src/workspace/pod/explain-pod.ts";
+import { podFacts } from "../../../packages/operator/src/workspace/pod/pod-facts.ts";
+import { eventsOf } from "../../../packages/operator/src/workspace/events.ts";
+import { planWorkspace } from "../../../packages/operator/src/workspace/rules/index.ts";
+import { statusOf } from "../../../packages/operator/src/workspace/status.ts";
 import * as views from "../../../packages/operator/src/workspace/testing/views.ts";
-import { addressOf, hasWork, runOf, type WorkspaceView } from "../../../packages/operator/src/workspace/view.ts";
+import {
+  agentAddress,
+  hasWork,
+  runningUpdate,
+  type WorkspaceView,
+} from "../../../packages/operator/src/workspace/view.ts";
 import { prepared } from "./harness.ts";
 import { randomFrom } from "./raw.ts";
 
@@ -46,10 +52,10 @@ class Dice {
       this.pick(views.ready(seconds), views.notReady(seconds), views.status({}), views.status({ address: "x" })),
       ...this.maybe(this.pick(views.changed, views.withoutAddress)),
       ...this.maybe(
-        this.pick(views.set(), views.set({ replicas: 0 }), views.set({ builtHash: "old" }), views.unseenSet),
+        this.pick(views.set(), views.set({ replicas: 0 }), views.set({ builtHash: "old" }), views.unobservedSet),
       ),
       ...this.maybe(
-        this.pick(views.pod(), views.podComing, views.podDown(), views.podDown("stuck", { isUnschedulable: true })),
+        this.pick(views.pod(), views.podStarting, views.podDown(), views.podDown("stuck", { isUnschedulable: true })),
       ),
       ...this.maybe(this.pick(views.pod({ isDeleting: true }), views.pod({ revision: "other" }), views.pod())),
       ...this.maybe(
@@ -60,16 +66,17 @@ class Dice {
         ),
       ),
       ...this.maybe(views.update("ended", { endedAt: views.ago(20) })),
-      ...this.maybe(this.pick(views.input({ missing: ["m"] }), views.input({ losable: "/s" }), views.input({}))),
-      ...this.maybe(views.input({ requested: { ok: false, message: "m", soon: this.pick(true, false) } })),
-      ...this.maybe(views.given({ yielding: [this.pick("team/web", "team/other")] })),
+      ...this.maybe(this.pick(views.input({ missing: ["m"] }), views.input({ ephemeralState: "/s" }), views.input({}))),
+      ...this.maybe(views.input({ requested: { kind: "incomplete", message: "m", soon: this.pick(true, false) } })),
+      ...this.maybe(views.given({ preempted: [this.pick("team/web", "team/other")] })),
       ...this.maybe(views.given({ idleTimeoutMs: this.pick(0, 1000, 600_000) })),
-      ...this.maybe(views.given({ retryAt: views.ago(this.pick(-5, 5)) })),
+      ...this.maybe(views.retryAt(views.ago(this.pick(-5, 5)))),
       ...(this.#random() < 0.05 ? [views.deleted] : []),
     );
   }
 
-  performed(): Performed {
+  /** What a step that prepares finds out. */
+  facts(): Partial<WorkspaceView> {
     const phase = this.pick<PrepareFailure["phase"]>("source", "install", "stack", "config");
     const reason = this.pick<PrepareFailure["reason"]>(
       "sourceUnavailable",
@@ -85,26 +92,27 @@ class Dice {
       { state: "busy", message: "busy" },
       { state: "unreachable", message: "gone", sinceMs: views.ago(this.pick(1, 100)) },
     );
-    return this.pick<Performed>({ preparation }, { preparation }, { refusal: "no" }, {});
+    return this.pick<Partial<WorkspaceView>>({ preparation }, { preparation }, { rejection: "no" }, {});
   }
 }
 
 const amount = 10_000;
 
-test("over random views", () => {
+test("random views", () => {
   const kinds = new Map<string, number>();
   for (let seed = 1; seed <= amount; seed++) {
     const dice = new Dice(seed);
-    const view = dice.view();
-    const plan = planWorkspace(view);
-    const prepares = plan.steps.some(({ kind }) => kind === "prepare");
-    const performed = prepares ? dice.performed() : {};
-    const { outcome, lookAt } = conclude(view, plan, performed);
-    eventOf(view, outcome);
+    const observed = dice.view();
+    const first = planWorkspace(observed);
+    const prepares = first.steps.some(({ kind }) => kind === "prepare");
+    const facts = prepares ? dice.facts() : {};
+    const view = { ...observed, ...facts };
+    const { outcome, requeueAt } = planWorkspace(view);
+    eventsOf(view, outcome);
     const status = statusOf(view, outcome);
     kinds.set(outcome.kind, (kinds.get(outcome.kind) ?? 0) + 1);
-    const faults = [...statusFaultsOf(view, status), ...brokenPromises(view, { status, plan, performed })];
-    if (lookAt !== undefined && !(lookAt > view.now)) faults.push(`it looks again after ${lookAt - view.now} ms`);
+    const faults = [...statusFaultsOf(view, status), ...brokenGuarantees(view, { status, steps: first.steps })];
+    if (requeueAt !== undefined && !(requeueAt > view.now)) faults.push(`requeued after ${requeueAt - view.now} ms`);
     expect([seed, faults]).toEqual([seed, []]);
   }
   expect(kinds.size).toBe(11);
@@ -119,38 +127,37 @@ function statusFaultsOf({ workspace }: WorkspaceView, status: NonNullable<Worksp
 
 interface Result {
   readonly status: NonNullable<Workspace["status"]>;
-  readonly plan: ReturnType<typeof planWorkspace>;
-  readonly performed: Performed;
+  readonly steps: ReturnType<typeof planWorkspace>["steps"];
 }
 
-/** What others rely on: each a sentence, and whether it is broken. */
-function brokenPromises(view: WorkspaceView, { status, plan, performed }: Result): string[] {
+/** What other controllers rely on: each guarantee with whether it is broken. */
+function brokenGuarantees(view: WorkspaceView, { status, steps }: Result): string[] {
   const { conditions = [] } = status;
   const isReady = conditions.some(({ type, status: value }) => type === "Ready" && value === "True");
   const isStalled = conditions.some(({ type }) => type === "Stalled");
-  const does = new Set<string>(plan.steps.map(({ kind }) => kind));
-  const writes = ["applyObjects", "sleep", "deletePod"].some((kind) => does.has(kind));
+  const planned = new Set<string>(steps.map(({ kind }) => kind));
+  const writes = ["applyObjects", "scaleToZero", "deletePod"].some((kind) => planned.has(kind));
   const { generation, deletionTimestamp } = view.workspace.metadata;
-  const isRunning = runOf(view) !== undefined && view.pod?.isUp === true && !view.pod.isDeleting;
-  const promises: Readonly<Record<string, boolean>> = {
+  const isRunning = runningUpdate(view) !== undefined && view.pod?.isUp === true && !view.pod.isDeleting;
+  const guarantees: Readonly<Record<string, boolean>> = {
     "ready and stalled": isReady && isStalled,
     "ready for another generation": isReady && status.observedGeneration !== generation,
-    "an address where no pod is up": isReady && !isPlaceOf(view, status, performed),
-    "a write under a run": isRunning && writes,
-    "asleep with work to do": hasWork(view.updates) && does.has("sleep"),
-    "asleep, and the state is lost": view.inputs?.losable !== undefined && does.has("sleep"),
-    "writes for what is being deleted": deletionTimestamp !== undefined && writes,
+    "an address although no pod is up": isReady && !isAddressOfPod(view, status),
+    "a write while an Update runs": isRunning && writes,
+    "scaled to zero with work to do": hasWork(view.updates) && planned.has("scaleToZero"),
+    "scaled to zero although state is lost": view.inputs?.ephemeralState !== undefined && planned.has("scaleToZero"),
+    "a write for a deleted Workspace": deletionTimestamp !== undefined && writes,
   };
-  return Object.keys(promises).filter((name) => promises[name]);
+  return Object.keys(guarantees).filter((name) => guarantees[name]);
 }
 
-/** Whoever has prepared it just now is there, whatever the kubelet tells. */
-function isPlaceOf({ pod }: WorkspaceView, { address }: Result["status"], { preparation }: Performed): boolean {
-  const isThere = pod?.isUp === true || preparation?.state === "done";
-  return address === undefined || (pod !== undefined && isThere && addressOf(pod.agent) === address);
+/** An agent that has just finished a preparation is up, whatever the kubelet reports. */
+function isAddressOfPod({ pod, preparation }: WorkspaceView, { address }: Result["status"]): boolean {
+  const isUp = pod?.isUp === true || preparation?.state === "done";
+  return address === undefined || (pod !== undefined && isUp && agentAddress(pod.agent) === address);
 }
 
-test("junk for a spec, a template and a pod is no reason to throw", () => {
+test("malformed specs, templates and pods do not throw", () => {
   const junk: readonly unknown[] = [null, 0, "", "x", [], {}, [null], { a: null }, { $patch: 1 }, { name: {} }, [[1]]];
   let count = 0;
   for (const value of junk) {

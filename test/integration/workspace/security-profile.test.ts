@@ -5,9 +5,9 @@ import { ApiError, builtin } from "@pko/kube";
 import { testNamespace, type TestNamespace } from "@pko/testkit";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
-import { buildPodTemplate } from "../../../packages/operator/src/workspace/build-pod.ts";
-import { podFor } from "../../../packages/operator/src/workspace/observe-inputs.ts";
-import { enforceProfile } from "../../../packages/operator/src/workspace/security-profile.ts";
+import { buildPodTemplate } from "../../../packages/operator/src/workspace/pod/build-pod.ts";
+import { podFor } from "../../../packages/operator/src/workspace/perform/pod.ts";
+import { enforceProfile } from "../../../packages/operator/src/workspace/pod/security-profile.ts";
 import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import type { JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import { randomFrom } from "./raw.ts";

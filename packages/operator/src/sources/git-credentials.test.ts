@@ -15,16 +15,16 @@ test("a Secret with only ca.crt gives the CA of a public repository, to polling 
   });
 });
 
-test("credentials in a Secret win over its being just a CA", async () => {
+test("credentials in a Secret take precedence over a CA alone", async () => {
   expect(await readCredentials(named, reading({ git: { "ca.crt": "PEM", accessToken: "tok" } }))).toEqual({
     kind: "found",
-    credentials: { kind: "basic", username: "git", password: "tok" },
+    credentials: { kind: "token", token: "tok" },
     ca: "PEM",
     auth: { token: { name: "git", key: "accessToken" } },
   });
 });
 
-test("a Secret with nothing that is known is reported with the keys that it may have", async () => {
+test("a Secret with unknown keys is reported with the keys that it may have", async () => {
   const { kind, ...rest } = await readCredentials(named, reading({ git: { other: "x" } }));
   expect(kind).toBe("missing");
   expect(rest).toEqual({

@@ -1,13 +1,17 @@
-/** Credentials for a repository: from the Secrets that a Stack names, in the forms that polling and the workspace need. */
+/**
+ * Credentials for a Git repository, resolved from Secrets: one implementation for the Stack, which polls the repository, and
+ * for the Workspace, whose agent fetches it.
+ */
 import type { GitAuth, SecretKey, WorkspaceSpec } from "@pko/api";
 import type { RepositoryCredentials } from "@pko/git";
-import { assertNever } from "@pko/rpc";
 
 import { authorityKey, forgeHosts, knownHostsKey } from "./server-trust.ts";
 
 export type GitCredentials =
   | RepositoryCredentials
-  /** Exchanged for a token when the repository is asked. */
+  /** Git servers accept a token as the password of any user. */
+  | { readonly kind: "token"; readonly token: string }
+  /** Exchanged for a token when the repository is read. */
   | {
       readonly kind: "githubApp";
       readonly appId: string;
@@ -15,144 +19,140 @@ export type GitCredentials =
       readonly privateKey: string;
     };
 
-/** The names under which the Workspace finds the same credentials. */
+/** The keys of Secrets in which a Workspace finds the credentials. */
 export type WorkspaceAuth = NonNullable<NonNullable<WorkspaceSpec["git"]>["auth"]>;
+type AuthKey = NonNullable<WorkspaceAuth["token"]>;
 
-type CredentialsView =
-  | {
-      readonly kind: "found";
-      readonly credentials: GitCredentials;
-      /** Certificates of the server's private authority, in PEM. */
-      readonly ca?: string;
-      readonly auth: WorkspaceAuth;
-    }
-  | { readonly kind: "missing"; readonly message: string };
+/** The data of a Secret; undefined if it does not exist. */
+export type SecretData = Readonly<Record<string, string>> | undefined;
 
-/** The text under a key of a Secret of the Stack's namespace; undefined when either is not there. */
-export type ReadSecret = (name: string) => Promise<Readonly<Record<string, string>> | undefined>;
-
-export async function readCredentials(auth: GitAuth, readSecret: ReadSecret): Promise<CredentialsView> {
-  const known = auth.kind === "secret" ? await authOfSecret(auth.name, readSecret) : auth;
-  if ("message" in known) return { kind: "missing", message: known.message };
-  const values = new Map<SecretKey, string>();
-  for (const key of keysOf(known)) {
-    const secret = await readSecret(key.name);
-    const value = secret?.[key.key];
-    if (!secret) return missing(`there is no Secret ${key.name}, which holds the credentials of the repository`);
-    if (value === undefined) return missing(`the Secret ${key.name} has no key ${key.key}`);
-    values.set(key, value);
-  }
-  const place = placeOf(known);
-  const beside = place && (await readSecret(place.name));
-  const valueOf = (key: SecretKey): string => values.get(key) ?? "";
-  const credentials = credentialsOf(known, valueOf, beside?.[knownHostsKey]);
-  const ca = credentials.kind === "ssh" ? undefined : beside?.[authorityKey];
-  return { kind: "found", credentials, auth: workspaceAuth(known), ...(ca && { ca }) };
+interface Access {
+  readonly kind: "found";
+  readonly credentials: GitCredentials;
+  /** Certificates of the server's private CA, in PEM. */
+  readonly ca?: string;
 }
 
-/** A Secret made from a file often ends with a line break that is no part of what it holds. */
-export const lineOf = (value: string): string => value.replace(/[\r\n]+$/, "");
+interface Missing {
+  readonly kind: "missing";
+  readonly message: string;
+}
 
-const missing = (message: string): CredentialsView => ({ kind: "missing", message });
+const missing = (message: string): Missing => ({ kind: "missing", message });
 
-type PlainAuth =
-  | Exclude<GitAuth, { kind: "secret" }>
-  /** No credentials, but the CA of the server: a public repository behind a private CA. */
-  | { readonly kind: "ca"; readonly ca: SecretKey };
+/** The Secrets that hold the credentials, each once. */
+export function secretNames({ githubApp, ...keys }: WorkspaceAuth): string[] {
+  const all = [...Object.values(keys), ...Object.values(githubApp ?? {})];
+  return [...new Set(all.map(({ name = "" }) => name).filter((name) => name !== ""))];
+}
 
-/** A Secret whose keys tell which way to sign in it holds. */
-async function authOfSecret(name: string, readSecret: ReadSecret): Promise<PlainAuth | { readonly message: string }> {
+/** The order of precedence is the reference's: an SSH key, a token, a GitHub App, a user name and password. */
+export function resolveCredentials(auth: WorkspaceAuth, dataOf: (name: string) => SecretData): Access | Missing {
+  const reader = new CredentialsReader(dataOf);
+  const credentials = reader.credentials(auth);
+  const ca = reader.ca(auth);
+  if (reader.problem !== undefined) return missing(reader.problem);
+  return { kind: "found", credentials, ...(ca && { ca }) };
+}
+
+/** Reads values of Secrets, and keeps the first problem. */
+class CredentialsReader {
+  readonly #dataOf: (name: string) => SecretData;
+  problem: string | undefined;
+
+  constructor(dataOf: (name: string) => SecretData) {
+    this.#dataOf = dataOf;
+  }
+
+  credentials({ sshPrivateKey, token, githubApp, username, password }: WorkspaceAuth): GitCredentials {
+    if (sshPrivateKey) return this.#ssh(sshPrivateKey, password);
+    if (token) return { kind: "token", token: this.#value(token).trim() };
+    if (githubApp) {
+      return {
+        kind: "githubApp",
+        appId: this.#value(githubApp.appID).trim(),
+        installationId: this.#value(githubApp.installationID).trim(),
+        privateKey: this.#value(githubApp.privateKey),
+      };
+    }
+    if (username && password) {
+      return {
+        kind: "basic",
+        username: withoutLineBreak(this.#value(username)),
+        password: withoutLineBreak(this.#value(password)),
+      };
+    }
+    if (username || password) this.problem ??= "spec.git.auth: username and password belong together; set both";
+    return { kind: "none" };
+  }
+
+  /** The CA that `ca` names, otherwise the one in the Secret of the credentials. */
+  ca({ sshPrivateKey, token, githubApp, password, ca }: WorkspaceAuth): string | undefined {
+    if (sshPrivateKey) return undefined;
+    if (ca) return this.#value(ca);
+    const place = token ?? githubApp?.privateKey ?? password;
+    return place && this.#dataOf(place.name ?? "")?.[authorityKey];
+  }
+
+  #ssh(key: AuthKey, password: AuthKey | undefined): GitCredentials {
+    const privateKey = this.#value(key);
+    const passphrase = password && this.#value(password);
+    // Without its own known_hosts, only the well-known hosts are trusted: there is no trust on first use.
+    const knownHosts = this.#dataOf(key.name ?? "")?.[knownHostsKey] ?? forgeHosts;
+    return { kind: "ssh", privateKey, ...(passphrase && { passphrase }), knownHosts };
+  }
+
+  #value({ name = "", key }: AuthKey): string {
+    const data = this.#dataOf(name);
+    const value = data && Object.hasOwn(data, key) ? data[key] : undefined;
+    if (!data) this.problem ??= noSecret(name);
+    else if (!value) this.problem ??= `the Secret ${name} has no key ${key}, which holds credentials of the repository`;
+    return value ?? "";
+  }
+}
+
+const noSecret = (name: string): string => `there is no Secret ${name}, which holds the credentials of the repository`;
+
+/** A Secret created from a file often ends with a line break that is not part of the value. */
+const withoutLineBreak = (value: string): string => value.replace(/[\r\n]+$/, "");
+
+/** Reads a Secret of the Stack's namespace. */
+export type ReadSecret = (name: string) => Promise<SecretData>;
+
+/** The credentials of a Stack, and where its Workspace finds the same ones. */
+export async function readCredentials(
+  auth: GitAuth,
+  readSecret: ReadSecret,
+): Promise<(Access & { readonly auth: WorkspaceAuth }) | Missing> {
+  const known = auth.kind === "secret" ? await authInSecret(auth.name, readSecret) : workspaceAuth(auth);
+  if (typeof known === "string") return missing(known);
+  const secrets = new Map<string, SecretData>();
+  for (const name of secretNames(known)) secrets.set(name, await readSecret(name));
+  const access = resolveCredentials(known, (name) => secrets.get(name));
+  return access.kind === "found" ? { ...access, auth: known } : access;
+}
+
+/** The keys of the Secret show which kind of credentials it holds. A string is a problem. */
+async function authInSecret(name: string, readSecret: ReadSecret): Promise<WorkspaceAuth | string> {
   const secret = await readSecret(name);
-  if (!secret) return { message: `there is no Secret ${name}, which holds the credentials of the repository` };
+  if (!secret) return noSecret(name);
   const key = (key: string): SecretKey => ({ name, key });
   if (secret["sshPrivateKey"] !== undefined) {
     const password = secret["password"] !== undefined && { password: key("password") };
-    return { kind: "ssh", privateKey: key("sshPrivateKey"), ...password };
+    return { sshPrivateKey: key("sshPrivateKey"), ...password };
   }
-  if (secret["accessToken"] !== undefined) return { kind: "token", token: key("accessToken") };
+  if (secret["accessToken"] !== undefined) return { token: key("accessToken") };
   if (secret["username"] !== undefined && secret["password"] !== undefined) {
-    return { kind: "basic", userName: key("username"), password: key("password") };
+    return { username: key("username"), password: key("password") };
   }
-  if (secret[authorityKey] !== undefined) return { kind: "ca", ca: key(authorityKey) };
-  return {
-    message:
-      `the Secret ${name} has none of sshPrivateKey, accessToken, username with password, and ca.crt; ` +
-      "add the key that opens the repository",
-  };
+  if (secret[authorityKey] !== undefined) return { ca: key(authorityKey) };
+  return (
+    `the Secret ${name} has none of sshPrivateKey, accessToken, username with password, and ca.crt; ` +
+    "add the key that opens the repository"
+  );
 }
 
-function keysOf(auth: PlainAuth): SecretKey[] {
-  switch (auth.kind) {
-    case "none":
-      return [];
-    case "token":
-      return [auth.token];
-    case "basic":
-      return [auth.userName, auth.password];
-    case "ssh":
-      return auth.password ? [auth.privateKey, auth.password] : [auth.privateKey];
-    case "githubApp":
-      return [auth.appId, auth.installationId, auth.privateKey];
-    case "ca":
-      return [auth.ca];
-    default:
-      return assertNever(auth);
-  }
-}
-
-/** Whose Secret also says whom to trust. */
-function placeOf(auth: PlainAuth): SecretKey | undefined {
-  switch (auth.kind) {
-    case "none":
-      return undefined;
-    case "token":
-      return auth.token;
-    case "basic":
-      return auth.password;
-    case "ssh":
-    case "githubApp":
-      return auth.privateKey;
-    case "ca":
-      return auth.ca;
-    default:
-      return assertNever(auth);
-  }
-}
-
-function credentialsOf(
-  auth: PlainAuth,
-  valueOf: (key: SecretKey) => string,
-  knownHosts: string | undefined,
-): GitCredentials {
-  switch (auth.kind) {
-    case "none":
-    case "ca":
-      return { kind: "none" };
-    case "token":
-      // The forges take a token as the password of any user.
-      return { kind: "basic", username: "git", password: valueOf(auth.token).trim() };
-    case "basic":
-      return { kind: "basic", username: lineOf(valueOf(auth.userName)), password: lineOf(valueOf(auth.password)) };
-    case "ssh":
-      return {
-        kind: "ssh",
-        privateKey: valueOf(auth.privateKey),
-        ...(auth.password && { passphrase: valueOf(auth.password) }),
-        knownHosts: knownHosts ?? forgeHosts,
-      };
-    case "githubApp":
-      return {
-        kind: "githubApp",
-        appId: valueOf(auth.appId).trim(),
-        installationId: valueOf(auth.installationId).trim(),
-        privateKey: valueOf(auth.privateKey),
-      };
-    default:
-      return assertNever(auth);
-  }
-}
-
-function workspaceAuth(auth: PlainAuth): WorkspaceAuth {
+function workspaceAuth(auth: Exclude<GitAuth, { kind: "secret" }>): WorkspaceAuth {
   switch (auth.kind) {
     case "none":
       return {};
@@ -166,9 +166,5 @@ function workspaceAuth(auth: PlainAuth): WorkspaceAuth {
       return {
         githubApp: { appID: auth.appId, installationID: auth.installationId, privateKey: auth.privateKey },
       };
-    case "ca":
-      return { ca: auth.ca };
-    default:
-      return assertNever(auth);
   }
 }

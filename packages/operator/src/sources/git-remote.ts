@@ -15,9 +15,9 @@ import {
   type Unopened,
 } from "@pko/git";
 
-import type { GitHubAppTokens } from "../workspace/prepare-request.ts";
 import { runGit } from "./git-command.ts";
 import type { GitCredentials } from "./git-credentials.ts";
+import { appCredentials, type GitHubAppTokens } from "./github-app.ts";
 import type { SourceTrouble } from "./source-view.ts";
 
 export interface GitRemote {
@@ -82,13 +82,16 @@ async function authenticate(
 ): Promise<AuthenticatedRemote | Failed> {
   const { url, credentials, ca } = remote;
   const trusting = ca !== undefined && { ca };
+  if (credentials.kind === "token") {
+    const basic = { kind: "basic", username: "git", password: credentials.token } as const;
+    return { kind: "authenticated", url, credentials: basic, ...trusting };
+  }
   if (credentials.kind !== "githubApp") return { kind: "authenticated", url, credentials, ...trusting };
   if (!githubApps) return { kind: "failed", trouble: "refused", message: "this operator does not support GitHub Apps" };
   const { kind: _, ...app } = credentials;
   const token = await githubApps.tokenFor({ ...app, repository: url, ...trusting }, signal);
   if (!token.ok) return { kind: "failed", trouble: "auth", message: token.message };
-  const basic = { kind: "basic", username: "x-access-token", password: token.token } as const;
-  return { kind: "authenticated", url, credentials: basic, ...trusting };
+  return { kind: "authenticated", url, credentials: appCredentials(token.token), ...trusting };
 }
 
 /** For all redirects together. */

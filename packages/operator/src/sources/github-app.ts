@@ -9,7 +9,27 @@ import { systemClock, type Clock } from "@pko/kube";
 import { readText } from "@pko/rpc";
 
 import { contentHash } from "../shared/digest.ts";
-import type { AppToken, GitHubApp, GitHubAppTokens } from "../workspace/prepare-request.ts";
+
+export interface GitHubApp {
+  readonly appId: string;
+  readonly installationId: string;
+  readonly privateKey: string;
+  /** The repository's URL: an Enterprise server has its own API. */
+  readonly repository: string;
+  /** Certificates of the server's private CA, in PEM. */
+  readonly ca?: string;
+}
+
+export type AppToken = { readonly ok: true; readonly token: string } | { readonly ok: false; readonly message: string };
+
+/** Exchanges a GitHub App's key for a token of one installation. Tokens live for an hour and are cached meanwhile. */
+export interface GitHubAppTokens {
+  tokenFor(app: GitHubApp, signal?: AbortSignal): Promise<AppToken>;
+}
+
+/** GitHub accepts an installation's token as the password of this user. */
+export const appCredentials = (token: string) =>
+  ({ kind: "basic", username: "x-access-token", password: token }) as const;
 
 interface GitHubAppOptions {
   readonly policy: NetworkPolicy;

@@ -1,11 +1,8 @@
 /** What other controllers read from an Update's status. */
 import type { Update } from "@pko/api";
 
-import { findCondition, isConditionTrue } from "../shared/conditions.ts";
-
-export function isComplete(update: Update): boolean {
-  return isConditionTrue(update, "Complete");
-}
+import { findCondition } from "../shared/conditions.ts";
+import { isComplete } from "../shared/updates.ts";
 
 /** The Go operator records no end time if it did not see the end. */
 export function endTimeOf(update: Update): string | undefined {

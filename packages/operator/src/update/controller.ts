@@ -22,16 +22,10 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../agents/agents.ts";
 import { updates as updateResource } from "../kinds.ts";
-import { isComplete } from "./conditions.ts";
+import { isComplete, uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
+import { workspaceOfPod } from "../shared/workspace-pod.ts";
 import { updateEvents } from "./events.ts";
-import {
-  observeUpdate,
-  uidIndex,
-  workspaceIndex,
-  workspaceKeyOf,
-  workspaceOfPod,
-  type UpdateWorld,
-} from "./observe.ts";
+import { observeUpdate, type UpdateWorld } from "./observe.ts";
 import type { Outcome, Step } from "./outcome.ts";
 import { performUpdate } from "./perform/index.ts";
 import { planUpdate } from "./rules/index.ts";

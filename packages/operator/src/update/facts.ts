@@ -1,5 +1,5 @@
 /** What the Workspace and its pod mean for an Update. Pure: the same facts are derived from a store and from the API server. */
-import { pulumiContainer, statefulSetNameOf, type Update, type Workspace } from "@pko/api";
+import { pulumiContainer, type Update, type Workspace } from "@pko/api";
 import type { Known } from "@pko/kube";
 import type { WorkspaceRef } from "@pko/rpc";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -7,12 +7,9 @@ import type { Pod } from "kubernetes-types/core/v1";
 import { agentPort } from "../agents/agents.ts";
 import { overduePod } from "../lost-node.ts";
 import { findCondition } from "../shared/conditions.ts";
+import { hasStackOf, stacksOf } from "../shared/updates.ts";
 import * as messages from "./messages.ts";
 import type { Address, PodFacts, WorkspaceFacts } from "./view.ts";
-
-const podSuffix = "-0";
-
-export const podNameOf = (workspaceName: string): string => statefulSetNameOf(workspaceName) + podSuffix;
 
 export function workspaceRefOf({ metadata, spec }: Update): WorkspaceRef {
   return { namespace: metadata.namespace ?? "", name: spec?.workspaceName ?? "" };
@@ -23,19 +20,11 @@ export function workspaceFacts(workspace: Workspace | undefined, update: Update)
   if (workspace.metadata.deletionTimestamp !== undefined) return { state: "deleting" };
   const problem = readinessProblem(workspace);
   if (!hasStackOf(workspace, update)) {
-    return { state: "otherStack", stacks: stackNames(workspace), isPrepared: problem === undefined };
+    return { state: "otherStack", stacks: stacksOf(workspace), isPrepared: problem === undefined };
   }
   if (problem !== undefined) return { state: "notReady", message: problem };
   const address = addressOf(workspace);
   return address ? { state: "ready", address } : { state: "idle" };
-}
-
-const stackNames = ({ spec }: Workspace): string[] => spec?.stacks?.map(({ name }) => name) ?? [];
-
-/** An Update whose stack the Workspace does not have can never run there, so others do not wait for it. */
-export function hasStackOf(workspace: Workspace, { spec }: Update): boolean {
-  const stacks = stackNames(workspace);
-  return stacks.length === 0 || stacks.includes(spec?.stackName ?? "");
 }
 
 function readinessProblem(workspace: Workspace): string | undefined {

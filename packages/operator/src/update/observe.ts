@@ -1,25 +1,14 @@
 /** Reads everything that the rules of an Update need, from the stores and from the runs that are followed. */
 import { normaliseUpdate, parseDuration, type Update, type Workspace } from "@pko/api";
-import {
-  keyOf,
-  metadataOf,
-  refKey,
-  type Client,
-  type Key,
-  type Known,
-  type KubeObject,
-  type ObjectRef,
-  type Store,
-} from "@pko/kube";
+import { refKey, type Key, type Known, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../agents/agents.ts";
-import { updates } from "../kinds.ts";
 import { defaultLostNodeMs } from "../lost-node.ts";
-import type { Clearances } from "../workspace/clearances.ts";
-import { judgePod, podOwner } from "../workspace/pod-owner.ts";
-import { isComplete } from "./conditions.ts";
-import { podFacts, podNameOf, workspaceFacts, workspaceRefOf } from "./facts.ts";
+import type { Clearances } from "../shared/clearances.ts";
+import { workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
+import { judgePod, podNameOf, podOwner } from "../shared/workspace-pod.ts";
+import { podFacts, workspaceFacts, workspaceRefOf } from "./facts.ts";
 import { lostRunsOf } from "./lost-runs.ts";
 import { expectedResources, firstInLine } from "./siblings.ts";
 import type { UpdateView } from "./view.ts";
@@ -34,25 +23,6 @@ export interface UpdateWorld {
   readonly clearances?: Pick<Clearances, "has">;
   /** `defaultLostNodeMs` when absent. */
   readonly lostNodeAfterMs?: number;
-}
-
-export const workspaceIndex = "update/workspace";
-export const uidIndex = "update/uid";
-
-export const updateIndexers = {
-  [workspaceIndex]: (update: Update): string[] => [workspaceKeyOf(update)],
-  [uidIndex]: ({ metadata }: Update): string[] => (metadata.uid === undefined ? [] : [metadata.uid]),
-};
-
-export function workspaceKeyOf(update: Update): Key {
-  return refKey(workspaceRefOf(update));
-}
-
-/** The workspace of a pod, derived from the pod's name. */
-export function workspaceOfPod({ metadata }: Known<Pod>): Key | undefined {
-  const suffix = podNameOf("");
-  if (!metadata.name?.endsWith(suffix)) return undefined;
-  return refKey({ namespace: metadata.namespace ?? "", name: metadata.name.slice(0, -suffix.length) });
 }
 
 /** Undefined for an Update that does not exist. */
@@ -102,35 +72,4 @@ type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 function definedOnly<T extends object>(fields: T): Defined<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
-}
-
-export { hasStackOf } from "./facts.ts";
-
-export interface UpdateReader {
-  readonly client: Client;
-  /** An Update that the store has in the version that the API server lists is not fetched again. */
-  readonly updates: Store<Update>;
-  readonly signal: AbortSignal;
-}
-
-/** The Updates of a Workspace that are not complete, read from the API server: the store may not show one that runs. */
-export async function unfinishedIn(reader: UpdateReader, { namespace = "", name }: ObjectRef): Promise<Update[]> {
-  const { client, signal } = reader;
-  const { items } = await client.list(metadataOf(updates), { namespace, signal });
-  const unfinished: Update[] = [];
-  for (const item of items) {
-    const update = await fetched(reader, item);
-    if (update?.spec?.workspaceName === name && !isComplete(update)) unfinished.push(update);
-  }
-  return unfinished;
-}
-
-async function fetched(
-  { client, updates: store, signal }: UpdateReader,
-  item: KubeObject,
-): Promise<Update | undefined> {
-  const { namespace = "", name = "", resourceVersion } = item.metadata;
-  const known = store.get(keyOf(item));
-  if (known?.metadata.resourceVersion === resourceVersion) return known;
-  return await client.find(updates, { namespace, name }, { signal });
 }

@@ -1,13 +1,17 @@
-/** The Workspace controller: what it watches, and the passes it makes. */
-import { statefulSetNameOf, workspaceKind, type Program, type Update, type Workspace } from "@pko/api";
+/** The Workspace controller: what it watches, and the parts of its reconciler. */
 import {
-  requeueAfter,
-  requeueAt,
+  fieldManagers,
+  workspaceKind,
+  type Program,
+  type Update,
+  type Workspace,
+  type WorkspaceStatus,
+} from "@pko/api";
+import {
   controller,
-  done,
   keyOf,
   parseKey,
-  refKey,
+  reconciler,
   watching,
   type Change,
   type Client,
@@ -16,32 +20,34 @@ import {
   type Key,
   type Known,
   type Logger,
-  type ReconcileContext,
+  type Reconcile,
   type Reflector,
   type Registry,
-  type Result,
 } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Authority, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferenceWatch } from "../inputs/reference-watch.ts";
-import { ConflictTimes } from "../ownership.ts";
-import { isComplete } from "../update/conditions.ts";
-import { workspaceKeyOf, workspaceOfPod } from "../update/observe.ts";
-import { clearedBy, type Clearances } from "./clearances.ts";
+import { workspaces } from "../kinds.ts";
+import type { Clearances } from "../shared/clearances.ts";
+import { isComplete, workspaceKeyOf } from "../shared/updates.ts";
+import { workspaceOfPod } from "../shared/workspace-pod.ts";
+import type { GitHubAppTokens } from "../sources/github-app.ts";
+import { clearedUpdates } from "./cleared-updates.ts";
+import { eventsOf } from "./events.ts";
+import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceWorld } from "./observe.ts";
 import type { Outcome } from "./outcome.ts";
-import { performWorkspace, writeStatus, type Performer } from "./perform.ts";
-import { conclude, planWorkspace, type Performed, type Plan } from "./plan.ts";
-import type { GitHubAppTokens } from "./prepare-request.ts";
-import { Retries } from "./retries.ts";
+import { performWorkspace, quietSteps } from "./perform/index.ts";
+import { planWorkspace } from "./rules/index.ts";
 import type { WorkspaceSettings } from "./settings.ts";
-import { eventOf, isSameStatus, statusOf } from "./status.ts";
-import { isAsleep, type WorkspaceView } from "./view.ts";
+import { statusOf } from "./status.ts";
+import type { Step } from "./steps.ts";
+import { isIdle, type WorkspaceView } from "./view.ts";
 
 interface WorkspaceControllerOptions {
-  /** Writes through the leader's fence. */
+  /** Must be fenced: it writes nothing unless this process leads. */
   readonly client: Client;
   readonly reflectors: {
     readonly workspaces: Reflector<Workspace>;
@@ -57,11 +63,11 @@ interface WorkspaceControllerOptions {
   readonly preparations: Preparations;
   readonly runs: Pick<Runs, "find">;
   readonly githubApps?: GitHubAppTokens;
-  /** Told which Updates may begin. */
+  /** Receives the Updates that may start. */
   readonly clearances?: Pick<Clearances, "set" | "clear">;
   readonly events: EventRecorder;
   readonly settings: WorkspaceSettings;
-  /** Without it a changed Secret is noticed at the next look. */
+  /** Without it, a changed Secret is noticed at the next reconcile. */
   readonly references?: ReferenceWatch;
   readonly concurrency?: number;
   readonly log?: Logger;
@@ -70,7 +76,6 @@ interface WorkspaceControllerOptions {
 
 export function workspaceController(options: WorkspaceControllerOptions): Controller {
   const { reflectors, log, metrics, concurrency } = options;
-  const reconciler = new Reconciler(options, (key) => self.enqueue(key));
   const self: Controller = controller<Workspace>({
     name: "workspace-controller",
     reflector: reflectors.workspaces,
@@ -80,7 +85,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       watching({ reflector: reflectors.updates, map: updateKeys }),
       watching({ reflector: reflectors.programs, map: (change) => programKeys(change, reflectors.workspaces) }),
     ],
-    reconcile: (key, context) => reconciler.reconcile(key, context),
+    reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
@@ -94,7 +99,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       try {
         await self.run(lifetime);
       } finally {
-        // Another may lead from now on: what was read in this term says nothing about the next.
+        // Another process may lead from now on: what was read in this term says nothing about the next.
         options.clearances?.clear();
       }
     },
@@ -107,14 +112,14 @@ function podKeys({ before, after }: Change<Known<Pod>>): Key[] {
   return key === undefined ? [] : [key];
 }
 
-/** An Update's progress concerns nobody here: only that it comes, is in the pod, ends and goes. */
+/** The progress of an Update does not matter here: only its creation, its start in the pod, its end and its deletion. */
 function updateKeys({ before, after }: Change<Update>): Key[] {
   const update = after ?? before;
-  if (!update || (before && after && stateOf(before) === stateOf(after))) return [];
+  if (!update || (before && after && updateState(before) === updateState(after))) return [];
   return [workspaceKeyOf(update)];
 }
 
-const stateOf = (update: Update): string => `${isComplete(update)} ${update.status?.podUid ?? ""}`;
+const updateState = (update: Update): string => `${isComplete(update)} ${update.status?.podUid ?? ""}`;
 
 function programKeys({ before, after }: Change<Program>, { store }: Reflector<Workspace>): Key[] {
   const { name, namespace } = (after ?? before)?.metadata ?? {};
@@ -124,112 +129,72 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
     .map(keyOf);
 }
 
-/** A store is behind the API server: half a minute at most, where its watch has died. */
-const staleMs = 1000;
-
-class Reconciler {
-  readonly #options: WorkspaceControllerOptions;
-  readonly #world: WorkspaceWorld;
-  readonly #wake: (key: Key) => void;
-  readonly #retries = new Retries();
-  /** StatefulSets as we left them. */
-  readonly #written = new Map<Key, NonNullable<Performed["written"]>>();
-  readonly #conflicts = new ConflictTimes();
-  /** Those that would lose their backend with their pod. */
-  readonly #sleepless = new Set<Key>();
-
-  constructor(options: WorkspaceControllerOptions, wake: (key: Key) => void) {
-    const { workspaces, updates, statefulSets, pods, programs } = options.reflectors;
-    this.#options = options;
-    this.#wake = wake;
-    this.#world = {
-      workspaces: workspaces.store,
-      updates: updates.store,
-      statefulSets: statefulSets.store,
-      pods: pods.store,
-      programs: programs.store,
-      client: options.client,
-      authority: options.authority,
-      preparations: { hasAnswered: (pod) => options.preparations.hasAnswered(pod) },
-      runs: options.runs,
-      settings: options.settings,
-      sleepless: this.#sleepless,
-      ...(options.githubApps && { githubApps: options.githubApps }),
-    };
-  }
-
-  async reconcile(key: Key, { now, monotonic, signal, log }: ReconcileContext): Promise<Result> {
-    const view = await observeWorkspace(this.#world, key, { now, signal, ...this.#memoryOf(key, { now, monotonic }) });
-    if (!view) return this.#gone(key);
-    this.#followInputs(key, view);
-    if (view.inputs?.losable) this.#sleepless.add(key);
-    else if (view.inputs) this.#sleepless.delete(key);
-    const plan = planWorkspace(view);
-    const { client, authority, preparations } = this.#options;
-    const performer = { client, authority, updates: this.#world.updates, preparations, wake: this.#wake, signal };
-    const performed = await performWorkspace(performer, view, plan);
-    if (performed.isStale) return requeueAfter(staleMs);
-    if (performed.written) this.#written.set(key, performed.written);
-    const { outcome, lookAt = Infinity } = conclude(view, plan, performed);
-    for (const { kind } of performed.made ?? []) if (isWrite(kind)) log.info("step made", { step: kind });
-    if (outcome.kind !== "unchanged") this.#conflicts.record(key, outcome.kind === "blocked", now);
-    const retryAt = now + (this.#retries.schedule(key, { view, plan, outcome }, { monotonic }) ?? Infinity);
-    await this.#report(performer, view, outcome);
-    this.#options.clearances?.set(key, clearedBy(view, plan, outcome));
-    const nextAt = Math.min(lookAt, retryAt);
-    return requeueAt(Number.isFinite(nextAt) ? nextAt : undefined, now);
-  }
-
-  /** While it sleeps nothing is done for a changed Secret: what wakes it reads them all. */
-  #followInputs(key: Key, view: WorkspaceView): void {
-    const { references } = this.#options;
-    const user = `workspace/${key}`;
-    if (view.inputs) references?.follow(user, { objects: view.inputs.read, wake: () => this.#inputsChanged(key) });
-    else if (isAsleep(view)) references?.forget(user);
-  }
-
-  /** It may be what a preparation has failed for: that is tried again at once. */
-  #inputsChanged(key: Key): void {
-    this.#retries.hasten(key);
-    this.#wake(key);
-  }
-
-  #gone(key: Key): Result {
-    this.#options.references?.forget(`workspace/${key}`);
-    const { namespace = "", name } = parseKey(key);
-    this.#options.preparations.forget({ namespace, name });
-    this.#options.clearances?.set(key, []);
-    this.#retries.delete(key);
-    this.#conflicts.delete(key);
-    this.#written.delete(key);
-    this.#sleepless.delete(key);
-    return done;
-  }
-
-  #memoryOf(
-    key: Key,
-    times: Pick<ReconcileContext, "now" | "monotonic">,
-  ): Pick<WorkspaceView, "retryAt" | "writtenGeneration" | "conflictSince"> {
-    const { namespace = "", name } = parseKey(key);
-    const { workspaces, statefulSets } = this.#world;
-    const retryAt = this.#retries.retryAt(key, workspaces.get(key) ?? {}, times);
-    const written = this.#written.get(key);
-    const conflictSince = this.#conflicts.since(key);
-    const set = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
-    return {
-      ...(retryAt !== undefined && { retryAt }),
-      ...(conflictSince !== undefined && { conflictSince }),
-      ...(written && written.uid === set?.metadata.uid && { writtenGeneration: written.generation }),
-    };
-  }
-
-  async #report(performer: Performer, view: WorkspaceView, outcome: Outcome): Promise<void> {
-    const status = statusOf(view, outcome);
-    if (isSameStatus(view.workspace.status, status)) return;
-    const event = eventOf(view, outcome);
-    await writeStatus(performer, view, status);
-    if (event) this.#options.events.record(view.workspace, event);
-  }
+function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key: Key) => void): Reconcile {
+  const { client, events, clearances, references, preparations } = options;
+  const memory = new Map<Key, WorkspaceMemory>();
+  const world = worldOf(options, memory);
+  const performer = { ...options, updates: world.updates, enqueue };
+  return reconciler<Workspace, WorkspaceView, Step, Outcome, WorkspaceMemory>({
+    resource: workspaces,
+    client,
+    events,
+    fieldManager: fieldManagers.workspaceStatus,
+    memory,
+    quietSteps,
+    observe: (key, moment) => observeWorkspace(world, key, moment),
+    objectIn: ({ workspace }) => workspace,
+    plan: planWorkspace,
+    perform: (step, context) => performWorkspace(performer, step, context),
+    status: (view, { outcome }): WorkspaceStatus => statusOf(view, outcome),
+    eventsOf: (view, { outcome }) => eventsOf(view, outcome),
+    remember,
+    publish(key, view, plan) {
+      if (references) followInputs(references, { key, view, memory, enqueue });
+      clearances?.set(key, clearedUpdates(view, plan));
+    },
+    cleanUp(key) {
+      references?.forget(referenceUser(key));
+      const { namespace = "", name } = parseKey(key);
+      preparations.forget({ namespace, name });
+      clearances?.set(key, []);
+    },
+  });
 }
 
-const isWrite = (kind: Plan["steps"][number]["kind"]): boolean => !["prepare", "forget", "look"].includes(kind);
+function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["memory"]): WorkspaceWorld {
+  const { client, authority, preparations, runs, settings } = options;
+  const { workspaces, updates, statefulSets, pods, programs } = options.reflectors;
+  return {
+    workspaces: workspaces.store,
+    updates: updates.store,
+    statefulSets: statefulSets.store,
+    pods: pods.store,
+    programs: programs.store,
+    client,
+    authority,
+    preparations,
+    runs,
+    settings,
+    memory,
+  };
+}
+
+interface Follower {
+  readonly key: Key;
+  readonly view: WorkspaceView;
+  readonly memory: Map<Key, WorkspaceMemory>;
+  readonly enqueue: (key: Key) => void;
+}
+
+const referenceUser = (key: Key): string => `workspace/${key}`;
+
+/** An idle workspace does not need to know of a changed Secret: when it wakes, it reads them all. */
+function followInputs(references: ReferenceWatch, { key, view, memory, enqueue }: Follower): void {
+  if (view.inputs) {
+    const wake = (): void => {
+      retryImmediately(memory, key);
+      enqueue(key);
+    };
+    references.follow(referenceUser(key), { objects: view.inputs.read, wake });
+  } else if (isIdle(view)) references.forget(referenceUser(key));
+}

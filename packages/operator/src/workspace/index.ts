@@ -1,7 +1,6 @@
-/** What others need of the Workspace controller. */
-export { clearances, type Clearances } from "./clearances.ts";
+/** What the rest of the operator needs from the Workspace controller. */
 export { workspaceController } from "./controller.ts";
 export { podIndexers } from "./observe.ts";
-export { projectYaml, type AppToken, type GitHubApp, type GitHubAppTokens } from "./prepare-request.ts";
-export { plainOidc, type OidcDefaults } from "./oidc.ts";
+export { plainOidc, type OidcDefaults } from "./pod/oidc.ts";
+export { projectYaml } from "./prepare/request.ts";
 export type { WorkspaceSettings } from "./settings.ts";

@@ -1,18 +1,16 @@
-/** Names and annotations of what a Workspace owns, beside those of the API. */
+/** Names and annotations of the objects that a Workspace owns, in addition to those of the API. */
 import { statefulSetNameOf } from "@pko/api";
 
 export const certificateNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-tls`;
 
-/** Of the pod's port and the Service's: the Go operator's name for it, by which network policies of users let it through. */
+/** Of the pod's and the Service's port. The Go operator uses the same name, and network policies of users select it. */
 export const agentPortName = "grpc";
 
-export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
-
-/** On the StatefulSet: what it and the Service were built from. */
+/** On the StatefulSet: the hash of what it and the Service were built from. */
 export const builtHashAnnotation = "auto.pulumi.com/built-hash";
-/** On the StatefulSet: the generation of the Workspace whose preparation failed before its pod was put away. */
-export const putAwayAnnotation = "auto.pulumi.com/put-away";
-/** On the StatefulSet: when its controller was made to retry the creation of the pod. */
+/** On the StatefulSet: the Workspace's generation whose preparation failed before the StatefulSet was scaled to zero. */
+export const backedOffAnnotation = "auto.pulumi.com/put-away";
+/** On the StatefulSet: when its controller was last made to retry the creation of the pod. */
 export const podRetriedAnnotation = "auto.pulumi.com/pod-retried-at";
-/** On the pod: the Secrets and ConfigMaps that it reads. */
+/** On the pod: the hash of the Secrets and ConfigMaps that it reads. */
 export const referencesHashAnnotation = "auto.pulumi.com/references-hash";

@@ -1,22 +1,22 @@
-/** How it stands with a Workspace: the closed set of what its status can say. */
+/** The state of a Workspace: everything that its status can report. */
 import type { PrepareFailure, PreparePhase } from "@pko/rpc";
 
 export interface Warning {
-  /** Of its event. */
+  /** The reason of its event. */
   readonly reason: "StateNotKept" | "SecretsProviderIgnored";
   readonly message: string;
 }
 
 export type Outcome =
   | { readonly kind: "deleting" }
-  /** The spec, or what it names, has to change first. */
+  /** The spec, or an object that it names, must change first. */
   | { readonly kind: "refused"; readonly message: string }
-  /** Somebody else's object has a name that the workspace needs. */
+  /** An object of another owner has a name that the workspace needs. */
   | { readonly kind: "blocked"; readonly message: string }
   | { readonly kind: "waiting"; readonly message: string; readonly isStuck: boolean }
   | { readonly kind: "rolling"; readonly message: string }
-  /** A change waits for the run that is going on in the pod. */
-  | { readonly kind: "held"; readonly message: string }
+  /** A change waits until the run in the pod finishes. */
+  | { readonly kind: "waitingForRun"; readonly message: string }
   | { readonly kind: "preparing"; readonly phase?: PreparePhase }
   | { readonly kind: "failed"; readonly failure: PrepareFailure }
   | { readonly kind: "unreachable"; readonly message: string }
@@ -24,11 +24,12 @@ export type Outcome =
       readonly kind: "ready";
       readonly address: string;
       readonly pulumiVersion?: string;
-      /** What its owner should know all the same. */
+      /** The workspace works, but its owner should know this. */
       readonly warning?: Warning;
     }
-  /** The pod's node may be lost, and somebody has to confirm that. */
+  /** The pod's node may be lost, and a person has to confirm that. */
   | { readonly kind: "nodeLost"; readonly message: string }
-  | { readonly kind: "asleep" }
-  /** What status says already is still so. */
+  /** Ready, and scaled to zero until an Update wakes it. */
+  | { readonly kind: "idle" }
+  /** The status stays as it is. */
   | { readonly kind: "unchanged" };

@@ -1,20 +1,20 @@
-/** What the operator decides for all workspaces. */
-import type { OidcDefaults } from "./oidc.ts";
+/** The operator's settings for all workspaces. */
+import type { OidcDefaults } from "./pod/oidc.ts";
 
 export interface WorkspaceSettings {
-  /** The image that holds the agent's executable. */
+  /** The image that contains the agent's executable. */
   readonly agentImage: string;
   readonly agentImagePullPolicy?: "Always" | "IfNotPresent" | "Never";
-  /** More flags for the agent, as its options.ts lists them. */
+  /** More flags for the agent; its options.ts lists them. */
   readonly agentFlags?: readonly string[];
-  /** How long a pod is kept after its last Update, where the Workspace says nothing; 0 keeps it for ever. */
+  /** How long a pod is kept after its last Update, unless the Workspace sets it; 0 keeps it forever. */
   readonly idleTimeoutMs: number;
-  /** How long a pod may be overdue before its node counts as lost; `defaultLostNodeMs` when absent. */
+  /** How long a pod may be overdue before its node counts as lost; `defaultLostNodeMs` by default. */
   readonly lostNodeAfterMs?: number;
-  /** Whether templates that break their security profile are refused; they are when absent. */
+  /** Whether templates that violate their security profile are refused; true by default. */
   readonly enforceSecurityProfile?: boolean;
-  /** How workspaces sign in to Pulumi Cloud that have no token. */
+  /** How workspaces without a token sign in to Pulumi Cloud. */
   readonly oidc?: OidcDefaults;
-  /** The most bytes that a Flux artifact may unpack to; the agent's own bound when absent. */
+  /** The size limit of an unpacked Flux artifact in bytes; the agent's own limit by default. */
   readonly maxUnpackedBytes?: number;
 }

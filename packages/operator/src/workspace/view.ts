@@ -1,27 +1,28 @@
-/** All that the plan of a Workspace may know, and what follows from it without further reading. Pure. */
+/** Everything that the rules for a Workspace may know, and pure helpers on it. */
 import type { Condition, NormalWorkspace, Normalised, Workspace, WorkspaceReason } from "@pko/api";
 import type { Key, Occupied } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
-import { agentPort, type AgentPod } from "../agents/agents.ts";
-import type { OverduePod } from "../lost-node.ts";
+import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
 import type { WatchedObject } from "../inputs/reference-watch.ts";
-import type { BuiltObjects } from "./build-objects.ts";
-import type { Explanation } from "./explain-pod.ts";
-import type { Requested } from "./prepare-request.ts";
+import type { OverduePod } from "../lost-node.ts";
+import { findCondition } from "../shared/conditions.ts";
+import type { BuiltObjects } from "./pod/build-objects.ts";
+import type { Explanation } from "./pod/explain-pod.ts";
+import type { Materials, Requested } from "./prepare/request.ts";
 
 export interface PodFacts {
   readonly agent: AgentPod;
-  /** The agent's container runs and can be dialled: the kubelet says so, or the agent has answered. */
+  /** The agent's container runs and can be dialed: the kubelet reports it, or the agent has responded. */
   readonly isUp: boolean;
   readonly isDeleting: boolean;
-  /** When its deletion was asked for. */
-  readonly endingSince?: number;
-  /** Present if its kubelet does not do what a living one does. */
+  /** When its deletion was requested. */
+  readonly terminatingSince?: number;
+  /** Set if its kubelet does not respond in time. */
   readonly overdue?: OverduePod;
   readonly isUnschedulable: boolean;
-  /** Of the StatefulSet's template that it was made from. */
+  /** The revision of the StatefulSet's template from which it was created. */
   readonly revision: string;
   /** Why it is not up. */
   readonly explanation: Explanation;
@@ -33,46 +34,73 @@ export interface StatefulSetFacts {
   readonly generation: number;
   readonly replicas: number;
   readonly builtHash: string;
-  /** The revision that pods are to have; undefined until its controller has looked at the latest template. */
+  /** The revision that pods should have; undefined until the StatefulSet's controller has observed the latest template. */
   readonly updateRevision?: string;
   readonly isDeleting: boolean;
-  /** The generation of the Workspace for which there is no pod, because its preparation fails. */
-  readonly putAwayFor?: number;
+  /** The generation of the Workspace for which it is scaled to zero, because the preparation failed. */
+  readonly backedOffGeneration?: number;
 }
 
 export interface UpdateFacts {
   readonly name: string;
-  /** "onPod": it has said that it starts, or runs, in the very pod that is there. */
+  /** "onPod": it starts or runs in the present pod. */
   readonly phase: "waiting" | "onPod" | "ended";
-  /** It is on the pod, but the agent does not start it, because nothing is prepared there (any more). */
+  /** It is on the pod, but the agent cannot start it, because nothing is prepared there (any more). */
   readonly isUnprepared?: true;
   readonly endedAt?: number;
 }
 
-/** What had to be read for a workspace that is awake, or is to be. */
+/** What is read for a workspace that has a pod, or needs one. */
 export interface Inputs {
   readonly pod:
     | { readonly ok: true; readonly template: PodTemplateSpec; readonly objects: BuiltObjects }
     | { readonly ok: false; readonly problems: readonly string[] };
-  /** Sentences: Secrets and ConfigMaps that the pod would wait for. */
+  /** Sentences about Secrets and ConfigMaps that the pod would wait for. */
   readonly missing: readonly string[];
   /** All Secrets and ConfigMaps that were read, to notice when they change. */
   readonly read: readonly WatchedObject[];
+  /** From which `requested` is built. */
+  readonly materials: Materials;
   readonly requested: Requested;
-  /** The folder of a file backend that no volume keeps. */
-  readonly losable?: string;
-  /** What a dry run of the missing pod's creation shows. Absent where the pod exists, or may be about to. */
-  readonly admission?: Admission;
+  /** The folder of a file backend that no volume keeps: its state is lost with the pod. */
+  readonly ephemeralState?: string;
 }
 
+/** The result of a dry run of the missing pod's creation. */
 export type Admission =
   | { readonly kind: "admitted" }
   /** With the API server's reason. */
   | { readonly kind: "rejected"; readonly message: string }
   /** Another pod has its name. */
-  | { readonly kind: "occupied"; readonly occupied: Occupied };
+  | { readonly kind: "occupied"; readonly occupied: Occupied }
+  /** The dry run failed for a reason that has nothing to do with the pod. */
+  | { readonly kind: "unknown" };
 
-export interface WorkspaceView {
+/** A preparation that failed, and is retried. */
+export interface Retry {
+  readonly failures: number;
+  /** When the next attempt is due; Infinity while one is in progress. */
+  readonly at: number;
+}
+
+export interface WrittenStatefulSet {
+  readonly uid: string;
+  readonly generation: number;
+}
+
+/** What the steps of this pass have found out. */
+interface StepFacts {
+  readonly preparation?: Preparation;
+  /** The preparation was repeated in this pass. */
+  readonly isRetried?: true;
+  readonly admission?: Admission;
+  /** Why the API server rejected an object. */
+  readonly rejection?: string;
+  /** Objects that have the names that the Workspace needs, and do not belong to it. */
+  readonly occupied?: readonly Occupied[];
+}
+
+export interface WorkspaceView extends StepFacts {
   readonly now: number;
   readonly workspace: Workspace;
   readonly spec: Normalised<NormalWorkspace>;
@@ -83,29 +111,27 @@ export interface WorkspaceView {
   readonly idleTimeoutMs: number;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
-  /** The workspaces that could best make room, when pods find no node. */
-  readonly yielding: readonly Key[];
-  /** Absent where nothing is decided by it: asleep, or an Update runs. */
+  /** The idle workspaces that should make room for pods that are unschedulable. */
+  readonly preempted: readonly Key[];
+  /** Absent where no rule needs them: the workspace is idle, or an Update runs. */
   readonly inputs?: Inputs;
-  /** Of the certificate in its Secret. Absent where there is no pod, nor is one about to be made. */
-  readonly certificate?: CertificateState;
-  /** When a preparation that has failed is to be tried again; Infinity while it is being tried. */
-  readonly retryAt?: number;
-  /** The generation of the StatefulSet as we wrote or found it; unknown after a start. */
-  readonly writtenGeneration?: number;
-  /** Since when somebody else's object has had a name that is needed; unknown after a start. */
+  /** Absent where there is no pod, and none is about to be created. "rejected": a new one could not be written. */
+  readonly certificate?: CertificateState | "rejected";
+  readonly retry?: Retry;
+  /** The StatefulSet as this process last wrote it; unknown after a restart. */
+  readonly written?: WrittenStatefulSet;
+  /** Since when an object of another owner has had a name that is needed; unknown after a restart. */
   readonly conflictSince?: number;
 }
 
-export const readyOf = ({ status }: Workspace): Condition | undefined =>
-  status?.conditions?.find(({ type }) => type === "Ready");
+export const readyCondition = (workspace: Workspace): Condition | undefined => findCondition(workspace, "Ready");
 
-/** Ready for its present spec, by its own status. */
+const isObserved = ({ metadata, status }: Workspace): boolean =>
+  status?.observedGeneration === (metadata.generation ?? 0);
+
+/** Whether the status reports it as ready for its present spec. */
 export function isPrepared(workspace: Workspace): boolean {
-  return (
-    readyOf(workspace)?.status === "True" &&
-    workspace.status?.observedGeneration === (workspace.metadata.generation ?? 0)
-  );
+  return readyCondition(workspace)?.status === "True" && isObserved(workspace);
 }
 
 const failures: ReadonlySet<string> = new Set<WorkspaceReason>([
@@ -114,56 +140,55 @@ const failures: ReadonlySet<string> = new Set<WorkspaceReason>([
   "IncompatibleConfiguration",
 ]);
 
-/** Its present spec could not be prepared, by its own status. */
+/** Whether the status reports that its present spec could not be prepared. */
 export function isFailed(workspace: Workspace): boolean {
-  const ready = readyOf(workspace);
-  return (
-    ready?.status === "False" &&
-    failures.has(ready.reason) &&
-    workspace.status?.observedGeneration === (workspace.metadata.generation ?? 0)
-  );
+  const ready = readyCondition(workspace);
+  return ready?.status === "False" && failures.has(ready.reason) && isObserved(workspace);
 }
 
 export const hasWork = (updates: readonly UpdateFacts[]): boolean => updates.some(({ phase }) => phase !== "ended");
 
-export const runOf = ({ updates }: Pick<WorkspaceView, "updates">): UpdateFacts | undefined =>
+export const runningUpdate = ({ updates }: Pick<WorkspaceView, "updates">): UpdateFacts | undefined =>
   updates.find(({ phase }) => phase === "onPod");
 
-/** The last time that it was good for something. */
+/** When it became ready or its last Update ended, whichever is later. */
 export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[]): number {
-  const readySince = Date.parse(readyOf(workspace)?.lastTransitionTime ?? "");
+  const readySince = Date.parse(readyCondition(workspace)?.lastTransitionTime ?? "");
   return Math.max(Number.isNaN(readySince) ? 0 : readySince, ...updates.map(({ endedAt = 0 }) => endedAt));
 }
 
 /** How long the Ready condition has had its status. */
-export function sinceTransitionMs({ now, workspace }: Pick<WorkspaceView, "now" | "workspace">): number {
-  const time = Date.parse(readyOf(workspace)?.lastTransitionTime ?? "");
+export function msSinceTransition({ now, workspace }: Pick<WorkspaceView, "now" | "workspace">): number {
+  const time = Date.parse(readyCondition(workspace)?.lastTransitionTime ?? "");
   return Number.isNaN(time) ? 0 : now - time;
 }
 
-/** Nothing asks for a pod, and there is none. */
-export function isAsleep({
+/** Ready and scaled to zero: nothing needs a pod. */
+export function isIdle({
   workspace,
   updates,
   statefulSet,
-}: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet">) {
+}: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet">): boolean {
   return isPrepared(workspace) && !hasWork(updates) && (statefulSet?.replicas ?? 0) === 0;
 }
 
-/** Its preparation fails, nothing asks for a pod, and there is none until the next try. */
-export function isPutAway(
-  view: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet" | "retryAt" | "now">,
+/** Its preparation failed, nothing needs a pod, and it is scaled to zero until the next attempt. */
+export function isBackedOff(
+  view: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet" | "retry" | "now">,
 ): boolean {
-  const { workspace, updates, statefulSet, retryAt = Infinity, now } = view;
-  const isOurs = statefulSet?.replicas === 0 && statefulSet.putAwayFor === (workspace.metadata.generation ?? 0);
-  return isOurs && isFailed(workspace) && !hasWork(updates) && retryAt > now;
+  const { workspace, updates, statefulSet, now } = view;
+  const generation = workspace.metadata.generation ?? 0;
+  const isOurs = statefulSet?.replicas === 0 && statefulSet.backedOffGeneration === generation;
+  return isOurs && isFailed(workspace) && !hasWork(updates) && (view.retry?.at ?? Infinity) > now;
 }
 
-export function addressOf({ ip }: AgentPod): string {
+export function agentAddress({ ip }: AgentPod): string {
   return ip.includes(":") ? `[${ip}]:${agentPort}` : `${ip}:${agentPort}`;
 }
 
-/** Prepared, in the pod that is there. */
+/** Prepared, in the present pod. */
 export function isServing({ workspace, pod }: Pick<WorkspaceView, "workspace" | "pod">): boolean {
-  return isPrepared(workspace) && pod !== undefined && pod.isUp && workspace.status?.address === addressOf(pod.agent);
+  return (
+    isPrepared(workspace) && pod !== undefined && pod.isUp && workspace.status?.address === agentAddress(pod.agent)
+  );
 }

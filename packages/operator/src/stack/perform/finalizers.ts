@@ -3,8 +3,7 @@ import { fieldManagers, labelsOfStack, stackFinalizer, stackNameLabel, type Upda
 import { asOwner, isOwnedBy, parseKey, type Key, type ObjectRef } from "@pko/kube";
 
 import { stacks, updates } from "../../kinds.ts";
-import { isComplete } from "../../update/conditions.ts";
-import { unfinishedIn } from "../../update/observe.ts";
+import { isComplete, unfinishedIn } from "../../shared/updates.ts";
 import type { Step } from "../plan.ts";
 import type { StackView, UpdateView } from "../view.ts";
 import {

@@ -3,7 +3,7 @@ import { fieldManagers } from "@pko/api";
 import { applyOwned, deleteOwned } from "@pko/kube";
 
 import { workspaces } from "../../kinds.ts";
-import { unfinishedIn } from "../../update/observe.ts";
+import { unfinishedIn } from "../../shared/updates.ts";
 import type { Step } from "../plan.ts";
 import type { StackView } from "../view.ts";
 import { ownedTarget, performedBy, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";

@@ -8,8 +8,8 @@ import { asOwner, builtin, findOwnership, type Client, type Known } from "@pko/k
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { workspaces } from "../../kinds.ts";
-import { judgePod, podOwner } from "../../workspace/pod-owner.ts";
-import { podFacts, podNameOf, workspaceFacts, workspaceRefOf } from "../facts.ts";
+import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import { podFacts, workspaceFacts, workspaceRefOf } from "../facts.ts";
 import type { UpdateView } from "../view.ts";
 
 interface ApiReader {

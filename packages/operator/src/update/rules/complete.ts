@@ -1,5 +1,6 @@
 /** Updates that are complete. */
-import { endTimeOf, isComplete } from "../conditions.ts";
+import { isComplete } from "../../shared/updates.ts";
+import { endTimeOf } from "../conditions.ts";
 import type { UpdatePlan } from "../outcome.ts";
 import { hasFinalizer, isDeleting, type UpdateView } from "../view.ts";
 

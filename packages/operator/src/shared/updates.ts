@@ -1,0 +1,66 @@
+/** Reading Updates: by their Workspace, from the store or from the API server. */
+import type { Update, Workspace } from "@pko/api";
+import {
+  keyOf,
+  metadataOf,
+  refKey,
+  type Client,
+  type Key,
+  type KubeObject,
+  type ObjectRef,
+  type Store,
+} from "@pko/kube";
+
+import { updates } from "../kinds.ts";
+import { isConditionTrue } from "./conditions.ts";
+
+export const isComplete = (update: Update): boolean => isConditionTrue(update, "Complete");
+
+export const workspaceIndex = "update/workspace";
+export const uidIndex = "update/uid";
+
+export const updateIndexers = {
+  [workspaceIndex]: (update: Update): string[] => [workspaceKeyOf(update)],
+  [uidIndex]: ({ metadata }: Update): string[] => (metadata.uid === undefined ? [] : [metadata.uid]),
+};
+
+export function workspaceKeyOf({ metadata, spec }: Update): Key {
+  return refKey({ namespace: metadata.namespace ?? "", name: spec?.workspaceName ?? "" });
+}
+
+export const stacksOf = ({ spec }: Workspace): string[] => spec?.stacks?.map(({ name }) => name) ?? [];
+
+/** An Update whose stack its Workspace does not have can never run there: nothing waits for it. */
+export function hasStackOf(workspace: Workspace, { spec }: Update): boolean {
+  const stacks = stacksOf(workspace);
+  return stacks.length === 0 || stacks.includes(spec?.stackName ?? "");
+}
+
+export interface UpdateReader {
+  readonly client: Client;
+  /** The store: an Update that it has in the version that the API server reports is not fetched again. */
+  readonly updates: Store<Update>;
+  readonly signal: AbortSignal;
+}
+
+/** The unfinished Updates of a Workspace, read from the API server: an Update that a stale store does not show may run. */
+export async function unfinishedIn(reader: UpdateReader, { namespace = "", name }: ObjectRef): Promise<Update[]> {
+  const { client, signal } = reader;
+  const { items } = await client.list(metadataOf(updates), { namespace, signal });
+  const unfinished: Update[] = [];
+  for (const item of items) {
+    const update = await fetchUpdate(reader, item);
+    if (update?.spec?.workspaceName === name && !isComplete(update)) unfinished.push(update);
+  }
+  return unfinished;
+}
+
+async function fetchUpdate(
+  { client, updates: store, signal }: UpdateReader,
+  item: KubeObject,
+): Promise<Update | undefined> {
+  const { namespace = "", name = "", resourceVersion } = item.metadata;
+  const known = store.get(keyOf(item));
+  if (known?.metadata.resourceVersion === resourceVersion) return known;
+  return await client.find(updates, { namespace, name }, { signal });
+}

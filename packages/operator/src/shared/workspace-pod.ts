@@ -1,0 +1,23 @@
+/** The pod of a workspace: its name, and which StatefulSet must own it. Pure. */
+import { statefulSetNameOf } from "@pko/api";
+import { asOwner, builtin, judgeOwnership, refKey, type Key, type Known, type Owner, type Ownership } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+
+export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
+
+/** The workspace of a pod, by the pod's name. */
+export function workspaceOfPod({ metadata }: Known<Pod>): Key | undefined {
+  const suffix = podNameOf("");
+  if (!metadata.name?.endsWith(suffix)) return undefined;
+  return refKey({ namespace: metadata.namespace ?? "", name: metadata.name.slice(0, -suffix.length) });
+}
+
+/** The StatefulSet that must control the pod. Without its UID, a pod of any StatefulSet of this name is judged "former". */
+export function podOwner(workspaceName: string, statefulSetUid = ""): Owner {
+  const metadata = { name: statefulSetNameOf(workspaceName), uid: statefulSetUid };
+  return asOwner(builtin.statefulSets, { metadata });
+}
+
+export function judgePod(pod: Known<Pod>, owner: Owner): Ownership {
+  return judgeOwnership({ ...pod, kind: builtin.pods.kind }, owner);
+}

@@ -1,0 +1,37 @@
+import { describe, expect, test } from "bun:test";
+
+import { clearedUpdates } from "./cleared-updates.ts";
+import { planWorkspace } from "./rules/index.ts";
+import { given, pod, ready, set, update, view, type Trait } from "./testing/views.ts";
+
+/** As the engine does: the plan is made again with the preparation that its first step finds. */
+function cleared(...traits: readonly Trait[]): string[] {
+  const observed = view(...traits);
+  const plan = planWorkspace(observed);
+  if (!plan.steps.some(({ kind }) => kind === "prepare")) return clearedUpdates(observed, plan);
+  const replanned = view(...traits, given({ preparation: { state: "running" } }));
+  return clearedUpdates(replanned, planWorkspace(replanned));
+}
+
+const withoutInputs: Trait = (each) => {
+  const { inputs: _, ...rest } = each;
+  return rest;
+};
+
+describe("a pass over a Workspace clears", () => {
+  test("the waiting Updates if the pod has read the present inputs", () => {
+    expect(cleared(set(), pod(), ready(), update("waiting"), update("ended"))).toEqual(["team/waiting-0"]);
+  });
+
+  test("none if the pod must be replaced, for example because a Secret has changed", () => {
+    expect(cleared(set({ builtHash: "of before" }), pod(), ready(), update("waiting"))).toEqual([]);
+  });
+
+  test("none while another Update runs, because nothing was read", () => {
+    expect(cleared(set(), pod(), ready(), update("onPod"), update("waiting"), withoutInputs)).toEqual([]);
+  });
+
+  test("none that was created after it started", () => {
+    expect(cleared(set(), pod(), ready())).toEqual([]);
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+import type { Known } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { ago, notReady, now, ready, update, view, type Trait } from "../testing/views.ts";
+import { preempt, wantsRoom, type Candidate } from "./preemption.ts";
+
+const text = (ms: number): string => new Date(ms).toISOString();
+
+function pod(message?: string, ageSeconds = 60): Known<Pod> {
+  const unscheduled = { type: "PodScheduled", status: "False", reason: "Unschedulable", message: message ?? "" };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "web-workspace-0", creationTimestamp: text(ago(ageSeconds)) },
+    ...(message !== undefined && { status: { conditions: [unscheduled] } }),
+  };
+}
+
+const terminating = (): Known<Pod> => ({ ...pod(), metadata: { deletionTimestamp: text(now) } });
+
+function candidate(traits: readonly Trait[], part: Partial<Candidate> = {}): Candidate {
+  const { workspace, updates, idleTimeoutMs } = view(...traits);
+  return { workspace, pod: pod(), updates, idleTimeoutMs, losesState: false, ...part };
+}
+
+const named = (name: string, { workspace, ...rest }: Candidate): Candidate => ({
+  ...rest,
+  workspace: { ...workspace, metadata: { ...workspace.metadata, name } },
+});
+
+describe("a pod wants room", () => {
+  const cases: [string, Known<Pod>, boolean][] = [
+    ["when a resource is exhausted", pod("0/1 nodes are available: 1 Insufficient memory."), true],
+    ["when a node has its maximum of pods", pod("0/1 nodes are available: 1 Too many pods."), true],
+    ["not when only a taint keeps it off", pod("0/1 nodes are available: 1 node(s) had untolerated taint."), false],
+    ["not when it has been unschedulable for long", pod("1 Insufficient cpu.", 601), false],
+    ["not when it has a node", pod(), false],
+  ];
+  test.each(cases)("%s", (_, which, expected) => expect(wantsRoom(which, now)).toBe(expected));
+});
+
+describe("a workspace is preempted", () => {
+  const cases: [string, Candidate, boolean][] = [
+    ["when it is ready and idle", candidate([ready(60)]), true],
+    ["when its preparation has failed", candidate([notReady(60, "InstallationFailed")]), true],
+    ["not when it has just become ready", candidate([ready(4)]), false],
+    ["not when its last Update has just ended", candidate([ready(60), update("ended", { endedAt: ago(4) })]), false],
+    ["not while it is being prepared", candidate([notReady(60)]), false],
+    ["not when an Update waits for it", candidate([ready(60), update("waiting")]), false],
+    ["not when an Update runs in it", candidate([ready(60), update("onPod")]), false],
+    ["not when it keeps its pod forever", candidate([ready(60)], { idleTimeoutMs: 0 }), false],
+    ["not when its state would be lost with its pod", candidate([ready(60)], { losesState: true }), false],
+    ["not when its pod is already terminating", candidate([ready(60)], { pod: terminating() }), false],
+    ["not when its own pod is unschedulable", candidate([ready(60)], { pod: pod("1 Insufficient cpu.") }), false],
+  ];
+  test.each(cases)("%s", (_, one, expected) => {
+    expect(preempt(1, [one], now)).toEqual(expected ? ["team/web"] : []);
+  });
+
+  const idle = [60, 300, 5, 120].map((seconds) => named(`for-${seconds}`, candidate([ready(seconds)])));
+
+  test("in the order of their idle time, and no more than are needed", () => {
+    expect(preempt(2, idle, now)).toEqual(["team/for-300", "team/for-120"]);
+  });
+
+  test("not when more pods are terminating than want room", () => {
+    expect(preempt(-1, idle, now)).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+/** Which idle workspaces are scaled to zero early, because other pods are unschedulable. Pure. */
+import type { Workspace } from "@pko/api";
+import { keyOf, type Key, type Known } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { isUnschedulable } from "../pod/explain-pod.ts";
+import { hasWork, idleSince, isFailed, isPrepared, type UpdateFacts } from "../view.ts";
+
+/** A Workspace that has a pod. */
+export interface Candidate {
+  readonly workspace: Workspace;
+  readonly pod: Known<Pod>;
+  readonly updates: readonly UpdateFacts[];
+  /** 0: never. */
+  readonly idleTimeoutMs: number;
+  /** Its backend's state would be lost with its pod. */
+  readonly losesState: boolean;
+}
+
+/** A pod that has just become ready is about to get its Update: it makes no room for others. */
+export const leastIdleMs = 5000;
+
+/** A pod that fits on no node at all must not shorten the idle timeout of other workspaces for longer than this. */
+const longestWaitMs = 10 * 60_000;
+
+/** Room helps against exhausted resources, not against taints or selectors. */
+export function wantsRoom({ metadata, status }: Known<Pod>, now: number): boolean {
+  const message = status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
+  const age = now - Date.parse(metadata.creationTimestamp ?? "");
+  return /Insufficient|Too many pods/.test(message) && !(age > longestWaitMs);
+}
+
+/** The given number of candidates, those that have been idle for longest. */
+export function preempt(count: number, candidates: readonly Candidate[], now: number): Key[] {
+  return candidates
+    .map((candidate) => ({ key: keyOf(candidate.workspace), since: idleWithPodSince(candidate) ?? Infinity }))
+    .filter(({ since }) => now - since >= leastIdleMs)
+    .toSorted((a, b) => a.since - b.since)
+    .slice(0, Math.max(0, count))
+    .map(({ key }) => key);
+}
+
+/** Undefined for a workspace that keeps its pod, or whose pod takes no room. */
+function idleWithPodSince({ workspace, pod, updates, idleTimeoutMs, losesState }: Candidate): number | undefined {
+  if (pod.metadata.deletionTimestamp || isUnschedulable(pod)) return undefined;
+  if (idleTimeoutMs === 0 || losesState || hasWork(updates)) return undefined;
+  return isPrepared(workspace) || isFailed(workspace) ? idleSince(workspace, updates) : undefined;
+}

@@ -1,0 +1,21 @@
+/** When a Workspace is scaled to zero because nothing needs its pod. Pure. */
+import { refKey } from "@pko/kube";
+
+import { isRetryScheduled } from "../prepare/retry.ts";
+import { hasWork, idleSince, isFailed, isPrepared, type WorkspaceView } from "../view.ts";
+import { leastIdleMs } from "./preemption.ts";
+
+/** Undefined for a workspace that keeps its pod. */
+export function idlesAt(view: WorkspaceView): number | undefined {
+  const { workspace, updates, idleTimeoutMs, inputs, preempted } = view;
+  if (!(isPrepared(workspace) || isWaitingForRetry(view)) || hasWork(updates)) return undefined;
+  if (idleTimeoutMs === 0 || inputs?.ephemeralState) return undefined;
+  const { namespace = "", name = "" } = workspace.metadata;
+  const isPreempted = preempted.includes(refKey({ namespace, name }));
+  return idleSince(workspace, updates) + (isPreempted ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs);
+}
+
+/** Its preparation failed, and no attempt is in progress or due. Its inputs show that no state is lost with the pod. */
+function isWaitingForRetry(view: WorkspaceView): boolean {
+  return isFailed(view.workspace) && view.inputs?.pod.ok === true && isRetryScheduled(view);
+}

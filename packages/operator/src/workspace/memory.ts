@@ -1,0 +1,114 @@
+/**
+ * What this process remembers about a Workspace between passes. It is lost at a restart: the next process makes the first
+ * attempt of a failed preparation immediately, and restores the StatefulSet once.
+ *
+ * Due times are on the monotonic clock. A view has them as wall-clock times, relative to its own `now`, so that setting the
+ * node's clock neither hastens nor delays a retry.
+ */
+import { reconcileRequestAnnotation, type Workspace } from "@pko/api";
+import type { Key, Moment } from "@pko/kube";
+
+import type { Outcome } from "./outcome.ts";
+import { isRetryDue, longestRetryMs, nextRetryAt } from "./prepare/retry.ts";
+import type { WorkspacePlan } from "./steps.ts";
+import { isBackedOff, type Retry, type WorkspaceView, type WrittenStatefulSet } from "./view.ts";
+
+interface RememberedRetry {
+  readonly failures: number;
+  /** Infinity while an attempt is in progress. */
+  readonly dueAt: number;
+  /** Of the spec that failed: another one starts anew. */
+  readonly generation: number;
+  /** The reconcile request of the last attempt: a new request does not wait. */
+  readonly request: string;
+}
+
+export interface WorkspaceMemory {
+  readonly retry?: RememberedRetry;
+  readonly written?: WrittenStatefulSet;
+  readonly conflictSince?: number;
+  /** The workspace would lose its backend's state with its pod, so it makes no room for others. */
+  readonly losesState?: true;
+}
+
+type WorkspaceMoment = Pick<Moment<WorkspaceMemory>, "now" | "monotonic" | "memory">;
+
+/** The next attempt, for a view of this Workspace; undefined if none of its present spec has failed. */
+export function retryOf(
+  { metadata }: Pick<Workspace, "metadata">,
+  { memory, now, monotonic }: WorkspaceMoment,
+): Retry | undefined {
+  const retry = memory?.retry;
+  if (retry?.generation !== (metadata.generation ?? 0)) return undefined;
+  const { failures, dueAt } = retry;
+  const isRequested = Number.isFinite(dueAt) && retry.request !== reconcileRequest({ metadata });
+  return { failures, at: isRequested ? 0 : now + (dueAt - monotonic) };
+}
+
+export function remember(view: WorkspaceView, plan: WorkspacePlan, moment: WorkspaceMoment): WorkspaceMemory {
+  const { written, inputs } = view;
+  const retry = rememberedRetry(view, plan, moment);
+  const conflictSince = rememberedConflict(view, plan.outcome);
+  const losesState = inputs ? inputs.ephemeralState !== undefined : moment.memory?.losesState;
+  return {
+    ...(retry && { retry }),
+    ...(written && { written }),
+    ...(conflictSince !== undefined && { conflictSince }),
+    ...(losesState && { losesState }),
+  };
+}
+
+/** The condition does not show it: its time stays the same when only its reason changes. */
+function rememberedConflict({ conflictSince, now }: WorkspaceView, { kind }: Outcome): number | undefined {
+  if (kind === "unchanged") return conflictSince;
+  return kind === "blocked" ? (conflictSince ?? now) : undefined;
+}
+
+/** The outcomes after which there is nothing to retry. */
+const settled: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>([
+  "ready",
+  "idle",
+  "refused",
+  "blocked",
+  "deleting",
+]);
+
+function rememberedRetry(
+  view: WorkspaceView,
+  plan: WorkspacePlan,
+  { memory, now, monotonic }: WorkspaceMoment,
+): RememberedRetry | undefined {
+  const { workspace, retry } = view;
+  const { outcome } = plan;
+  // A retry of another generation is not in the view.
+  const known = retry && memory?.retry;
+  const isRetrying = isRetryDue(view) && isAttempted(view, plan);
+  const next = (failures: number, dueAt: number): RememberedRetry => ({
+    failures,
+    dueAt,
+    generation: workspace.metadata.generation ?? 0,
+    request: known && !isRetrying ? known.request : reconcileRequest(workspace),
+  });
+  if (outcome.kind === "failed") {
+    const at = nextRetryAt(view, outcome.failure);
+    const failures = known?.failures ?? 0;
+    return next(at === retry?.at ? failures : failures + 1, monotonic + (at - now));
+  }
+  if (isRetrying) return next(known?.failures ?? 0, Infinity);
+  // A Workspace that an earlier process scaled to zero is not retried immediately: there may be many.
+  if (isBackedOff(view) && !known) return next(1, monotonic + longestRetryMs);
+  return settled.has(outcome.kind) ? undefined : known;
+}
+
+/** The preparation that failed is repeated in its pod, or in a new one. */
+const isAttempted = ({ isRetried }: WorkspaceView, { steps }: WorkspacePlan): boolean =>
+  isRetried === true || steps.some(({ kind }) => kind === "applyObjects");
+
+/** An input has changed, which may be why the preparation failed: the next attempt is due immediately. */
+export function retryImmediately(memory: Map<Key, WorkspaceMemory>, key: Key): void {
+  const known = memory.get(key);
+  if (known?.retry) memory.set(key, { ...known, retry: { ...known.retry, dueAt: 0 } });
+}
+
+const reconcileRequest = ({ metadata }: Pick<Workspace, "metadata">): string =>
+  metadata.annotations?.[reconcileRequestAnnotation] ?? "";

@@ -1,0 +1,44 @@
+/**
+ * The texts of a Workspace's conditions and events. What is wrong with a template or a pod is described where it is found:
+ * pod/ and prepare/.
+ */
+import type { PreparePhase } from "@pko/rpc";
+
+export const deleting = "the workspace is being deleted";
+export const prepared = "the workspace is prepared";
+export const preparedWithWarning = (warning: string): string => `the workspace is prepared; but ${warning}`;
+export const idle = "the workspace is idle and scaled to zero; an Update or a change of its spec wakes it";
+
+export const phases: Readonly<Record<PreparePhase, string>> = {
+  source: "the program is being fetched",
+  install: "the program's dependencies are being installed",
+  stack: "the stack is being selected",
+  config: "the stack is being configured",
+};
+
+export const podBeingCreated = "the pod is being created";
+export const podBeingReplaced = "the pod is being replaced";
+export const podAboutToBeReplaced = "the pod is about to be replaced";
+export const templateChanged = "the pod is being replaced: its template, or what it reads, has changed";
+export const brokenPodReplaced = (explanation: string): string => `the pod is being replaced: ${explanation}`;
+export const podRejected = (reason: string): string => `admission rejected the pod: ${reason}`;
+export const formerStatefulSet = "the former StatefulSet is being deleted";
+export const idleMakeRoom = (explanation: string): string => `${explanation}; idle workspaces make room`;
+
+/** Completes the message about a node that may be lost. */
+export const noOtherPod = "the workspace cannot have another pod until this one is removed";
+
+export const firstMissing = (first: string, others: number): string =>
+  others > 0 ? `${first} (and ${others} more)` : first;
+
+export const waitsForUpdate = (what: "the workspace" | "the new spec", update: string): string =>
+  `${what} waits for the update ${update} to finish`;
+export const waitsForRun = (detail: string): string => `the workspace waits for a run to finish: ${detail}`;
+
+export const agentUnreachable = (detail: string): string => `the pod's agent does not answer: ${detail}`;
+
+export const certificateRejected = (secret: string, explanation: string): string =>
+  `the Secret ${secret} with the agent's certificate could not be written: ${explanation}; this is retried every minute`;
+
+export const stateNotKept = (folder: string): string =>
+  `the stack's state is in ${folder}, which no volume keeps: it is lost with the pod, so the workspace is never scaled to zero; mount a volume there, or use another backend`;

@@ -1,0 +1,71 @@
+/** The StatefulSet of a Workspace and its pod, provided that they belong to the Workspace. */
+import { statefulSetNameOf, workspaceKind, type Update, type Workspace } from "@pko/api";
+import { asOwner, judgeOwnership, refKey, type Known, type Store } from "@pko/kube";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import type { Preparations } from "../agents/agents.ts";
+import { conflictMessage } from "../ownership.ts";
+import { judgePod, podNameOf, podOwner } from "../shared/workspace-pod.ts";
+import { backedOffAnnotation, builtHashAnnotation } from "./names.ts";
+import { hasRun } from "./observe-updates.ts";
+import { podFacts } from "./pod/pod-facts.ts";
+import type { PodFacts, StatefulSetFacts } from "./view.ts";
+
+interface PodWorld {
+  /** With `updateIndexers`. */
+  readonly updates: Store<Update>;
+  readonly statefulSets: Store<Known<StatefulSet>>;
+  /** With `podIndexers`. */
+  readonly pods: Store<Known<Pod>>;
+  readonly preparations: Pick<Preparations, "hasAnswered">;
+}
+
+/** A StatefulSet of this name that belongs to another owner does not count. */
+function findStatefulSet({ statefulSets }: PodWorld, workspace: Workspace): Known<StatefulSet> | undefined {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const found = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  return judgeOwnership(found, asOwner(workspaceKind, workspace)).kind === "ours" ? found : undefined;
+}
+
+/**
+ * A pod of this name that belongs to another owner does not count. The pod of a missing StatefulSet does. A pod in which an
+ * Update runs counts whatever its owner: `kubectl delete --cascade=orphan` removes the owner of a running pod.
+ */
+export function findPod(world: PodWorld, workspace: Workspace): Known<Pod> | undefined {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const pod = world.pods.get(refKey({ namespace, name: podNameOf(name) }));
+  if (!pod) return undefined;
+  const set = world.statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  const { kind } = judgePod(pod, podOwner(name, set?.metadata.uid));
+  const isOurs = kind === "former" || (kind === "ours" && findStatefulSet(world, workspace) !== undefined);
+  return isOurs || hasRun(world, workspace, pod) ? pod : undefined;
+}
+
+/** The garbage collector will delete a pod of an earlier StatefulSet, so nothing may start in it. */
+export function observePod(world: PodWorld, workspace: Workspace, pod: Known<Pod>): PodFacts {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const facts = podFacts(pod, { namespace, name }, world.preparations);
+  const set = findStatefulSet(world, workspace);
+  const ownership = judgePod(pod, podOwner(name, set?.metadata.uid));
+  if (!set || ownership.kind !== "former" || facts.isDeleting) return facts;
+  const message = conflictMessage([ownership], { kind: workspaceKind.kind, name });
+  return { ...facts, isDeleting: true, explanation: { message, stuck: false } };
+}
+
+export function observeStatefulSet(world: PodWorld, workspace: Workspace): StatefulSetFacts | undefined {
+  const statefulSet = findStatefulSet(world, workspace);
+  if (!statefulSet) return undefined;
+  const { metadata, spec, status } = statefulSet;
+  const isObserved = status?.observedGeneration === metadata.generation;
+  const backedOffGeneration = metadata.annotations?.[backedOffAnnotation];
+  return {
+    uid: metadata.uid ?? "",
+    generation: metadata.generation ?? 0,
+    replicas: spec?.replicas ?? 1,
+    builtHash: metadata.annotations?.[builtHashAnnotation] ?? "",
+    ...(isObserved && status?.updateRevision && { updateRevision: status.updateRevision }),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    ...(backedOffGeneration !== undefined && { backedOffGeneration: Number(backedOffGeneration) }),
+  };
+}

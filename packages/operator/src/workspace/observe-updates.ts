@@ -1,0 +1,69 @@
+/** The Updates of a Workspace: which of them wait, which run in its pod, and which have ended. */
+import type { Update, Workspace } from "@pko/api";
+import { builtin, keyOf, type Known, type Store } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import type { Runs } from "../agents/agents.ts";
+import { hasStackOf, isComplete, unfinishedIn, workspaceIndex, type UpdateReader } from "../shared/updates.ts";
+import { podNameOf } from "../shared/workspace-pod.ts";
+import type { UpdateFacts } from "./view.ts";
+
+interface UpdateWorld {
+  /** With `updateIndexers`. */
+  readonly updates: Store<Update>;
+  readonly runs: Pick<Runs, "find">;
+}
+
+interface Place {
+  readonly workspace: Workspace;
+  readonly pod: Known<Pod> | undefined;
+  readonly runs?: UpdateWorld["runs"];
+}
+
+export function observeUpdates(
+  { updates, runs }: UpdateWorld,
+  workspace: Workspace,
+  pod: Known<Pod> | undefined,
+): UpdateFacts[] {
+  return factsOf(updates.byIndex(workspaceIndex, keyOf(workspace)), { workspace, pod, runs });
+}
+
+/** Whether an unfinished Update was started in this pod. */
+export function hasRun({ updates }: Pick<UpdateWorld, "updates">, workspace: Workspace, pod: Known<Pod>): boolean {
+  return updates
+    .byIndex(workspaceIndex, keyOf(workspace))
+    .some((update) => !isComplete(update) && update.status?.podUid === pod.metadata.uid);
+}
+
+/**
+ * The Updates that have not ended, and which of them are in the pod, read from the API server. Undefined where no pod exists
+ * in which an Update could run.
+ */
+export async function unfinishedNow(reader: UpdateReader, workspace: Workspace): Promise<UpdateFacts[] | undefined> {
+  const { client, signal } = reader;
+  const { name = "", namespace = "" } = workspace.metadata;
+  const pod = await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
+  if (!pod || pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded") return undefined;
+  return factsOf(await unfinishedIn(reader, { namespace, name }), { workspace, pod });
+}
+
+/** An Update that can never run here does not keep the pod. */
+function factsOf(updates: readonly Update[], place: Place): UpdateFacts[] {
+  return updates.flatMap((update) => {
+    const facts = updateFacts(update, place);
+    return facts.phase === "waiting" && !hasStackOf(place.workspace, update) ? [] : [facts];
+  });
+}
+
+function updateFacts(update: Update, { pod, runs }: Place): UpdateFacts {
+  const name = update.metadata.name ?? "";
+  const { endTime, podUid } = update.status ?? {};
+  if (isComplete(update)) {
+    const endedAt = Date.parse(endTime ?? "");
+    return { name, phase: "ended", ...(!Number.isNaN(endedAt) && { endedAt }) };
+  }
+  if (podUid === undefined || podUid !== pod?.metadata.uid) return { name, phase: "waiting" };
+  const run = runs?.find(podUid, update.metadata.uid ?? "");
+  const isUnprepared = run?.state === "refused" && run.code === "unprepared";
+  return { name, phase: "onPod", ...(isUnprepared && { isUnprepared }) };
+}

@@ -1,0 +1,38 @@
+/** The step that issues the agent's certificate. */
+import { ApiError, applyOwned, builtin } from "@pko/kube";
+
+import * as messages from "../messages.ts";
+import { certificateNameOf } from "../names.ts";
+import { buildCertificateSecret } from "../pod/build-objects.ts";
+import { isServing } from "../view.ts";
+import {
+  fieldManager,
+  isRejection,
+  ownedBy,
+  performedBy,
+  rejected,
+  stale,
+  workspaceExists,
+  type Performer,
+  type WorkspaceContext,
+  type WorkspacePerformed,
+} from "./owned.ts";
+
+type Issuer = Pick<Performer, "client" | "authority">;
+
+export async function issueCertificate(issuer: Issuer, context: WorkspaceContext): Promise<WorkspacePerformed> {
+  if (!(await workspaceExists(issuer, context))) return stale;
+  const { view } = context;
+  const { name = "", namespace = "" } = view.workspace.metadata;
+  const certificate = await issuer.authority.workspaceCertificate({ namespace, name });
+  const write = { resource: builtin.secrets, body: buildCertificateSecret(view.workspace, certificate) };
+  try {
+    const written = await applyOwned(ownedBy(issuer, context), write, { fieldManager });
+    return written.kind === "written" ? { kind: "done", facts: { certificate: "current" } } : performedBy(written);
+  } catch (error) {
+    if (!(error instanceof ApiError) || !isRejection(error)) throw error;
+    // A workspace that serves continues with the certificate that it has; each pass retries.
+    if (isServing(view)) return { kind: "done", facts: { certificate: "rejected" } };
+    return rejected(messages.certificateRejected(certificateNameOf(name), error.explanation));
+  }
+}

@@ -1,0 +1,81 @@
+/** All writes of the Workspace controller, one function per step. Each is idempotent. */
+import { keyOf } from "@pko/kube";
+
+import { buildPrepareRequest, noAppTokens } from "../prepare/request.ts";
+import type { Step } from "../steps.ts";
+import { issueCertificate } from "./certificate.ts";
+import { applyObjects, checkNames } from "./objects.ts";
+import { done, type Performer, type WorkspaceContext, type WorkspacePerformed } from "./owned.ts";
+import { deletePod, dryRunPod } from "./pod.ts";
+import { restoreStatefulSet, retryPodCreation, scaleToZero } from "./statefulset.ts";
+
+/** They change no object. */
+export const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
+  "checkNames",
+  "forgetPreparation",
+  "reconcileOther",
+]);
+
+export async function performWorkspace(
+  performer: Performer,
+  step: Step,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  switch (step.kind) {
+    case "checkNames":
+      return await checkNames(performer, context);
+    case "issueCertificate":
+      return await issueCertificate(performer, context);
+    case "applyObjects":
+      return await applyObjects(performer, step, context);
+    case "restoreStatefulSet":
+      return await restoreStatefulSet(performer, step, context);
+    case "scaleToZero":
+      return await scaleToZero(performer, step, context);
+    case "deletePod":
+      return await deletePod(performer, step, context);
+    case "dryRunPod":
+      return await dryRunPod(performer, context);
+    case "retryPodCreation":
+      return await retryPodCreation(performer, step, context);
+    case "requestAppToken":
+      return await requestAppToken(performer, step, context);
+    case "prepare":
+      return prepare(performer, step);
+    case "forgetPreparation":
+      return forgetPreparation(performer, context);
+    case "reconcileOther":
+      if (step.key !== keyOf(context.view.workspace)) performer.enqueue(step.key);
+      return done;
+  }
+}
+
+type StepOf<Kind extends Step["kind"]> = Extract<Step, { kind: Kind }>;
+
+function prepare({ preparations }: Performer, { pod, request, retry }: StepOf<"prepare">): WorkspacePerformed {
+  let preparation = preparations.ensure(pod, request);
+  if (retry && preparation.state === "done" && !preparation.result.ok) {
+    preparations.retry(pod);
+    preparation = preparations.ensure(pod, request);
+  }
+  return { kind: "replan", facts: { preparation, ...(retry && { isRetried: true }) } };
+}
+
+function forgetPreparation({ preparations }: Performer, { view }: WorkspaceContext): WorkspacePerformed {
+  const { name = "", namespace = "" } = view.workspace.metadata;
+  preparations.forget({ namespace, name });
+  return done;
+}
+
+/** The token lives for an hour and is cached meanwhile. */
+async function requestAppToken(
+  { githubApps }: Performer,
+  { app }: StepOf<"requestAppToken">,
+  { view, signal }: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  const { inputs, spec } = view;
+  if (!inputs || !spec.ok) return done;
+  const appToken = githubApps ? await githubApps.tokenFor(app, signal) : noAppTokens;
+  const requested = buildPrepareRequest(spec.value, { ...inputs.materials, appToken });
+  return { kind: "replan", facts: { inputs: { ...inputs, requested } } };
+}

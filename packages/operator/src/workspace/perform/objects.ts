@@ -1,0 +1,129 @@
+/** The steps that create and apply the Service and the StatefulSet. */
+import { statefulSetNameOf } from "@pko/api";
+import {
+  ApiError,
+  applyOwned,
+  builtin,
+  deleteOwned,
+  findOwnership,
+  isAlreadyExists,
+  type Known,
+  type Occupied,
+} from "@pko/kube";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Service } from "kubernetes-types/core/v1";
+
+import { certificateNameOf } from "../names.ts";
+import type { BuiltObjects } from "../pod/build-objects.ts";
+import type { Step } from "../steps.ts";
+import {
+  done,
+  fieldManager,
+  isOperatorDenied,
+  isPodFree,
+  isRejection,
+  ownedBy,
+  performedBy,
+  rejected,
+  stale,
+  statefulSetIn,
+  workspaceExists,
+  wroteStatefulSet,
+  type Performer,
+  type WorkspaceContext,
+  type WorkspacePerformed,
+  type Writer,
+} from "./owned.ts";
+import { podFor } from "./pod.ts";
+
+/**
+ * Before the first of several objects is created, all their names are read: nothing is left half done where one of them
+ * belongs to another owner, and all of them are reported together. Each write checks again.
+ */
+export async function checkNames(writer: Writer, context: WorkspaceContext): Promise<WorkspacePerformed> {
+  const { name = "", namespace = "" } = context.view.workspace.metadata;
+  const common = { namespace, name: statefulSetNameOf(name) };
+  const names = [
+    { resource: builtin.statefulSets, ref: common },
+    { resource: builtin.services, ref: common },
+    { resource: builtin.secrets, ref: { namespace, name: certificateNameOf(name) } },
+  ];
+  const found = await Promise.all(names.map((each) => findOwnership(ownedBy(writer, context), each)));
+  const occupied = found.flatMap((ownership): Occupied[] => {
+    if (ownership.kind === "dependent") return [{ kind: "foreign", occupant: ownership.occupant }];
+    return ownership.kind === "former" || ownership.kind === "foreign" ? [ownership] : [];
+  });
+  return occupied.length > 0 ? { kind: "replan", facts: { occupied } } : done;
+}
+
+export async function applyObjects(
+  performer: Performer,
+  { objects }: Extract<Step, { kind: "applyObjects" }>,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  if (!(await workspaceExists(performer, context)) || !(await isPodFree(performer, context))) return stale;
+  try {
+    if (context.view.statefulSet?.builtHash !== objects.hash) await dryRunObjects(performer, objects, context);
+    return await writeObjects(performer, objects, context);
+  } catch (error) {
+    if (!(error instanceof ApiError) || !isRejection(error)) throw error;
+    return isImmutable(error) ? await replaceStatefulSet(performer, context) : rejected(error.explanation);
+  }
+}
+
+async function writeObjects(
+  writer: Writer,
+  objects: BuiltObjects,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  const target = ownedBy(writer, context);
+  const options = { fieldManager, fieldValidation: "Strict" } as const;
+  const service = await applyOwned(target, { resource: builtin.services, body: objects.service }, options);
+  if (service.kind !== "written") return performedBy(service);
+  // A StatefulSet that was deleted after it was observed is created by a later pass.
+  const uid = context.view.statefulSet?.uid;
+  const observed = uid === undefined ? target : { ...target, uid };
+  const write = { resource: builtin.statefulSets, body: objects.statefulSet };
+  return wroteStatefulSet(await applyOwned(observed, write, { ...options, create: uid === undefined }));
+}
+
+/**
+ * Dry runs of the objects, and of the pod itself, because admission and quotas apply to pods only. They are creations,
+ * because the API server responds to an apply with an unknown field with an internal error.
+ */
+async function dryRunObjects(
+  { client }: Writer,
+  { statefulSet, service }: BuiltObjects,
+  { view, signal }: WorkspaceContext,
+): Promise<void> {
+  const options = { dryRun: true, fieldValidation: "Strict", signal } as const;
+  const { spec, inputs } = view;
+  if (spec.ok && inputs?.pod.ok) {
+    const pod = podFor(spec.value, inputs.pod.template);
+    await ignoringUnrelated(client.create(builtin.pods, pod, options));
+  }
+  await ignoringUnrelated(client.create(builtin.services, service as Known<Service>, options));
+  await ignoringUnrelated(client.create(builtin.statefulSets, statefulSet as Known<StatefulSet>, options));
+}
+
+/** Ignores errors that have nothing to do with the object itself. */
+async function ignoringUnrelated(dryRun: Promise<unknown>): Promise<void> {
+  try {
+    await dryRun;
+  } catch (error) {
+    // The present object has this name. The API server checks the new one before it notices that.
+    if (isAlreadyExists(error)) return;
+    // A full quota may be freed when the former pod is deleted; a pod that is not created then is explained later.
+    if (error instanceof ApiError && (isOperatorDenied(error) || error.explanation.includes("exceeded quota"))) return;
+    throw error;
+  }
+}
+
+/** A StatefulSet that another operator created may differ in fields that cannot be changed. */
+const isImmutable = ({ explanation }: ApiError): boolean =>
+  explanation.includes("updates to statefulset spec for fields other than");
+
+async function replaceStatefulSet(writer: Writer, context: WorkspaceContext): Promise<WorkspacePerformed> {
+  const place = statefulSetIn(context.view);
+  return performedBy(await deleteOwned(ownedBy(writer, context), place, { propagationPolicy: "Foreground" }));
+}

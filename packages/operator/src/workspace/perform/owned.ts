@@ -1,0 +1,121 @@
+/** What the steps share: whose objects are written, what is confirmed before, and what a write came to. */
+import { fieldManagers, statefulSetNameOf, type Update } from "@pko/api";
+import {
+  asOwner,
+  builtin,
+  denialOf,
+  type ApiError,
+  type Client,
+  type Key,
+  type Known,
+  type ObjectRef,
+  type OwnedTarget,
+  type OwnedWrite,
+  type Performed,
+  type PerformContext,
+  type Resource,
+  type Store,
+} from "@pko/kube";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+
+import type { Authority, Preparations } from "../../agents/agents.ts";
+import { workspaces } from "../../kinds.ts";
+import type { GitHubAppTokens } from "../../sources/github-app.ts";
+import { unfinishedNow } from "../observe-updates.ts";
+import type { WorkspaceView } from "../view.ts";
+
+export interface Writer {
+  /** Must be fenced: it writes nothing unless this process leads. */
+  readonly client: Client;
+}
+
+export interface Performer extends Writer {
+  readonly updates: Store<Update>;
+  readonly authority: Pick<Authority, "workspaceCertificate">;
+  readonly preparations: Preparations;
+  readonly githubApps?: GitHubAppTokens;
+  /** Reconciles another Workspace. */
+  readonly enqueue: (key: Key) => void;
+}
+
+export type WorkspaceContext = PerformContext<WorkspaceView>;
+export type WorkspacePerformed = Performed<WorkspaceView>;
+
+export const fieldManager = fieldManagers.operator;
+
+export const done: WorkspacePerformed = { kind: "done" };
+export const stale: WorkspacePerformed = { kind: "stale" };
+
+export const ownedBy = ({ client }: Writer, { view, signal }: WorkspaceContext): OwnedTarget => ({
+  client,
+  signal,
+  owner: asOwner(workspaces, view.workspace),
+});
+
+export function statefulSetIn({ workspace }: WorkspaceView): {
+  readonly resource: Resource<Known<StatefulSet>>;
+  readonly ref: ObjectRef;
+} {
+  const { name = "", namespace = "" } = workspace.metadata;
+  return { resource: builtin.statefulSets, ref: { namespace, name: statefulSetNameOf(name) } };
+}
+
+/**
+ * The garbage collector deletes what a deleted Workspace owns, possibly before the store shows the deletion: what is missing
+ * then must not be created anew.
+ */
+export async function workspaceExists({ client }: Writer, { view, signal }: WorkspaceContext): Promise<boolean> {
+  const { name = "", namespace = "", uid } = view.workspace.metadata;
+  const present = await client.find(workspaces, { namespace, name }, { signal });
+  return present?.metadata.uid === uid && present?.metadata.deletionTimestamp === undefined;
+}
+
+type UpdateStore = Pick<Performer, "client" | "updates">;
+
+/**
+ * A store may be half a minute old, and not show the Update that runs in the pod: before the pod is deleted or replaced, the
+ * API server is queried (docs/adr/0010-stores-prove-nothing.md). The plan has taken the Updates in its view into account.
+ */
+export async function isPodFree(store: UpdateStore, { view, signal }: WorkspaceContext): Promise<boolean> {
+  const updates = await unfinishedNow({ ...store, signal }, view.workspace);
+  const known = new Set(view.updates.filter(({ phase }) => phase === "onPod").map(({ name }) => name));
+  return updates?.every(({ name, phase }) => phase !== "onPod" || known.has(name)) ?? true;
+}
+
+/** Also no waiting Update may exist, which could start in the pod. */
+export async function isUnused(store: UpdateStore, { view, signal }: WorkspaceContext): Promise<boolean> {
+  const updates = await unfinishedNow({ ...store, signal }, view.workspace);
+  return updates === undefined || updates.length === 0;
+}
+
+/** The next pass observes what was deleted meanwhile. */
+export function performedBy(write: OwnedWrite<unknown>): WorkspacePerformed {
+  switch (write.kind) {
+    case "changed":
+      return stale;
+    case "former":
+    case "foreign":
+      return { kind: "replan", facts: { occupied: [write] } };
+    case "written":
+    case "absent":
+      return done;
+  }
+}
+
+export function wroteStatefulSet(write: OwnedWrite<Known<StatefulSet>>): WorkspacePerformed {
+  if (write.kind !== "written") return performedBy(write);
+  const { uid = "", generation = 0 } = write.object.metadata;
+  return { kind: "done", facts: { written: { uid, generation } } };
+}
+
+export const rejected = (rejection: string): WorkspacePerformed => ({ kind: "replan", facts: { rejection } });
+
+/** The API server rejected the object itself, with a reason for the author of the template. */
+export function isRejection(error: ApiError): boolean {
+  return [400, 403, 422].includes(error.status) && !isOperatorDenied(error);
+}
+
+/** The operator itself may not make the request: that says nothing about the object. */
+export function isOperatorDenied(error: ApiError): boolean {
+  return error.status === 401 || denialOf(error) !== undefined;
+}

@@ -1,0 +1,84 @@
+/** The steps that delete the pod, or find out why it does not exist. */
+import type { NormalWorkspace } from "@pko/api";
+import { ApiError, builtin, deleteOwned, findOwnership, type Known } from "@pko/kube";
+import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
+
+import { podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import type { Step } from "../steps.ts";
+import type { Admission } from "../view.ts";
+import {
+  done,
+  isOperatorDenied,
+  isPodFree,
+  ownedBy,
+  performedBy,
+  stale,
+  statefulSetIn,
+  type Performer,
+  type WorkspaceContext,
+  type WorkspacePerformed,
+  type Writer,
+} from "./owned.ts";
+
+/** Deletes only a pod whose controller is the StatefulSet whose controller is the Workspace. */
+export async function deletePod(
+  performer: Performer,
+  { uid, graceSeconds }: Extract<Step, { kind: "deletePod" }>,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  if (!(await isPodFree(performer, context))) return stale;
+  const { view, signal } = context;
+  const { client } = performer;
+  const { name = "", namespace = "" } = view.workspace.metadata;
+  const found = await findOwnership(ownedBy(performer, context), statefulSetIn(view));
+  if (found.kind !== "ours") return done;
+  const owner = podOwner(name, found.version.uid);
+  const pod = { resource: builtin.pods, ref: { namespace, name: podNameOf(name) } };
+  const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
+  return performedBy(await deleteOwned({ client, signal, owner, uid }, pod, options));
+}
+
+export async function dryRunPod(writer: Writer, context: WorkspaceContext): Promise<WorkspacePerformed> {
+  return { kind: "replan", facts: { admission: await admissionOf(writer, context) } };
+}
+
+async function admissionOf(writer: Writer, context: WorkspaceContext): Promise<Admission> {
+  const { view, signal } = context;
+  const { spec, inputs } = view;
+  if (!spec.ok || !inputs?.pod.ok) return { kind: "unknown" };
+  try {
+    await writer.client.create(builtin.pods, podFor(spec.value, inputs.pod.template), { dryRun: true, signal });
+    return { kind: "admitted" };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status >= 500 || isOperatorDenied(error)) return { kind: "unknown" };
+    if (error.reason === "AlreadyExists") return await ownerOfPodName(writer, context);
+    return { kind: "rejected", message: error.explanation };
+  }
+}
+
+/** "unknown" where the pod belongs to the StatefulSet after all, or was deleted meanwhile. */
+async function ownerOfPodName({ client }: Writer, { view, signal }: WorkspaceContext): Promise<Admission> {
+  const { name = "", namespace = "" } = view.workspace.metadata;
+  const target = { client, owner: podOwner(name, view.statefulSet?.uid), signal };
+  const ownership = await findOwnership(target, { resource: builtin.pods, ref: { namespace, name: podNameOf(name) } });
+  switch (ownership.kind) {
+    case "absent":
+    case "ours":
+      return { kind: "unknown" };
+    case "dependent":
+      return { kind: "occupied", occupied: { kind: "foreign", occupant: ownership.occupant } };
+    case "former":
+    case "foreign":
+      return { kind: "occupied", occupied: ownership };
+  }
+}
+
+/** The pod that the StatefulSet would create. */
+export function podFor({ name, namespace }: NormalWorkspace, template: PodTemplateSpec): Known<Pod> {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...template.metadata, name: podNameOf(name), namespace },
+    ...(template.spec && { spec: template.spec }),
+  };
+}

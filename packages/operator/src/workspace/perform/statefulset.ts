@@ -1,0 +1,63 @@
+/** The steps that change the StatefulSet alone. */
+import { applyOwned, builtin, patchOwned } from "@pko/kube";
+
+import { backedOffAnnotation, podRetriedAnnotation } from "../names.ts";
+import type { Step } from "../steps.ts";
+import {
+  fieldManager,
+  isPodFree,
+  isUnused,
+  ownedBy,
+  stale,
+  statefulSetIn,
+  wroteStatefulSet,
+  type Performer,
+  type WorkspaceContext,
+  type WorkspacePerformed,
+  type Writer,
+} from "./owned.ts";
+
+export async function restoreStatefulSet(
+  performer: Performer,
+  { uid, objects }: Extract<Step, { kind: "restoreStatefulSet" }>,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  if (!(await isPodFree(performer, context))) return stale;
+  const write = { resource: builtin.statefulSets, body: objects.statefulSet };
+  const target = { ...ownedBy(performer, context), uid };
+  return wroteStatefulSet(await applyOwned(target, write, { fieldManager, create: false }));
+}
+
+export async function scaleToZero(
+  performer: Performer,
+  { uid, backedOffGeneration }: Extract<Step, { kind: "scaleToZero" }>,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  if (!(await isUnused(performer, context))) return stale;
+  const isBackedOff = backedOffGeneration !== undefined;
+  const metadata = isBackedOff ? { annotations: { [backedOffAnnotation]: String(backedOffGeneration) } } : {};
+  return await patchStatefulSet(performer, { uid, body: { metadata, spec: { replicas: 0 } } }, context);
+}
+
+export async function retryPodCreation(
+  writer: Writer,
+  { uid }: Extract<Step, { kind: "retryPodCreation" }>,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  const annotations = { [podRetriedAnnotation]: new Date(context.view.now).toISOString() };
+  return await patchStatefulSet(writer, { uid, body: { metadata: { annotations } } }, context);
+}
+
+interface StatefulSetPatch {
+  readonly uid: string;
+  readonly body: { readonly metadata: object; readonly spec?: object };
+}
+
+async function patchStatefulSet(
+  writer: Writer,
+  { uid, body }: StatefulSetPatch,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed> {
+  const target = { ...ownedBy(writer, context), uid };
+  return wroteStatefulSet(await patchOwned(target, statefulSetIn(context.view), { body: { ...body }, fieldManager }));
+}

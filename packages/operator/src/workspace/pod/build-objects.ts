@@ -1,0 +1,123 @@
+/** What a Workspace owns: the StatefulSet, the headless Service before it, and the Secret with its certificate. Pure. */
+
+import { labelsOfWorkspace, statefulSetNameOf, workspaceKind, type NormalWorkspace, type Workspace } from "@pko/api";
+import type { ApplyBody, Known } from "@pko/kube";
+import type { Certificate } from "@pko/rpc/pki";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { PodTemplateSpec, Secret, Service } from "kubernetes-types/core/v1";
+
+import { agentPort } from "../../agents/agents.ts";
+import { agentPortName, builtHashAnnotation, certificateNameOf, referencesHashAnnotation } from "../names.ts";
+import { serviceFaults } from "./template-shape.ts";
+import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "../../shared/strategic-merge.ts";
+import { contentHash } from "../../shared/digest.ts";
+import { ownerReference } from "../../shared/owner-reference.ts";
+
+export interface BuiltObjects {
+  readonly service: ApplyBody<Known<Service>>;
+  readonly statefulSet: ApplyBody<Known<StatefulSet>>;
+  /** Of all but the replicas: while it is the same there is nothing to write. */
+  readonly hash: string;
+}
+
+interface Parts {
+  readonly workspace: Workspace;
+  readonly normal: NormalWorkspace;
+  readonly template: PodTemplateSpec;
+  /** Of the Secrets and ConfigMaps that the pod reads: another one rolls the pod. */
+  readonly referencesHash: string;
+}
+
+/** A sentence when the template for the Service cannot be merged. */
+export function buildObjects(parts: Parts): BuiltObjects | string {
+  const service = buildService(parts);
+  if (typeof service === "string") return service;
+  const statefulSet = buildStatefulSet(parts);
+  const hash = contentHash([service, statefulSet]);
+  const metadata = { ...statefulSet.metadata, annotations: { [builtHashAnnotation]: hash } };
+  return { service, statefulSet: { ...statefulSet, metadata }, hash };
+}
+
+function buildStatefulSet({ workspace, normal, template, referencesHash }: Parts): ApplyBody<Known<StatefulSet>> {
+  const name = statefulSetNameOf(normal.name);
+  const labels = labelsOfWorkspace(normal.name);
+  const annotations = { ...template.metadata?.annotations, [referencesHashAnnotation]: referencesHash };
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name, namespace: normal.namespace, labels, ownerReferences: [owner(workspace)] },
+    spec: {
+      serviceName: name,
+      replicas: 1,
+      // With one pod there is no order to keep, and a pod that never gets ready does not block its replacement.
+      podManagementPolicy: "Parallel",
+      updateStrategy: { type: "RollingUpdate" },
+      revisionHistoryLimit: 2,
+      selector: { matchLabels: labels },
+      template: { ...template, metadata: { ...template.metadata, annotations } },
+    },
+  };
+}
+
+function buildService({ workspace, normal }: Parts): ApplyBody<Known<Service>> | string {
+  const labels = labelsOfWorkspace(normal.name);
+  const generated: JsonMap = {
+    metadata: { labels },
+    spec: {
+      clusterIP: "None",
+      selector: labels,
+      ports: [{ name: agentPortName, port: agentPort, targetPort: agentPort, protocol: "TCP" }],
+    },
+  };
+  try {
+    const merged = strategicMerge(generated, normal.serviceTemplate, serviceSchema);
+    const [fault] = serviceFaults(merged);
+    if (fault !== undefined) return fault;
+    const { metadata, spec } = merged as Pick<Service, "metadata" | "spec">;
+    return {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: {
+        name: statefulSetNameOf(normal.name),
+        namespace: normal.namespace,
+        labels: { ...metadata?.labels, ...labels },
+        ...(metadata?.annotations && { annotations: metadata.annotations }),
+        ownerReferences: [owner(workspace)],
+      },
+      spec: { ...spec },
+    };
+  } catch (error) {
+    if (error instanceof MergeError) return `spec.serviceTemplate.${error.message}`;
+    throw error;
+  }
+}
+
+export function buildCertificateSecret(workspace: Workspace, certificate: Certificate): ApplyBody<Known<Secret>> {
+  const { name = "", namespace = "" } = workspace.metadata;
+  const encode = (text: string): string => Buffer.from(text).toString("base64");
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: {
+      name: certificateNameOf(name),
+      namespace,
+      labels: labelsOfWorkspace(name),
+      ownerReferences: [owner(workspace)],
+    },
+    type: "kubernetes.io/tls",
+    data: {
+      "ca.crt": encode(certificate.ca),
+      "tls.crt": encode(certificate.cert),
+      "tls.key": encode(certificate.key),
+    },
+  };
+}
+
+export function certificateIn(secret: Known<Secret>): Certificate | undefined {
+  const text = (key: string): string => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
+  const [ca, cert, key] = [text("ca.crt"), text("tls.crt"), text("tls.key")];
+  return ca && cert && key ? { ca, cert, key } : undefined;
+}
+
+const owner = ({ metadata }: Workspace): ReturnType<typeof ownerReference> =>
+  ownerReference({ ...workspaceKind, metadata }, { controller: true, blockOwnerDeletion: true });

@@ -1,0 +1,303 @@
+/** The pod of a workspace: the user's image, in which the agent runs that the bootstrap container brings along. Pure. */
+import {
+  bootstrapContainer,
+  dynamicEnvVariable,
+  labelsOfWorkspace,
+  pulumiContainer,
+  shareFolder,
+  shareVolume,
+  workspaceFolder,
+  type NormalWorkspace,
+} from "@pko/api";
+import type {
+  Container,
+  EnvVar,
+  PodSpec,
+  PodTemplateSpec,
+  ResourceRequirements,
+  Volume,
+  VolumeMount,
+} from "kubernetes-types/core/v1";
+
+import { agentPort } from "../../agents/agents.ts";
+import { agentPortName, certificateNameOf } from "../names.ts";
+import { credentialsVariable, scopeOf, type TokenExchange } from "./oidc.ts";
+import { enforceProfile, fillProfile } from "./security-profile.ts";
+import type { WorkspaceSettings } from "../settings.ts";
+import { limitStorage } from "./storage-limits.ts";
+import { podTemplateFaults } from "./template-shape.ts";
+import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "../../shared/strategic-merge.ts";
+
+/** Where the agent is in its own image, and where the bootstrap container puts it. */
+const agentInImage = "/agent";
+const agentInPod = `${shareFolder}/agent-bin`;
+
+const tlsVolume = "agent-tls";
+const tlsFolder = "/var/run/secrets/auto.pulumi.com/tls";
+const oidcVolume = "pulumi-oidc";
+const oidcFolder = "/var/run/secrets/auto.pulumi.com/oidc";
+/** The kubelet renews it in time. */
+const oidcTokenSeconds = 3600;
+const credentialsVolume = "pulumi-credentials";
+const credentialsFolder = "/var/run/secrets/auto.pulumi.com/credentials";
+/** Init containers append to it; whoever writes first makes it. */
+const dynamicEnvFile = `${shareFolder}/.env`;
+
+/** For a run to be cut short in order: the agent's own grace is a little shorter. */
+const terminationGraceSeconds = 600;
+
+type BuiltPod =
+  | { readonly ok: true; readonly template: PodTemplateSpec }
+  /** Sentences, each with the field that is to blame. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/** What the pod is made of besides its spec. */
+export interface PodParts {
+  readonly settings: WorkspaceSettings;
+  /** Of the Workspace, by which its updates are known. */
+  readonly uid?: string;
+  readonly exchange?: TokenExchange;
+}
+
+export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): BuiltPod {
+  const generated: PodTemplateSpec = {
+    metadata: { labels: labelsOfWorkspace(workspace.name), annotations: {} },
+    spec: podSpecOf(workspace, parts),
+  };
+  const merged = mergeTemplate(generated, workspace);
+  if (typeof merged === "string") return { ok: false, problems: [merged] };
+  for (const look of [podTemplateFaults, missingParts]) {
+    const problems = look(merged);
+    if (problems.length > 0) return { ok: false, problems };
+  }
+  const adapted = limitStorage(bootstrapFirst(withDynamicEnv(fetchingInAgent(merged))));
+  const secure = (parts.settings.enforceSecurityProfile ?? true) ? enforceProfile : fillProfile;
+  const { template, violations } = secure(adapted, workspace.securityProfile);
+  if (violations.length > 0) return { ok: false, problems: violations };
+  const labels = { ...template.metadata?.labels, ...labelsOfWorkspace(workspace.name) };
+  return { ok: true, template: { ...template, metadata: { ...template.metadata, labels } } };
+}
+
+function podSpecOf(workspace: NormalWorkspace, parts: PodParts): PodSpec {
+  return {
+    serviceAccountName: workspace.serviceAccountName,
+    terminationGracePeriodSeconds: terminationGraceSeconds,
+    securityContext: workspace.securityProfile === "restricted" ? restrictedIdentity : {},
+    initContainers: [bootstrapContainerOf(workspace, parts.settings)],
+    containers: [pulumiContainerOf(workspace, parts)],
+    volumes: [
+      { name: shareVolume, emptyDir: {} },
+      // Readable for whichever user the image runs as.
+      { name: tlsVolume, secret: { secretName: certificateNameOf(workspace.name), defaultMode: 0o444 } },
+      ...(parts.exchange ? exchangeVolumes(parts.exchange) : []),
+    ],
+  };
+}
+
+const audienceOf = (organization: string): string => `urn:pulumi:org:${organization}`;
+
+function exchangeVolumes({ organization }: TokenExchange): Volume[] {
+  const audience = audienceOf(organization);
+  const serviceAccountToken = { audience, expirationSeconds: oidcTokenSeconds, path: "token" };
+  return [
+    { name: oidcVolume, projected: { sources: [{ serviceAccountToken }] } },
+    // The CLI writes down the token that it is given: in memory, and gone with the pod.
+    { name: credentialsVolume, emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
+  ];
+}
+
+function exchangeFlags({ organization, holder, expirationSeconds }: TokenExchange): string[] {
+  const scope = scopeOf(holder);
+  return [
+    `--oidc-token=${oidcFolder}/token`,
+    `--oidc-organization=${organization}`,
+    ...(scope === "" ? [] : [`--oidc-scope=${scope}`]),
+    `--oidc-expiration-seconds=${expirationSeconds}`,
+    `--oidc-credentials=${credentialsFolder}`,
+  ];
+}
+
+const restrictedIdentity = {
+  runAsNonRoot: true,
+  runAsUser: 1000,
+  runAsGroup: 1000,
+  fsGroup: 1000,
+  fsGroupChangePolicy: "OnRootMismatch",
+  seccompProfile: { type: "RuntimeDefault" },
+};
+
+function bootstrapContainerOf(workspace: NormalWorkspace, settings: WorkspaceSettings): Container {
+  const { agentImage, agentImagePullPolicy } = settings;
+  return {
+    name: bootstrapContainer,
+    image: agentImage,
+    ...(agentImagePullPolicy && { imagePullPolicy: agentImagePullPolicy }),
+    command: bootstrapCommand(workspace),
+    ...lastWords,
+    env: [dynamicEnv],
+    resources: bootstrapResources(workspace),
+    volumeMounts: [{ name: shareVolume, mountPath: shareFolder }],
+  };
+}
+
+/** The folder in which the Pulumi container starts must be there; without a source it is for an init container to make. */
+function bootstrapCommand({ source }: NormalWorkspace): string[] {
+  return [agentInImage, "install", agentInPod, ...(source.kind === "none" ? [] : [workspaceFolder])];
+}
+
+/** As much as the container that comes after it: less would be no saving, more would be what the pod has to find room for. */
+function bootstrapResources({ resources }: NormalWorkspace): ResourceRequirements {
+  const { cpu, memory } = (resources as ResourceRequirements).requests ?? {};
+  return { requests: { ...(cpu !== undefined && { cpu }), ...(memory !== undefined && { memory }) } };
+}
+
+/** What it printed last tells why it has ended: explain-pod.ts repeats it. */
+const lastWords = { terminationMessagePolicy: "FallbackToLogsOnError" };
+
+const dynamicEnv: EnvVar = { name: dynamicEnvVariable, value: dynamicEnvFile };
+
+function pulumiContainerOf(workspace: NormalWorkspace, { settings, uid, exchange }: PodParts): Container {
+  const { image, imagePullPolicy, envFrom } = workspace;
+  const flags = [
+    ...(uid === undefined ? [] : [`--workspace-uid=${uid}`]),
+    ...(exchange ? exchangeFlags(exchange) : []),
+    ...(settings.agentFlags ?? []),
+  ];
+  return {
+    name: pulumiContainer,
+    image,
+    ...(imagePullPolicy && { imagePullPolicy }),
+    command: [agentInPod, `--share=${shareFolder}`, `--tls=${tlsFolder}`, `--port=${agentPort}`, ...flags],
+    workingDir: workspaceFolder,
+    env: environmentOf(workspace, exchange),
+    ...(envFrom.length > 0 && { envFrom: [...envFrom] }),
+    ports: [{ name: agentPortName, containerPort: agentPort }],
+    ...lastWords,
+    // The agent speaks to who holds its certificate's counterpart alone: that it listens is all a probe can tell.
+    readinessProbe: { tcpSocket: { port: agentPort }, periodSeconds: 5, failureThreshold: 3 },
+    resources: workspace.resources as ResourceRequirements,
+    volumeMounts: [
+      { name: shareVolume, mountPath: shareFolder },
+      { name: tlsVolume, mountPath: tlsFolder, readOnly: true },
+      ...(exchange ? exchangeMounts : []),
+    ],
+  };
+}
+
+const exchangeMounts = [
+  { name: oidcVolume, mountPath: oidcFolder, readOnly: true },
+  { name: credentialsVolume, mountPath: credentialsFolder },
+];
+
+/** Besides what the agent needs: what a person's commands need in a shell of the container. */
+function environmentOf({ env }: NormalWorkspace, exchange: TokenExchange | undefined): EnvVar[] {
+  const fixed: EnvVar[] = [
+    { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+    { name: "POD_SA_NAME", valueFrom: { fieldRef: { fieldPath: "spec.serviceAccountName" } } },
+    dynamicEnv,
+    // A stack that exists keeps its secrets provider, though its settings file is not in the repository.
+    { name: "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER", value: "true" },
+    // A variable wins over the same one in envFrom.
+    ...(exchange && !exchange.hasCredentialsPath ? [{ name: credentialsVariable, value: credentialsFolder }] : []),
+  ];
+  const given = new Set(env.map(({ name }) => name));
+  return [...fixed.filter(({ name }) => !given.has(name)), ...(env as EnvVar[])];
+}
+
+function mergeTemplate(generated: PodTemplateSpec, { podTemplate }: NormalWorkspace): PodTemplateSpec | string {
+  const original = generated as unknown as JsonMap;
+  const patch = podTemplate as unknown as JsonMap;
+  try {
+    return strategicMerge(original, replacingSources(original, patch), podTemplateSchema);
+  } catch (error) {
+    if (error instanceof MergeError) return `spec.podTemplate.${error.message}`;
+    throw error;
+  }
+}
+
+/** A volume has one source: a template that gives a volume of ours another one, such as a claim, means that one. */
+function replacingSources(original: JsonMap, patch: JsonMap): JsonMap {
+  const spec = patch["spec"];
+  if (!isMap(spec) || !Array.isArray(spec["volumes"])) return patch;
+  const own = (original["spec"] as unknown as { volumes: Volume[] }).volumes.map(({ name }) => name);
+  const isOwn = (volume: JsonMap): boolean => own.some((name) => name === volume["name"]);
+  const volumes = spec["volumes"].map((volume) => {
+    if (!isMap(volume) || "$patch" in volume || "$retainKeys" in volume || !isOwn(volume)) {
+      return volume;
+    }
+    return Object.keys(volume).length > 1 ? { ...volume, $retainKeys: Object.keys(volume) } : volume;
+  });
+  return { ...patch, spec: { ...spec, volumes } };
+}
+
+/**
+ * Programs used to be fetched by an init container of their own, which templates gave proxies and certificate
+ * authorities. The agent fetches now: what was meant for that container is the agent's.
+ */
+function fetchingInAgent(template: PodTemplateSpec): PodTemplateSpec {
+  const { spec } = template;
+  const former = spec?.initContainers?.find(({ name, image }) => name === "fetch" && image === undefined);
+  if (!spec || !former) return template;
+  const given = (container: Container): Container => {
+    const { env = [], envFrom = [], volumeMounts = [] } = container;
+    const isNew = ({ name }: EnvVar): boolean => !env.some((each) => each.name === name);
+    const isFree = ({ mountPath }: VolumeMount): boolean => !volumeMounts.some((each) => each.mountPath === mountPath);
+    return {
+      ...container,
+      env: [...env, ...(former.env ?? []).filter(isNew)],
+      ...(former.envFrom && { envFrom: [...envFrom, ...former.envFrom] }),
+      volumeMounts: [...volumeMounts, ...(former.volumeMounts ?? []).filter(isFree)],
+    };
+  };
+  const containers = spec.containers.map((each) => (each.name === pulumiContainer ? given(each) : each));
+  const initContainers = spec.initContainers?.filter((each) => each !== former);
+  return { ...template, spec: { ...spec, containers, ...(initContainers && { initContainers }) } };
+}
+
+/** Whichever container likes, a sidecar too, may append to $PULUMI_ENV: it needs the variable and the volume for that. */
+function withDynamicEnv(template: PodTemplateSpec): PodTemplateSpec {
+  const { spec } = template;
+  if (!spec) return template;
+  const { initContainers, containers } = spec;
+  const shared = {
+    ...(initContainers && { initContainers: initContainers.map(sharing) }),
+    containers: containers.map(sharing),
+  };
+  return { ...template, spec: { ...spec, ...shared } };
+}
+
+function sharing(container: Container): Container {
+  const { env = [], volumeMounts = [] } = container;
+  const hasVariable = env.some(({ name }) => name === dynamicEnvVariable);
+  const hasShare = volumeMounts.some(({ name, mountPath }) => name === shareVolume || mountPath === shareFolder);
+  return {
+    ...container,
+    env: hasVariable ? env : [...env, dynamicEnv],
+    volumeMounts: hasShare ? volumeMounts : [...volumeMounts, { name: shareVolume, mountPath: shareFolder }],
+  };
+}
+
+/** What a template adds comes first where Kubernetes merges. Here it may rely on what bootstrap has done, as it always could. */
+function bootstrapFirst(template: PodTemplateSpec): PodTemplateSpec {
+  const { spec } = template;
+  if (!spec?.initContainers) return template;
+  const isFirst = ({ name }: Container): boolean => name === bootstrapContainer;
+  const others = spec.initContainers.filter((each) => !isFirst(each));
+  return { ...template, spec: { ...spec, initContainers: [...spec.initContainers.filter(isFirst), ...others] } };
+}
+
+/** What the agent cannot do without, and a template can remove. */
+function missingParts({ spec }: PodTemplateSpec): string[] {
+  const containers = spec?.containers ?? [];
+  const pulumi = containers.find(({ name }) => name === pulumiContainer);
+  const mounts = (container: Container | undefined, path: string): boolean =>
+    (container?.volumeMounts ?? []).some(({ mountPath }) => mountPath === path);
+  const bootstrap = spec?.initContainers?.find(({ name }) => name === bootstrapContainer);
+  const field = "spec.podTemplate.spec";
+  return [
+    ...(pulumi ? [] : [`${field}.containers: the container ${pulumiContainer} is removed; keep it`]),
+    ...(bootstrap ? [] : [`${field}.initContainers: the container bootstrap is removed; keep it`]),
+    ...(pulumi && !mounts(pulumi, shareFolder) ? [`${field}.containers[pulumi]: ${shareFolder} is not mounted`] : []),
+    ...(pulumi && !mounts(pulumi, tlsFolder) ? [`${field}.containers[pulumi]: ${tlsFolder} is not mounted`] : []),
+  ];
+}

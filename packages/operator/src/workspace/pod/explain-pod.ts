@@ -1,0 +1,112 @@
+/** Why a pod is not up, in words for the person whose Stack waits for it. Pure. */
+import { pulumiContainer } from "@pko/api";
+import type { ContainerState, ContainerStatus, Pod } from "kubernetes-types/core/v1";
+
+import { truncate } from "../../shared/truncate.ts";
+
+export interface Explanation {
+  readonly message: string;
+  /** It will not pass unless someone does something. */
+  readonly stuck: boolean;
+}
+
+const waits = (message: string): Explanation => ({ message, stuck: false });
+const stuck = (message: string): Explanation => ({ message, stuck: true });
+
+type Known = Pick<Pod, "metadata" | "spec" | "status">;
+
+export function explainPod(pod: Known): Explanation {
+  for (const look of [deleted, failed, unschedulable, containerTrouble, waitingForVolumes]) {
+    const explanation = look(pod);
+    if (explanation) return explanation;
+  }
+  return waits("the pod is starting");
+}
+
+function deleted({ metadata }: Known): Explanation | undefined {
+  return metadata?.deletionTimestamp ? waits("the former pod is ending") : undefined;
+}
+
+function failed({ status }: Known): Explanation | undefined {
+  if (status?.phase !== "Failed") return undefined;
+  const { reason = "", message = "" } = status;
+  if (reason === "Evicted") return stuck(`the pod was evicted from its node: ${clean(message)}`);
+  return stuck(`the pod failed${reason && ` (${reason})`}${message && `: ${clean(message)}`}`);
+}
+
+function unschedulable({ status }: Known): Explanation | undefined {
+  const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
+  if (scheduled?.status !== "False") return undefined;
+  if (scheduled.reason === "SchedulingGated") return waits("the pod is held back by a scheduling gate");
+  return stuck(`no node can take the pod: ${clean(scheduled.message ?? "the scheduler does not say why")}`);
+}
+
+export const isUnschedulable = ({ metadata, status }: Known): boolean =>
+  !metadata?.deletionTimestamp &&
+  (status?.conditions ?? []).some(
+    ({ type, status: value, reason }) => type === "PodScheduled" && value === "False" && reason === "Unschedulable",
+  );
+
+/** In the order in which they start: the first that has not done its part holds the others. */
+function containerTrouble({ status }: Known): Explanation | undefined {
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  for (const container of statuses) {
+    const explanation = explainContainer(container);
+    if (explanation) return explanation;
+  }
+  return undefined;
+}
+
+/** What the kubelet says of a container that has not started, in our words. */
+const waitingReasons: Readonly<Record<string, (container: ContainerStatus, message: string) => Explanation>> = {
+  ErrImagePull: ({ image }, message) => stuck(`the image ${image} cannot be pulled: ${message}`),
+  ImagePullBackOff: ({ image }, message) => stuck(`the image ${image} cannot be pulled: ${message}`),
+  ErrImageNeverPull: ({ image }) => stuck(`the image ${image} is not on the node, and its pull policy is Never`),
+  InvalidImageName: ({ image }) => stuck(`"${image}" is not the name of an image`),
+  CreateContainerConfigError: ({ name }, message) => stuck(`the container ${name} cannot be made: ${message}`),
+  CreateContainerError: ({ name }, message) => stuck(`the container ${name} cannot be made: ${message}`),
+  RunContainerError: ({ name }, message) => stuck(`the container ${name} cannot be started: ${message}`),
+  CrashLoopBackOff: (container) => {
+    const end = container.lastState?.terminated;
+    return stuck(`the container ${container.name} ends again and again${end ? `: ${howItEnded(end)}` : ""}`);
+  },
+};
+
+function explainContainer(container: ContainerStatus): Explanation | undefined {
+  const { name, state } = container;
+  const { waiting, terminated } = state ?? {};
+  if (waiting?.reason) {
+    const explain = waitingReasons[waiting.reason];
+    if (explain) return explain(container, clean(waiting.message ?? "no reason is given"));
+  }
+  if (terminated && (terminated.exitCode !== 0 || name === pulumiContainer)) {
+    return stuck(`the container ${name} has ended: ${howItEnded(terminated)}`);
+  }
+  return undefined;
+}
+
+type Terminated = NonNullable<ContainerState["terminated"]>;
+
+function howItEnded({ reason, exitCode, message, signal }: Terminated): string {
+  if (reason === "OOMKilled") {
+    return "it ran out of memory (OOMKilled); raise spec.resources.limits.memory, or remove the limit";
+  }
+  const how = signal ? `signal ${signal}` : `exit code ${exitCode}`;
+  const said = message ? clean(message) : "";
+  return `${how}${reason && reason !== "Error" ? ` (${reason})` : ""}${said && `: ${said}`}`;
+}
+
+function waitingForVolumes({ status, spec }: Known): Explanation | undefined {
+  const claims = (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
+  const hasNode = spec?.nodeName !== undefined;
+  const creating = (status?.initContainerStatuses ?? []).every(
+    ({ state }) => state?.waiting?.reason === "PodInitializing",
+  );
+  if (!hasNode || !creating || claims.length === 0) return undefined;
+  return waits(`the pod is starting, with the volume of the claim ${claims.join(", ")}`);
+}
+
+const longest = 500;
+
+/** One line, within bounds. */
+const clean = (text: string): string => truncate(text.replaceAll(/\s+/g, " ").trim(), longest);

@@ -1,0 +1,64 @@
+/** What a pod's status tells of it and of the agent in it. Pure. */
+import { pulumiContainer } from "@pko/api";
+import type { Known } from "@pko/kube";
+import type { ContainerStatus, Pod } from "kubernetes-types/core/v1";
+
+import type { AgentPod, Preparations } from "../../agents/agents.ts";
+import { overduePod } from "../../lost-node.ts";
+import { explainPod, isUnschedulable } from "./explain-pod.ts";
+import type { PodFacts } from "../view.ts";
+
+export function podFacts(
+  pod: Known<Pod>,
+  workspace: AgentPod["workspace"],
+  preparations: Pick<Preparations, "hasAnswered">,
+): PodFacts {
+  const { metadata } = pod;
+  const agent = agentOf(pod, workspace);
+  const overdue = overduePod(pod);
+  return {
+    agent,
+    isUp: isRunning(pod) || (agent.isComing === true && preparations.hasAnswered(agent)),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    ...(metadata.deletionTimestamp !== undefined && { terminatingSince: terminatingSince(metadata) }),
+    ...(overdue && { overdue }),
+    isUnschedulable: isUnschedulable(pod),
+    revision: metadata.labels?.["controller-revision-hash"] ?? "",
+    explanation: explainPod(pod),
+  };
+}
+
+function agentOf(pod: Known<Pod>, workspace: AgentPod["workspace"]): AgentPod {
+  return {
+    workspace,
+    uid: pod.metadata.uid ?? "",
+    restarts: containerOf(pod)?.restartCount ?? 0,
+    ip: pod.status?.podIP ?? "",
+    ...(isAboutToBegin(pod) && { isComing: true }),
+  };
+}
+
+const containerOf = ({ status }: Known<Pod>): ContainerStatus | undefined =>
+  status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
+
+/** Not the pod's readiness: that comes seconds after the agent has begun to listen. */
+function isRunning(pod: Known<Pod>): boolean {
+  const { phase, podIP } = pod.status ?? {};
+  return containerOf(pod)?.state?.running !== undefined && Boolean(podIP) && phase === "Running";
+}
+
+/** All that goes before the agent's container is done. That it runs the kubelet tells a second late, as a rule. */
+function isAboutToBegin(pod: Known<Pod>): boolean {
+  const { podIP, initContainerStatuses = [] } = pod.status ?? {};
+  const reason = containerOf(pod)?.state?.waiting?.reason;
+  const isNext = reason === "PodInitializing" || reason === "ContainerCreating";
+  const isInitialised = initContainerStatuses.every(({ state, started }) =>
+    state?.terminated ? state.terminated.exitCode === 0 : started === true,
+  );
+  return pod.metadata.deletionTimestamp === undefined && Boolean(podIP) && isNext && isInitialised;
+}
+
+/** The time of deletion is the end of the grace. */
+function terminatingSince({ deletionTimestamp = "", deletionGracePeriodSeconds = 0 }: Known<Pod>["metadata"]): number {
+  return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
+}

@@ -1,0 +1,147 @@
+/** The Secrets and ConfigMaps that a pod reads: which, by whom, and whether they have changed. Pure. */
+import type { Container, PodSpec, Volume } from "kubernetes-types/core/v1";
+
+import { contentHash } from "../../shared/digest.ts";
+
+type ReferenceKind = "Secret" | "ConfigMap";
+
+export interface Reference {
+  readonly kind: ReferenceKind;
+  readonly name: string;
+  /** All keys when undefined. */
+  readonly keys?: readonly string[];
+  readonly optional: boolean;
+  /** Who reads it, for people. */
+  readonly reader: string;
+}
+
+/** What was found of one object. */
+export interface Reading {
+  readonly kind: ReferenceKind;
+  readonly name: string;
+  /** Of the object as it was read: `versionOf`. */
+  readonly version?: string;
+  /** Undefined when the object does not exist. */
+  readonly found?: {
+    readonly uid: string;
+    readonly data: Readonly<Record<string, string>>;
+    /** Where a Secret says that only some of its keys are secrets. */
+    readonly secretKeys?: readonly string[];
+  };
+}
+
+/** In the order of the pod's fields. Names that a user left empty are for the API server to refuse. */
+export function referencesOf(spec: PodSpec): Reference[] {
+  const containers = [...(spec.initContainers ?? []), ...spec.containers];
+  const all = [...containers.flatMap(referencesOfContainer), ...(spec.volumes ?? []).flatMap(referencesOfVolume)];
+  return all.filter(({ name }) => name !== "");
+}
+
+function referencesOfContainer({ name: container, env = [], envFrom = [] }: Container): Reference[] {
+  const single = env.flatMap(({ name: variable, valueFrom }): Reference[] => {
+    const reader = `the variable ${variable} of the container ${container}`;
+    const { secretKeyRef: secret, configMapKeyRef: configMap } = valueFrom ?? {};
+    return [
+      ...(secret ? [{ kind: "Secret" as const, ...keyed(secret), reader }] : []),
+      ...(configMap ? [{ kind: "ConfigMap" as const, ...keyed(configMap), reader }] : []),
+    ];
+  });
+  const many = envFrom.flatMap(({ secretRef, configMapRef }): Reference[] => {
+    const reader = `envFrom of the container ${container}`;
+    return [
+      ...(secretRef ? [{ kind: "Secret" as const, ...whole(secretRef), reader }] : []),
+      ...(configMapRef ? [{ kind: "ConfigMap" as const, ...whole(configMapRef), reader }] : []),
+    ];
+  });
+  return [...many, ...single];
+}
+
+interface Selector {
+  readonly name?: string;
+  readonly optional?: boolean;
+}
+
+const whole = ({ name = "", optional = false }: Selector) => ({ name, optional });
+const keyed = (selector: Selector & { readonly key: string }) => ({ ...whole(selector), keys: [selector.key] });
+
+interface Items {
+  readonly items?: readonly { readonly key: string }[];
+}
+const items = ({ items: list }: Items) => (list && list.length > 0 ? { keys: list.map(({ key }) => key) } : {});
+
+function referencesOfVolume({ name: volume, secret, configMap, projected }: Volume): Reference[] {
+  const reader = `the volume ${volume}`;
+  // Our own certificate is renewed in place: the agent reads it again.
+  const own = volume === "agent-tls";
+  const sources = projected?.sources ?? [];
+  const inSecrets = sources.flatMap((source) => source.secret ?? []);
+  const inConfigMaps = sources.flatMap((source) => source.configMap ?? []);
+  return [
+    ...(secret && !own ? [referenceTo("Secret", { ...secret, name: secret.secretName ?? "" }, reader)] : []),
+    ...(configMap ? [referenceTo("ConfigMap", configMap, reader)] : []),
+    ...inSecrets.map((each) => referenceTo("Secret", each, reader)),
+    ...inConfigMaps.map((each) => referenceTo("ConfigMap", each, reader)),
+  ];
+}
+
+function referenceTo(kind: ReferenceKind, source: Selector & Items, reader: string): Reference {
+  return { kind, ...whole(source), ...items(source), reader };
+}
+
+export type Readings = readonly Reading[];
+
+export const readingOf = (readings: Readings, { kind, name }: Pick<Reference, "kind" | "name">): Reading | undefined =>
+  readings.find((reading) => reading.kind === kind && reading.name === name);
+
+/** Sentences: what the pod would wait for. */
+export function missingReferences(references: readonly Reference[], readings: Readings): string[] {
+  const sentences = references.flatMap((reference): string[] => {
+    const { kind, name, keys = [], optional, reader } = reference;
+    const found = readingOf(readings, reference)?.found;
+    if (optional) return [];
+    if (!found) return [`${kind} "${name}" does not exist; ${reader} needs it`];
+    return keys
+      .filter((key) => !Object.hasOwn(found.data, key))
+      .map((key) => `${kind} "${name}" has no key ${key}; ${reader} needs it`);
+  });
+  return [...new Set(sentences)];
+}
+
+/**
+ * The uid of each object is part of it: who may see pods but not Secrets cannot try values against the hash.
+ */
+export function hashReferences(references: readonly Reference[], readings: Readings): string {
+  const used = references.map((reference) => {
+    const found = readingOf(readings, reference)?.found;
+    const { kind, name, keys } = reference;
+    if (!found) return [kind, name, null];
+    const names = keys ?? Object.keys(found.data).toSorted();
+    return [kind, name, found.uid, names.map((key) => [key, found.data[key] ?? null])];
+  });
+  return contentHash(used);
+}
+
+/** The value of a variable of a container, where it is known: a literal, or from an object that was read. */
+export function valueOfVariable(container: Container, variable: string, readings: Readings): string | undefined {
+  const own = container.env?.findLast(({ name }) => name === variable);
+  if (own) return own.value ?? valueFrom(own.valueFrom, readings);
+  // The last one that has the key wins.
+  for (const { prefix = "", secretRef, configMapRef } of (container.envFrom ?? []).toReversed()) {
+    if (!variable.startsWith(prefix)) continue;
+    const kind = secretRef ? "Secret" : "ConfigMap";
+    const found = readingOf(readings, { kind, name: (secretRef ?? configMapRef)?.name ?? "" })?.found;
+    const value = found?.data[variable.slice(prefix.length)];
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+type ValueFrom = NonNullable<NonNullable<Container["env"]>[number]["valueFrom"]>;
+
+function valueFrom(from: ValueFrom | undefined, readings: Readings): string | undefined {
+  const { secretKeyRef: secret, configMapKeyRef: configMap } = from ?? {};
+  if (secret) return readingOf(readings, { kind: "Secret", name: secret.name ?? "" })?.found?.data[secret.key];
+  if (configMap)
+    return readingOf(readings, { kind: "ConfigMap", name: configMap.name ?? "" })?.found?.data[configMap.key];
+  return undefined;
+}

@@ -1,0 +1,54 @@
+/** What a rule decides, and how it becomes a plan. */
+import type { Rule } from "@pko/kube";
+
+import { lostNodeAt } from "../../lost-node.ts";
+import type { Outcome } from "../outcome.ts";
+import type { Step, WorkspacePlan } from "../steps.ts";
+import type { PodFacts, WorkspaceView } from "../view.ts";
+
+export interface Decision {
+  readonly outcome: Outcome;
+  readonly steps: readonly Step[];
+  /** When to reconcile again even if nothing changes. */
+  readonly afterMs?: number;
+}
+
+export type WorkspaceRule = Rule<WorkspaceView, Decision>;
+
+export const decide = (outcome: Outcome, afterMs?: number, steps: readonly Step[] = []): Decision => ({
+  outcome,
+  steps,
+  ...(afterMs !== undefined && { afterMs }),
+});
+
+/** Requeue intervals and waiting times, in milliseconds. */
+export const intervals = {
+  /** Secrets are not watched: they are read again while a pod is up. */
+  recheck: 5 * 60_000,
+  /** Something is missing that may appear soon. */
+  missing: 5000,
+  /** An Update that saw the workspace ready may still start. */
+  settle: 2000,
+  /** A run whose pod is down for longer is given up. */
+  lostRun: 120_000,
+  /** An agent that has just started may not listen yet. */
+  connect: 10_000,
+  /** A pod without a run has nothing to finish. */
+  terminating: 60_000,
+  /** How long a StatefulSet may take to create a pod before a dry run shows why it does not. */
+  podMissing: 10_000,
+  /** In case a watch misses a change. */
+  safety: 60_000,
+} as const;
+
+export function planOf(view: WorkspaceView, { outcome, steps, afterMs = Infinity }: Decision): WorkspacePlan {
+  const lostAt = lostNodeAt(view.pod?.overdue, view.lostNodeAfterMs);
+  const requeueAt = Math.min(view.now + afterMs, lostAt > view.now ? lostAt : Infinity);
+  return { outcome, steps, ...(Number.isFinite(requeueAt) && { requeueAt }) };
+}
+
+/** Why the pod is not up. */
+export function explained({ explanation, isDeleting }: PodFacts): Outcome {
+  const { message, stuck } = explanation;
+  return isDeleting ? { kind: "rolling", message } : { kind: "waiting", message, isStuck: stuck };
+}

@@ -1,0 +1,198 @@
+import { describe } from "bun:test";
+
+import { checkPlans } from "../testing/cases.ts";
+import {
+  ago,
+  changed,
+  given,
+  input,
+  notReady,
+  now,
+  pod,
+  ready,
+  retryAt,
+  set,
+  update,
+  withoutAddress,
+  type Trait,
+} from "../testing/views.ts";
+
+const losesState = input({ ephemeralState: "/state" });
+const scaleToZero = ["scaleToZero", "forgetPreparation"] as const;
+const wake = ["checkNames", "applyObjects"] as const;
+
+describe("a workspace without work", () => {
+  const idleFor = (seconds: number): Trait[] => [ready(seconds), withoutAddress, set(), pod()];
+  checkPlans({
+    "loses its address after the idle timeout": {
+      when: [ready(601), set(), pod()],
+      outcome: "idle",
+      requeueAfterMs: 2000,
+    },
+    "is scaled to zero after that": { when: idleFor(601), steps: scaleToZero, outcome: "idle" },
+    "keeps its pod before the idle timeout": {
+      when: [ready(599), set(), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod for the timeout after its last Update": {
+      when: [ready(5000), set(), pod(), update("ended", { endedAt: ago(10) }), update("ended", { endedAt: ago(900) })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "becomes idle when its last Update ended that long ago": {
+      when: [ready(5000), set(), pod(), update("ended", { endedAt: ago(700) }), update("ended", { endedAt: ago(900) })],
+      outcome: "idle",
+    },
+    "keeps its pod forever with a timeout of 0": {
+      when: [ready(99_999), set(), pod(), given({ idleTimeoutMs: 0 })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "becomes idle after its own timeout": {
+      when: [ready(61), set(), pod(), given({ idleTimeoutMs: 60_000 })],
+      outcome: "idle",
+    },
+    "keeps its pod while an Update waits": {
+      when: [ready(5000), set(), pod(), update("waiting")],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod if an Update is created after it lost its address": {
+      when: [...idleFor(601), update("waiting")],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod until it was ready": {
+      when: [notReady(9999), set(), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod for a new spec": {
+      when: [ready(9999), changed, set(), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod if the state of a file backend would be lost with it": {
+      when: [ready(9999), set(), pod(), losesState],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "becomes idle sooner if it is preempted for an unschedulable pod": {
+      when: [ready(20), set(), pod(), given({ preempted: ["team/web"] })],
+      outcome: "idle",
+    },
+    "keeps its pod if another workspace is preempted": {
+      when: [ready(20), set(), pod(), given({ preempted: ["team/other"] })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "is not preempted before its own Update can have been created": {
+      when: [ready(2), set(), pod(), given({ preempted: ["team/web"] })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "is not preempted if the state of a file backend would be lost": {
+      when: [ready(20), set(), pod(), losesState, given({ preempted: ["team/web"] })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+  });
+});
+
+describe("a failed workspace", () => {
+  const failed = (seconds: number): Trait[] => [
+    notReady(seconds, "InstallationFailed"),
+    set(),
+    pod(),
+    retryAt(now + 60_000),
+  ];
+  const backedOff: Trait[] = [notReady(999, "InstallationFailed"), set({ replicas: 0, backedOffGeneration: 2 })];
+  checkPlans({
+    "is scaled to zero after the idle timeout, and its status stays": {
+      when: failed(601),
+      steps: scaleToZero,
+      outcome: "unchanged",
+    },
+    "keeps its pod before the idle timeout": { when: failed(599), steps: ["prepare"], outcome: "preparing" },
+    "keeps its pod while it is retried": {
+      when: [...failed(9999), retryAt(Infinity)],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod when a retry is due": {
+      when: [...failed(9999), retryAt(now)],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod until this process knows that it still fails": {
+      when: [notReady(9999, "InstallationFailed"), set(), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod while an Update waits": {
+      when: [...failed(9999), update("waiting")],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod if the state of a file backend would be lost with it": {
+      when: [...failed(9999), losesState],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "is scaled to zero sooner if it is preempted for an unschedulable pod": {
+      when: [...failed(20), given({ preempted: ["team/web"] })],
+      steps: scaleToZero,
+      outcome: "unchanged",
+    },
+    "stays scaled to zero until the next attempt": {
+      when: [...backedOff, retryAt(now + 5000)],
+      steps: ["forgetPreparation"],
+      outcome: "unchanged",
+      requeueAfterMs: 5000,
+    },
+    "stays scaled to zero if an earlier process scaled it": {
+      when: backedOff,
+      steps: ["forgetPreparation"],
+      outcome: "unchanged",
+      requeueAfterMs: 600_000,
+    },
+    "gets a new pod for the next attempt": { when: [...backedOff, retryAt(now)], steps: wake, outcome: "waiting" },
+    "is woken by a new spec": { when: [...backedOff, changed], steps: wake, outcome: "waiting" },
+    "is woken by an Update": { when: [...backedOff, update("waiting")], steps: wake, outcome: "waiting" },
+    "gets a pod if it was not backed off": {
+      when: [notReady(60, "InitializationFailed"), set({ replicas: 0 })],
+      steps: wake,
+      outcome: "waiting",
+    },
+  });
+});
+
+describe("an idle workspace", () => {
+  const idle: Trait[] = [ready(5000), withoutAddress, set({ replicas: 0 })];
+  checkPlans({
+    "stays idle: nothing is read or written": { when: idle, steps: ["forgetPreparation"], outcome: "idle" },
+    "stays idle while its former pod terminates": {
+      when: [...idle, pod({ isDeleting: true })],
+      steps: ["forgetPreparation"],
+      outcome: "idle",
+    },
+    "shortens the grace period of a former pod that does not terminate": {
+      when: [...idle, pod({ isDeleting: true, terminatingSince: ago(61) })],
+      steps: ["deletePod"],
+      outcome: "idle",
+    },
+    "may have no StatefulSet": { when: [ready(), withoutAddress], steps: ["forgetPreparation"], outcome: "idle" },
+    "is woken by an Update": { when: [...idle, update("waiting")], steps: wake, outcome: "waiting" },
+    "is woken by a new spec": {
+      when: [ready(5000), withoutAddress, changed, set({ replicas: 0 })],
+      steps: wake,
+      outcome: "waiting",
+    },
+    "was ready: a workspace scaled to zero that never was gets a pod": {
+      when: [notReady(), set({ replicas: 0 })],
+      steps: wake,
+      outcome: "waiting",
+    },
+  });
+});

@@ -1,0 +1,79 @@
+/**
+ * What to do next about a Workspace: the complete list of rules, of which the first that applies decides. Pure.
+ *
+ *            ┌──────────────────── a new template, or what the pod reads has changed ─────────────────┐
+ *            ▼                                                                                        │
+ *   new ──▶ waiting ──▶ preparing ──▶ ready ──────────────────────────────────────────────────────────┤
+ *            ▲           ▲  │           │ ▲                                                           │
+ *            │   retry   │  ▼           │ │ a new commit or configuration: prepared in the same pod   │
+ *            │          failed          │ └───────────────────────────────────────────────────────────┤
+ *            │                          ▼ idle for its timeout, or pods elsewhere are unschedulable   │
+ *            └──── an Update waits ─── idle                                                           │
+ *                  or the spec changed                                                                │
+ *                                     an Update runs in the pod: all of this waits until it ends ─────┘
+ *
+ * An idle workspace is ready, but scaled to zero: an Update wakes it. An Update can only start with an address.
+ * A workspace whose preparation keeps failing is backed off after the idle timeout: scaled to zero between attempts.
+ */
+import { firstDecision } from "@pko/kube";
+
+import type { Step, WorkspacePlan } from "../steps.ts";
+import type { WorkspaceView } from "../view.ts";
+import { planOf, type WorkspaceRule } from "./decision.ts";
+import { backedOff, idle, idleTimeoutReached } from "./idle.ts";
+import { nodeLost, terminatingTooLong } from "./node.ts";
+import { aboutToReplacePod, objectsDiffer, statefulSetChanged, statefulSetNotObserved } from "./objects.ts";
+import { nameTaken } from "./ownership.ts";
+import { outdatedPodStuck, podMissing, podNotUp, podOutdated, podStarting } from "./pod.ts";
+import { prepare } from "./preparation.ts";
+import { updateRunning } from "./running.ts";
+import {
+  deleted,
+  referencesMissing,
+  rejectedByApiServer,
+  sourceUnavailable,
+  specInvalid,
+  templateInvalid,
+} from "./spec.ts";
+
+const rules: readonly WorkspaceRule[] = [
+  deleted, //                the Workspace is being deleted
+  nameTaken, //              a step found that an object of another owner has a name that is needed
+  rejectedByApiServer, //    a step found that the API server rejects an object
+  specInvalid, //            the spec is invalid
+  nodeLost, //               the pod's node may be lost: a person must confirm it
+  terminatingTooLong, //     the pod does not terminate, and nothing runs in it: shorten its grace period
+  updateRunning, //          an Update runs in the pod: every change waits
+  idle, //                   ready and scaled to zero
+  backedOff, //              the preparation failed: scaled to zero until the next attempt
+  idleTimeoutReached, //     nothing has needed the pod for the idle timeout: scale to zero
+  templateInvalid, //        the pod or the Service cannot be built from the templates
+  sourceUnavailable, //      the request to the agent lacks a Program, a Secret or a token
+  referencesMissing, //      the pod reads a Secret or ConfigMap that does not exist
+  aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it before
+  objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them
+  statefulSetChanged, //     another client changed the StatefulSet: restore it
+  statefulSetNotObserved, // the StatefulSet's controller has not observed the latest template
+  outdatedPodStuck, //       a broken pod of an old template is in the way: delete it
+  podMissing, //             the StatefulSet's controller has not created the pod
+  podOutdated, //            a pod of an old template is up: its StatefulSet replaces it
+  podStarting, //            the agent is about to listen: contact it already
+  podNotUp, //               the pod is pending, broken or terminating
+  prepare, //                the pod is up: have its agent prepare the workspace
+];
+
+export function planWorkspace(view: WorkspaceView): WorkspacePlan {
+  const plan = planOf(view, firstDecision(rules, view));
+  return { ...plan, steps: [...firstSteps(view, plan), ...plan.steps] };
+}
+
+/** A certificate is renewed whatever else is decided: without a valid one the result of a running Update is lost. */
+function firstSteps({ certificate, occupied, rejection }: WorkspaceView, { steps }: WorkspacePlan): Step[] {
+  if (occupied || rejection !== undefined) return [];
+  const applies = steps.some(({ kind }) => kind === "applyObjects");
+  const isValid = certificate === undefined || certificate === "current" || certificate === "rejected";
+  return [
+    ...(applies ? [{ kind: "checkNames" } as const] : []),
+    ...(isValid ? [] : [{ kind: "issueCertificate", because: certificate } as const]),
+  ];
+}

@@ -1,0 +1,24 @@
+/** Rules for a pod whose node does not respond, or which does not terminate. */
+import { lostNodeAt, lostNodeMessage } from "../../lost-node.ts";
+import * as messages from "../messages.ts";
+import type { Outcome } from "../outcome.ts";
+import { isBackedOff, isIdle, runningUpdate } from "../view.ts";
+import { decide, intervals, type WorkspaceRule } from "./decision.ts";
+
+/** The StatefulSet creates no other pod before this one is deleted. If an Update runs in it, the Update reports this. */
+export const nodeLost: WorkspaceRule = (view) => {
+  const { pod, now, lostNodeAfterMs } = view;
+  if (!pod?.overdue || runningUpdate(view) || isIdle(view) || isBackedOff(view)) return undefined;
+  if (now < lostNodeAt(pod.overdue, lostNodeAfterMs)) return undefined;
+  const message = lostNodeMessage(pod.overdue, messages.noOtherPod);
+  return decide({ kind: "nodeLost", message }, intervals.safety);
+};
+
+/** The grace period is for runs. An agent that ignores its termination would occupy its node for all of it. */
+export const terminatingTooLong: WorkspaceRule = (view) => {
+  const { pod, now } = view;
+  if (pod?.terminatingSince === undefined || runningUpdate(view)) return undefined;
+  if (now - pod.terminatingSince < intervals.terminating) return undefined;
+  const outcome: Outcome = isIdle(view) ? { kind: "idle" } : { kind: "rolling", message: pod.explanation.message };
+  return decide(outcome, intervals.terminating, [{ kind: "deletePod", uid: pod.agent.uid, graceSeconds: 5 }]);
+};

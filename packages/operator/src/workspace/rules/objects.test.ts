@@ -1,0 +1,141 @@
+import { describe } from "bun:test";
+
+import { checkPlans } from "../testing/cases.ts";
+import { given, notReady, pod, podDown, ready, set, unobservedSet, update, type Trait } from "../testing/views.ts";
+
+const expiringCertificate = given({ certificate: "expiring" });
+
+/** As after a restart of the operator. */
+const withoutMemory: Trait = (each) => {
+  const { written: _, ...rest } = each;
+  return rest;
+};
+
+const foreignService = {
+  kind: "foreign",
+  occupant: { kind: "Service", namespace: "team", name: "web-workspace" },
+} as const;
+
+describe("the objects", () => {
+  checkPlans({
+    "are all applied if none exists": {
+      when: [],
+      steps: ["checkNames", "applyObjects"],
+      outcome: "waiting",
+      contains: "being created",
+    },
+    "are applied after the certificate": {
+      when: [expiringCertificate],
+      steps: ["checkNames", "issueCertificate", "applyObjects"],
+      outcome: "waiting",
+    },
+    "are not applied if another owner has one of their names": {
+      when: [expiringCertificate, given({ occupied: [foreignService] })],
+      outcome: "blocked",
+      contains: "Service team/web-workspace (without an owner) already exists",
+      requeueAfterMs: 15_000,
+    },
+    "are applied if the template has changed": {
+      when: [notReady(), set({ builtHash: "old" }), pod()],
+      steps: ["checkNames", "applyObjects"],
+      outcome: "rolling",
+      contains: "being replaced",
+    },
+    "are applied if the template has changed and the pod is terminating": {
+      when: [notReady(), set({ builtHash: "old" }), pod({ isDeleting: true })],
+      steps: ["checkNames", "applyObjects"],
+      outcome: "waiting",
+    },
+    "are restored if another client has changed them": {
+      when: [ready(), set({ generation: 2 }), pod()],
+      steps: ["restoreStatefulSet"],
+      outcome: "unchanged",
+      requeueAfterMs: 0,
+    },
+    "are restored if another client has broken them, without waiting for the pod": {
+      when: [notReady(), set({ generation: 2 }), podDown("no such image")],
+      steps: ["restoreStatefulSet"],
+      outcome: "unchanged",
+    },
+    "are restored after a restart: a change may have been missed": {
+      when: [ready(), set(), pod(), withoutMemory],
+      steps: ["restoreStatefulSet"],
+      outcome: "unchanged",
+    },
+    "are restored although there is no status yet": {
+      when: [set(), withoutMemory],
+      steps: ["restoreStatefulSet"],
+      outcome: "waiting",
+    },
+    "are not written twice while the store does not show our own change": {
+      when: [ready(), set(), pod(), given({ written: { uid: "s1", generation: 2 } })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "are restored if the StatefulSet is not the one that was written": {
+      when: [ready(), set(), pod(), given({ written: { uid: "former", generation: 2 } })],
+      steps: ["restoreStatefulSet"],
+      outcome: "unchanged",
+    },
+    "are not restored while an Update runs": {
+      when: [ready(), set({ generation: 2 }), pod(), update("onPod")],
+      outcome: "unchanged",
+    },
+    "are applied immediately if nothing waits for the pod": {
+      when: [ready(), set({ builtHash: "old" }), pod()],
+      steps: ["checkNames", "applyObjects"],
+      outcome: "rolling",
+    },
+    "are not applied before the status reports it, if a waiting Update may be about to start": {
+      when: [ready(), set({ builtHash: "old" }), pod(), update("waiting")],
+      outcome: "rolling",
+      contains: "about to be replaced",
+      requeueAfterMs: 2000,
+    },
+    "are not applied immediately after the status reported it": {
+      when: [notReady(1, "RollingUpdate"), set({ builtHash: "old" }), pod(), update("waiting")],
+      outcome: "rolling",
+      contains: "about to be replaced",
+    },
+    "are applied when the status has reported it for two seconds": {
+      when: [notReady(3, "RollingUpdate"), set({ builtHash: "old" }), pod(), update("waiting")],
+      steps: ["checkNames", "applyObjects"],
+      outcome: "rolling",
+    },
+    "are applied immediately if the pod of the old template is not up": {
+      when: [ready(), set({ builtHash: "old" }), podDown(), update("waiting")],
+      steps: ["checkNames", "applyObjects"],
+      outcome: "rolling",
+    },
+    "wait for the deletion of a former StatefulSet": {
+      when: [set({ builtHash: "old", isDeleting: true })],
+      outcome: "waiting",
+      contains: "former StatefulSet",
+    },
+    "make the pod unusable until the StatefulSet's controller has observed the new template": {
+      when: [notReady(), unobservedSet, pod()],
+      outcome: "rolling",
+    },
+    "are not observed yet, and there is no pod": { when: [notReady(), unobservedSet], outcome: "waiting" },
+  });
+});
+
+describe("an expiring certificate", () => {
+  checkPlans({
+    "is renewed before a prepared workspace is checked": {
+      when: [expiringCertificate, ready(), pod(), set()],
+      steps: ["issueCertificate", "prepare"],
+      outcome: "preparing",
+    },
+    "is renewed while the pod is not up": {
+      when: [expiringCertificate, notReady(), podDown(), set()],
+      steps: ["issueCertificate"],
+      outcome: "waiting",
+    },
+    "is tried once per pass if the API server rejects the new one": {
+      when: [given({ certificate: "rejected" }), ready(), pod(), set()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+  });
+});

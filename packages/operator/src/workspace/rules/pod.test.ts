@@ -1,0 +1,163 @@
+import { describe, expect, test } from "bun:test";
+
+import { checkPlans } from "../testing/cases.ts";
+import {
+  ago,
+  changed,
+  given,
+  notReady,
+  pod,
+  podDown,
+  podStarting,
+  ready,
+  set,
+  status,
+  unobservedSet,
+  view,
+  type Trait,
+} from "../testing/views.ts";
+import { planWorkspace } from "./index.ts";
+
+const podOccupant = { kind: "Pod", namespace: "team", name: "web-workspace-0" };
+const occupiedPod = (kind: "former" | "foreign"): Trait => {
+  const owner = { kind: "StatefulSet", name: "web-workspace" };
+  const occupant = kind === "former" ? { ...podOccupant, owner } : podOccupant;
+  return given({ admission: { kind: "occupied", occupied: { kind, occupant } } });
+};
+const nameConflictReported: Trait = (each) => {
+  const { conditions = [] } = notReady(60, "OwnershipConflict")(each).workspace.status ?? {};
+  const stalled = conditions.map((ready) => ({ ...ready, type: "Stalled", status: "True" as const }));
+  return status({ observedGeneration: 2, conditions: [...conditions, ...stalled] })(each);
+};
+const admitted = given({ admission: { kind: "admitted" } });
+
+describe("a missing pod", () => {
+  checkPlans({
+    "is left to its StatefulSet for ten seconds": {
+      when: [notReady(9), set()],
+      outcome: "waiting",
+      contains: "being created",
+    },
+    "is explained by a dry run after that": {
+      when: [notReady(10), set()],
+      steps: ["dryRunPod"],
+      outcome: "waiting",
+      contains: "being created",
+    },
+    "needs no dry run before the StatefulSet's controller has observed the template": {
+      when: [notReady(60), unobservedSet],
+      outcome: "waiting",
+    },
+    "is reported as being created if the dry run shows nothing": {
+      when: [notReady(), set(), given({ admission: { kind: "unknown" } })],
+      outcome: "waiting",
+      contains: "being created",
+      requeueAfterMs: 5000,
+    },
+    "is reported with the API server's reason if admission rejects it": {
+      when: [notReady(), set(), given({ admission: { kind: "rejected", message: "exceeded quota: q" } })],
+      outcome: "waiting",
+      contains: "admission rejected the pod: exceeded quota",
+    },
+    "is blocked if a pod of another owner has its name": {
+      when: [notReady(), set(), occupiedPod("foreign")],
+      outcome: "blocked",
+      contains: "Pod team/web-workspace-0 (without an owner) already exists",
+      requeueAfterMs: 15_000,
+    },
+    "is checked less often, the longer its name is taken, whatever was reported before": {
+      when: [notReady(), set(), occupiedPod("foreign"), given({ conflictSince: ago(120) })],
+      outcome: "blocked",
+      requeueAfterMs: 30_000,
+    },
+    "waits for the deletion of a pod of an earlier StatefulSet": {
+      when: [notReady(), set(), occupiedPod("former")],
+      outcome: "waiting",
+      contains: "belonged to an earlier StatefulSet web-workspace",
+    },
+    "is created immediately when its name is free again": {
+      when: [nameConflictReported, set(), admitted],
+      steps: ["retryPodCreation"],
+      outcome: "waiting",
+    },
+    "is left to its StatefulSet if its name was not taken": {
+      when: [notReady(), set(), admitted],
+      outcome: "waiting",
+    },
+  });
+});
+
+describe("a pod that is not up", () => {
+  checkPlans({
+    "is waited for while it starts": { when: [notReady(), set(), podDown()], outcome: "waiting", contains: "starting" },
+    "is stuck if its image cannot be pulled": {
+      when: [notReady(), set(), podDown("the image a cannot be pulled: denied")],
+      outcome: "waiting",
+      contains: '"isStuck":true',
+    },
+    "is deleted if it is broken and of an old template, because its StatefulSet may wait for it": {
+      when: [notReady(), set({ updateRevision: "two" }), podDown("the image a cannot be pulled: denied")],
+      steps: ["deletePod"],
+      outcome: "rolling",
+      contains: "cannot be pulled",
+    },
+    "is waited for if it is terminating and of an old template": {
+      when: [
+        notReady(),
+        set({ updateRevision: "two" }),
+        podDown("the former pod is terminating", { isDeleting: true }),
+      ],
+      outcome: "rolling",
+      contains: "terminating",
+    },
+    "is reported as unschedulable if no workspace is idle": {
+      when: [notReady(), set(), podDown("no node can take the pod: cpu", { isUnschedulable: true })],
+      outcome: "waiting",
+      contains: "no node can take the pod",
+    },
+    "has the workspaces reconciled that have been idle for longest, if it is unschedulable": {
+      when: [
+        notReady(),
+        set(),
+        podDown("no node", { isUnschedulable: true }),
+        given({ preempted: ["a/idle", "b/idle"] }),
+      ],
+      steps: ["reconcileOther", "reconcileOther"],
+      outcome: "waiting",
+      contains: "idle workspaces make room",
+      requeueAfterMs: 5000,
+    },
+    "is contacted when its agent is about to start, before the kubelet reports it": {
+      when: [notReady(), set(), podStarting],
+      steps: ["prepare"],
+      outcome: "waiting",
+      contains: "the pod is starting",
+    },
+  });
+});
+
+describe("a pod that is up", () => {
+  checkPlans({
+    "is replaced by its StatefulSet if it is of an old template": {
+      when: [notReady(), set({ updateRevision: "two" }), pod()],
+      outcome: "rolling",
+    },
+    "is prepared": { when: [notReady(), set(), pod()], steps: ["prepare"], outcome: "preparing" },
+    "is sent the same request again once it is prepared, which costs nothing": {
+      when: [ready(), set(), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "is prepared for a new spec": {
+      when: [ready(), changed, set(), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "is prepared although there is no status yet": { when: [pod(), set()], steps: ["prepare"], outcome: "preparing" },
+  });
+});
+
+test("an unknown status of an earlier operator does no harm", () => {
+  const odd = status({ conditions: [], address: "host:50051" });
+  expect(planWorkspace(view(odd, set(), pod())).steps.map(({ kind }) => kind)).toEqual(["prepare"]);
+});

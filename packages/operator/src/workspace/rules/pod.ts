@@ -1,0 +1,85 @@
+/** Rules for the pod: it must exist, be of the present template, and be up. */
+import { ownershipConflict } from "../../ownership.ts";
+import { findCondition } from "../../shared/conditions.ts";
+import * as messages from "../messages.ts";
+import type { Outcome } from "../outcome.ts";
+import type { Step } from "../steps.ts";
+import { msSinceTransition, type WorkspaceView } from "../view.ts";
+import { decide, explained, intervals, type Decision, type WorkspaceRule } from "./decision.ts";
+import { podBeingCreated } from "./objects.ts";
+import { blockedBy } from "./ownership.ts";
+import { isAnswered, outcomeOfPreparation } from "./preparation.ts";
+
+/** A StatefulSet may wait forever for a broken pod of an old template before it creates the one that would work. */
+export const outdatedPodStuck: WorkspaceRule = (view) => {
+  const { pod } = view;
+  if (!pod || pod.isUp || pod.isDeleting || !isOutdated(view)) return undefined;
+  const outcome: Outcome = { kind: "rolling", message: messages.brokenPodReplaced(pod.explanation.message) };
+  return decide(outcome, intervals.safety, [{ kind: "deletePod", uid: pod.agent.uid }]);
+};
+
+function isOutdated({ pod, statefulSet }: WorkspaceView): boolean {
+  const wanted = statefulSet?.updateRevision;
+  return wanted !== undefined && pod !== undefined && pod.revision !== wanted;
+}
+
+export const podMissing: WorkspaceRule = (view) => {
+  if (view.pod) return undefined;
+  const { admission, statefulSet } = view;
+  switch (admission?.kind) {
+    case "occupied":
+      return blockedBy(view, [admission.occupied]);
+    case "rejected":
+      return decide(
+        { kind: "waiting", message: messages.podRejected(admission.message), isStuck: true },
+        intervals.missing,
+      );
+    case "admitted":
+      return decide(podBeingCreated, intervals.missing, retryCreation(view));
+    case undefined: {
+      // The StatefulSet's controller has had time to create it, and does not report why it has not.
+      const isLate = statefulSet?.updateRevision && msSinceTransition(view) >= intervals.podMissing;
+      return decide(podBeingCreated, intervals.missing, isLate ? [{ kind: "dryRunPod" }] : []);
+    }
+    case "unknown":
+      return decide(podBeingCreated, intervals.missing);
+  }
+};
+
+/** The StatefulSet's controller retries less and less often, and does not notice that the pod's name is free again. */
+function retryCreation({ workspace, statefulSet }: WorkspaceView): Step[] {
+  if (findCondition(workspace, "Stalled")?.reason !== ownershipConflict || !statefulSet) return [];
+  return [{ kind: "retryPodCreation", uid: statefulSet.uid }];
+}
+
+export const podOutdated: WorkspaceRule = (view) => {
+  if (!view.pod?.isUp || !isOutdated(view)) return undefined;
+  return decide({ kind: "rolling", message: messages.podBeingReplaced }, intervals.safety);
+};
+
+/** The agent may have listened for a second by the time the kubelet reports that it runs: it is contacted before that. */
+export const podStarting: WorkspaceRule = (view) => {
+  const { pod, inputs, preparation } = view;
+  if (!pod?.agent.isComing || pod.isUp || inputs?.requested.kind !== "complete") return undefined;
+  if (preparation && isAnswered(preparation)) return outcomeOfPreparation(view, preparation);
+  const { request } = inputs.requested;
+  const prepare: Step = { kind: "prepare", pod: pod.agent, request, retry: false };
+  return decide(explained(pod), intervals.safety, preparation ? [] : [prepare]);
+};
+
+export const podNotUp: WorkspaceRule = (view) => {
+  const { pod } = view;
+  if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
+  return pod.isUnschedulable ? unschedulable(view, pod.explanation.message) : decide(explained(pod), intervals.safety);
+};
+
+function unschedulable({ preempted, pod }: WorkspaceView, explanation: string): Decision | undefined {
+  // Other workspaces may become idle at any time.
+  if (preempted.length === 0) return pod && decide(explained(pod), intervals.missing);
+  const outcome: Outcome = { kind: "waiting", message: messages.idleMakeRoom(explanation), isStuck: true };
+  return decide(
+    outcome,
+    intervals.missing,
+    preempted.map((key) => ({ kind: "reconcileOther", key })),
+  );
+}

@@ -1,0 +1,79 @@
+import { describe } from "bun:test";
+
+import { checkPlans } from "../testing/cases.ts";
+import { changed, given, input, notReady, pod, podDown, ready, set, specified, update } from "../testing/views.ts";
+
+const noSource = input({ requested: { kind: "incomplete", message: 'Program "web" does not exist', soon: true } });
+
+describe("a running Update", () => {
+  checkPlans({
+    "is left alone": { when: [ready(), set(), pod(), update("onPod")], outcome: "unchanged" },
+    "is prepared for in the same pod if the agent cannot start it": {
+      when: [ready(), set({ builtHash: "old" }), pod(), update("onPod", { isUnprepared: true })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "that the agent cannot start waits for a missing source": {
+      when: [ready(), noSource, set(), pod(), update("onPod", { isUnprepared: true })],
+      outcome: "refused",
+      contains: 'Program \\"web\\" does not exist',
+    },
+    "gets a new certificate if the CA was replaced": {
+      when: [given({ certificate: "issuerReplaced" }), ready(), set(), pod(), update("onPod")],
+      steps: ["issueCertificate"],
+      outcome: "unchanged",
+    },
+    "gets its certificate renewed while a new spec waits": {
+      when: [given({ certificate: "expiring" }), ready(), changed, set(), pod(), update("onPod")],
+      steps: ["issueCertificate"],
+      outcome: "waitingForRun",
+    },
+    "gets its certificate renewed although the new spec is invalid": {
+      when: [specified({ git: {} }), given({ certificate: "trustOutdated" }), set(), pod(), update("onPod")],
+      steps: ["issueCertificate"],
+      outcome: "refused",
+    },
+    "is requeued although the new spec is invalid, so that its certificate is renewed in time": {
+      when: [specified({ git: {} }), given({ certificate: "current" }), set(), pod(), update("onPod")],
+      outcome: "refused",
+      requeueAfterMs: 60_000,
+    },
+    "keeps a valid certificate": {
+      when: [given({ certificate: "current" }), ready(), set(), pod(), update("onPod")],
+      outcome: "unchanged",
+    },
+    "is left alone although the template has changed": {
+      when: [ready(), set({ builtHash: "old" }), pod(), update("onPod")],
+      outcome: "unchanged",
+    },
+    "delays a new spec, and the status reports it": {
+      when: [ready(), changed, set(), pod(), update("onPod")],
+      outcome: "waitingForRun",
+      contains: "the new spec waits for the update onPod-0 to finish",
+    },
+    "delays a workspace that was not ready": {
+      when: [notReady(), set(), pod(), update("onPod")],
+      outcome: "waitingForRun",
+      contains: "the workspace waits",
+    },
+    "is waited for while its pod may come up again": {
+      when: [notReady(30), set({ builtHash: "old" }), podDown("it ran out of memory"), update("onPod")],
+      outcome: "waiting",
+      contains: "out of memory",
+    },
+    "does not delay a better template if its pod stays down": {
+      when: [notReady(300), set({ builtHash: "old" }), podDown("it ran out of memory"), update("onPod")],
+      steps: ["checkNames", "applyObjects"],
+      outcome: "rolling",
+    },
+    "delays nothing in a terminating pod": {
+      when: [notReady(), set(), podDown("the former pod is terminating", { isDeleting: true }), update("onPod")],
+      outcome: "rolling",
+    },
+    "delays nothing if its pod does not exist": { when: [notReady(5), set(), update("waiting")], outcome: "waiting" },
+    "keeps its workspace from being scaled to zero": {
+      when: [ready(9999), set(), pod(), update("onPod")],
+      outcome: "unchanged",
+    },
+  });
+});

@@ -1,0 +1,21 @@
+/** The rule for a Workspace in whose pod an Update runs: every other change waits. */
+import * as messages from "../messages.ts";
+import { isServing, msSinceTransition, runningUpdate } from "../view.ts";
+import { decide, explained, intervals, type WorkspaceRule } from "./decision.ts";
+import { prepare } from "./preparation.ts";
+import { requestIncomplete } from "./spec.ts";
+
+export const updateRunning: WorkspaceRule = (view) => {
+  const { pod, workspace } = view;
+  const run = runningUpdate(view);
+  if (!run || !pod || pod.isDeleting) return undefined;
+  if (!pod.isUp) {
+    return msSinceTransition(view) < intervals.lostRun ? decide(explained(pod), intervals.missing) : undefined;
+  }
+  // It has not started, and never would. Only a preparation is safe, because the run may start at any time after it.
+  if (run.isUnprepared) return requestIncomplete(view) ?? prepare(view);
+  if (isServing(view)) return decide({ kind: "unchanged" }, intervals.safety);
+  const isObserved = workspace.status?.observedGeneration === workspace.metadata.generation;
+  const message = messages.waitsForUpdate(isObserved ? "the workspace" : "the new spec", run.name);
+  return decide({ kind: "waitingForRun", message }, intervals.safety);
+};

@@ -1,0 +1,153 @@
+import { describe } from "bun:test";
+
+import { checkPlans } from "../testing/cases.ts";
+import {
+  deleted,
+  given,
+  input,
+  notReady,
+  pod,
+  ready,
+  set,
+  specified,
+  update,
+  withoutAddress,
+} from "../testing/views.ts";
+
+const noSource = input({ requested: { kind: "incomplete", message: 'Program "web" does not exist', soon: true } });
+const app = { appId: "1", installationId: "2", privateKey: "PEM", repository: "https://example.com/r" };
+const needsAppToken = input({ requested: { kind: "needsAppToken", app } });
+
+describe("a deleted workspace", () => {
+  checkPlans({
+    "is only forgotten": { when: [deleted, pod(), set()], steps: ["forgetPreparation"], outcome: "deleting" },
+    "is only forgotten while an Update runs, which handles its own end": {
+      when: [deleted, pod(), set(), update("onPod")],
+      steps: ["forgetPreparation"],
+      outcome: "deleting",
+    },
+    "is deleted although its spec is invalid": {
+      when: [specified({ git: {} }), deleted],
+      steps: ["forgetPreparation"],
+      outcome: "deleting",
+    },
+  });
+});
+
+describe("an invalid spec is refused", () => {
+  checkPlans({
+    "with the field if there are two sources": {
+      when: [specified({ local: { dir: "/a" }, flux: { url: "http://h/a", digest: "sha256:a" } })],
+      outcome: "refused",
+      contains: "spec: more than one source",
+    },
+    "if the security profile is unknown": {
+      when: [specified({ securityProfile: "none" })],
+      outcome: "refused",
+      contains: "spec.securityProfile",
+    },
+    "without touching a pod that is up": {
+      when: [specified({ securityProfile: "none" }), pod(), set()],
+      outcome: "refused",
+    },
+    "if a template uses the host's network": {
+      when: [
+        specified({ podTemplate: { spec: { hostNetwork: true } }, stacks: [{ name: "a" }], local: { dir: "/a" } }),
+      ],
+      outcome: "refused",
+      contains: "spec.podTemplate.spec.hostNetwork is true",
+    },
+    "if a template removes the Pulumi container": {
+      when: [
+        specified({
+          podTemplate: { spec: { containers: [{ name: "pulumi", $patch: "delete" }] } },
+          stacks: [{ name: "a" }],
+          local: { dir: "/a" },
+        }),
+      ],
+      outcome: "refused",
+      contains: "the container pulumi is removed",
+    },
+    "if an element of a template has no name": {
+      when: [specified({ podTemplate: { spec: { containers: [{ image: "x" }] } } })],
+      outcome: "refused",
+      contains: "spec.podTemplate.spec.containers: an element has no name",
+    },
+    "if the Service template cannot be merged": {
+      when: [specified({ serviceTemplate: { spec: { ports: [{ name: "x" }] } } })],
+      outcome: "refused",
+      contains: "spec.serviceTemplate.spec.ports: an element has no port",
+    },
+    "with the API server's reason if that rejects the objects": {
+      when: [set(), pod(), given({ rejection: "the reason" })],
+      outcome: "refused",
+      contains: "the reason",
+      requeueAfterMs: 60_000,
+    },
+  });
+});
+
+describe("a missing source", () => {
+  checkPlans({
+    "is refused and checked again soon if the Program may appear": {
+      when: [noSource],
+      outcome: "refused",
+      contains: "does not exist",
+      requeueAfterMs: 5000,
+    },
+    "does not matter once the workspace is prepared": {
+      when: [noSource, ready(), pod(), set()],
+      outcome: "unchanged",
+    },
+    "is refused in a pod that was not prepared": {
+      when: [noSource, notReady(), pod(), set()],
+      outcome: "refused",
+    },
+    "does not keep an idle workspace from being scaled to zero": {
+      when: [noSource, ready(700), withoutAddress, pod(), set()],
+      steps: ["scaleToZero", "forgetPreparation"],
+      outcome: "idle",
+    },
+  });
+});
+
+describe("a token of a GitHub App", () => {
+  checkPlans({
+    "is requested before a pod is created": { when: [needsAppToken], steps: ["requestAppToken"], outcome: "unchanged" },
+    "is requested when a prepared workspace is checked": {
+      when: [needsAppToken, ready(), pod(), set()],
+      steps: ["requestAppToken"],
+      outcome: "unchanged",
+    },
+  });
+});
+
+const missingSecret = input({
+  missing: ['Secret "a" does not exist; the variable A of the container pulumi needs it'],
+});
+
+describe("a Secret that the pod reads and that does not exist", () => {
+  checkPlans({
+    "prevents the creation of a pod that could not start": {
+      when: [missingSecret],
+      outcome: "waiting",
+      contains: 'Secret \\"a\\" does not exist',
+      requeueAfterMs: 5000,
+    },
+    "is named, and the others are counted": {
+      when: [input({ missing: ["one", "two"] })],
+      outcome: "waiting",
+      contains: "one (and 1 more)",
+    },
+    "does not replace a pod that has read it": {
+      when: [missingSecret, ready(), pod(), set({ builtHash: "with the Secret" })],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "is reported while the pod waits for it": {
+      when: [missingSecret, notReady(), pod({ isUp: false }), set()],
+      outcome: "waiting",
+      contains: "does not exist",
+    },
+  });
+});

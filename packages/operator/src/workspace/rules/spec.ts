@@ -1,0 +1,52 @@
+/** Rules for a Workspace that is deleted, or cannot have a pod before something is corrected. */
+import { describeProblems } from "@pko/api";
+
+import * as messages from "../messages.ts";
+import { isServing, type WorkspaceView } from "../view.ts";
+import { decide, intervals, type Decision, type WorkspaceRule } from "./decision.ts";
+
+export const deleted: WorkspaceRule = ({ workspace }) =>
+  workspace.metadata.deletionTimestamp
+    ? decide({ kind: "deleting" }, undefined, [{ kind: "forgetPreparation" }])
+    : undefined;
+
+export const rejectedByApiServer: WorkspaceRule = ({ rejection }) =>
+  rejection === undefined ? undefined : decide({ kind: "refused", message: rejection }, intervals.safety);
+
+export const specInvalid: WorkspaceRule = ({ spec, pod }) => {
+  if (spec.ok) return undefined;
+  // The pod's certificate must be renewed in time, even while the spec stays invalid.
+  const afterMs = pod ? intervals.safety : undefined;
+  return decide({ kind: "refused", message: describeProblems(spec.problems) }, afterMs);
+};
+
+export const templateInvalid: WorkspaceRule = ({ inputs }) => {
+  if (!inputs || inputs.pod.ok) return undefined;
+  return decide({ kind: "refused", message: inputs.pod.problems.join("\n") }, intervals.recheck);
+};
+
+/** A prepared workspace stays ready even if its source no longer exists. */
+export const sourceUnavailable: WorkspaceRule = (view) => (isServing(view) ? undefined : requestIncomplete(view));
+
+/** Applies where the request to the agent cannot be built, or needs a token first. */
+export function requestIncomplete({ inputs }: WorkspaceView): Decision | undefined {
+  switch (inputs?.requested.kind) {
+    case "incomplete": {
+      const { message, soon } = inputs.requested;
+      return decide({ kind: "refused", message }, soon ? intervals.missing : intervals.safety);
+    }
+    case "needsAppToken":
+      return decide({ kind: "unchanged" }, undefined, [{ kind: "requestAppToken", app: inputs.requested.app }]);
+    case "complete":
+    case undefined:
+      return undefined;
+  }
+}
+
+export const referencesMissing: WorkspaceRule = ({ inputs, pod }) => {
+  const [first, ...others] = inputs?.missing ?? [];
+  // A pod that is up has read them: it is not replaced by one that could not start.
+  if (first === undefined || pod?.isUp) return undefined;
+  const message = messages.firstMissing(first, others.length);
+  return decide({ kind: "waiting", message, isStuck: true }, intervals.missing);
+};
