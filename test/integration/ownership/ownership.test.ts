@@ -83,7 +83,7 @@ const cases: readonly Case[] = [
     resource: builtin.pods,
     nameFor: (stack) => `${workspaceName(stack)}-0`,
     body: { spec: otherPods.spec },
-    blockedSteps: ["retryPod"],
+    blockedSteps: ["retryPodCreation"],
     runs: 1,
   },
   {
@@ -93,7 +93,7 @@ const cases: readonly Case[] = [
     labels: { "auto.pulumi.com/component": "workspace" },
     status: running(99),
     body: { spec: otherPods.spec },
-    blockedSteps: ["retryPod"],
+    blockedSteps: ["retryPodCreation"],
     runs: 1,
   },
   {

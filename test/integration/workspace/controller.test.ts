@@ -11,7 +11,7 @@ import { complete, controllerOf, patience, prepared, running, Stage } from "./ha
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
 
 test(
-  "a workspace gets its objects, its pod is prepared, and it is ready",
+  "a workspace gets its objects, its pod is prepared, and it becomes ready",
   async () => {
     await using stage = await Stage.open();
     await stage.create("web", spec);
@@ -27,10 +27,10 @@ test(
     expect(Object.keys(secret.data ?? {}).toSorted()).toEqual(["ca.crt", "tls.crt", "tls.key"]);
     expect(set.spec).toMatchObject({ replicas: 1, serviceName: "web-workspace", podManagementPolicy: "Parallel" });
 
-    await stage.playPod("web", running(1));
+    await stage.simulatePod("web", running(1));
     const workspace = await stage.becomes("web", "Succeeded");
     expect(workspace.status).toMatchObject({ address: "10.1.0.1:50051", pulumiVersion: "3.259.0" });
-    expect(stage.agents.asked).toMatchObject([
+    expect(stage.agents.requests).toMatchObject([
       { request: { source: { kind: "local", dir: "/app" }, stacks: [{ name: "dev", create: true, config: [] }] } },
     ]);
     // The event follows the status.
@@ -40,12 +40,12 @@ test(
 );
 
 test(
-  "a workspace that is ready is left in peace: no write follows",
+  "a ready workspace is not written again",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
     const before = [await stage.workspace("web"), await stage.statefulSet("web")];
-    for (let look = 0; look < 5; look++) await stage.looked("web");
+    for (let pass = 0; pass < 5; pass++) await stage.reconciled("web");
     expect([await stage.workspace("web"), await stage.statefulSet("web")]).toEqual(before as never);
   },
   patience,
@@ -58,7 +58,7 @@ test(
     const { generation } = (await stage.ready("web", spec)).metadata;
     const set = await stage.statefulSet("web");
     await stage.change("web", { stacks: [{ name: "dev", create: true, config: [{ key: "a", value: "1" }] }] });
-    await waitFor(() => stage.agents.asked.length === 2);
+    await waitFor(() => stage.agents.requests.length === 2);
     const workspace = await stage.becomes("web", "Succeeded");
     expect(workspace.status?.observedGeneration).toBe((generation ?? 0) + 1);
     expect((await stage.statefulSet("web")).metadata.generation).toBe(set.metadata.generation);
@@ -66,38 +66,38 @@ test(
     await stage.change("web", { image: "mine:2" });
     await stage.becomes("web", "RollingUpdate");
     expect((await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image).toBe("mine:2");
-    await stage.playPod("web");
+    await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
   patience,
 );
 
 test(
-  "a Secret that the pod reads is waited for, and replaces the pod when it changes; one that signs in does not",
+  "a Secret that the pod reads is waited for, and replaces the pod when it changes; one with Git credentials does not",
   async () => {
     await using stage = await Stage.open();
     const reading = { env: [{ name: "T", valueFrom: { secretKeyRef: { name: "token", key: "t" } } }] };
     const auth = { token: { name: "git", key: "token" } };
     const git = { url: "https://example.com/r", ref: "a".repeat(40), auth };
     await stage.create("web", { ...reading, git, stacks: spec.stacks });
-    await stage.becomes("web", "InitializationFailed", 'Secret "git", which signs in');
+    await stage.becomes("web", "InitializationFailed", "there is no Secret git");
     const secret = async (name: string, data: Record<string, string>): Promise<void> => {
       const body = { apiVersion: "v1", kind: "Secret", metadata: stage.at(name), stringData: data };
       await stage.client.apply(builtin.secrets, body, { fieldManager: "test" });
-      stage.look("web");
+      stage.reconcile("web");
     };
     await secret("git", { token: "g1" });
     await stage.becomes("web", "WaitingForReplicas", 'Secret "token" does not exist; the variable T');
     await secret("token", { t: "1", other: "x" });
-    await stage.becomes("web", "WaitingForReplicas", "being made");
-    await stage.playPod("web");
+    await stage.becomes("web", "WaitingForReplicas", "being created");
+    await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
     const { generation } = (await stage.statefulSet("web")).metadata;
 
     await secret("git", { token: "g2" });
-    await waitFor(() => stage.agents.asked.length === 2);
+    await waitFor(() => stage.agents.requests.length === 2);
     await secret("token", { t: "1", other: "y" });
-    await stage.looked("web");
+    await stage.reconciled("web");
     expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
 
     await secret("token", { t: "2", other: "y" });
@@ -110,7 +110,7 @@ test(
 );
 
 test(
-  "a workspace without a token gets one of its service account, until it has its own; it must know its organization",
+  "a workspace without an access token gets one for its service account, and needs an organization for it",
   async () => {
     const oidc = { ...plainOidc, automatic: true };
     await using stage = await Stage.open({ oidc });
@@ -130,12 +130,12 @@ test(
 );
 
 test(
-  "an idle workspace sleeps, and an Update wakes it",
+  "an idle workspace is scaled to zero, and an Update wakes it",
   async () => {
     await using stage = await Stage.open({ idleTimeoutMs: 1500 });
     await stage.ready("web", spec);
-    const asleep = await stage.becomes("web", "Succeeded", "idle");
-    expect(asleep.status?.address).toBeUndefined();
+    const idle = await stage.becomes("web", "Succeeded", "idle");
+    expect(idle.status?.address).toBeUndefined();
     await waitFor(async () => (await stage.statefulSet("web")).spec?.replicas === 0);
     await stage.removePod("web");
     expect(stage.agents.forgotten).toBeGreaterThan(0);
@@ -143,7 +143,7 @@ test(
     await stage.createUpdate("first", "web");
     await stage.becomes("web", "WaitingForReplicas");
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
-    await stage.playPod("web", running(7));
+    await stage.simulatePod("web", running(7));
     const awake = await stage.becomes("web", "Succeeded", "prepared");
     expect(awake.status?.address).toBe("10.1.0.7:50051");
     await Bun.sleep(2500);
@@ -156,7 +156,7 @@ test(
 );
 
 test(
-  "the pod is not replaced under a run, but after it",
+  "the pod is not replaced while an Update runs in it, but afterwards",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
@@ -164,8 +164,8 @@ test(
     await stage.createUpdate("run", "web");
     await stage.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
     await stage.change("web", { image: "mine:2" });
-    const held = await stage.becomes("web", "RollingUpdate", "waits for the update run to finish");
-    expect(held.status?.address).toBeDefined();
+    const waiting = await stage.becomes("web", "RollingUpdate", "waits for the update run to finish");
+    expect(waiting.status?.address).toBeDefined();
     expect((await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image).not.toBe("mine:2");
     await stage.setUpdate("run", complete);
     await waitFor(async () => (await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image === "mine:2");
@@ -174,7 +174,7 @@ test(
 );
 
 test(
-  "a pod that lost its owner is kept for the run in it",
+  "a pod that lost its owner is kept while an Update runs in it",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
@@ -185,8 +185,8 @@ test(
     const patch = { type: "merge", body: { metadata: { ownerReferences: null } } } as const;
     await stage.client.patch(builtin.pods, ref, { patch });
     await stage.change("web", { image: "mine:2" });
-    const held = await stage.becomes("web", "RollingUpdate", "waits for the update run to finish");
-    expect(held.status?.address).toBeDefined();
+    const waiting = await stage.becomes("web", "RollingUpdate", "waits for the update run to finish");
+    expect(waiting.status?.address).toBeDefined();
   },
   patience,
 );
@@ -194,7 +194,7 @@ test(
 const unprepared = { state: "refused", code: "unprepared", message: "the workspace is not prepared" } as const;
 
 test(
-  "an Update that the agent cannot start is prepared for until that succeeds, also by the next operator",
+  "a workspace whose agent cannot start an Update is prepared until that succeeds, also by the next operator",
   async () => {
     const before = await Stage.open();
     await before.ready("web", spec);
@@ -211,8 +211,8 @@ test(
 
     await using after = await before.succeededBy({});
     after.run = unprepared;
-    after.look("web");
-    await waitFor(() => after.agents.asked.length > 0, { what: "the next operator to prepare the workspace" });
+    after.reconcile("web");
+    await waitFor(() => after.agents.requests.length > 0, { what: "the next operator to prepare the workspace" });
     await after.becomes("web", "Succeeded");
     expect((await after.client.get(builtin.pods, after.at("web-workspace-0"))).metadata.uid).toBe(
       pod.metadata.uid ?? "",
@@ -222,11 +222,11 @@ test(
 );
 
 test(
-  "a certificate that a quota refuses is reported, and written once there is room",
+  "a certificate that a quota rejects is reported, and written once the quota allows it",
   async () => {
     await using stage = await Stage.open();
     stage.rights.expectForbidden(/exceeded quota: none/);
-    // The operator's CA has its Secret from now on.
+    // From now on the Secret of the operator's CA exists.
     await stage.ready("first", spec);
     const probe = { apiVersion: "v1", kind: "Secret", metadata: stage.at("probe") };
     const quota = await fullQuota({
@@ -242,7 +242,7 @@ test(
       "the Secret web-workspace-tls with the agent's certificate could not be written",
     );
     await quota[Symbol.asyncDispose]();
-    stage.look("web");
+    stage.reconcile("web");
     await waitFor(async () => await stage.client.find(builtin.secrets, stage.at("web-workspace-tls")), {
       what: "the certificate",
     });
@@ -251,7 +251,7 @@ test(
 );
 
 test(
-  "an upgraded operator replaces the pod for its newer agent, and not before the end of the run in it",
+  "an upgraded operator replaces the pod for its newer agent, but not while an Update runs in it",
   async () => {
     const before = await Stage.open({ agentImage: "agent:1" });
     await before.ready("web", spec);
@@ -260,7 +260,7 @@ test(
     await before.setUpdate("run", { podUid: pod.metadata.uid ?? "", startTime: "2030-01-01T00:00:00Z" });
     const { metadata, spec: asBefore } = await before.statefulSet("web");
     await using stage = await before.succeededBy({ agentImage: "agent:2" });
-    await stage.looked("web");
+    await stage.reconciled("web");
     expect(await stage.statefulSet("web")).toMatchObject({
       metadata: { annotations: metadata.annotations },
       spec: asBefore,
@@ -277,13 +277,13 @@ test(
 );
 
 test(
-  "what the API server refuses is told in its own words, and mended by a better spec",
+  "an object that the API server rejects is reported with its reason, and fixed by a valid spec",
   async () => {
     await using stage = await Stage.open();
     const tooMuch = { spec: { containers: [{ name: "pulumi", resources: { limits: { cpu: "50m" } } }] } };
     await stage.create("web", { ...spec, podTemplate: tooMuch });
-    const told = await stage.becomes("web", "InitializationFailed", "must be less than or equal to cpu limit");
-    expect(told.status?.conditions?.map(({ type, status }) => [type, status])).toEqual([
+    const refused = await stage.becomes("web", "InitializationFailed", "must be less than or equal to cpu limit");
+    expect(refused.status?.conditions?.map(({ type, status }) => [type, status])).toEqual([
       ["Ready", "False"],
       ["Stalled", "True"],
     ]);
@@ -304,9 +304,9 @@ test(
         "is not a text",
       ],
     ];
-    for (const [change, words] of bad) {
+    for (const [change, text] of bad) {
       await stage.change("web", change);
-      await stage.becomes("web", "InitializationFailed", words);
+      await stage.becomes("web", "InitializationFailed", text);
     }
     await stage.change("web", { podTemplate: null });
     await stage.becomes("web", "WaitingForReplicas");
@@ -315,7 +315,7 @@ test(
 );
 
 test(
-  "a pod that never gets up is explained, and replaced by a better template",
+  "a pod that does not start is explained, and replaced by a better template",
   async () => {
     await using stage = await Stage.open();
     await stage.create("web", { ...spec, image: "nowhere:1" });
@@ -329,12 +329,12 @@ test(
       restartCount: 0,
       state: { waiting },
     };
-    const stuck = await stage.playPod("web", { phase: "Pending", containerStatuses: [status] });
+    const stuck = await stage.simulatePod("web", { phase: "Pending", containerStatuses: [status] });
     await stage.becomes("web", "WaitingForReplicas", "the image nowhere:1 cannot be pulled: Back-off");
 
     await stage.change("web", { image: "somewhere:1" });
     await stage.becomes("web", "RollingUpdate");
-    await stage.playRevision("web", "better");
+    await stage.simulateRevision("web", "better");
     await waitFor(async () => {
       const pod = await stage.client.find(builtin.pods, stage.at("web-workspace-0"));
       return pod?.metadata.uid !== stuck.metadata.uid || pod?.metadata.deletionTimestamp !== undefined;
@@ -353,9 +353,9 @@ test(
     const program = { resources: { a: { type: "pulumi:index:Stash", properties: { input: 1 } } } };
     await stage.client.create(programs, { apiVersion, kind, metadata: stage.at("web"), program });
     await stage.becomes("web", "WaitingForReplicas");
-    await stage.playPod("web");
+    await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
-    const { source } = stage.agents.asked[0]?.request ?? {};
+    const { source } = stage.agents.requests[0]?.request ?? {};
     expect(source).toMatchObject({ kind: "files", revision: "1" });
     expect(JSON.stringify(source)).toContain("name: web\\nruntime: yaml\\nresources:");
   },
@@ -363,7 +363,7 @@ test(
 );
 
 test(
-  "a preparation that fails is told, tried again, and forgotten when it succeeds",
+  "a failed preparation is reported, retried, and forgotten when it succeeds",
   async () => {
     await using stage = await Stage.open();
     const lines = ["npm ERR! 404"];
@@ -371,14 +371,14 @@ test(
     stage.agents.answer = { state: "done", result: { ok: false, failure } };
     await stage.create("web", spec);
     await stage.becomes("web", "WaitingForReplicas");
-    await stage.playPod("web");
+    await stage.simulatePod("web");
     await stage.becomes("web", "InstallationFailed", "npm failed\nnpm ERR! 404");
     await waitFor(async () => (await stage.eventReasons()).includes("InstallationFailure"), { what: "its event" });
     stage.agents.answer = { state: "running", phase: "install" };
-    await stage.looked("web");
+    await stage.reconciled("web");
     await stage.becomes("web", "InstallationFailed");
     stage.agents.answer = { state: "done", result: prepared };
-    stage.look("web");
+    stage.reconcile("web");
     await stage.becomes("web", "Succeeded");
   },
   patience,
@@ -392,7 +392,7 @@ const unreachable: PrepareFailure = {
 };
 
 test(
-  "a preparation that fails again and again is tried at ever longer intervals, not all the time",
+  "a preparation that keeps failing is retried at growing intervals",
   async () => {
     await using stage = await Stage.open();
     const failed: Preparation = { state: "done", result: { ok: false, failure: unreachable } };
@@ -400,54 +400,54 @@ test(
     stage.agents.whileRetrying = { state: "running", phase: "source" };
     await stage.create("web", spec);
     await stage.becomes("web", "WaitingForReplicas");
-    await stage.playPod("web");
+    await stage.simulatePod("web");
     await stage.becomes("web", "InitializationFailed", "no route");
     await waitFor(() => stage.agents.retries === 1, { timeoutMs: 30_000, what: "the first retry" });
     stage.agents.answer = failed;
-    for (let look = 0; look < 5; look++) await stage.looked("web");
+    for (let pass = 0; pass < 5; pass++) await stage.reconciled("web");
     expect(stage.agents.retries).toBe(1);
 
-    // Whoever asks for it is not kept waiting.
+    // A requested retry does not wait.
     const body = { metadata: { annotations: { "pulumi.com/reconciliation-request": "now" } } };
     await stage.client.patch(workspaces, stage.at("web"), { patch: { type: "merge", body } });
-    await waitFor(() => stage.agents.retries === 2, { timeoutMs: 5000, what: "the retry that was asked for" });
+    await waitFor(() => stage.agents.retries === 2, { timeoutMs: 5000, what: "the requested retry" });
     stage.agents.answer = failed;
-    await stage.looked("web");
+    await stage.reconciled("web");
     expect(stage.agents.retries).toBe(2);
   },
   patience,
 );
 
 test(
-  "what cannot be prepared is put away like what is idle, and tried again for a new spec",
+  "a failed workspace is scaled to zero like an idle one, and prepared again for a new spec",
   async () => {
     await using stage = await Stage.open({ idleTimeoutMs: 1500 });
     stage.agents.answer = { state: "done", result: { ok: false, failure: unreachable } };
     await stage.create("web", spec);
     await stage.becomes("web", "WaitingForReplicas");
-    await stage.playPod("web");
+    await stage.simulatePod("web");
     await stage.becomes("web", "InitializationFailed", "no route");
-    const isAway = async (): Promise<boolean> => (await stage.statefulSet("web")).spec?.replicas === 0;
-    const looking = setInterval(() => stage.look("web"), 200);
+    const isScaledToZero = async (): Promise<boolean> => (await stage.statefulSet("web")).spec?.replicas === 0;
+    const reconciling = setInterval(() => stage.reconcile("web"), 200);
     try {
-      await waitFor(isAway, { timeoutMs: 20_000, what: "the pod to be put away" });
+      await waitFor(isScaledToZero, { timeoutMs: 20_000, what: "the workspace to be scaled to zero" });
     } finally {
-      clearInterval(looking);
+      clearInterval(reconciling);
     }
     await stage.removePod("web");
     await stage.becomes("web", "InitializationFailed", "no route");
     stage.agents.answer = { state: "done", result: prepared };
     await stage.change("web", { local: { dir: "/other" } });
     await stage.becomes("web", "WaitingForReplicas");
-    expect(await isAway()).toBe(false);
-    await stage.playPod("web");
+    expect(await isScaledToZero()).toBe(false);
+    await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
   patience,
 );
 
 test(
-  "a StatefulSet that somebody has changed by hand is as it was again",
+  "a StatefulSet that was changed by hand is restored",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
@@ -463,7 +463,7 @@ test(
 );
 
 test(
-  "what belonged to a Workspace that is gone is not made anew, though its end was not heard of",
+  "objects of a deleted Workspace are not created anew although the store still shows it",
   async () => {
     const proxied = (proxy: FaultProxy): void =>
       void proxy.onEvent(({ type, object }) => (type === "DELETED" && object.kind === "Workspace" ? "drop" : "pass"));
@@ -473,7 +473,7 @@ test(
     // As the garbage collector does.
     await stage.client.delete(builtin.secrets, stage.at("web-workspace-tls"));
     await stage.client.delete(builtin.statefulSets, stage.at("web-workspace"));
-    await stage.looked("web");
+    await stage.reconciled("web");
     expect(await stage.client.find(builtin.secrets, stage.at("web-workspace-tls"))).toBeUndefined();
     expect(await stage.client.find(builtin.statefulSets, stage.at("web-workspace"))).toBeUndefined();
   },
@@ -481,7 +481,7 @@ test(
 );
 
 test(
-  "an agent that answers before the kubelet tells that it runs is taken at its word",
+  "an agent that answers before the kubelet reports that it runs is used",
   async () => {
     await using stage = await Stage.open();
     await stage.create("web", spec);
@@ -494,23 +494,23 @@ test(
       phase: "Pending",
       containerStatuses: container ? [{ ...container, ...waiting(reason) }] : [],
     });
-    // Nobody can be there while the image is being pulled in vain.
-    await stage.playPod("web", status("ImagePullBackOff"));
+    // No agent can run while its image cannot be pulled.
+    await stage.simulatePod("web", status("ImagePullBackOff"));
     await stage.becomes("web", "WaitingForReplicas", "cannot be pulled");
-    expect(stage.agents.asked).toHaveLength(0);
+    expect(stage.agents.requests).toHaveLength(0);
     await stage.setPod("web", status("PodInitializing"));
     const ready = await stage.becomes("web", "Succeeded");
     expect(ready.status?.address).toBe("10.1.0.200:50051");
-    expect(stage.agents.asked.map(({ pod }) => pod.isComing)).toEqual([true]);
+    expect(stage.agents.requests.map(({ pod }) => pod.isComing)).toEqual([true]);
     await stage.setPod("web", up);
-    await waitFor(() => stage.agents.asked.length === 2);
+    await waitFor(() => stage.agents.requests.length === 2);
     expect((await stage.becomes("web", "Succeeded")).status).toEqual(ready.status ?? {});
   },
   patience,
 );
 
 test(
-  "when pods find no node, as many workspaces go to sleep: those that have been idle for longest",
+  "when pods are unschedulable, as many workspaces are scaled to zero: those that have been idle for longest",
   async () => {
     await using stage = await Stage.open({ idleTimeoutMs: 600_000 });
     for (const name of ["fresh", "idle", "idle-too"]) await stage.ready(name, spec);
@@ -526,7 +526,7 @@ test(
     for (const name of ["needy", "needy-too"]) {
       await stage.create(name, spec);
       await stage.becomes(name, "WaitingForReplicas");
-      await stage.playPod(name, {
+      await stage.simulatePod(name, {
         phase: "Pending",
         conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
       });
@@ -544,7 +544,7 @@ test(
 const minuteAgo = (): string => new Date(Date.now() - 60_000).toISOString().replace(/\.\d+/, "");
 
 test(
-  "a workspace whose backend would die with its pod stays awake, and says so",
+  "a workspace whose state would be lost with its pod is not scaled to zero, and reports it",
   async () => {
     await using stage = await Stage.open({ idleTimeoutMs: 1000 });
     const env = [{ name: "PULUMI_BACKEND_URL", value: "file:///share/state" }];
@@ -574,19 +574,19 @@ test(
 );
 
 test(
-  "a certificate that is gone or spoilt is issued anew, and the pod stays",
+  "a certificate that was deleted or damaged is issued anew, and the pod stays",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
     const ref = stage.at("web-workspace-tls");
     const { generation } = (await stage.statefulSet("web")).metadata;
     const { data } = await stage.client.get(builtin.secrets, ref);
-    await stage.looked("web");
+    await stage.reconciled("web");
     expect((await stage.client.get(builtin.secrets, ref)).data).toEqual(data as never);
 
-    const spoilt = { data: { "tls.crt": Buffer.from("spoilt").toString("base64") } };
-    await stage.client.patch(builtin.secrets, ref, { patch: { type: "merge", body: spoilt } });
-    stage.look("web");
+    const damaged = { data: { "tls.crt": Buffer.from("damaged").toString("base64") } };
+    await stage.client.patch(builtin.secrets, ref, { patch: { type: "merge", body: damaged } });
+    stage.reconcile("web");
     await waitFor(async () => {
       const { data: next } = await stage.client.get(builtin.secrets, ref);
       return Buffer.from(next?.["tls.crt"] ?? "", "base64")
@@ -594,7 +594,7 @@ test(
         .includes("BEGIN CERTIFICATE");
     });
     await stage.client.delete(builtin.secrets, ref);
-    stage.look("web");
+    stage.reconcile("web");
     await waitFor(async () => (await stage.client.find(builtin.secrets, ref)) !== undefined);
     expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
     await stage.becomes("web", "Succeeded");
@@ -603,10 +603,10 @@ test(
 );
 
 test(
-  "a StatefulSet of the Workspace is replaced where it cannot be changed",
+  "a StatefulSet is replaced if the API server does not allow to change it",
   async () => {
     await using stage = await Stage.open();
-    // Nothing is created for it as long as its template is invalid.
+    // Nothing is created while its template is invalid.
     await stage.create("web", { ...spec, serviceTemplate: { spec: { clusterIP: 1 } } } as never);
     const { metadata } = await stage.becomes("web", "InitializationFailed");
     await stage.client.create(builtin.statefulSets, {
@@ -614,7 +614,7 @@ test(
       metadata: { ...stage.at("web-workspace"), ownerReferences: [controllerOf(workspaces, { metadata })] },
     });
     await stage.change("web", { serviceTemplate: null });
-    // No controller empties it here: what the garbage collector does is done for it.
+    // No garbage collector runs here: the test does its work.
     await waitFor(async () => {
       const { metadata } = await stage.statefulSet("web");
       if (!metadata.deletionTimestamp) return false;
@@ -627,7 +627,7 @@ test(
   patience,
 );
 
-/** One that differs where nothing can be changed. */
+/** Differs in fields that cannot be changed. */
 function oldStatefulSet(stage: Stage): Known<StatefulSet> {
   const labels = { app: "old" };
   return {
@@ -643,7 +643,7 @@ function oldStatefulSet(stage: Stage): Known<StatefulSet> {
 }
 
 test(
-  "what belonged to an earlier Workspace of the name is left to the garbage collector, and then created anew",
+  "objects of an earlier Workspace of the same name are left to the garbage collector, and then created anew",
   async () => {
     await using stage = await Stage.open();
     const controller = controllerOf(workspaces, { metadata: { name: "web", uid: "an-earlier-uid" } });
@@ -654,17 +654,17 @@ test(
     });
     await stage.create("web", spec);
     await stage.becomes("web", "WaitingForReplicas", "belonged to an earlier Workspace web");
-    await stage.looked("web");
+    await stage.reconciled("web");
     expect(await stage.statefulSet("web")).toEqual(former);
     await stage.client.delete(builtin.statefulSets, stage.at("web-workspace"));
-    stage.look("web");
+    stage.reconcile("web");
     await waitFor(async () => (await stage.statefulSet("web")).spec?.serviceName === "web-workspace");
   },
   patience,
 );
 
 test(
-  "a pod that is not the StatefulSet's is reported, not used and not deleted; another follows once it is removed",
+  "a pod of another owner is reported, not used and not deleted; a new one is created once it is removed",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
@@ -673,11 +673,11 @@ test(
     await stage.client.patch(builtin.pods, ref, {
       patch: { type: "merge", body: { metadata: { ownerReferences: theirs } } },
     });
-    // A changed template with a pod that never gets up: ours would be deleted to make room for the new one.
+    // A changed template, and a pod that does not start: a pod of ours would be deleted.
     await stage.setPod("web", { phase: "Pending" });
     await stage.change("web", { image: "another:1" });
     await stage.becomes("web", "WaitingForReplicas");
-    await stage.playRevision("web", "better");
+    await stage.simulateRevision("web", "better");
     await stage.becomes(
       "web",
       "OwnershipConflict",
@@ -690,7 +690,7 @@ test(
     await stage.removePod("web");
     await stage.becomes("web", "WaitingForReplicas", "the pod is being created");
     expect(await retried()).toBeDefined();
-    await stage.playPod("web");
+    await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
   patience,
@@ -712,14 +712,14 @@ test(
       `Pod ${stage.place.name}/web-workspace-0 belonged to an earlier StatefulSet web-workspace`,
     );
     expect((await stage.client.get(builtin.pods, ref)).metadata.deletionTimestamp).toBeUndefined();
-    await stage.playPod("web");
+    await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
   patience,
 );
 
 test(
-  "in a namespace that enforces the restricted standard the objects are accepted and the pod is let in",
+  "a namespace that enforces the restricted standard admits the objects and the pod",
   async () => {
     await using stage = await Stage.open({}, { labels: { "pod-security.kubernetes.io/enforce": "restricted" } });
     const podTemplate = { spec: { initContainers: [{ name: "mine", image: "busybox" }] } };
@@ -729,7 +729,7 @@ test(
 );
 
 test(
-  "a deleted workspace is no one's business",
+  "a deleted workspace is forgotten",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);

@@ -1,4 +1,4 @@
-/** The Workspace controller on a real API server, with a played kubelet and played agents. */
+/** The Workspace controller on a real API server, with a simulated kubelet and simulated agents. */
 import { statefulSetNameOf, type Update, type Workspace, type WorkspaceSpec } from "@pko/api";
 import {
   builtin,
@@ -58,18 +58,18 @@ export const prepared: PrepareResult = {
   },
 };
 
-/** Agents that answer what the test says. */
-class PlayedAgents implements Preparations {
-  readonly asked: { readonly pod: AgentPod; readonly request: PrepareRequest }[] = [];
+/** Agents that answer what the test sets. */
+class SimulatedAgents implements Preparations {
+  readonly requests: { readonly pod: AgentPod; readonly request: PrepareRequest }[] = [];
   answer: Preparation = { state: "done", result: prepared };
   retries = 0;
-  /** What is answered from the next retry on. */
+  /** Answered from the next retry on. */
   whileRetrying: Preparation | undefined;
   forgotten = 0;
 
   ensure(pod: AgentPod, request: PrepareRequest): Preparation {
-    const last = this.asked.at(-1);
-    if (!last || !Bun.deepEquals({ pod, request }, last)) this.asked.push({ pod, request });
+    const last = this.requests.at(-1);
+    if (!last || !Bun.deepEquals({ pod, request }, last)) this.requests.push({ pod, request });
     return this.answer;
   }
 
@@ -81,7 +81,7 @@ class PlayedAgents implements Preparations {
   renew(): void {}
 
   hasAnswered(): boolean {
-    return this.asked.length > 0 && this.answer.state !== "unreachable";
+    return this.requests.length > 0 && this.answer.state !== "unreachable";
   }
 
   forget(): void {
@@ -92,7 +92,7 @@ class PlayedAgents implements Preparations {
 interface StageOptions {
   /** Of the namespace. */
   readonly labels?: Record<string, string>;
-  /** The operator goes by a proxy, which this is told of before the operator starts. */
+  /** Configures a proxy between the operator and the API server, before the operator starts. */
   readonly proxied?: (proxy: FaultProxy) => void;
 }
 
@@ -107,8 +107,8 @@ export class Stage implements AsyncDisposable {
   /** The operator's. */
   readonly rights: OperatorRights;
   readonly #proxy: FaultProxy | undefined;
-  readonly agents = new PlayedAgents();
-  /** The state of the run that is on the pod, as the Update controller knows it. */
+  readonly agents = new SimulatedAgents();
+  /** The state of the run in the pod, as the Update controller would report it. */
   run: Run | undefined;
   readonly #stop = new AbortController();
   readonly #run: Promise<unknown>;
@@ -157,13 +157,13 @@ export class Stage implements AsyncDisposable {
       settings,
       metrics: this.#metrics,
     });
-    this.look = (name) => controller.enqueue(`${namespace}/${name}`);
+    this.reconcile = (name) => controller.enqueue(`${namespace}/${name}`);
     this.#run = manager({ reflectors, controllers: [controller] }).run(this.#stop.signal);
   }
 
-  readonly look: (name: string) => void;
+  readonly reconcile: (name: string) => void;
 
-  /** Stops this operator, and has another one take over its namespace: an upgrade, for one. */
+  /** Stops this operator, and starts another one for its namespace, as in an upgrade. */
   async succeededBy(settings: Partial<WorkspaceSettings>): Promise<Stage> {
     this.#stop.abort();
     expect(await this.#run).toBe("clean");
@@ -171,24 +171,24 @@ export class Stage implements AsyncDisposable {
     return new Stage({ place, rights }, { agentImage: "agent:1", idleTimeoutMs: 0, ...settings });
   }
 
-  /** The operator's requests, where it goes by a proxy. */
+  /** The operator's requests, if it uses a proxy. */
   requests(verb: string, resource: string): readonly ProxiedRequest[] {
     return this.#proxy?.requests.filter((request) => request.verb === verb && request.resource === resource) ?? [];
   }
 
   /**
-   * Has the controller look at the Workspace, and waits until it has done so and has no look in hand: what it has not
-   * written by then, it does not write.
+   * Reconciles the Workspace, and waits until the controller has done so and is idle: what it has not written by then, it
+   * does not write.
    */
-  async looked(name: string): Promise<void> {
+  async reconciled(name: string): Promise<void> {
     const before = this.#figure("workqueue_work_duration_seconds_count");
-    this.look(name);
+    this.reconcile(name);
     await waitFor(
       () =>
         this.#figure("workqueue_work_duration_seconds_count") > before &&
         this.#figure("workqueue_depth") === 0 &&
         this.#figure("controller_runtime_active_workers") === 0,
-      { timeoutMs: 15_000, what: `a look at ${name} to end` },
+      { timeoutMs: 15_000, what: `the reconcile of ${name} to end` },
     );
   }
 
@@ -223,8 +223,8 @@ export class Stage implements AsyncDisposable {
     return await this.client.get(builtin.statefulSets, this.at(statefulSetNameOf(name)));
   }
 
-  /** Waits until the condition Ready has this reason and its message these words. */
-  async becomes(name: string, reason: string, words = ""): Promise<Workspace> {
+  /** Waits until the condition Ready has this reason and its message contains this text. */
+  async becomes(name: string, reason: string, text = ""): Promise<Workspace> {
     let last: unknown;
     try {
       return await waitFor(
@@ -233,23 +233,23 @@ export class Stage implements AsyncDisposable {
           last = workspace.status;
           const ready = workspace.status?.conditions?.find(({ type }) => type === "Ready");
           const isSeen = workspace.status?.observedGeneration === workspace.metadata.generation;
-          return isSeen && ready?.reason === reason && ready.message.includes(words) && workspace;
+          return isSeen && ready?.reason === reason && ready.message.includes(text) && workspace;
         },
-        { timeoutMs: 15_000, what: `${name} to be ${reason} ${words}` },
+        { timeoutMs: 15_000, what: `${name} to be ${reason} ${text}` },
       );
     } catch (error) {
       throw new Error(`it is ${JSON.stringify(last)}`, { cause: error });
     }
   }
 
-  /** What the StatefulSet's controller does: a pod of the present template. */
-  async playPod(name: string, status: Pod["status"] = running(++this.#pods)): Promise<Known<Pod>> {
+  /** Creates a pod of the present template, like the StatefulSet's controller. */
+  async simulatePod(name: string, status: Pod["status"] = running(++this.#pods)): Promise<Known<Pod>> {
     const ref = this.at(`${statefulSetNameOf(name)}-0`);
     await this.client.delete(builtin.pods, ref, { gracePeriodSeconds: 0 }).catch(() => undefined);
     const set = await waitFor(async () => await this.statefulSet(name));
     const { template } = set.spec ?? {};
     const revision = `revision-${set.metadata.generation}`;
-    await this.playRevision(name, revision);
+    await this.simulateRevision(name, revision);
     const labels = { ...template?.metadata?.labels, "controller-revision-hash": revision };
     await this.client.create(builtin.pods, {
       apiVersion: "v1",
@@ -260,8 +260,8 @@ export class Stage implements AsyncDisposable {
     return await this.setPod(name, status);
   }
 
-  /** What the StatefulSet's controller does once it has seen the present template. */
-  async playRevision(name: string, updateRevision: string): Promise<void> {
+  /** Observes the present template, like the StatefulSet's controller. */
+  async simulateRevision(name: string, updateRevision: string): Promise<void> {
     const { metadata } = await this.statefulSet(name);
     const status = { observedGeneration: metadata.generation, replicas: 1, updateRevision };
     await this.client.patch(builtin.statefulSets, this.at(statefulSetNameOf(name)), {
@@ -287,7 +287,7 @@ export class Stage implements AsyncDisposable {
     await this.client.create(updates, { apiVersion, kind, metadata: this.at(name), spec });
   }
 
-  /** Returns when the controller's store knows of it. */
+  /** Returns when the controller's store shows it. */
   async setUpdate(name: string, status: Update["status"]): Promise<void> {
     const { metadata } = await this.client.patch(updates, this.at(name), {
       patch: { type: "merge", body: { status } },
@@ -305,11 +305,11 @@ export class Stage implements AsyncDisposable {
     return items.map(({ reason = "" }) => reason);
   }
 
-  /** Brings a workspace to readiness. */
+  /** Creates a workspace and makes it ready. */
   async ready(name: string, spec: WorkspaceSpec): Promise<Workspace> {
     await this.create(name, spec);
     await this.becomes(name, "WaitingForReplicas");
-    await this.playPod(name);
+    await this.simulatePod(name);
     return await this.becomes(name, "Succeeded");
   }
 
@@ -322,7 +322,7 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-/** A reference to the object that controls another. */
+/** An owner reference to a controller. */
 export const controllerOf = (resource: Resource, { metadata }: Pick<KubeObject, "metadata">) => ({
   apiVersion: resource.apiVersion,
   kind: resource.kind,

@@ -1,4 +1,4 @@
-/** Calls that the client has no method for: the API server's own strategic merge, and writes that may be refused. */
+/** Calls for which the client has no method: the API server's own strategic merge, and writes that may be rejected. */
 import { fetchTransport, type Credentials } from "@pko/kube";
 
 interface Answer {

@@ -28,8 +28,8 @@ async function confinedNamespace(profile: string): Promise<TestNamespace> {
   return place;
 }
 
-/** The API server's verdict: undefined when it takes the pod. */
-async function admitted(place: TestNamespace, template: PodTemplateSpec): Promise<string | undefined> {
+/** Why the API server rejects the pod; undefined if it admits it. */
+async function rejection(place: TestNamespace, template: PodTemplateSpec): Promise<string | undefined> {
   try {
     const pod = podFor(workspace(place.name, {}), template);
     await place.client.create(builtin.pods, pod, { dryRun: true, fieldValidation: "Strict" });
@@ -41,28 +41,28 @@ async function admitted(place: TestNamespace, template: PodTemplateSpec): Promis
 }
 
 for (const securityProfile of securityProfiles) {
-  test(`a plain workspace is let in where ${securityProfile} is enforced`, async () => {
+  test(`a plain workspace is admitted where ${securityProfile} is enforced`, async () => {
     await using place = await confinedNamespace(securityProfile);
     const built = buildPodTemplate(workspace(place.name, { securityProfile }), { settings });
-    expect(built.ok && (await admitted(place, built.template))).toBeUndefined();
+    expect(built.ok && (await rejection(place, built.template))).toBeUndefined();
   });
 
   test(
-    `random templates are judged as Pod Security judges them: ${securityProfile}`,
+    `random templates are judged like Pod Security does: ${securityProfile}`,
     async () => {
       await using place = await confinedNamespace(securityProfile);
       const verdicts = { good: 0, bad: 0 };
       for (let seed = 1; seed <= 150; seed++) {
         const podTemplate = { spec: randomSecurity(randomFrom(seed)) };
-        const told = JSON.stringify({ seed, podTemplate });
+        const seen = JSON.stringify({ seed, podTemplate });
         const built = buildPodTemplate(workspace(place.name, { securityProfile, podTemplate }), { settings });
         if (built.ok) {
           verdicts.good++;
-          expect([told, await admitted(place, built.template)]).toEqual([told, undefined]);
+          expect([seen, await rejection(place, built.template)]).toEqual([seen, undefined]);
         } else {
           verdicts.bad++;
           const { template } = enforceProfile(unenforced(place.name, podTemplate), securityProfile);
-          const verdict = (await admitted(place, template)) ?? `let in: ${told} ${built.problems.join()}`;
+          const verdict = (await rejection(place, template)) ?? `let in: ${seen} ${built.problems.join()}`;
           expect(verdict).toMatch(/violates PodSecurity|cannot set `allowPrivilegeEscalation`/);
         }
       }
@@ -71,7 +71,7 @@ for (const securityProfile of securityProfiles) {
     patience,
   );
 
-  test(`an AppArmor annotation is judged as Pod Security judges it: ${securityProfile}`, async () => {
+  test(`an AppArmor annotation is judged like Pod Security does: ${securityProfile}`, async () => {
     await using place = await confinedNamespace(securityProfile);
     const refused: string[] = [];
     for (const profile of ["runtime/default", "localhost/mine", "unconfined"]) {
@@ -81,7 +81,7 @@ for (const securityProfile of securityProfiles) {
       const template = built.ok
         ? built.template
         : enforceProfile(unenforced(place.name, podTemplate), securityProfile).template;
-      expect([profile, (await admitted(place, template)) === undefined]).toEqual([profile, built.ok]);
+      expect([profile, (await rejection(place, template)) === undefined]).toEqual([profile, built.ok]);
       if (!built.ok) refused.push(profile);
     }
     expect(refused).toEqual(["unconfined"]);
@@ -89,17 +89,17 @@ for (const securityProfile of securityProfiles) {
 }
 
 test(
-  "where the operator does not enforce the profile, every template has its way with the API server",
+  "if the operator does not enforce the profile, the API server decides about every template",
   async () => {
     await using place = await confinedNamespace("privileged");
     const lenient = { ...settings, enforceSecurityProfile: false };
     for (let seed = 1; seed <= 150; seed++) {
       const podTemplate = { spec: randomSecurity(randomFrom(seed)) };
-      const told = JSON.stringify({ seed, podTemplate });
-      // What contradicts itself is refused by the API server, whoever asks.
-      if (/"privileged":true[^}]*"allowPrivilegeEscalation":false/.test(told)) continue;
+      const seen = JSON.stringify({ seed, podTemplate });
+      // The API server rejects contradictory templates in any case.
+      if (/"privileged":true[^}]*"allowPrivilegeEscalation":false/.test(seen)) continue;
       const built = buildPodTemplate(workspace(place.name, { podTemplate }), { settings: lenient });
-      expect([told, built.ok ? await admitted(place, built.template) : built.problems]).toEqual([told, undefined]);
+      expect([seen, built.ok ? await rejection(place, built.template) : built.problems]).toEqual([seen, undefined]);
     }
   },
   patience,

@@ -178,7 +178,7 @@ async function compare(place: TestNamespace, collection: Collection, [original, 
 }
 
 test(
-  "random templates merge as the API server merges them",
+  "random templates are merged like the API server does",
   async () => {
     await using place = await testNamespace();
     const collection: Collection = {
@@ -190,7 +190,7 @@ test(
     for (let seed = 1; seed <= 300; seed++) {
       const patch = new Writer(seed).template();
       const { theirs, ours } = await compare(place, collection, [base, patch]);
-      const told = `seed ${seed}: ${JSON.stringify(patch)}`;
+      const merge = `seed ${seed}: ${JSON.stringify(patch)}`;
       if (theirs.status !== 200) {
         // Within what a patch adds, the API server trips over directives that we heed. Templates are judged by a dry run.
         verdicts.refused++;
@@ -198,7 +198,7 @@ test(
       }
       verdicts.same++;
       const got: unknown = ours.body["template"] ?? ours.body;
-      expect({ told, got }).toEqual({ told, got: theirs.body["template"] });
+      expect({ merge, got }).toEqual({ merge, got: theirs.body["template"] });
     }
     expect(verdicts.same).toBeGreaterThan(200);
   },

@@ -1,4 +1,4 @@
-/** What must not be taken from a store: that nothing runs in a pod that is to go. */
+/** A stale store must not delete a pod: whether an Update runs in it is confirmed with the API server. */
 import { expect, test } from "bun:test";
 
 import { updates, type WorkspaceSettings } from "@pko/operator";
@@ -8,7 +8,7 @@ import { patience, Stage } from "./harness.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
 
-/** A Workspace controller that hears of no Update. */
+/** A Workspace controller whose store does not receive any Update. */
 const behind = (settings: Partial<WorkspaceSettings> = {}): Promise<Stage> =>
   Stage.open(settings, {
     proxied: (proxy) =>
@@ -18,7 +18,7 @@ const behind = (settings: Partial<WorkspaceSettings> = {}): Promise<Stage> =>
       }),
   });
 
-/** The store has listed the Updates once; then the controller has read them twice, with all that it needs of them. */
+/** The store lists the Updates once; after that the controller has read them twice. */
 async function updatesRead(stage: Stage): Promise<void> {
   const isRead = (): boolean => stage.requests("list", "updates").length >= 3;
   await waitFor(isRead, { timeoutMs: 20_000, what: "the Updates to be read" });
@@ -29,7 +29,7 @@ async function updatesRead(stage: Stage): Promise<void> {
 async function withUnseenUpdate(stage: Stage): Promise<void> {
   await stage.create("web", spec);
   await stage.becomes("web", "WaitingForReplicas");
-  const { metadata } = await stage.playPod("web");
+  const { metadata } = await stage.simulatePod("web");
   await stage.createUpdate("unseen", "web");
   const patch = { type: "merge", body: { status: { podUid: metadata.uid } } } as const;
   await stage.client.patch(updates, stage.at("unseen"), { patch, subresource: "status" });
@@ -37,7 +37,7 @@ async function withUnseenUpdate(stage: Stage): Promise<void> {
 }
 
 test(
-  "a workspace whose store does not show the Update in its pod is not put to sleep",
+  "a workspace is not scaled to zero if its store does not show the Update in its pod",
   async () => {
     await using stage = await behind({ idleTimeoutMs: 1500 });
     await withUnseenUpdate(stage);
@@ -49,7 +49,7 @@ test(
 );
 
 test(
-  "nor is its pod replaced",
+  "its pod is not replaced either",
   async () => {
     await using stage = await behind();
     await withUnseenUpdate(stage);
