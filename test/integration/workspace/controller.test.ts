@@ -301,7 +301,7 @@ test(
       [{ podTemplate: { spec: { tolerations: "all", restartPolicy: null } } }, "tolerations"],
       [
         { podTemplate: { spec: { containers: [{ name: "pulumi", env: [{ name: "A", value: 1 }] }] } } },
-        "is not a text",
+        "is not a string",
       ],
     ];
     for (const [change, text] of bad) {

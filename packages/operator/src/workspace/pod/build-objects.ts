@@ -1,4 +1,4 @@
-/** What a Workspace owns: the StatefulSet, the headless Service before it, and the Secret with its certificate. Pure. */
+/** The objects of a Workspace: the StatefulSet, its headless Service, and the Secret with its certificate. Pure. */
 
 import { labelsOfWorkspace, statefulSetNameOf, workspaceKind, type NormalWorkspace, type Workspace } from "@pko/api";
 import type { ApplyBody, Known } from "@pko/kube";
@@ -16,7 +16,7 @@ import { ownerReference } from "../../shared/owner-reference.ts";
 export interface BuiltObjects {
   readonly service: ApplyBody<Known<Service>>;
   readonly statefulSet: ApplyBody<Known<StatefulSet>>;
-  /** Of all but the replicas: while it is the same there is nothing to write. */
+  /** Of everything except the replicas: while it is the same, nothing is written. */
   readonly hash: string;
 }
 
@@ -24,11 +24,11 @@ interface Parts {
   readonly workspace: Workspace;
   readonly normal: NormalWorkspace;
   readonly template: PodTemplateSpec;
-  /** Of the Secrets and ConfigMaps that the pod reads: another one rolls the pod. */
+  /** Of the Secrets and ConfigMaps that the pod reads: a change replaces the pod. */
   readonly referencesHash: string;
 }
 
-/** A sentence when the template for the Service cannot be merged. */
+/** A string is a problem: the template of the Service cannot be merged. */
 export function buildObjects(parts: Parts): BuiltObjects | string {
   const service = buildService(parts);
   if (typeof service === "string") return service;
@@ -49,7 +49,7 @@ function buildStatefulSet({ workspace, normal, template, referencesHash }: Parts
     spec: {
       serviceName: name,
       replicas: 1,
-      // With one pod there is no order to keep, and a pod that never gets ready does not block its replacement.
+      // A single pod needs no order, and a pod that never becomes ready does not block its replacement.
       podManagementPolicy: "Parallel",
       updateStrategy: { type: "RollingUpdate" },
       revisionHistoryLimit: 2,

@@ -1,4 +1,4 @@
-/** The pod of a workspace: the user's image, in which the agent runs that the bootstrap container brings along. Pure. */
+/** The pod of a workspace: the user's image, in which the agent runs that the bootstrap container copies there. Pure. */
 import {
   bootstrapContainer,
   dynamicEnvVariable,
@@ -21,14 +21,14 @@ import type {
 
 import { agentPort } from "../../agents/agents.ts";
 import { agentPortName, certificateNameOf } from "../names.ts";
-import { credentialsVariable, scopeOf, type TokenExchange } from "./oidc.ts";
+import { credentialsVariable, tokenScope, type TokenExchange } from "./oidc.ts";
 import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import { limitStorage } from "./storage-limits.ts";
 import { podTemplateFaults } from "./template-shape.ts";
 import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "../../shared/strategic-merge.ts";
 
-/** Where the agent is in its own image, and where the bootstrap container puts it. */
+/** The agent's path in its own image, and where the bootstrap container copies it. */
 const agentInImage = "/agent";
 const agentInPod = `${shareFolder}/agent-bin`;
 
@@ -40,21 +40,21 @@ const oidcFolder = "/var/run/secrets/auto.pulumi.com/oidc";
 const oidcTokenSeconds = 3600;
 const credentialsVolume = "pulumi-credentials";
 const credentialsFolder = "/var/run/secrets/auto.pulumi.com/credentials";
-/** Init containers append to it; whoever writes first makes it. */
+/** Init containers append to it; the first one creates it. */
 const dynamicEnvFile = `${shareFolder}/.env`;
 
-/** For a run to be cut short in order: the agent's own grace is a little shorter. */
+/** Time to cancel a run gracefully: the agent's own grace period is a little shorter. */
 const terminationGraceSeconds = 600;
 
 type BuiltPod =
   | { readonly ok: true; readonly template: PodTemplateSpec }
-  /** Sentences, each with the field that is to blame. */
+  /** Sentences, each with the field that is wrong. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** What the pod is made of besides its spec. */
+/** What the pod is built from, in addition to the spec. */
 export interface PodParts {
   readonly settings: WorkspaceSettings;
-  /** Of the Workspace, by which its updates are known. */
+  /** Of the Workspace: it identifies its updates. */
   readonly uid?: string;
   readonly exchange?: TokenExchange;
 }
@@ -66,11 +66,11 @@ export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): B
   };
   const merged = mergeTemplate(generated, workspace);
   if (typeof merged === "string") return { ok: false, problems: [merged] };
-  for (const look of [podTemplateFaults, missingParts]) {
-    const problems = look(merged);
+  for (const check of [podTemplateFaults, missingParts]) {
+    const problems = check(merged);
     if (problems.length > 0) return { ok: false, problems };
   }
-  const adapted = limitStorage(bootstrapFirst(withDynamicEnv(fetchingInAgent(merged))));
+  const adapted = limitStorage(bootstrapFirst(withDynamicEnv(withFetchSettings(merged))));
   const secure = (parts.settings.enforceSecurityProfile ?? true) ? enforceProfile : fillProfile;
   const { template, violations } = secure(adapted, workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };
@@ -87,7 +87,7 @@ function podSpecOf(workspace: NormalWorkspace, parts: PodParts): PodSpec {
     containers: [pulumiContainerOf(workspace, parts)],
     volumes: [
       { name: shareVolume, emptyDir: {} },
-      // Readable for whichever user the image runs as.
+      // Readable for any user that the image runs as.
       { name: tlsVolume, secret: { secretName: certificateNameOf(workspace.name), defaultMode: 0o444 } },
       ...(parts.exchange ? exchangeVolumes(parts.exchange) : []),
     ],
@@ -101,13 +101,13 @@ function exchangeVolumes({ organization }: TokenExchange): Volume[] {
   const serviceAccountToken = { audience, expirationSeconds: oidcTokenSeconds, path: "token" };
   return [
     { name: oidcVolume, projected: { sources: [{ serviceAccountToken }] } },
-    // The CLI writes down the token that it is given: in memory, and gone with the pod.
+    // The CLI stores its token there: in memory, and deleted with the pod.
     { name: credentialsVolume, emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
   ];
 }
 
 function exchangeFlags({ organization, holder, expirationSeconds }: TokenExchange): string[] {
-  const scope = scopeOf(holder);
+  const scope = tokenScope(holder);
   return [
     `--oidc-token=${oidcFolder}/token`,
     `--oidc-organization=${organization}`,
@@ -133,26 +133,26 @@ function bootstrapContainerOf(workspace: NormalWorkspace, settings: WorkspaceSet
     image: agentImage,
     ...(agentImagePullPolicy && { imagePullPolicy: agentImagePullPolicy }),
     command: bootstrapCommand(workspace),
-    ...lastWords,
+    ...terminationMessage,
     env: [dynamicEnv],
     resources: bootstrapResources(workspace),
     volumeMounts: [{ name: shareVolume, mountPath: shareFolder }],
   };
 }
 
-/** The folder in which the Pulumi container starts must be there; without a source it is for an init container to make. */
+/** The Pulumi container's working folder must exist; without a source an init container creates it. */
 function bootstrapCommand({ source }: NormalWorkspace): string[] {
   return [agentInImage, "install", agentInPod, ...(source.kind === "none" ? [] : [workspaceFolder])];
 }
 
-/** As much as the container that comes after it: less would be no saving, more would be what the pod has to find room for. */
+/** The same as the main container's: less would save nothing, and more would raise what the pod as a whole requests. */
 function bootstrapResources({ resources }: NormalWorkspace): ResourceRequirements {
   const { cpu, memory } = (resources as ResourceRequirements).requests ?? {};
   return { requests: { ...(cpu !== undefined && { cpu }), ...(memory !== undefined && { memory }) } };
 }
 
-/** What it printed last tells why it has ended: explain-pod.ts repeats it. */
-const lastWords = { terminationMessagePolicy: "FallbackToLogsOnError" };
+/** The end of its output shows why it failed: explain-pod.ts reports it. */
+const terminationMessage = { terminationMessagePolicy: "FallbackToLogsOnError" };
 
 const dynamicEnv: EnvVar = { name: dynamicEnvVariable, value: dynamicEnvFile };
 
@@ -172,8 +172,8 @@ function pulumiContainerOf(workspace: NormalWorkspace, { settings, uid, exchange
     env: environmentOf(workspace, exchange),
     ...(envFrom.length > 0 && { envFrom: [...envFrom] }),
     ports: [{ name: agentPortName, containerPort: agentPort }],
-    ...lastWords,
-    // The agent speaks to who holds its certificate's counterpart alone: that it listens is all a probe can tell.
+    ...terminationMessage,
+    // The agent accepts only clients with a certificate of its CA, so a probe can only check that it listens.
     readinessProbe: { tcpSocket: { port: agentPort }, periodSeconds: 5, failureThreshold: 3 },
     resources: workspace.resources as ResourceRequirements,
     volumeMounts: [
@@ -189,15 +189,15 @@ const exchangeMounts = [
   { name: credentialsVolume, mountPath: credentialsFolder },
 ];
 
-/** Besides what the agent needs: what a person's commands need in a shell of the container. */
+/** What the agent needs, and what commands in a shell of the container need. */
 function environmentOf({ env }: NormalWorkspace, exchange: TokenExchange | undefined): EnvVar[] {
   const fixed: EnvVar[] = [
     { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
     { name: "POD_SA_NAME", valueFrom: { fieldRef: { fieldPath: "spec.serviceAccountName" } } },
     dynamicEnv,
-    // A stack that exists keeps its secrets provider, though its settings file is not in the repository.
+    // An existing stack keeps its secrets provider even if its settings file is not in the repository.
     { name: "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER", value: "true" },
-    // A variable wins over the same one in envFrom.
+    // A variable takes precedence over the same one in envFrom.
     ...(exchange && !exchange.hasCredentialsPath ? [{ name: credentialsVariable, value: credentialsFolder }] : []),
   ];
   const given = new Set(env.map(({ name }) => name));
@@ -215,7 +215,7 @@ function mergeTemplate(generated: PodTemplateSpec, { podTemplate }: NormalWorksp
   }
 }
 
-/** A volume has one source: a template that gives a volume of ours another one, such as a claim, means that one. */
+/** A volume has one source: if a template sets another one for a volume of ours, such as a claim, that replaces ours. */
 function replacingSources(original: JsonMap, patch: JsonMap): JsonMap {
   const spec = patch["spec"];
   if (!isMap(spec) || !Array.isArray(spec["volumes"])) return patch;
@@ -231,10 +231,10 @@ function replacingSources(original: JsonMap, patch: JsonMap): JsonMap {
 }
 
 /**
- * Programs used to be fetched by an init container of their own, which templates gave proxies and certificate
- * authorities. The agent fetches now: what was meant for that container is the agent's.
+ * Earlier operators fetched programs in an init container, for which templates set proxies and certificate authorities.
+ * Now the agent fetches them, so it gets what templates set for that container.
  */
-function fetchingInAgent(template: PodTemplateSpec): PodTemplateSpec {
+function withFetchSettings(template: PodTemplateSpec): PodTemplateSpec {
   const { spec } = template;
   const former = spec?.initContainers?.find(({ name, image }) => name === "fetch" && image === undefined);
   if (!spec || !former) return template;
@@ -254,19 +254,19 @@ function fetchingInAgent(template: PodTemplateSpec): PodTemplateSpec {
   return { ...template, spec: { ...spec, containers, ...(initContainers && { initContainers }) } };
 }
 
-/** Whichever container likes, a sidecar too, may append to $PULUMI_ENV: it needs the variable and the volume for that. */
+/** Every container, also a sidecar, may append to $PULUMI_ENV: it needs the variable and the volume for that. */
 function withDynamicEnv(template: PodTemplateSpec): PodTemplateSpec {
   const { spec } = template;
   if (!spec) return template;
   const { initContainers, containers } = spec;
   const shared = {
-    ...(initContainers && { initContainers: initContainers.map(sharing) }),
-    containers: containers.map(sharing),
+    ...(initContainers && { initContainers: initContainers.map(withShare) }),
+    containers: containers.map(withShare),
   };
   return { ...template, spec: { ...spec, ...shared } };
 }
 
-function sharing(container: Container): Container {
+function withShare(container: Container): Container {
   const { env = [], volumeMounts = [] } = container;
   const hasVariable = env.some(({ name }) => name === dynamicEnvVariable);
   const hasShare = volumeMounts.some(({ name, mountPath }) => name === shareVolume || mountPath === shareFolder);
@@ -277,7 +277,7 @@ function sharing(container: Container): Container {
   };
 }
 
-/** What a template adds comes first where Kubernetes merges. Here it may rely on what bootstrap has done, as it always could. */
+/** A strategic merge puts a template's init containers first. They may rely on bootstrap, so bootstrap is moved before them. */
 function bootstrapFirst(template: PodTemplateSpec): PodTemplateSpec {
   const { spec } = template;
   if (!spec?.initContainers) return template;
@@ -286,7 +286,7 @@ function bootstrapFirst(template: PodTemplateSpec): PodTemplateSpec {
   return { ...template, spec: { ...spec, initContainers: [...spec.initContainers.filter(isFirst), ...others] } };
 }
 
-/** What the agent cannot do without, and a template can remove. */
+/** What the agent needs and a template can remove. */
 function missingParts({ spec }: PodTemplateSpec): string[] {
   const containers = spec?.containers ?? [];
   const pulumi = containers.find(({ name }) => name === pulumiContainer);

@@ -21,47 +21,51 @@ const scheduled = (reason: string, message: string): PodStatus => ({
   conditions: [{ type: "PodScheduled", status: "False", reason, message }],
 });
 
-const cases: Readonly<Record<string, { status: PodStatus; says: string; stuck: boolean }>> = {
-  "a pod of which nothing is known": { status: {}, says: "the pod is starting", stuck: false },
-  "containers that are being made": { status: waiting("ContainerCreating"), says: "the pod is starting", stuck: false },
+const cases: Readonly<Record<string, { status: PodStatus; message: string; stuck: boolean }>> = {
+  "a pod without a status": { status: {}, message: "the pod is starting", stuck: false },
+  "containers that are being created": {
+    status: waiting("ContainerCreating"),
+    message: "the pod is starting",
+    stuck: false,
+  },
   "no node": {
     status: scheduled("Unschedulable", "0/1 nodes are available: 1 Insufficient cpu."),
-    says: "no node can take the pod: 0/1 nodes are available: 1 Insufficient cpu.",
+    message: "no node can take the pod: 0/1 nodes are available: 1 Insufficient cpu.",
     stuck: true,
   },
-  "a gate": {
+  "a scheduling gate": {
     status: scheduled("SchedulingGated", "x"),
-    says: "the pod is held back by a scheduling gate",
+    message: "the pod waits for a scheduling gate",
     stuck: false,
   },
   "an image that cannot be pulled": {
     status: waiting("ErrImagePull", "rpc error:\n  not found"),
-    says: "the image mine:1 cannot be pulled: rpc error: not found",
+    message: "the image mine:1 cannot be pulled: rpc error: not found",
     stuck: true,
   },
-  "an image that is tried again": {
+  "an image whose pull is retried": {
     status: waiting("ImagePullBackOff", "Back-off"),
-    says: "the image mine:1 cannot be pulled: Back-off",
+    message: "the image mine:1 cannot be pulled: Back-off",
     stuck: true,
   },
-  "an image that must be there": {
+  "an image that is never pulled": {
     status: waiting("ErrImageNeverPull"),
-    says: "the image mine:1 is not on the node, and its pull policy is Never",
+    message: "the image mine:1 is not on the node, and its pull policy is Never",
     stuck: true,
   },
-  "a name that is none": {
+  "an invalid image name": {
     status: waiting("InvalidImageName"),
-    says: '"mine:1" is not the name of an image',
+    message: '"mine:1" is not the name of an image',
     stuck: true,
   },
-  "a Secret that is not there": {
+  "a Secret that does not exist": {
     status: waiting("CreateContainerConfigError", 'secret "token" not found'),
-    says: 'the container pulumi cannot be made: secret "token" not found',
+    message: 'the container pulumi cannot be created: secret "token" not found',
     stuck: true,
   },
   "a program that is not in the image": {
     status: waiting("RunContainerError", "no such file"),
-    says: "the container pulumi cannot be started: no such file",
+    message: "the container pulumi cannot be started: no such file",
     stuck: true,
   },
   "an init container that fails": {
@@ -71,7 +75,7 @@ const cases: Readonly<Record<string, { status: PodStatus; says: string; stuck: b
       ],
       containerStatuses: [container({ state: { waiting: { reason: "PodInitializing" } } })],
     },
-    says: "the container fetch has ended: exit code 3: no network",
+    message: "the container fetch has terminated: exit code 3: no network",
     stuck: true,
   },
   "an init container that is done": {
@@ -81,10 +85,10 @@ const cases: Readonly<Record<string, { status: PodStatus; says: string; stuck: b
       ],
       containerStatuses: [container({ state: { waiting: { reason: "PodInitializing" } } })],
     },
-    says: "the pod is starting",
+    message: "the pod is starting",
     stuck: false,
   },
-  "an agent that ends again and again": {
+  "an agent that keeps crashing": {
     status: {
       containerStatuses: [
         container({
@@ -93,7 +97,7 @@ const cases: Readonly<Record<string, { status: PodStatus; says: string; stuck: b
         }),
       ],
     },
-    says: "the container pulumi ends again and again: signal 11",
+    message: "the container pulumi keeps crashing: signal 11",
     stuck: true,
   },
   "too little memory": {
@@ -105,39 +109,40 @@ const cases: Readonly<Record<string, { status: PodStatus; says: string; stuck: b
         }),
       ],
     },
-    says: "the container pulumi ends again and again: it ran out of memory (OOMKilled); raise spec.resources.limits.memory, or remove the limit",
+    message:
+      "the container pulumi keeps crashing: it ran out of memory (OOMKilled); raise spec.resources.limits.memory, or remove the limit",
     stuck: true,
   },
-  "an agent that has ended": {
+  "an agent that has terminated": {
     status: { containerStatuses: [container({ state: { terminated: { exitCode: 0, reason: "Completed" } } })] },
-    says: "the container pulumi has ended: exit code 0 (Completed)",
+    message: "the container pulumi has terminated: exit code 0 (Completed)",
     stuck: true,
   },
   "an eviction": {
     status: { phase: "Failed", reason: "Evicted", message: "The node was low on resource: ephemeral-storage." },
-    says: "the pod was evicted from its node: The node was low on resource: ephemeral-storage.",
+    message: "the pod was evicted from its node: The node was low on resource: ephemeral-storage.",
     stuck: true,
   },
-  "a node that went down": {
+  "a node that was shut down": {
     status: { phase: "Failed", reason: "NodeShutdown", message: "Pod was terminated" },
-    says: "the pod failed (NodeShutdown): Pod was terminated",
+    message: "the pod failed (NodeShutdown): Pod was terminated",
     stuck: true,
   },
-  "a failure without a word": { status: { phase: "Failed" }, says: "the pod failed", stuck: true },
+  "a failure without a reason": { status: { phase: "Failed" }, message: "the pod failed", stuck: true },
 };
 
 describe("a pod that is not up is explained", () => {
-  for (const [name, { status, says, stuck }] of Object.entries(cases)) {
-    test(name, () => expect(explainPod({ status })).toEqual({ message: says, stuck }));
+  for (const [name, { status, message, stuck }] of Object.entries(cases)) {
+    test(name, () => expect(explainPod({ status })).toEqual({ message, stuck }));
   }
 
-  test("one that ends", () => {
+  test("a terminating pod", () => {
     expect(explainPod({ metadata: { deletionTimestamp: "2030-01-01T00:00:00Z" } }).message).toBe(
-      "the former pod is ending",
+      "the former pod is terminating",
     );
   });
 
-  test("a long message is cut", () => {
+  test("a long message is truncated", () => {
     expect(explainPod({ status: waiting("ErrImagePull", "x".repeat(9999)) }).message.length).toBeLessThan(600);
   });
 
@@ -151,7 +156,7 @@ describe("a pod that is not up is explained", () => {
   });
 });
 
-test("unschedulable is what the scheduler says, of a pod that stays", () => {
+test("a pod is unschedulable if the scheduler reports it and the pod is not terminating", () => {
   const status = scheduled("Unschedulable", "no");
   expect(isUnschedulable({ status })).toBe(true);
   expect(isUnschedulable({ status: scheduled("SchedulingGated", "no") })).toBe(false);

@@ -1,4 +1,4 @@
-/** Why a pod is not up, in words for the person whose Stack waits for it. Pure. */
+/** Why a pod is not up, for the owner of the Stack that waits for it. Pure. */
 import { pulumiContainer } from "@pko/api";
 import type { ContainerState, ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
@@ -6,7 +6,7 @@ import { truncate } from "../../shared/truncate.ts";
 
 export interface Explanation {
   readonly message: string;
-  /** It will not pass unless someone does something. */
+  /** It does not go away unless someone fixes it. */
   readonly stuck: boolean;
 }
 
@@ -16,15 +16,15 @@ const stuck = (message: string): Explanation => ({ message, stuck: true });
 type Known = Pick<Pod, "metadata" | "spec" | "status">;
 
 export function explainPod(pod: Known): Explanation {
-  for (const look of [deleted, failed, unschedulable, containerTrouble, waitingForVolumes]) {
-    const explanation = look(pod);
+  for (const explain of [deleted, failed, unschedulable, containerProblem, waitingForVolumes]) {
+    const explanation = explain(pod);
     if (explanation) return explanation;
   }
   return waits("the pod is starting");
 }
 
 function deleted({ metadata }: Known): Explanation | undefined {
-  return metadata?.deletionTimestamp ? waits("the former pod is ending") : undefined;
+  return metadata?.deletionTimestamp ? waits("the former pod is terminating") : undefined;
 }
 
 function failed({ status }: Known): Explanation | undefined {
@@ -37,8 +37,8 @@ function failed({ status }: Known): Explanation | undefined {
 function unschedulable({ status }: Known): Explanation | undefined {
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status !== "False") return undefined;
-  if (scheduled.reason === "SchedulingGated") return waits("the pod is held back by a scheduling gate");
-  return stuck(`no node can take the pod: ${clean(scheduled.message ?? "the scheduler does not say why")}`);
+  if (scheduled.reason === "SchedulingGated") return waits("the pod waits for a scheduling gate");
+  return stuck(`no node can take the pod: ${clean(scheduled.message ?? "the scheduler gives no reason")}`);
 }
 
 export const isUnschedulable = ({ metadata, status }: Known): boolean =>
@@ -47,8 +47,8 @@ export const isUnschedulable = ({ metadata, status }: Known): boolean =>
     ({ type, status: value, reason }) => type === "PodScheduled" && value === "False" && reason === "Unschedulable",
   );
 
-/** In the order in which they start: the first that has not done its part holds the others. */
-function containerTrouble({ status }: Known): Explanation | undefined {
+/** In the order in which they start: the first that has not finished or started delays the others. */
+function containerProblem({ status }: Known): Explanation | undefined {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   for (const container of statuses) {
     const explanation = explainContainer(container);
@@ -57,18 +57,18 @@ function containerTrouble({ status }: Known): Explanation | undefined {
   return undefined;
 }
 
-/** What the kubelet says of a container that has not started, in our words. */
+/** By the kubelet's reason for a container that has not started. */
 const waitingReasons: Readonly<Record<string, (container: ContainerStatus, message: string) => Explanation>> = {
   ErrImagePull: ({ image }, message) => stuck(`the image ${image} cannot be pulled: ${message}`),
   ImagePullBackOff: ({ image }, message) => stuck(`the image ${image} cannot be pulled: ${message}`),
   ErrImageNeverPull: ({ image }) => stuck(`the image ${image} is not on the node, and its pull policy is Never`),
   InvalidImageName: ({ image }) => stuck(`"${image}" is not the name of an image`),
-  CreateContainerConfigError: ({ name }, message) => stuck(`the container ${name} cannot be made: ${message}`),
-  CreateContainerError: ({ name }, message) => stuck(`the container ${name} cannot be made: ${message}`),
+  CreateContainerConfigError: ({ name }, message) => stuck(`the container ${name} cannot be created: ${message}`),
+  CreateContainerError: ({ name }, message) => stuck(`the container ${name} cannot be created: ${message}`),
   RunContainerError: ({ name }, message) => stuck(`the container ${name} cannot be started: ${message}`),
   CrashLoopBackOff: (container) => {
     const end = container.lastState?.terminated;
-    return stuck(`the container ${container.name} ends again and again${end ? `: ${howItEnded(end)}` : ""}`);
+    return stuck(`the container ${container.name} keeps crashing${end ? `: ${terminationText(end)}` : ""}`);
   },
 };
 
@@ -80,20 +80,20 @@ function explainContainer(container: ContainerStatus): Explanation | undefined {
     if (explain) return explain(container, clean(waiting.message ?? "no reason is given"));
   }
   if (terminated && (terminated.exitCode !== 0 || name === pulumiContainer)) {
-    return stuck(`the container ${name} has ended: ${howItEnded(terminated)}`);
+    return stuck(`the container ${name} has terminated: ${terminationText(terminated)}`);
   }
   return undefined;
 }
 
 type Terminated = NonNullable<ContainerState["terminated"]>;
 
-function howItEnded({ reason, exitCode, message, signal }: Terminated): string {
+function terminationText({ reason, exitCode, message, signal }: Terminated): string {
   if (reason === "OOMKilled") {
     return "it ran out of memory (OOMKilled); raise spec.resources.limits.memory, or remove the limit";
   }
   const how = signal ? `signal ${signal}` : `exit code ${exitCode}`;
-  const said = message ? clean(message) : "";
-  return `${how}${reason && reason !== "Error" ? ` (${reason})` : ""}${said && `: ${said}`}`;
+  const detail = message ? clean(message) : "";
+  return `${how}${reason && reason !== "Error" ? ` (${reason})` : ""}${detail && `: ${detail}`}`;
 }
 
 function waitingForVolumes({ status, spec }: Known): Explanation | undefined {
@@ -108,5 +108,5 @@ function waitingForVolumes({ status, spec }: Known): Explanation | undefined {
 
 const longest = 500;
 
-/** One line, within bounds. */
+/** One line of limited length. */
 const clean = (text: string): string => truncate(text.replaceAll(/\s+/g, " ").trim(), longest);

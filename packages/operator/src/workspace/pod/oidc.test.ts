@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { normaliseWorkspace } from "@pko/api";
 
 import { buildPodTemplate } from "./build-pod.ts";
-import { exchangeOf, plainOidc, scopeOf, type OidcDefaults, type TokenExchange } from "./oidc.ts";
+import { exchangeOf, plainOidc, tokenScope, type OidcDefaults, type TokenExchange } from "./oidc.ts";
 import type { Readings } from "./references.ts";
 
 const automatic: OidcDefaults = { ...plainOidc, automatic: true };
@@ -122,13 +122,13 @@ test("a workspace that asks for it without an organization is told what is missi
 test("a workspace that asks for it for stacks of several organizations is told to name one", () => {
   expect(decide({ oidc: {}, ...ofSeveral })).toMatchObject({
     kind: "invalid",
-    problem: expect.stringContaining("begin with several organizations; name the one to sign in to") as string,
+    problem: expect.stringContaining("start with several organizations; name the one to sign in to") as string,
   });
 });
 
 test("a scope says whose token it is", () => {
-  expect(scopeOf({ kind: "team", team: "platform" })).toBe("team:platform");
-  expect(scopeOf({ kind: "user", user: "jane" })).toBe("user:jane");
-  expect(scopeOf({ kind: "organization", admin: true })).toBe("admin");
-  expect(scopeOf(organization)).toBe("");
+  expect(tokenScope({ kind: "team", team: "platform" })).toBe("team:platform");
+  expect(tokenScope({ kind: "user", user: "jane" })).toBe("user:jane");
+  expect(tokenScope({ kind: "organization", admin: true })).toBe("admin");
+  expect(tokenScope(organization)).toBe("");
 });

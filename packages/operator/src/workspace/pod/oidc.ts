@@ -1,14 +1,13 @@
-/** Whether a pod exchanges its service account's token for an access token of Pulumi Cloud, and for which. Pure. */
+/** Whether a pod exchanges its service account token for an access token of Pulumi Cloud, and for which one. Pure. */
 import { organizationsIn, pulumiContainer, type NormalWorkspace, type OidcHolder } from "@pko/api";
-import { assertNever } from "@pko/rpc";
 import type { Container, PodSpec } from "kubernetes-types/core/v1";
 
 import { backendVariable } from "./file-backend.ts";
 import { valueOfVariable, type Readings } from "./references.ts";
 
-/** What holds where a Workspace says nothing. */
+/** The defaults for a Workspace that does not set them. */
 export interface OidcDefaults {
-  /** Whether workspaces that have no token and say nothing about it sign in this way. */
+  /** Whether workspaces without an access token and without `oidc` sign in this way. */
   readonly automatic: boolean;
   /** For stacks whose name has no organization. */
   readonly organization?: string;
@@ -22,12 +21,12 @@ export const plainOidc: OidcDefaults = {
   expirationSeconds: 7200,
 };
 
-/** What the agent is to ask for. */
+/** The token that the agent requests. */
 export interface TokenExchange {
   readonly organization: string;
   readonly holder: OidcHolder;
   readonly expirationSeconds: number;
-  /** Whether the container says itself where the CLI keeps its credentials. */
+  /** Whether the container itself sets where the CLI stores its credentials. */
   readonly hasCredentialsPath: boolean;
 }
 
@@ -40,7 +39,7 @@ const tokenVariable = "PULUMI_ACCESS_TOKEN";
 export const credentialsVariable = "PULUMI_CREDENTIALS_PATH";
 const none: Exchanging = { kind: "none" };
 
-/** A token of its own wins, and other backends know no tokens. What init containers bring only the agent can see. */
+/** Its own token takes precedence, and other backends use none. Only the agent can see what init containers provide. */
 export function exchangeOf(
   workspace: NormalWorkspace,
   defaults: OidcDefaults,
@@ -52,10 +51,10 @@ export function exchangeOf(
   const { oidc, stacks } = workspace;
   if (!oidc && !defaults.automatic) return none;
   const [first, ...others] = organizationsIn(stacks.map(({ name }) => name));
-  // A pod signs in to one organization; which of several it is to be is not for us to guess.
+  // A pod signs in to one organization, and which of several cannot be guessed.
   const isAmbiguous = others.length > 0 && oidc?.organization === undefined;
-  const wish = { ...defaults, ...(first !== undefined && { organization: first }), ...oidc };
-  const { organization, holder, expirationSeconds } = wish;
+  const settings = { ...defaults, ...(first !== undefined && { organization: first }), ...oidc };
+  const { organization, holder, expirationSeconds } = settings;
   if (organization !== undefined && !isAmbiguous) {
     const hasCredentialsPath = hasVariable(container, credentialsVariable, pod.readings);
     return { kind: "exchange", exchange: { organization, holder, expirationSeconds, hasCredentialsPath } };
@@ -67,23 +66,23 @@ const noOrganization =
   "spec.oidc.organization: is missing; name the Pulumi organization, here or in the stack's name (ORGANIZATION/PROJECT/STACK)";
 
 const severalOrganizations =
-  "spec.oidc.organization: is missing, and the names of the stacks begin with several organizations; " +
-  "name the one to sign in to, or make a Workspace for the stacks of each";
+  "spec.oidc.organization: is missing, and the names of the stacks start with several organizations; " +
+  "name the one to sign in to, or create a Workspace for the stacks of each";
 
-/** Named is enough: what it will hold may not be there yet. */
+/** Its name is enough: its value may not exist yet. */
 function hasVariable(container: Container, variable: string, readings: Readings): boolean {
   const isNamed = container.env?.some(({ name }) => name === variable) ?? false;
   return isNamed || Boolean(valueOfVariable(container, variable, readings));
 }
 
-/** Pulumi Cloud is what there is without a word about it. */
+/** Pulumi Cloud is the default backend. */
 function isCloud(container: Container, readings: Readings): boolean {
   const url = valueOfVariable(container, backendVariable, readings);
   return !url || /^https?:\/\//.test(url);
 }
 
-/** In the words of Pulumi Cloud. */
-export function scopeOf(holder: OidcHolder): string {
+/** The scope in the syntax of Pulumi Cloud. */
+export function tokenScope(holder: OidcHolder): string {
   switch (holder.kind) {
     case "team":
       return `team:${holder.team}`;
@@ -91,7 +90,5 @@ export function scopeOf(holder: OidcHolder): string {
       return `user:${holder.user}`;
     case "organization":
       return holder.admin ? "admin" : "";
-    default:
-      return assertNever(holder);
   }
 }

@@ -1,4 +1,4 @@
-/** What a pod's status tells of it and of the agent in it. Pure. */
+/** What a pod's status shows about the pod and its agent. Pure. */
 import { pulumiContainer } from "@pko/api";
 import type { Known } from "@pko/kube";
 import type { ContainerStatus, Pod } from "kubernetes-types/core/v1";
@@ -34,21 +34,21 @@ function agentOf(pod: Known<Pod>, workspace: AgentPod["workspace"]): AgentPod {
     uid: pod.metadata.uid ?? "",
     restarts: containerOf(pod)?.restartCount ?? 0,
     ip: pod.status?.podIP ?? "",
-    ...(isAboutToBegin(pod) && { isComing: true }),
+    ...(isAboutToStart(pod) && { isComing: true }),
   };
 }
 
 const containerOf = ({ status }: Known<Pod>): ContainerStatus | undefined =>
   status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
 
-/** Not the pod's readiness: that comes seconds after the agent has begun to listen. */
+/** Not the pod's readiness, which follows seconds after the agent listens. */
 function isRunning(pod: Known<Pod>): boolean {
   const { phase, podIP } = pod.status ?? {};
   return containerOf(pod)?.state?.running !== undefined && Boolean(podIP) && phase === "Running";
 }
 
-/** All that goes before the agent's container is done. That it runs the kubelet tells a second late, as a rule. */
-function isAboutToBegin(pod: Known<Pod>): boolean {
+/** The init containers are done. The kubelet usually reports a second late that the agent's container runs. */
+function isAboutToStart(pod: Known<Pod>): boolean {
   const { podIP, initContainerStatuses = [] } = pod.status ?? {};
   const reason = containerOf(pod)?.state?.waiting?.reason;
   const isNext = reason === "PodInitializing" || reason === "ContainerCreating";
@@ -58,7 +58,7 @@ function isAboutToBegin(pod: Known<Pod>): boolean {
   return pod.metadata.deletionTimestamp === undefined && Boolean(podIP) && isNext && isInitialised;
 }
 
-/** The time of deletion is the end of the grace. */
+/** The deletion timestamp is the end of the grace period. */
 function terminatingSince({ deletionTimestamp = "", deletionGracePeriodSeconds = 0 }: Known<Pod>["metadata"]): number {
   return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
 }

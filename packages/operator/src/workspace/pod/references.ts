@@ -1,4 +1,4 @@
-/** The Secrets and ConfigMaps that a pod reads: which, by whom, and whether they have changed. Pure. */
+/** The Secrets and ConfigMaps that a pod reads, which part of the pod reads them, and whether they have changed. Pure. */
 import type { Container, PodSpec, Volume } from "kubernetes-types/core/v1";
 
 import { contentHash } from "../../shared/digest.ts";
@@ -8,29 +8,29 @@ type ReferenceKind = "Secret" | "ConfigMap";
 export interface Reference {
   readonly kind: ReferenceKind;
   readonly name: string;
-  /** All keys when undefined. */
+  /** Undefined for all keys. */
   readonly keys?: readonly string[];
   readonly optional: boolean;
-  /** Who reads it, for people. */
+  /** The part of the pod that reads it, for messages. */
   readonly reader: string;
 }
 
-/** What was found of one object. */
+/** An object that was read. */
 export interface Reading {
   readonly kind: ReferenceKind;
   readonly name: string;
-  /** Of the object as it was read: `versionOf`. */
+  /** Of the object when it was read: `versionOf`. */
   readonly version?: string;
-  /** Undefined when the object does not exist. */
+  /** Undefined if the object does not exist. */
   readonly found?: {
     readonly uid: string;
     readonly data: Readonly<Record<string, string>>;
-    /** Where a Secret says that only some of its keys are secrets. */
+    /** Set if only some keys of a Secret are secret. */
     readonly secretKeys?: readonly string[];
   };
 }
 
-/** In the order of the pod's fields. Names that a user left empty are for the API server to refuse. */
+/** In the order of the pod's fields. The API server rejects empty names. */
 export function referencesOf(spec: PodSpec): Reference[] {
   const containers = [...(spec.initContainers ?? []), ...spec.containers];
   const all = [...containers.flatMap(referencesOfContainer), ...(spec.volumes ?? []).flatMap(referencesOfVolume)];
@@ -71,7 +71,7 @@ const items = ({ items: list }: Items) => (list && list.length > 0 ? { keys: lis
 
 function referencesOfVolume({ name: volume, secret, configMap, projected }: Volume): Reference[] {
   const reader = `the volume ${volume}`;
-  // Our own certificate is renewed in place: the agent reads it again.
+  // Our own certificate is renewed in place: the agent reloads it.
   const own = volume === "agent-tls";
   const sources = projected?.sources ?? [];
   const inSecrets = sources.flatMap((source) => source.secret ?? []);
@@ -93,7 +93,7 @@ export type Readings = readonly Reading[];
 export const readingOf = (readings: Readings, { kind, name }: Pick<Reference, "kind" | "name">): Reading | undefined =>
   readings.find((reading) => reading.kind === kind && reading.name === name);
 
-/** Sentences: what the pod would wait for. */
+/** Sentences about objects and keys that the pod would wait for. */
 export function missingReferences(references: readonly Reference[], readings: Readings): string[] {
   const sentences = references.flatMap((reference): string[] => {
     const { kind, name, keys = [], optional, reader } = reference;
@@ -107,9 +107,7 @@ export function missingReferences(references: readonly Reference[], readings: Re
   return [...new Set(sentences)];
 }
 
-/**
- * The uid of each object is part of it: who may see pods but not Secrets cannot try values against the hash.
- */
+/** It contains the UID of each object, so that a reader of pods without access to Secrets cannot guess values by hashing. */
 export function hashReferences(references: readonly Reference[], readings: Readings): string {
   const used = references.map((reference) => {
     const found = readingOf(readings, reference)?.found;
@@ -121,11 +119,11 @@ export function hashReferences(references: readonly Reference[], readings: Readi
   return contentHash(used);
 }
 
-/** The value of a variable of a container, where it is known: a literal, or from an object that was read. */
+/** The value of a container's variable, if it is known: a literal, or from an object that was read. */
 export function valueOfVariable(container: Container, variable: string, readings: Readings): string | undefined {
   const own = container.env?.findLast(({ name }) => name === variable);
   if (own) return own.value ?? valueFrom(own.valueFrom, readings);
-  // The last one that has the key wins.
+  // The last one that has the key takes precedence.
   for (const { prefix = "", secretRef, configMapRef } of (container.envFrom ?? []).toReversed()) {
     if (!variable.startsWith(prefix)) continue;
     const kind = secretRef ? "Secret" : "ConfigMap";

@@ -1,6 +1,6 @@
 /**
- * Which variables of the workspace's container hold secrets. The agent is told their names, so that it masks their values
- * in all that it tells, whatever a user calls them. Pure.
+ * Which variables of the workspace's container hold secrets. The agent gets their names, so that it masks their values in
+ * everything that it reports. Pure.
  */
 import { pulumiContainer } from "@pko/api";
 import { secretVariablesVariable } from "@pko/rpc";
@@ -31,7 +31,7 @@ function secretVariablesOf({ env = [], envFrom = [] }: Container, readings: Read
   return [...new Set([...many, ...single])].toSorted();
 }
 
-/** The Secrets of outputs hold plain ones too, and say which are not. */
+/** The Secret of a Stack's outputs holds plain outputs as well, and lists the secret ones. */
 function isSecret(name: string, key: string, readings: Readings): boolean {
   const { secretKeys } = readingOf(readings, { kind: "Secret", name })?.found ?? {};
   return secretKeys?.includes(key) ?? true;

@@ -25,7 +25,7 @@ const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; re
   "a file server's volume": {
     spec: plain({ volumes: [{ name: "n", nfs: { server: "s", path: "/" } }] }),
     baseline: [],
-    restricted: ["volumes[n] is of the kind nfs"],
+    restricted: ["volumes[n] has the type nfs"],
   },
   "a claim": { spec: plain({ volumes: [{ name: "c", persistentVolumeClaim: { claimName: "c" } }] }), baseline: [] },
   "a privileged container": {
@@ -48,7 +48,7 @@ const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; re
   "the capability of low ports": { spec: container({ capabilities: { add: ["NET_BIND_SERVICE"] } }), baseline: [] },
   "a port of the host": {
     spec: container({}, { ports: [{ containerPort: 1, hostPort: 2 }] }),
-    baseline: ["containers[pulumi].ports takes the host's port 2"],
+    baseline: ["containers[pulumi].ports uses the host port 2"],
   },
   "a probe of another host": {
     spec: container({}, { livenessProbe: { tcpSocket: { host: "10.0.0.1", port: 1 } } }),

@@ -1,14 +1,14 @@
 /**
- * The security profile, enforced on the pod as it is after the merge: what a template leaves open is filled in, what it
- * breaks is refused by the field's name. The rules are those of the Pod Security Standards of the same names.
- * An operator that is told not to enforce it fills in alone.
+ * The security profile, enforced on the merged pod: fields that a template does not set are filled in, and violations are
+ * refused with the field's name. The rules are those of the Pod Security Standards of the same names.
+ * An operator that does not enforce profiles only fills in.
  */
 import type { SecurityProfile } from "@pko/api";
 import type { Container, PodSpec, PodTemplateSpec, SecurityContext } from "kubernetes-types/core/v1";
 
 interface Enforced {
   readonly template: PodTemplateSpec;
-  /** Sentences, each with the field that is to blame. */
+  /** Sentences, each with the field that is wrong. */
   readonly violations: readonly string[];
 }
 
@@ -24,11 +24,11 @@ export function enforceProfile(template: PodTemplateSpec, profile: SecurityProfi
   return { template: { ...template, spec: filled }, violations };
 }
 
-/** Nothing is refused: what a template says wins. */
+/** Refuses nothing: the template takes precedence. */
 export function fillProfile(template: PodTemplateSpec, profile: SecurityProfile): Enforced {
   const { spec } = template;
   if (!spec || profile !== "restricted") return { template, violations: [] };
-  const filled = restricted(spec, (container) => confinedUnlessMore(container, spec.securityContext?.runAsUser));
+  const filled = restricted(spec, (container) => confinedUnlessPrivileged(container, spec.securityContext?.runAsUser));
   return { template: { ...template, spec: filled }, violations: [] };
 }
 
@@ -44,7 +44,7 @@ function containersOf(spec: PodSpec): Placed[] {
   return [...placed("initContainers"), ...placed("containers")];
 }
 
-/** The fields that `restricted` demands, where nothing is said of them. */
+/** Fills in the fields that `restricted` requires, unless they are set. */
 function restricted(spec: PodSpec, confine = confined): PodSpec {
   const { initContainers } = spec;
   return {
@@ -73,17 +73,17 @@ function confined(container: Container): Container {
   };
 }
 
-/** Half of what root or a privileged container may do is of no use, or a contradiction that the API server refuses. */
-function confinedUnlessMore(container: Container, podUser: number | undefined): Container {
+/** Confining root or a privileged container halfway would be useless, or a contradiction that the API server rejects. */
+function confinedUnlessPrivileged(container: Container, podUser: number | undefined): Container {
   const { securityContext: given = {} } = container;
   if ((given.runAsUser ?? podUser) === 0) {
     return { ...container, securityContext: { runAsNonRoot: false, ...withoutNulls(given) } };
   }
-  const isMore = given.privileged || given.capabilities?.add?.some((name) => name !== "NET_BIND_SERVICE");
-  return isMore ? container : confined(container);
+  const isPrivileged = given.privileged || given.capabilities?.add?.some((name) => name !== "NET_BIND_SERVICE");
+  return isPrivileged ? container : confined(container);
 }
 
-/** An explicit null is nothing said. */
+/** An explicit null is the same as an unset field. */
 function withoutNulls<T extends object>(value: T | undefined): Partial<T> {
   const entries = Object.entries(value ?? {}).filter(([, each]) => each !== null && each !== undefined);
   return Object.fromEntries(entries) as Partial<T>;
@@ -141,7 +141,7 @@ function baselineContainerViolations({ container, field }: Placed): string[] {
   return [
     ...(context.privileged ? [`${field}.securityContext.privileged is true`] : []),
     ...added.map((name) => `${field}.securityContext.capabilities adds ${name}`),
-    ...hostPorts.map(({ hostPort }) => `${field}.ports takes the host's port ${hostPort}`),
+    ...hostPorts.map(({ hostPort }) => `${field}.ports uses the host port ${hostPort}`),
     ...(context.procMount && context.procMount !== "Default"
       ? [`${field}.securityContext.procMount is not Default`]
       : []),
@@ -150,7 +150,7 @@ function baselineContainerViolations({ container, field }: Placed): string[] {
   ];
 }
 
-/** The kubelet would call them for the pod, from the node's network. */
+/** The kubelet would call them from the node's network. */
 function hostsCalled({ livenessProbe, readinessProbe, startupProbe, lifecycle }: Container): string[] {
   const handlers = [livenessProbe, readinessProbe, startupProbe, lifecycle?.postStart, lifecycle?.preStop];
   return handlers
@@ -158,7 +158,7 @@ function hostsCalled({ livenessProbe, readinessProbe, startupProbe, lifecycle }:
     .filter((host) => host !== "");
 }
 
-/** The API server still takes AppArmor profiles from annotations, where the field is not set. */
+/** The API server still reads AppArmor profiles from annotations if the field is not set. */
 const appArmorAnnotation = "container.apparmor.security.beta.kubernetes.io/";
 
 function annotationViolations({ metadata }: PodTemplateSpec): string[] {
@@ -172,11 +172,11 @@ function annotationViolations({ metadata }: PodTemplateSpec): string[] {
 const appArmorTypes = new Set(["", "RuntimeDefault", "Localhost"]);
 
 interface Confinement extends Pick<SecurityContext, "seccompProfile" | "seLinuxOptions" | "windowsOptions"> {
-  /** Younger than our types. */
+  /** Not in the type definitions yet. */
   readonly appArmorProfile?: { readonly type?: string };
 }
 
-/** What pods and containers are confined by alike. */
+/** The fields by which both pods and containers are confined. */
 function confinementViolations(context: Confinement, at: string): string[] {
   const field = `${at}securityContext`;
   const { seccompProfile, seLinuxOptions, windowsOptions, appArmorProfile } = context;
@@ -189,12 +189,12 @@ function confinementViolations(context: Confinement, at: string): string[] {
   ];
 }
 
-/** A value that is not set is allowed. */
+/** An unset value is allowed. */
 const unlessIn = (
   allowed: ReadonlySet<string>,
   value: string | undefined,
-  says: (value: string) => string,
-): string[] => (value === undefined || allowed.has(value) ? [] : [says(value)]);
+  describe: (value: string) => string,
+): string[] => (value === undefined || allowed.has(value) ? [] : [describe(value)]);
 
 const restrictedVolumes = new Set([
   "configMap",
@@ -212,7 +212,7 @@ function restrictedViolations(spec: PodSpec): string[] {
   const volumes = (spec.volumes ?? []).flatMap(({ name, ...source }) =>
     Object.keys(source)
       .filter((kind) => kind !== "hostPath" && !restrictedVolumes.has(kind))
-      .map((kind) => `volumes[${name}] is of the kind ${kind}`),
+      .map((kind) => `volumes[${name}] has the type ${kind}`),
   );
   return [
     ...volumes,

@@ -1,6 +1,6 @@
 /**
- * Bounds the disk that a workspace pod may fill: a program that writes without end is evicted, and not its neighbors on the
- * node. docs/workspaces.md says how the amount was chosen, and how to change it.
+ * Limits the disk space of a workspace pod: a program that writes endlessly is evicted, and not its neighbors on the node.
+ * docs/workspaces.md explains how the amount was chosen, and how to change it.
  *
  * The kubelet adds up the limits of all containers that have one, and compares the sum with everything that the pod has
  * written, disk-backed volumes included. So a limit on one container bounds the pod; the other containers are left alone,
@@ -11,12 +11,12 @@ import type { Container, PodTemplateSpec, ResourceRequirements, Volume } from "k
 
 const storage = "ephemeral-storage";
 const defaultLimit = "10Gi";
-/** Without a request a pod is the first to be evicted when its node's disk fills. */
+/** A pod without a request is evicted first when its node's disk fills up. */
 const defaultRequest = "256Mi";
 
 type Quantity = string | number;
 
-/** After the merge: what a template says of requests and limits is kept. */
+/** Applied after the merge: requests and limits of a template are kept. */
 export function limitStorage(template: PodTemplateSpec): PodTemplateSpec {
   const { spec } = template;
   if (!spec) return template;
@@ -30,7 +30,7 @@ export function limitStorage(template: PodTemplateSpec): PodTemplateSpec {
   };
 }
 
-/** What the disk-backed volumes may hold together: undefined if one of the template has no bound. A size of 0 is none. */
+/** The total size of the disk-backed volumes; undefined if one of the template's has no limit. A size of 0 is no limit. */
 function roomForVolumes(volumes: readonly Volume[]): Quantity | undefined {
   const onDisk = volumes.filter(({ emptyDir }) => emptyDir && !emptyDir.medium);
   const isUnbounded = ({ name, emptyDir }: Volume): boolean =>
@@ -55,13 +55,13 @@ function limited(container: Container, room: Quantity | undefined): Container {
   return { ...container, resources };
 }
 
-/** The first of equals; what is not a quantity does not count. */
+/** The first of equals; invalid quantities are ignored. */
 function largest(first: string, ...others: readonly Quantity[]): string {
   const more = (a: Quantity, b: Quantity): Quantity => ((bytesOf(b) ?? 0) > (bytesOf(a) ?? 0) ? b : a);
   return others.reduce<Quantity>(more, first) as string;
 }
 
-/** The volume that holds the program: as large as the container that fills it may be. */
+/** The volume of the program may be as large as the container that fills it. */
 function sized(volume: Volume, limit: string | undefined): Volume {
   const { emptyDir } = volume;
   if (volume.name !== shareVolume || !emptyDir || emptyDir.medium || limit === undefined) return volume;
@@ -85,7 +85,7 @@ const suffixes: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/** Of a Kubernetes quantity; undefined for what is none. */
+/** Of a Kubernetes quantity; undefined if it is invalid. */
 export function bytesOf(quantity: string | number): number | undefined {
   const [, digits = "", suffix = ""] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(String(quantity)) ?? [];
   const bytes = Number.parseFloat(digits) * (suffixes[suffix] ?? Number.NaN);

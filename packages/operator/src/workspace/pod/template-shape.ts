@@ -1,6 +1,6 @@
 /**
- * Templates are kept as users write them, and judged by the API server. What we look into ourselves before that has to
- * have the shape that we expect. Pure.
+ * Templates are validated by the API server. The fields that the operator itself reads before that must have the expected
+ * types. Pure.
  */
 import { isMap } from "../../shared/strategic-merge.ts";
 
@@ -69,13 +69,13 @@ const podTemplate = fieldsOf({
 
 const service = fieldsOf({ metadata: fieldsOf({ labels: fieldsOf(), annotations: fieldsOf() }), spec: fieldsOf() });
 
-/** Sentences, each with the field that is to blame. */
+/** Sentences, each with the field that is wrong. */
 export const podTemplateFaults = (value: unknown): string[] => faults(value, podTemplate, "spec.podTemplate");
 export const serviceFaults = (value: unknown): string[] => faults(value, service, "spec.serviceTemplate");
 
 function faults(value: unknown, shape: Shape, path: string): string[] {
   if (value === undefined || value === null) return [];
-  if (shape === "text") return typeof value === "string" ? [] : [`${path}: is not a text`];
+  if (shape === "text") return typeof value === "string" ? [] : [`${path}: is not a string`];
   if (shape === "number") return typeof value === "number" ? [] : [`${path}: is not a number`];
   if ("list" in shape) {
     if (!Array.isArray(value)) return [`${path}: is not a list`];
