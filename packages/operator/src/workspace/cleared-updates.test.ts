@@ -4,7 +4,7 @@ import { clearedUpdates } from "./cleared-updates.ts";
 import { planWorkspace } from "./rules/index.ts";
 import { given, pod, ready, set, update, view, type Trait } from "./testing/views.ts";
 
-/** As the engine does: the plan is made again with the preparation that its first step finds. */
+/** Like the engine, plans again with the preparation that its first step finds. */
 function cleared(...traits: readonly Trait[]): string[] {
   const observed = view(...traits);
   const plan = planWorkspace(observed);

@@ -130,10 +130,11 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
 }
 
 function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key: Key) => void): Reconcile {
-  const { client, events, clearances, references, preparations } = options;
+  const { client, authority, preparations, githubApps, events, clearances, references } = options;
   const memory = new Map<Key, WorkspaceMemory>();
   const world = worldOf(options, memory);
-  const performer = { ...options, updates: world.updates, enqueue };
+  const { updates } = world;
+  const performer = { client, authority, preparations, updates, enqueue, ...(githubApps && { githubApps }) };
   return reconciler<Workspace, WorkspaceView, Step, Outcome, WorkspaceMemory>({
     resource: workspaces,
     client,

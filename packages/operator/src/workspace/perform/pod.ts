@@ -56,13 +56,14 @@ async function admissionOf(writer: Writer, context: WorkspaceContext): Promise<A
   }
 }
 
-/** "unknown" where the pod belongs to the StatefulSet after all, or was deleted meanwhile. */
+/** Admission comes before the check of the name, so a pod whose name is free by now would be admitted. */
 async function ownerOfPodName({ client }: Writer, { view, signal }: WorkspaceContext): Promise<Admission> {
   const { name = "", namespace = "" } = view.workspace.metadata;
   const target = { client, owner: podOwner(name, view.statefulSet?.uid), signal };
   const ownership = await findOwnership(target, { resource: builtin.pods, ref: { namespace, name: podNameOf(name) } });
   switch (ownership.kind) {
     case "absent":
+      return { kind: "admitted" };
     case "ours":
       return { kind: "unknown" };
     case "dependent":

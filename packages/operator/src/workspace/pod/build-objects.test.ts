@@ -72,7 +72,7 @@ describe("the objects of a workspace", () => {
     });
   }
 
-  test("hold a token of the service account, and keep in memory what it is exchanged for", () => {
+  test("mount a token of the service account, and keep the access token in memory", () => {
     const exchange = {
       organization: "acme",
       holder: { kind: "team", team: "platform" },
@@ -107,14 +107,14 @@ describe("the objects of a workspace", () => {
     ]);
   });
 
-  test("have one hash for one content, and another for another", () => {
+  test("have a hash that changes only with their content", () => {
     expect(build({ image: "a" }).hash).toBe(build({ image: "a" }).hash);
     expect(build({ image: "a" }).hash).not.toBe(build({ image: "b" }).hash);
     expect(contentHash({ a: 1, b: { c: 2, d: [3, 4] } })).toBe(contentHash({ b: { d: [3, 4], c: 2 }, a: 1 }));
     expect(contentHash([1, 2])).not.toBe(contentHash([2, 1]));
   });
 
-  test("request storage, but not beyond a limit", () => {
+  test("request storage, within the limit", () => {
     const resources = (given: object): unknown =>
       build({ resources: given }).statefulSet.spec?.template?.spec?.containers?.[0]?.resources;
     expect(resources({})).toEqual({
@@ -128,7 +128,7 @@ describe("the objects of a workspace", () => {
     expect(resources({ limits })).toEqual({ requests: { memory: "64Mi", cpu: "100m" }, limits });
   });
 
-  test("bound storage by what a template says, in the container and in the volume", () => {
+  test("limit storage as a template sets it, in the container and in the volume", () => {
     const pulumi = { name: "pulumi", resources: { requests: { "ephemeral-storage": "40Gi" } } };
     const { containers, volumes } =
       build({ podTemplate: { spec: { containers: [pulumi] } } }).statefulSet.spec?.template?.spec ?? {};
@@ -136,13 +136,13 @@ describe("the objects of a workspace", () => {
     expect(volumes?.[0]).toEqual({ name: "share", emptyDir: { sizeLimit: "40Gi" } });
   });
 
-  test("keep the labels that find the pod, whatever a template says", () => {
+  test("keep the labels that select the pod, whatever a template sets", () => {
     const labels = { "auto.pulumi.com/component": "mine", x: "y" };
     const { template, selector } = build({ podTemplate: { metadata: { labels } } }).statefulSet.spec ?? {};
     expect(template?.metadata?.labels).toEqual({ ...selector?.matchLabels, x: "y" });
   });
 
-  test("what a template gave the former fetch container is the agent's", () => {
+  test("give the agent what a template sets for the former fetch container", () => {
     const mount = { name: "authority", mountPath: "/authority" };
     const variable = { name: "SSL_CERT_FILE", value: "/authority/ca.crt" };
     const fetch = { name: "fetch", env: [variable], volumeMounts: [mount, { name: "share", mountPath: "/share" }] };
@@ -163,14 +163,14 @@ describe("the objects of a workspace", () => {
     expect(own?.containers?.[0]?.env).not.toContainEqual(variable);
   });
 
-  test("name the agent's port as network policies of users do", () => {
+  test("name the agent's port as users' network policies expect", () => {
     const { service, statefulSet } = build({});
     expect(service.spec?.ports?.map(({ name }) => name)).toEqual(["grpc"]);
     const ports = statefulSet.spec?.template?.spec?.containers?.[0]?.ports;
     expect(ports).toEqual([{ name: "grpc", containerPort: 50_051 }]);
   });
 
-  test("every container knows the file with variables, and can write it", () => {
+  test("let every container write the file with variables", () => {
     const sidecars = [
       { name: "plain", image: "i" },
       { name: "own", image: "i", env: [{ name: "PULUMI_ENV", value: "/x" }] },
@@ -187,7 +187,7 @@ describe("the objects of a workspace", () => {
     for (const { volumeMounts } of all) expect(volumeMounts).toContainEqual({ name: "share", mountPath: "/share" });
   });
 
-  test("are refused where the template breaks the security profile, unless the operator does not enforce it", () => {
+  test("are refused if the template violates the security profile, unless the operator does not enforce it", () => {
     const podTemplate = { spec: { volumes: [{ name: "docker", hostPath: { path: "/var/run/docker.sock" } }] } };
     expect(() => build({ podTemplate })).toThrow("volumes[docker] is a hostPath");
     const settings = { ...parts.settings, enforceSecurityProfile: false };
@@ -196,7 +196,7 @@ describe("the objects of a workspace", () => {
     expect(spec?.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
   });
 
-  test("start in the folder of the program, which bootstrap makes unless an init container brings it", () => {
+  test("start in the folder of the program, which bootstrap creates unless an init container provides it", () => {
     const bootstrapOf = (spec: object) => containersOf(spec).initContainers?.[0]?.command;
     expect(bootstrapOf({ git: { url: "https://example.com/r", ref: "main" } })).toEqual([
       "/agent",
@@ -212,7 +212,7 @@ describe("the objects of a workspace", () => {
     expect(containersOf({}).containers[0]?.env?.map(({ name }) => name)).not.toContain("PULUMI_HOME");
   });
 
-  test("let a shell find the token that was exchanged, unless the container has a path of its own", () => {
+  test("let a shell find the access token, unless the container sets its own path", () => {
     const envFrom = [{ secretRef: { name: "variables" } }];
     const exchange = {
       organization: "acme",
@@ -229,7 +229,7 @@ describe("the objects of a workspace", () => {
     expect(valueWith(true)).toBeUndefined();
   });
 
-  test("a variable of the user's own wins over ours", () => {
+  test("let the user's variables take precedence over ours", () => {
     const containers = build({ env: [{ name: "PULUMI_ENV", value: "/mine" }] }).statefulSet.spec?.template?.spec
       ?.containers;
     expect(containers?.[0]?.env?.filter(({ name }) => name === "PULUMI_ENV")).toEqual([
@@ -238,7 +238,7 @@ describe("the objects of a workspace", () => {
   });
 });
 
-test("a certificate comes back from its Secret as it went in", () => {
+test("a certificate is read from its Secret as it was written", () => {
   const certificate = { ca: "CA", cert: "CERT", key: "KEY" };
   const workspace: Workspace = { ...workspaceKind, metadata: { name: "web", namespace: "team", uid: "u" } };
   const secret = buildCertificateSecret(workspace, certificate);

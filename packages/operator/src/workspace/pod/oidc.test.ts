@@ -39,7 +39,7 @@ const organization = { kind: "organization", admin: false } as const;
 describe("a workspace exchanges its service account's token", () => {
   const cases: readonly (readonly [string, object, OidcDefaults, Partial<TokenExchange>])[] = [
     ["for the organization of its stack's name", {}, automatic, { organization: "acme", holder: organization }],
-    ["for an organization and a stack alone", named("acme/dev"), automatic, { organization: "acme" }],
+    ["for an organization with a stack name only", named("acme/dev"), automatic, { organization: "acme" }],
     [
       "for the organization that the names of its stacks share",
       { stacks: [{ name: "dev" }, { name: "acme/web/dev" }, { name: "acme/web/prod" }] },
@@ -52,30 +52,35 @@ describe("a workspace exchanges its service account's token", () => {
       automatic,
       { organization: "beta" },
     ],
-    ["with the operator's organization where it lists no stacks", { stacks: [] }, ofTeam, { organization: "fallback" }],
-    ["as its spec says, though it is not automatic", { oidc: {} }, plainOidc, { organization: "acme" }],
-    ["with what the operator says", {}, ofTeam, { holder: ofTeam.holder, expirationSeconds: 600 }],
-    ["with the operator's organization where its stack has none", named("dev"), ofTeam, { organization: "fallback" }],
-    ["as its spec says, not the operator", { oidc: {} }, ofTeam, { holder: organization, expirationSeconds: 600 }],
+    ["with the operator's organization if it lists no stacks", { stacks: [] }, ofTeam, { organization: "fallback" }],
+    ["as its spec requests, although it is not automatic", { oidc: {} }, plainOidc, { organization: "acme" }],
+    ["with the operator's settings", {}, ofTeam, { holder: ofTeam.holder, expirationSeconds: 600 }],
+    ["with the operator's organization if its stack has none", named("dev"), ofTeam, { organization: "fallback" }],
     [
-      "for the time that its spec says",
+      "as its spec requests, in place of the operator's settings",
+      { oidc: {} },
+      ofTeam,
+      { holder: organization, expirationSeconds: 600 },
+    ],
+    [
+      "for the time that its spec sets",
       { oidc: { user: "jane", expirationSeconds: 90 } },
       ofTeam,
       { holder: { kind: "user", user: "jane" }, expirationSeconds: 90 },
     ],
-    ["with another backend that speaks http", variable("PULUMI_BACKEND_URL", "https://pulumi.acme.com"), automatic, {}],
-    ["though it reads a Secret without a token", { envFrom: [{ secretRef: { name: "other" } }] }, automatic, {}],
+    ["with another HTTP backend", variable("PULUMI_BACKEND_URL", "https://pulumi.acme.com"), automatic, {}],
+    ["although it reads a Secret without a token", { envFrom: [{ secretRef: { name: "other" } }] }, automatic, {}],
   ];
   for (const [what, spec, defaults, expected] of cases) {
     test(what, () => expect(decide(spec, defaults)).toMatchObject({ kind: "exchange", exchange: expected }));
   }
 });
 
-describe("a container has a path of credentials of its own", () => {
+describe("a container has its own credentials path", () => {
   const template = (part: object) => ({ podTemplate: { spec: { containers: [{ name: "pulumi", ...part }] } } });
   const path = { envFrom: [{ secretRef: { name: "path" }, prefix: "PULUMI_" }] };
   const cases: readonly (readonly [string, object, boolean])[] = [
-    ["not without a word about it", {}, false],
+    ["not if it is not set", {}, false],
     ["not if a Secret has other variables", { envFrom: [{ secretRef: { name: "other" } }] }, false],
     ["not if a Secret does not exist yet", { envFrom: [{ secretRef: { name: "later", optional: true } }] }, false],
     ["if a Secret has it", path, true],
@@ -90,43 +95,46 @@ describe("a container has a path of credentials of its own", () => {
 describe("a workspace exchanges nothing", () => {
   const tokenFromSecret = { valueFrom: { secretKeyRef: { name: "not-there-yet", key: "token" } } };
   const cases: readonly (readonly [string, object, OidcDefaults?])[] = [
-    ["with a token of its own", variable("PULUMI_ACCESS_TOKEN", "pul-x")],
-    ["with a token that is still to come", { env: [{ name: "PULUMI_ACCESS_TOKEN", ...tokenFromSecret }] }],
+    ["with its own token", variable("PULUMI_ACCESS_TOKEN", "pul-x")],
+    [
+      "with a token from a Secret that does not exist yet",
+      { env: [{ name: "PULUMI_ACCESS_TOKEN", ...tokenFromSecret }] },
+    ],
     ["with a token among the keys of a Secret", { envFrom: [{ secretRef: { name: "bundle" } }] }],
     [
       "with a token that its template gives",
       { podTemplate: { spec: { containers: [{ name: "pulumi", ...variable("PULUMI_ACCESS_TOKEN", "pul-x") }] } } },
     ],
-    ["with a token, whatever its spec says", { oidc: {}, ...variable("PULUMI_ACCESS_TOKEN", "pul-x") }],
-    ["with a backend of its own", variable("PULUMI_BACKEND_URL", "file:///state")],
+    ["with a token, whatever its spec requests", { oidc: {}, ...variable("PULUMI_ACCESS_TOKEN", "pul-x") }],
+    ["with its own backend", variable("PULUMI_BACKEND_URL", "file:///state")],
     [
       "with a backend that a Secret names",
       { env: [{ name: "PULUMI_BACKEND_URL", valueFrom: { secretKeyRef: { name: "backend", key: "url" } } }] },
     ],
-    ["where nobody names an organization", named("dev")],
-    ["where its stacks are of several organizations", ofSeveral, ofTeam],
-    ["where it lists no stacks, and nobody names an organization", { stacks: [] }],
-    ["where the operator does not want it", {}, plainOidc],
+    ["if no organization is set", named("dev")],
+    ["if its stacks belong to several organizations", ofSeveral, ofTeam],
+    ["if it lists no stacks, and no organization is set", { stacks: [] }],
+    ["if the operator does not enable it", {}, plainOidc],
   ];
   for (const [what, spec, defaults] of cases)
     test(what, () => expect(decide(spec, defaults)).toEqual({ kind: "none" }));
 });
 
-test("a workspace that asks for it without an organization is told what is missing", () => {
+test("a workspace that requests it without an organization gets a message about what is missing", () => {
   expect(decide({ oidc: {}, ...named("dev") })).toMatchObject({
     kind: "invalid",
     problem: expect.stringContaining("spec.oidc.organization: is missing; name the Pulumi organization") as string,
   });
 });
 
-test("a workspace that asks for it for stacks of several organizations is told to name one", () => {
+test("a workspace that requests it for stacks of several organizations gets a message to name one", () => {
   expect(decide({ oidc: {}, ...ofSeveral })).toMatchObject({
     kind: "invalid",
     problem: expect.stringContaining("start with several organizations; name the one to sign in to") as string,
   });
 });
 
-test("a scope says whose token it is", () => {
+test("a scope names the holder of the token", () => {
   expect(tokenScope({ kind: "team", team: "platform" })).toBe("team:platform");
   expect(tokenScope({ kind: "user", user: "jane" })).toBe("user:jane");
   expect(tokenScope({ kind: "organization", admin: true })).toBe("admin");

@@ -49,7 +49,7 @@ const spec: PodSpec = {
 };
 
 describe("references", () => {
-  test("are found wherever a pod has them, but for our own certificate", () => {
+  test("are found in every part of a pod, except for our own certificate", () => {
     const found = referencesOf(spec).map(({ kind, name, keys, optional }) => [kind, name, keys ?? "all", optional]);
     expect(found).toEqual([
       ["Secret", "init", ["i"], false],
@@ -64,7 +64,7 @@ describe("references", () => {
     ]);
   });
 
-  test("that are missing are told with their reader, the optional ones not", () => {
+  test("that are missing are reported with their reader, except for optional ones", () => {
     const readings = [
       secret("init", { i: "1" }),
       secret("all", {}),
@@ -82,21 +82,27 @@ describe("references", () => {
   const base = [secret("a", { x: "1", other: "1" }), secret("all", { k: "1" })];
   const hash = (readings: Reading[]): string => hashReferences(referencesOf(spec), readings);
   const changes: Readonly<Record<string, { readings: Reading[]; rolls: boolean }>> = {
-    "a value that is read": { readings: [secret("a", { x: "2", other: "1" }), secret("all", { k: "1" })], rolls: true },
-    "a value that nobody reads": {
+    "a changed value that is read": {
+      readings: [secret("a", { x: "2", other: "1" }), secret("all", { k: "1" })],
+      rolls: true,
+    },
+    "a changed value that is not read": {
       readings: [secret("a", { x: "1", other: "2" }), secret("all", { k: "1" })],
       rolls: false,
     },
-    "a key more, where all are read": {
+    "a new key, if all are read": {
       readings: [secret("a", { x: "1" }), secret("all", { k: "1", l: "" })],
       rolls: true,
     },
-    "an object that is gone": { readings: [secret("all", { k: "1" })], rolls: true },
-    "an object made anew": { readings: [secret("a", { x: "1" }, "other"), secret("all", { k: "1" })], rolls: true },
+    "a deleted object": { readings: [secret("all", { k: "1" })], rolls: true },
+    "an object that was created anew": {
+      readings: [secret("a", { x: "1" }, "other"), secret("all", { k: "1" })],
+      rolls: true,
+    },
     "another order": { readings: base.toReversed(), rolls: false },
   };
   for (const [name, { readings, rolls }] of Object.entries(changes)) {
-    test(`${name} ${rolls ? "rolls" : "does not roll"} the pod`, () =>
+    test(`${name} ${rolls ? "replaces" : "does not replace"} the pod`, () =>
       expect(hash(readings) !== hash(base)).toBe(rolls));
   }
 });
@@ -113,37 +119,37 @@ describe("a file backend", () => {
   });
   const claim = { persistentVolumeClaim: { claimName: "c" } };
   const cases: Readonly<Record<string, { spec: object; readings?: Reading[]; lost?: string }>> = {
-    "is not there by itself": { spec: {} },
-    "is not one of Pulumi Cloud": { spec: url("https://api.pulumi.com") },
+    "is not the default": { spec: {} },
+    "is not Pulumi Cloud": { spec: url("https://api.pulumi.com") },
     "is not a bucket": { spec: url("s3://bucket") },
-    "in the pod's own files is lost": { spec: url("file:///state"), lost: "/state" },
+    "in the pod's file system is lost": { spec: url("file:///state"), lost: "/state" },
     "in the shared folder is lost": { spec: url("file:///share/state"), lost: "/share/state" },
     "in the home folder is lost": { spec: url("file://~"), lost: "~" },
     "without a folder is in the home folder": { spec: url("file://"), lost: "~" },
     "on a claim is kept": { spec: { ...url("file:///state/x?a=b"), ...keeping("/state", claim) } },
-    "on a claim that cannot be written to": {
+    "on a read-only claim is lost": {
       spec: { ...url("file:///state"), ...keeping("/state", claim, true) },
       lost: "/state",
     },
-    "beside a claim is lost": {
+    "outside a claim is lost": {
       spec: { ...url("file:///statement"), ...keeping("/state", claim) },
       lost: "/statement",
     },
-    "on a volume that is empty each time is lost": {
+    "on an ephemeral volume is lost": {
       spec: { ...url("file:///s"), ...keeping("/s", { emptyDir: {} }) },
       lost: "/s",
     },
-    "named by a Secret": {
+    "is found in a Secret": {
       spec: { env: [{ name: "PULUMI_BACKEND_URL", valueFrom: { secretKeyRef: { name: "b", key: "url" } } }] },
       readings: [secret("b", { url: "file:///s" })],
       lost: "/s",
     },
-    "named by one of many variables": {
+    "is found among several variables": {
       spec: { envFrom: [{ configMapRef: { name: "b" }, prefix: "PULUMI_" }] },
       readings: [configMap("b", { BACKEND_URL: "file:///s" })],
       lost: "/s",
     },
-    "named by a Secret that is not there": {
+    "is unknown if its Secret does not exist": {
       spec: { env: [{ name: "PULUMI_BACKEND_URL", valueFrom: { secretKeyRef: { name: "b", key: "url" } } }] },
     },
   };
@@ -154,7 +160,7 @@ describe("a file backend", () => {
     });
   }
 
-  test("of another container is its own affair", () => {
+  test("of another container does not matter", () => {
     const other: Container = { name: "other", env: [{ name: "PULUMI_BACKEND_URL", value: "file:///s" }] };
     expect(ephemeralBackend({ containers: [other] }, [])).toBeUndefined();
   });

@@ -15,14 +15,14 @@ const violations = (spec: PodSpec, profile: SecurityProfile): string[] =>
   );
 
 const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; restricted?: string[] }>> = {
-  "nothing said": { spec: plain({}), baseline: [] },
+  "a plain pod": { spec: plain({}), baseline: [] },
   "the host's network": { spec: plain({ hostNetwork: true }), baseline: ["hostNetwork is true"] },
   "the host's processes": { spec: plain({ hostPID: true }), baseline: ["hostPID is true"] },
   "the host's files": {
     spec: plain({ volumes: [{ name: "h", hostPath: { path: "/" } }] }),
     baseline: ["volumes[h] is a hostPath"],
   },
-  "a file server's volume": {
+  "an NFS volume": {
     spec: plain({ volumes: [{ name: "n", nfs: { server: "s", path: "/" } }] }),
     baseline: [],
     restricted: ["volumes[n] has the type nfs"],
@@ -36,11 +36,11 @@ const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; re
     spec: plain({ initContainers: [{ name: "i", securityContext: { privileged: true } }] }),
     baseline: ["initContainers[i].securityContext.privileged is true"],
   },
-  "a strong capability": {
+  "a powerful capability": {
     spec: container({ capabilities: { add: ["SYS_ADMIN"] } }),
     baseline: ["containers[pulumi].securityContext.capabilities adds SYS_ADMIN"],
   },
-  "a weak capability": {
+  "a harmless capability": {
     spec: container({ capabilities: { add: ["CHOWN"] } }),
     baseline: [],
     restricted: ["containers[pulumi].securityContext.capabilities adds CHOWN"],
@@ -58,19 +58,19 @@ const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; re
     spec: plain({ volumes: [{ name: "i", image: { reference: "x" } } as Volume] }),
     baseline: [],
   },
-  "no seccomp": {
+  "no seccomp profile": {
     spec: container({ seccompProfile: { type: "Unconfined" } }),
     baseline: ["containers[pulumi].securityContext.seccompProfile is Unconfined"],
   },
-  "no seccomp for the pod": {
+  "no seccomp profile for the pod": {
     spec: plain({ securityContext: { seccompProfile: { type: "Unconfined" } } }),
     baseline: ["securityContext.seccompProfile is Unconfined"],
   },
-  "a setting of the kernel": {
+  "a kernel setting": {
     spec: plain({ securityContext: { sysctls: [{ name: "kernel.msgmax", value: "1" }] } }),
     baseline: ["securityContext.sysctls sets kernel.msgmax"],
   },
-  "an open /proc": {
+  "an unmasked /proc": {
     spec: container({ procMount: "Unmasked" }),
     baseline: ["containers[pulumi].securityContext.procMount is not Default"],
   },
@@ -84,12 +84,12 @@ const forbidden: Readonly<Record<string, { spec: PodSpec; baseline: string[]; re
     baseline: [],
     restricted: ["securityContext.runAsUser is 0"],
   },
-  "perhaps root": {
+  "possibly root": {
     spec: plain({ securityContext: { runAsNonRoot: false } }),
     baseline: [],
     restricted: ["securityContext.runAsNonRoot is false"],
   },
-  "more rights than its parent": {
+  "privilege escalation": {
     spec: container({ allowPrivilegeEscalation: true }),
     baseline: [],
     restricted: ["containers[pulumi].securityContext.allowPrivilegeEscalation is true"],
@@ -128,7 +128,7 @@ test.each([
   expect(violations(plain({ securityContext: profile }), "baseline")).toEqual(refused(""));
 });
 
-describe("what a template may not", () => {
+describe("a violation", () => {
   for (const [name, { spec, baseline, restricted = baseline }] of Object.entries(forbidden)) {
     test(name, () => {
       expect(violations(spec, "baseline")).toEqual(baseline);
@@ -137,7 +137,7 @@ describe("what a template may not", () => {
   }
 });
 
-test("restricted fills in what is not said, in every container, and keeps what is", () => {
+test("restricted fills in unset fields in every container, and keeps the others", () => {
   const spec: PodSpec = {
     securityContext: { runAsUser: 2000 },
     initContainers: [{ name: "i", securityContext: { capabilities: { drop: ["KILL"] } } }],
@@ -174,24 +174,24 @@ describe("an operator that does not enforce profiles", () => {
     expect(fillProfile({ spec }, "baseline")).toEqual({ template: { spec }, violations: [] });
   });
 
-  test("fills in what is not said, as one that does", () => {
+  test("fills in unset fields like one that does", () => {
     const { spec } = { spec: plain({ initContainers: [{ name: "i" }], securityContext: { runAsUser: 2000 } }) };
     expect(fillProfile({ spec }, "restricted")).toEqual(enforceProfile({ spec }, "restricted"));
   });
 
-  test("leaves root, the privileged and those with capabilities as their template has them", () => {
-    const asked: Container[] = [
+  test("leaves root, privileged containers and those with capabilities unchanged", () => {
+    const privileged: Container[] = [
       { name: "docker", securityContext: { privileged: true } },
       { name: "network", securityContext: { capabilities: { add: ["NET_ADMIN"] } } },
       { name: "owner", securityContext: { runAsUser: 0, runAsNonRoot: false } },
     ];
-    const spec: PodSpec = { initContainers: asked, containers: [{ name: "pulumi" }] };
+    const spec: PodSpec = { initContainers: privileged, containers: [{ name: "pulumi" }] };
     const { template } = fillProfile({ spec }, "restricted");
-    expect(template.spec?.initContainers).toEqual(asked);
+    expect(template.spec?.initContainers).toEqual(privileged);
     expect(template.spec?.containers).toEqual(enforceProfile({ spec }, "restricted").template.spec?.containers ?? []);
   });
 
-  test("lets root run that was only asked for by its number", () => {
+  test("allows root if only its user ID is set", () => {
     const spec: PodSpec = {
       securityContext: { runAsNonRoot: true, runAsUser: 0 },
       initContainers: [{ name: "user", securityContext: { runAsUser: 1000 } }],

@@ -40,30 +40,30 @@ const sizeOf = ({ spec }: PodTemplateSpec): unknown => spec?.volumes?.[0]?.empty
 type Row = readonly [string, ResourceRequirements | undefined, { readonly storage: unknown[]; readonly size: unknown }];
 
 const rows: readonly Row[] = [
-  ["without a word, 10Gi, of which little is set aside", undefined, { storage: ["256Mi", "10Gi"], size: "10Gi" }],
-  ["a request stays", { requests: { [storage]: "1Gi" } }, { storage: ["1Gi", "10Gi"], size: "10Gi" }],
+  ["the default is a limit of 10Gi and a small request", undefined, { storage: ["256Mi", "10Gi"], size: "10Gi" }],
+  ["a request is kept", { requests: { [storage]: "1Gi" } }, { storage: ["1Gi", "10Gi"], size: "10Gi" }],
   [
     "a request above the default raises the limit",
     { requests: { [storage]: "20Gi" } },
     { storage: ["20Gi", "20Gi"], size: "20Gi" },
   ],
   [
-    "a number is an amount, too",
+    "a number is a quantity as well",
     { requests: { [storage]: 30_000_000_000 as unknown as string } },
     { storage: [3e10, 3e10], size: 3e10 },
   ],
   [
-    "a limit stays, and bounds the volume",
+    "a limit is kept, and limits the volume",
     { limits: { [storage]: "50Gi" } },
     { storage: [undefined, "50Gi"], size: "50Gi" },
   ],
   [
-    "both stay",
+    "both are kept",
     { requests: { [storage]: "1Gi" }, limits: { [storage]: "2Gi", memory: "1Gi" } },
     { storage: ["1Gi", "2Gi"], size: "2Gi" },
   ],
   [
-    "what is no amount is left to the API server",
+    "an invalid quantity is left to the API server",
     { requests: { [storage]: "much" } },
     { storage: ["much", "10Gi"], size: "10Gi" },
   ],
@@ -75,22 +75,22 @@ test.each(rows)("%s", (_, resources, expected) => {
 });
 
 describe("the volume", () => {
-  test("keeps the limit that a template gives it", () => {
+  test("keeps the limit of a template", () => {
     expect(sizeOf(limited(undefined, { emptyDir: { sizeLimit: "1Gi" } }))).toBe("1Gi");
   });
 
-  test("in memory is not bounded by an amount of disk", () => {
+  test("in memory is not limited by disk space", () => {
     expect(sizeOf(limited(undefined, { emptyDir: { medium: "Memory" } }))).toBeUndefined();
   });
 
-  test("of another kind stays as it is", () => {
+  test("of another type is unchanged", () => {
     const claim = { name: "share", persistentVolumeClaim: { claimName: "c" } };
     const { spec } = limitStorage({ spec: { containers: [{ name: "pulumi" }], volumes: [claim] } });
     expect(spec?.volumes).toEqual([claim]);
   });
 });
 
-test("other containers keep their resources: the limit of one container bounds the whole pod", () => {
+test("other containers keep their resources: the limit of one container limits the whole pod", () => {
   const small = { name: "small", resources: { limits: { [storage]: "1Gi" } } };
   const { spec } = limited(undefined, { more: [{ name: "docker" }, small] });
   expect(spec?.containers.slice(1)).toEqual([{ name: "docker" }, small]);
@@ -137,7 +137,7 @@ describe("the default limit", () => {
     });
   }
 
-  test("is the request where that exceeds the volumes", () => {
+  test("is the request if that exceeds the volumes", () => {
     const template = limited({ requests: { [storage]: "90Gi" } }, { volumes: [sized("cache", "80Gi")] });
     expect(firstOf(template)).toEqual(["90Gi", "90Gi"]);
   });

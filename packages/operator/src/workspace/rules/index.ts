@@ -69,11 +69,12 @@ export function planWorkspace(view: WorkspaceView): WorkspacePlan {
 
 /** A certificate is renewed whatever else is decided: without a valid one the result of a running Update is lost. */
 function firstSteps({ certificate, occupied, rejection }: WorkspaceView, { steps }: WorkspacePlan): Step[] {
-  if (occupied || rejection !== undefined) return [];
-  const applies = steps.some(({ kind }) => kind === "applyObjects");
+  const includes = (wanted: Step["kind"]): boolean => steps.some(({ kind }) => kind === wanted);
+  // With the token the plan is made again, and its names are checked before the certificate is created.
+  if (occupied || rejection !== undefined || includes("requestAppToken")) return [];
   const isValid = certificate === undefined || certificate === "current" || certificate === "rejected";
   return [
-    ...(applies ? [{ kind: "checkNames" } as const] : []),
+    ...(includes("applyObjects") ? [{ kind: "checkNames" } as const] : []),
     ...(isValid ? [] : [{ kind: "issueCertificate", because: certificate } as const]),
   ];
 }

@@ -113,7 +113,11 @@ describe("a missing source", () => {
 
 describe("a token of a GitHub App", () => {
   checkPlans({
-    "is requested before a pod is created": { when: [needsAppToken], steps: ["requestAppToken"], outcome: "unchanged" },
+    "is requested before anything is created": {
+      when: [needsAppToken, given({ certificate: "missing" })],
+      steps: ["requestAppToken"],
+      outcome: "unchanged",
+    },
     "is requested when a prepared workspace is checked": {
       when: [needsAppToken, ready(), pod(), set()],
       steps: ["requestAppToken"],
