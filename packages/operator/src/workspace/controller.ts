@@ -37,7 +37,7 @@ import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { clearedUpdates } from "./cleared-updates.ts";
 import { eventsOf } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
-import { observeWorkspace, type WorkspaceWorld } from "./observe.ts";
+import { observeWorkspace, type WorkspaceWorld } from "./observe/index.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
 import { planWorkspace } from "./rules/index.ts";

@@ -21,7 +21,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Authority, Preparations } from "../../agents/agents.ts";
 import { workspaces } from "../../kinds.ts";
 import type { GitHubAppTokens } from "../../sources/github-app.ts";
-import { unfinishedNow } from "../observe-updates.ts";
+import { unfinishedNow } from "../observe/updates.ts";
 import type { WorkspaceView } from "../view.ts";
 
 export interface Writer {

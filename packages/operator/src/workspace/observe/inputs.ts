@@ -3,11 +3,11 @@ import { secretOutputsAnnotation, type NormalWorkspace, type Program } from "@pk
 import { builtin, refKey, type Client, type Known, type Store } from "@pko/kube";
 import type { ConfigMap, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
-import { versionOf, type WatchedObject } from "../inputs/reference-watch.ts";
-import { buildObjects } from "./pod/build-objects.ts";
-import { buildPodTemplate } from "./pod/build-pod.ts";
-import { ephemeralBackend } from "./pod/file-backend.ts";
-import { exchangeOf, plainOidc } from "./pod/oidc.ts";
+import { versionOf, type WatchedObject } from "../../inputs/reference-watch.ts";
+import { buildObjects } from "../pod/build-objects.ts";
+import { buildPodTemplate } from "../pod/build-pod.ts";
+import { ephemeralBackend } from "../pod/file-backend.ts";
+import { exchangeOf, plainOidc } from "../pod/oidc.ts";
 import {
   hashReferences,
   missingReferences,
@@ -15,11 +15,11 @@ import {
   type Reading,
   type Readings,
   type Reference,
-} from "./pod/references.ts";
-import { withSecretVariables } from "./pod/secret-variables.ts";
-import { buildPrepareRequest, credentialSecrets, type Materials } from "./prepare/request.ts";
-import type { WorkspaceSettings } from "./settings.ts";
-import type { Inputs, WorkspaceView } from "./view.ts";
+} from "../pod/references.ts";
+import { withSecretVariables } from "../pod/secret-variables.ts";
+import { buildPrepareRequest, credentialSecrets, type Materials } from "../prepare/request.ts";
+import type { WorkspaceSettings } from "../settings.ts";
+import type { Inputs, WorkspaceView } from "../view.ts";
 
 export interface InputWorld {
   readonly client: Client;

@@ -3,10 +3,10 @@ import type { Update, Workspace } from "@pko/api";
 import { builtin, keyOf, type Known, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Runs } from "../agents/agents.ts";
-import { hasStackOf, isComplete, unfinishedIn, workspaceIndex, type UpdateReader } from "../shared/updates.ts";
-import { podNameOf } from "../shared/workspace-pod.ts";
-import type { UpdateFacts } from "./view.ts";
+import type { Runs } from "../../agents/agents.ts";
+import { hasStackOf, isComplete, unfinishedIn, workspaceIndex, type UpdateReader } from "../../shared/updates.ts";
+import { podNameOf } from "../../shared/workspace-pod.ts";
+import type { UpdateFacts } from "../view.ts";
 
 interface UpdateWorld {
   /** With `updateIndexers`. */

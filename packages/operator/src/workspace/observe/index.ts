@@ -5,17 +5,17 @@ import type { CertificateState } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Authority, Preparations, Runs } from "../agents/agents.ts";
-import { defaultLostNodeMs } from "../lost-node.ts";
-import { preempt, wantsRoom, type Candidate } from "./idle/preemption.ts";
-import { retryOf, type WorkspaceMemory } from "./memory.ts";
-import { certificateNameOf } from "./names.ts";
-import { readInputs, type InputWorld } from "./observe-inputs.ts";
-import { findPod, observePod, observeStatefulSet } from "./observe-pod.ts";
-import { observeUpdates } from "./observe-updates.ts";
-import { certificateIn } from "./pod/build-objects.ts";
-import { isUnschedulable } from "./pod/explain-pod.ts";
-import { isBackedOff, isIdle, runningUpdate, type WorkspaceView } from "./view.ts";
+import type { Authority, Preparations, Runs } from "../../agents/agents.ts";
+import { defaultLostNodeMs } from "../../lost-node.ts";
+import { preempt, wantsRoom, type Candidate } from "../idle/preemption.ts";
+import { retryOf, type WorkspaceMemory } from "../memory.ts";
+import { certificateNameOf } from "../names.ts";
+import { readInputs, type InputWorld } from "./inputs.ts";
+import { findPod, observePod, observeStatefulSet } from "./pod.ts";
+import { observeUpdates } from "./updates.ts";
+import { certificateIn } from "../pod/build-objects.ts";
+import { isUnschedulable } from "../pod/explain-pod.ts";
+import { isBackedOff, isIdle, runningUpdate, type WorkspaceView } from "../view.ts";
 
 export interface WorkspaceWorld extends InputWorld {
   readonly workspaces: Store<Workspace>;

@@ -4,13 +4,13 @@ import { asOwner, judgeOwnership, refKey, type Known, type Store } from "@pko/ku
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Preparations } from "../agents/agents.ts";
-import { conflictMessage } from "../ownership.ts";
-import { judgePod, podNameOf, podOwner } from "../shared/workspace-pod.ts";
-import { backedOffAnnotation, builtHashAnnotation } from "./names.ts";
-import { hasRun } from "./observe-updates.ts";
-import { podFacts } from "./pod/pod-facts.ts";
-import type { PodFacts, StatefulSetFacts } from "./view.ts";
+import type { Preparations } from "../../agents/agents.ts";
+import { conflictMessage } from "../../ownership.ts";
+import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import { backedOffAnnotation, builtHashAnnotation } from "../names.ts";
+import { hasRun } from "./updates.ts";
+import { podFacts } from "../pod/pod-facts.ts";
+import type { PodFacts, StatefulSetFacts } from "../view.ts";
 
 interface PodWorld {
   /** With `updateIndexers`. */
