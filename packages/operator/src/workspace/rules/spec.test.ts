@@ -39,7 +39,7 @@ describe("an invalid spec is refused", () => {
     "with the field if there are two sources": {
       when: [specified({ local: { dir: "/a" }, flux: { url: "http://h/a", digest: "sha256:a" } })],
       outcome: "refused",
-      contains: "spec: more than one source",
+      contains: "spec: the program has more than one source",
     },
     "if the security profile is unknown": {
       when: [specified({ securityProfile: "none" })],
