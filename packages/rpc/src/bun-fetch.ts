@@ -1,4 +1,4 @@
-/** The one place that uses Bun's `tls` option of `fetch`: a request to an address, whose holder must have a given name. */
+/** The only user of Bun's `tls` option of `fetch`: a request to an IP address whose server must have a given name. */
 import type { PeerCertificate } from "node:tls";
 import { splitBundle, type Credentials } from "./tls.ts";
 
@@ -12,7 +12,7 @@ interface SecureRequest {
 
 export class WrongServer extends Error {
   constructor(expected: string) {
-    super(`the server's certificate is not that of ${expected}`);
+    super(`the server's certificate is not valid for ${expected}`);
     this.name = "WrongServer";
   }
 }
@@ -24,7 +24,7 @@ export async function postSecurely(request: SecureRequest): Promise<Response> {
     body: request.body,
     signal: request.signal,
     redirect: "error",
-    // Addresses of pods are used again: a connection is never kept for whoever has the address next.
+    // Kubernetes reuses pod IPs: a kept connection could reach another pod later.
     keepalive: false,
     tls: {
       ca: splitBundle(request.credentials.ca),
@@ -32,12 +32,13 @@ export async function postSecurely(request: SecureRequest): Promise<Response> {
       key: request.credentials.key,
       serverName: request.serverName,
       rejectUnauthorized: true,
-      checkServerIdentity: (_: string, certificate: PeerCertificate) => checkName(request.serverName, certificate),
+      checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+        checkServerName(request.serverName, certificate),
     },
   });
 }
 
-function checkName(expected: string, certificate: PeerCertificate): Error | undefined {
+function checkServerName(expected: string, certificate: PeerCertificate): Error | undefined {
   const names = certificate.subjectaltname?.split(", ") ?? [];
   return names.includes(`DNS:${expected}`) ? undefined : new WrongServer(expected);
 }

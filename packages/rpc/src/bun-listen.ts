@@ -1,4 +1,4 @@
-/** The one place that calls `Bun.serve`: an HTTPS listener that talks to nobody without a certificate of our authority. */
+/** The only caller of `Bun.serve`: an HTTPS listener that requires a client certificate from our CA. */
 import { splitBundle, type Credentials } from "./tls.ts";
 
 interface ListenOptions {
@@ -11,9 +11,9 @@ interface ListenOptions {
 
 export interface Listener {
   readonly port: number;
-  /** New connections are handled with these; those that are open keep theirs. */
+  /** New connections use these credentials; open connections keep the old ones. */
   renew(credentials: Credentials): void;
-  /** Refuses new connections and resolves when the last answer has left, or at once when `force` is set. */
+  /** Refuses new connections and resolves after the last response, or immediately when `force` is set. */
   stop(force: boolean): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ function serve(options: ListenOptions): Bun.Server<undefined> {
     hostname: options.hostname,
     port: options.port,
     reusePort: true,
-    // Seconds. Streams beat more often than this; a peer that vanished is let go.
+    // In seconds. Streams send heartbeats more often than this, so only a lost peer times out.
     idleTimeout: 30,
     maxRequestBodySize: options.maxBodyBytes,
     development: false,

@@ -1,4 +1,4 @@
-/** Parsing at the edge: bytes become a value of the contract, or a sentence that says where they do not fit. */
+/** Parsing at the edge: text becomes a value of the contract, or a problem that names the field that does not match. */
 import type { Static, TSchema } from "typebox";
 import { Check, Clean, Errors } from "typebox/value";
 
@@ -9,14 +9,14 @@ export function parseJson<S extends TSchema>(schema: S, text: string): Parsed<St
   return json.ok ? checkValue(schema, json.value) : json;
 }
 
-/** A request, without the fields that the schema does not have: those of a newer operator are ignored. */
+/** Parses a request and drops unknown fields, because a newer operator may send some. */
 export function parseRequest<S extends TSchema>(schema: S, text: string): Parsed<Static<S>> {
   const json = readJson(text);
   if (!json.ok) return json;
   try {
     return checkValue(schema, Clean(schema, json.value));
   } catch {
-    // Cleaning copies what may be of several kinds, value by value.
+    // `Clean` copies the values of a union recursively, so deep nesting overflows the stack.
     return { ok: false, problem: "nested too deeply" };
   }
 }
@@ -33,6 +33,6 @@ export function readJson(text: string): Parsed<unknown> {
 export function checkValue<S extends TSchema>(schema: S, value: unknown): Parsed<Static<S>> {
   if (Check(schema, value)) return { ok: true, value };
   const [first] = Errors(schema, value);
-  // Only the place and the rule: never the value.
-  return { ok: false, problem: `${first?.instancePath || "/"} ${first?.message ?? "does not fit"}` };
+  // Only the path and the rule, never the value, which may be secret.
+  return { ok: false, problem: `${first?.instancePath || "/"} ${first?.message ?? "does not match the schema"}` };
 }

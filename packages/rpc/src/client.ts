@@ -1,9 +1,9 @@
-/** The operator's end: calls of one workspace's agent, dialled by address, known by the name in its certificate. */
+/** The operator's side: calls one workspace's agent, which it dials by IP and identifies by the name in its certificate. */
 import type { Static, TSchema } from "typebox";
 import { postSecurely, WrongServer } from "./bun-fetch.ts";
 import { checkValue, parseJson, readJson } from "./check.ts";
 import { calls, ErrorBody, Frame, pathOf, streams } from "./contract.ts";
-import { AgentError, assertNever, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
+import { AgentError, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
 import type { InfoResult } from "./info.ts";
 import { callTimeoutMs, maxBodyBytes, maxLineBytes, silenceMs } from "./limits.ts";
 import { LineTooLong, readLines, readText } from "./lines.ts";
@@ -30,7 +30,7 @@ import {
   type ContractVersion,
   type Translated,
 } from "./versions.ts";
-import { fitAnswer, fitError, vocabulary } from "./vocabulary.ts";
+import { currentVocabulary, translateAnswer, translateError } from "./vocabulary.ts";
 import { followRun, type WatchOptions, type WatchUpdate } from "./watch.ts";
 
 interface AgentAddress {
@@ -43,18 +43,18 @@ interface AgentAddress {
 
 export interface ConnectOptions {
   readonly address: AgentAddress;
-  /** Asked for each request, so that a renewed certificate is used at once. */
+  /** Called for every request, so that a renewed certificate takes effect immediately. */
   readonly credentials: () => Credentials;
-  /** Called when the agent's certificate is refused: ours may be outdated. */
+  /** Called when the agent's certificate is rejected: our trust bundle may be outdated. */
   readonly onUntrusted?: () => void;
   readonly callTimeoutMs?: number;
-  /** A stream that says nothing for this long is dead. */
+  /** A stream without a frame for this long is considered dead. */
   readonly silenceMs?: number;
-  /** Given by whoever dials the same agent again, so that the version is agreed on once. */
+  /** Shared between clients of the same agent, so that the version is negotiated once. */
   readonly agreement?: Agreement;
 }
 
-/** The version that is used with one agent process; without one, the agent's `info` decides. */
+/** The version negotiated with one agent process; while it is unset, the next call reads the agent's `info`. */
 export interface Agreement {
   version?: ContractVersion;
 }
@@ -69,31 +69,32 @@ interface PrepareOptions extends CallOptions {
 
 export interface AgentClient {
   info(options?: CallOptions): Promise<Reply<InfoResult>>;
-  /** Takes as long as it takes; idempotent, so a broken connection is answered by asking again. */
+  /** Has no deadline. It is idempotent: after a broken connection, call it again. */
   prepare(request: PrepareRequest, options?: PrepareOptions): Promise<Reply<PrepareResult>>;
   start(request: StartRequest, options?: CallOptions): Promise<Reply<StartResult>>;
   cancel(request: CancelRequest, options?: CallOptions): Promise<Reply<CancelResult>>;
   outputs(request: OutputsRequest, options?: CallOptions): Promise<Reply<readonly Output[]>>;
-  /** Every event once, across broken connections, then the result. Ends after the result or a final error. */
+  /** Yields every event once, across broken connections, then the result. Ends after the result or a final error. */
   watch(request: WatchRequest, options?: WatchOptions): AsyncIterable<WatchUpdate>;
 }
 
 export function connectAgent(options: ConnectOptions): AgentClient {
   const link: Link = { ...options, agreement: options.agreement ?? {} };
   return {
-    info: (call) => askInfo(link, call),
+    info: (call) => readInfo(link, call),
     start: (request, call) => startRun(link, request, call),
-    cancel: (request, call) => callAgent(link, calls.cancel, { in: same(request), ...call }),
+    cancel: (request, call) => callAgent(link, calls.cancel, { requestIn: inEveryVersion(request), ...call }),
     prepare: (request, call) =>
       collectPrepare(
-        openStream(link, streams.prepare, { in: (version) => prepareIn(version, request), ...call }),
+        openStream(link, streams.prepare, { requestIn: (version) => prepareIn(version, request), ...call }),
         call?.onPhase,
       ),
-    outputs: (request, call) => collectOutputs(openStream(link, streams.outputs, { in: same(request), ...call })),
+    outputs: (request, call) =>
+      collectOutputs(openStream(link, streams.outputs, { requestIn: inEveryVersion(request), ...call })),
     watch: (request, watch) =>
       followRun(
         ({ request: from, signal }) =>
-          openStream(link, streams.watch, signal ? { in: same(from), signal } : { in: same(from) }),
+          openStream(link, streams.watch, { requestIn: inEveryVersion(from), ...(signal && { signal }) }),
         request,
         watch,
       ),
@@ -109,34 +110,34 @@ interface Call<A extends TSchema> {
   readonly answer: A;
 }
 
-interface Sent extends CallOptions {
-  /** The request in the version that the agent speaks. */
-  readonly in: (version: ContractVersion) => Translated;
+interface Outgoing extends CallOptions {
+  /** Translates the request to the version that the agent supports. */
+  readonly requestIn: (version: ContractVersion) => Translated;
 }
 
-/** A request that is the same in all versions. */
-function same(request: object): Sent["in"] {
+/** For a request that is the same in all versions. */
+function inEveryVersion(request: object): Outgoing["requestIn"] {
   return () => ({ ok: true, request });
 }
 
-interface Ready {
+interface TranslatedCall {
   readonly path: string;
   readonly request: object;
 }
 
-/** Agrees on a version with the agent, unless that was done before, and puts the request into it. */
-async function makeReady(link: Link, name: string, sent: Sent): Promise<Reply<Ready>> {
-  const version = await agree(link, sent);
+/** Negotiates a version with the agent, unless it is already known, and translates the request to it. */
+async function translate(link: Link, name: string, outgoing: Outgoing): Promise<Reply<TranslatedCall>> {
+  const version = await negotiateVersion(link, outgoing);
   if (!version.ok) return version;
-  const translated = sent.in(version.value);
+  const translated = outgoing.requestIn(version.value);
   if (!translated.ok) return unsupported(translated.message);
   return succeed({ path: pathOf(version.value, name), request: translated.request });
 }
 
-async function agree(link: Link, call: CallOptions): Promise<Reply<ContractVersion>> {
+async function negotiateVersion(link: Link, call: CallOptions): Promise<Reply<ContractVersion>> {
   const { agreement } = link;
   if (agreement.version !== undefined) return succeed(agreement.version);
-  const info = await askInfo(link, call);
+  const info = await readInfo(link, call);
   if (!info.ok) return info;
   const version = agreedVersion(info.value.protocol);
   if (version === undefined) return unsupported(tooOld(info.value.protocol));
@@ -144,44 +145,44 @@ async function agree(link: Link, call: CallOptions): Promise<Reply<ContractVersi
   return succeed(version);
 }
 
-async function askInfo(link: Link, call: CallOptions | undefined): Promise<Reply<InfoResult>> {
+async function readInfo(link: Link, call: CallOptions | undefined): Promise<Reply<InfoResult>> {
   return await exchange(link, calls.info, { path: pathOf(infoVersion, calls.info.name), request: {}, ...call });
 }
 
-/** In version 1 a run works on whatever is prepared: that has to be the stack of the request. */
+/** In version 1 a run uses the prepared stack, so the prepared stack must be the one in the request. */
 async function startRun(link: Link, request: StartRequest, call: CallOptions = {}): Promise<Reply<StartResult>> {
-  const version = await agree(link, call);
+  const version = await negotiateVersion(link, call);
   if (!version.ok) return version;
   if (version.value === 1 && request.stack !== undefined) {
-    const info = await askInfo(link, call);
+    const info = await readInfo(link, call);
     if (!info.ok) return info;
     const problem = wrongStack(request.stack, info.value.prepared?.stack);
     if (problem !== undefined && info.value.activeRun !== request.runId) return unsupported(problem);
   }
-  return await callAgent(link, calls.start, { in: (agreed) => startIn(agreed, request), ...call });
+  return await callAgent(link, calls.start, { requestIn: (negotiated) => startIn(negotiated, request), ...call });
 }
 
-async function callAgent<A extends TSchema>(link: Link, call: Call<A>, sent: Sent): Promise<Reply<Static<A>>> {
-  const ready = await makeReady(link, call.name, sent);
-  if (!ready.ok) return ready;
-  return await exchange(link, call, sent.signal ? { ...ready.value, signal: sent.signal } : ready.value);
+async function callAgent<A extends TSchema>(link: Link, call: Call<A>, outgoing: Outgoing): Promise<Reply<Static<A>>> {
+  const translated = await translate(link, call.name, outgoing);
+  if (!translated.ok) return translated;
+  return await exchange(link, call, { ...translated.value, ...(outgoing.signal && { signal: outgoing.signal }) });
 }
 
-/** One request, one answer. */
+/** Sends one request and reads its response. */
 async function exchange<A extends TSchema>(
   link: Link,
   call: Call<A>,
-  { path, request, signal }: Ready & CallOptions,
+  { path, request, signal }: TranslatedCall & CallOptions,
 ): Promise<Reply<Static<A>>> {
   const deadline = AbortSignal.timeout(link.callTimeoutMs ?? callTimeoutMs);
   try {
     const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
     const response = await post(link, { path, request, signal: either });
     const text = response.body ? await readText(response.body, maxBodyBytes) : "";
-    if (text === undefined) return protocolError(`the answer to ${call.name} is larger than ${maxBodyBytes} bytes`);
+    if (text === undefined) return protocolError(`the response to ${call.name} is larger than ${maxBodyBytes} bytes`);
     if (!response.ok) return { ok: false, error: readError(call.name, response.status, text) };
     const answer = readAnswer(call, text);
-    if (!answer.ok) return protocolError(`the answer to ${call.name} does not fit the contract: ${answer.problem}`);
+    if (!answer.ok) return protocolError(`the response to ${call.name} violates the contract: ${answer.problem}`);
     return succeed(answer.value);
   } catch (error) {
     return { ok: false, error: failure(link, error, { deadline, signal }) };
@@ -191,15 +192,15 @@ async function exchange<A extends TSchema>(
 function readAnswer<A extends TSchema>(call: Call<A>, text: string): ReturnType<typeof parseJson<A>> {
   const json = readJson(text);
   if (!json.ok) return json;
-  const fitted = fitAnswer(call.name, json.value, vocabulary);
-  return checkValue(call.answer, fitted.kind === "known" ? fitted.value : json.value);
+  const translated = translateAnswer(call.name, json.value, currentVocabulary);
+  return checkValue(call.answer, translated.kind === "known" ? translated.value : json.value);
 }
 
-/** A stream's messages; the last element tells how it ended. */
+/** A stream's messages. The last item is `ended`, with the error if there was one. */
 export type StreamItem<M> =
   | { readonly type: "message"; readonly message: M }
   | { readonly type: "alive" }
-  /** A message that this version does not know. */
+  /** A message that this version does not understand. */
   | { readonly type: "skipped"; readonly seq?: number }
   | { readonly type: "ended"; readonly error?: CallError };
 
@@ -211,67 +212,69 @@ interface Stream<M extends TSchema> {
 async function* openStream<M extends TSchema>(
   link: Link,
   stream: Stream<M>,
-  sent: Sent,
+  outgoing: Outgoing,
 ): AsyncGenerator<StreamItem<Static<M>>> {
   const { name } = stream;
-  const { signal } = sent;
-  const ready = await makeReady(link, name, sent);
-  if (!ready.ok) {
-    yield { type: "ended", error: ready.error };
+  const { signal } = outgoing;
+  const translated = await translate(link, name, outgoing);
+  if (!translated.ok) {
+    yield { type: "ended", error: translated.error };
     return;
   }
-  const silence = new Silence(link.silenceMs ?? silenceMs);
+  const silence = new SilenceTimer(link.silenceMs ?? silenceMs);
   try {
     const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
-    const response = await post(link, { ...ready.value, signal: either });
+    const response = await post(link, { ...translated.value, signal: either });
     if (!response.ok || !response.body) {
       const text = response.body ? await readText(response.body, maxBodyBytes) : undefined;
       yield { type: "ended", error: readError(name, response.status, text ?? "") };
       return;
     }
     for await (const line of readLines(response.body, maxLineBytes)) {
-      silence.broken();
+      silence.restart();
       const item = readFrame(stream, line);
       yield item;
       if (item.type === "ended") return;
     }
-    yield { type: "ended", error: { code: "unreachable", message: `the stream of ${name} was cut off` } };
+    yield { type: "ended", error: { code: "unreachable", message: `the connection broke during ${name}` } };
   } catch (error) {
     yield { type: "ended", error: failure(link, error, { deadline: silence.signal, signal }) };
   } finally {
-    silence.end();
+    silence.stop();
   }
 }
 
 function readFrame<M extends TSchema>(stream: Stream<M>, line: string): StreamItem<Static<M>> {
   const frame = parseJson(Frame, line);
-  if (!frame.ok) return badLine(stream.name, frame.problem);
+  if (!frame.ok) return invalidFrame(stream.name, frame.problem);
   switch (frame.value.frame) {
     case "message": {
-      const fitted = fitAnswer(stream.name, frame.value.message, vocabulary);
-      if (fitted.kind === "skipped") return { type: "skipped", ...(fitted.seq !== undefined && { seq: fitted.seq }) };
-      const message = checkValue(stream.message, fitted.value);
-      return message.ok ? { type: "message", message: message.value } : badLine(stream.name, message.problem);
+      const translated = translateAnswer(stream.name, frame.value.message, currentVocabulary);
+      if (translated.kind === "skipped")
+        return { type: "skipped", ...(translated.seq !== undefined && { seq: translated.seq }) };
+      const message = checkValue(stream.message, translated.value);
+      return message.ok ? { type: "message", message: message.value } : invalidFrame(stream.name, message.problem);
     }
     case "heartbeat":
       return { type: "alive" };
     case "error": {
-      const error = checkValue(AgentError, fitError(frame.value.error, vocabulary));
-      return error.ok ? { type: "ended", error: error.value } : badLine(stream.name, error.problem);
+      const error = checkValue(AgentError, translateError(frame.value.error, currentVocabulary));
+      return error.ok ? { type: "ended", error: error.value } : invalidFrame(stream.name, error.problem);
     }
     case "end":
       return { type: "ended" };
-    default:
-      return assertNever(frame.value);
   }
 }
 
-function badLine(name: string, problem: string): { readonly type: "ended"; readonly error: CallError } {
-  return { type: "ended", error: { code: "protocol", message: `a line of ${name} breaks the contract: ${problem}` } };
+function invalidFrame(name: string, problem: string): { readonly type: "ended"; readonly error: CallError } {
+  return {
+    type: "ended",
+    error: { code: "protocol", message: `a frame of ${name} violates the contract: ${problem}` },
+  };
 }
 
-/** Aborts its signal once nothing has been heard for a while: a half-open connection gives no other sign. */
-class Silence {
+/** Aborts its signal unless it is restarted in time: a half-open connection gives no other sign. */
+class SilenceTimer {
   readonly #controller = new AbortController();
   readonly signal = this.#controller.signal;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -280,15 +283,15 @@ class Silence {
 
   constructor(ms: number) {
     this.#ms = ms;
-    this.broken();
+    this.restart();
   }
 
-  broken(): void {
-    this.end();
+  restart(): void {
+    this.stop();
     this.#timer = setTimeout(() => this.#controller.abort(new DOMException("silence", "TimeoutError")), this.#ms);
   }
 
-  end(): void {
+  stop(): void {
     clearTimeout(this.#timer);
   }
 }
@@ -300,29 +303,29 @@ async function collectPrepare(
   onPhase: PrepareOptions["onPhase"],
 ): Promise<Reply<PrepareResult>> {
   for await (const item of items) {
-    if (item.type === "ended") return { ok: false, error: item.error ?? torn("prepare") };
+    if (item.type === "ended") return { ok: false, error: item.error ?? incompleteStream("prepare") };
     if (item.type !== "message") continue;
     if (item.message.type === "done") return succeed(item.message.result);
     onPhase?.(item.message.phase);
   }
-  return { ok: false, error: torn("prepare") };
+  return { ok: false, error: incompleteStream("prepare") };
 }
 
 async function collectOutputs(items: Items<OutputsMessage>): Promise<Reply<readonly Output[]>> {
   const outputs: Output[] = [];
   let bytes = 0;
   for await (const item of items) {
-    if (item.type === "ended") return { ok: false, error: item.error ?? torn("outputs") };
+    if (item.type === "ended") return { ok: false, error: item.error ?? incompleteStream("outputs") };
     if (item.type !== "message") continue;
     if (item.message.type === "end") return succeed(outputs);
     outputs.push(item.message.output);
     bytes += JSON.stringify(item.message.output).length;
     if (bytes > maxBodyBytes) return protocolError(`the outputs are larger than ${maxBodyBytes} bytes`);
   }
-  return { ok: false, error: torn("outputs") };
+  return { ok: false, error: incompleteStream("outputs") };
 }
 
-interface Post extends Ready {
+interface Post extends TranslatedCall {
   readonly signal: AbortSignal;
 }
 
@@ -339,10 +342,10 @@ async function post(options: ConnectOptions, call: Post): Promise<Response> {
 
 function readError(method: string, status: number, text: string): CallError {
   const body = parseJson(ErrorBody, text);
-  const error = body.ok ? checkValue(AgentError, fitError(body.value.error, vocabulary, status)) : body;
+  const error = body.ok ? checkValue(AgentError, translateError(body.value.error, currentVocabulary, status)) : body;
   if (error.ok) return error.value;
   if (status === 413) return { code: "tooLarge", message: `the request ${method} is too large` };
-  return { code: "protocol", message: `the agent answered ${method} with status ${status} and no reason` };
+  return { code: "protocol", message: `the agent answered ${method} with status ${status} and no error` };
 }
 
 interface Cause {
@@ -357,7 +360,7 @@ function failure({ onUntrusted }: ConnectOptions, error: unknown, cause: Cause):
 }
 
 function transportError(error: unknown, cause: Cause): CallError {
-  if (cause.signal?.aborted) return { code: "aborted", message: "the call was given up" };
+  if (cause.signal?.aborted) return { code: "aborted", message: "the operator aborted the call" };
   if (cause.deadline.aborted) return { code: "deadline", message: "the agent did not answer in time" };
   if (error instanceof LineTooLong) return { code: "protocol", message: error.message };
   const message = errorMessage(error);
@@ -365,7 +368,7 @@ function transportError(error: unknown, cause: Cause): CallError {
   return { code: "unreachable", message };
 }
 
-/** OpenSSL's names for what is wrong with a peer's certificate. */
+/** OpenSSL's error codes for a peer's certificate. */
 const certificateErrors =
   /^(CERT_|ERR_TLS_CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_PURPOSE|INVALID_CA|ERR_SSL)/;
 
@@ -382,6 +385,6 @@ function unsupported(message: string): { readonly ok: false; readonly error: Cal
   return { ok: false, error: { code: "unsupported", message } };
 }
 
-function torn(method: string): CallError {
-  return { code: "unreachable", message: `the stream of ${method} ended before its last message` };
+function incompleteStream(method: string): CallError {
+  return { code: "unreachable", message: `the response to ${method} ended before its last message` };
 }

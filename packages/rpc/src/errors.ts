@@ -1,4 +1,4 @@
-/** Why a call failed, as data: what the agent answered, or what kept its answer from arriving. */
+/** Why a call failed, as data: an error from the agent, or an error in transport. */
 import { Type, type Static } from "typebox";
 import { maxMessageChars } from "./limits.ts";
 import { RunId } from "./run.ts";
@@ -6,17 +6,17 @@ import { RunId } from "./run.ts";
 export const AgentErrorCode = Type.Union([
   Type.Literal("invalidRequest"),
   Type.Literal("unknownMethod"),
-  /** No such run. After a pod was replaced, this is how its runs look. */
+  /** The agent does not know the run, for example because the pod was replaced. */
   Type.Literal("notFound"),
-  /** A run is active; there is one at a time. */
+  /** Another run is active; an agent runs one at a time. */
   Type.Literal("busy"),
-  /** Nothing was prepared, or what was prepared is gone. */
+  /** Nothing is prepared, or the prepared files were deleted. */
   Type.Literal("unprepared"),
   /** The run exists with another operation. */
   Type.Literal("runMismatch"),
   Type.Literal("tooLarge"),
   Type.Literal("stopping"),
-  /** The command that was to give the answer failed. */
+  /** The command that the agent ran for this call failed. */
   Type.Literal("failed"),
   Type.Literal("internal"),
 ]);
@@ -29,16 +29,16 @@ export const AgentError = Type.Object({
 });
 export type AgentError = Static<typeof AgentError>;
 
-/** What the caller's side found: the agent did not say it. */
+/** Errors that the client detects itself. */
 type TransportErrorCode =
   | "unreachable"
-  // Its certificate is not the workspace's, or not of our authority.
+  // The certificate is for another workspace or from another CA.
   | "untrusted"
   | "deadline"
   | "aborted"
-  // It answered what the contract does not allow.
+  // The response violates the contract.
   | "protocol"
-  // Its version of the contract has no such request: it was not sent.
+  // The agent's version of the contract has no such request, so it was not sent.
   | "unsupported";
 
 export interface CallError {
@@ -58,7 +58,7 @@ export function fail(code: AgentErrorCode, message: string): { readonly ok: fals
   return { ok: false, error: { code, message } };
 }
 
-/** The HTTP status of an answer, for proxies and people; the body's code is what callers act on. */
+/** The HTTP status, for proxies and people; callers act on the code in the body. */
 export function statusOf(code: AgentErrorCode): number {
   switch (code) {
     case "invalidRequest":
@@ -78,8 +78,6 @@ export function statusOf(code: AgentErrorCode): number {
       return 502;
     case "internal":
       return 500;
-    default:
-      return assertNever(code);
   }
 }
 

@@ -1,20 +1,20 @@
-/** A stream of messages as lines of frames: pulled by its reader, so a slow one holds back its source, with heartbeats. */
+/** Turns messages into lines of frames, with heartbeats. The reader pulls, so a slow reader applies backpressure. */
 import type { AgentError } from "./errors.ts";
 import { maxLineBytes } from "./limits.ts";
 
 interface FrameOptions {
   readonly messages: AsyncIterable<unknown>;
-  /** Aborted when the reader is gone. */
-  readonly unread: AbortController;
+  /** Aborted when the reader disconnects. */
+  readonly disconnected: AbortController;
   readonly heartbeatMs: number;
-  /** What the reader is told of an error in the source. */
+  /** The error to send to the reader when the source throws. */
   readonly onError: (error: unknown) => AgentError;
 }
 
 export function frameStream(options: FrameOptions): ReadableStream<Uint8Array> {
   const source = options.messages[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
-  const { signal } = options.unread;
+  const { signal } = options.disconnected;
   let pending: Promise<IteratorResult<unknown>> | undefined;
   return new ReadableStream<Uint8Array>(
     {
@@ -23,7 +23,7 @@ export function frameStream(options: FrameOptions): ReadableStream<Uint8Array> {
         try {
           pending ??= source.next();
           const next = await orSilence(pending, options.heartbeatMs);
-          // Nobody listens any more, and the stream is closed.
+          // The reader disconnected and the stream is closed.
           if (signal.aborted) return;
           if (next === "silence") return send({ frame: "heartbeat" });
           pending = undefined;
@@ -36,8 +36,8 @@ export function frameStream(options: FrameOptions): ReadableStream<Uint8Array> {
         controller.close();
       },
       cancel() {
-        options.unread.abort();
-        // The source may be waiting for its next message; it ends once it has it or sees the signal.
+        options.disconnected.abort();
+        // The source may be waiting for its next message; it ends after that message or at the signal.
         void source.return?.().catch(() => undefined);
       },
     },

@@ -1,4 +1,7 @@
-/** The agent's contract, and what both ends share. The ends themselves: `@pko/rpc/client`, `/server`; `/pki` is the operator's. */
+/**
+ * The contract between operator and agent, and what both sides share. The operator's side is `@pko/rpc/client` and
+ * `@pko/rpc/pki`, the agent's side is `@pko/rpc/server`.
+ */
 export * from "./check.ts";
 export * from "./contract.ts";
 export * from "./errors.ts";

@@ -1,12 +1,12 @@
-/** What `Info` tells: who answers, what it has ready, and what it is doing. */
+/** The result of `info`: the agent's versions, what is prepared and the active run. */
 import { Type, type Static } from "typebox";
 import { RunId } from "./run.ts";
 
 export const InfoResult = Type.Object({
-  /** The newest version of the contract that the agent speaks; it speaks the one before as well (versions.ts). */
+  /** The newest version of the contract that the agent supports; it also supports the previous one (versions.ts). */
   protocol: Type.Integer({ minimum: 1 }),
   agentVersion: Type.String({ maxLength: 128 }),
-  /** Absent while the CLI is missing or has not answered. */
+  /** Absent while the CLI is missing or has not reported its version. */
   pulumiVersion: Type.Optional(Type.String({ maxLength: 128 })),
   /** The pod's name, which the locks of DIY backends record. */
   hostname: Type.String({ maxLength: 256 }),

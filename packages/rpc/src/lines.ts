@@ -1,4 +1,4 @@
-/** Lines of a byte stream, each bounded: a peer that never ends its line is hung up on, not buffered. */
+/** Lines of a byte stream, with a limit: a peer that never ends its line is disconnected, not buffered. */
 
 export class LineTooLong extends Error {
   constructor(limit: number) {

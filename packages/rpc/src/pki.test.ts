@@ -19,7 +19,7 @@ const later = (days: number, hours = 0): Date => new Date(start.getTime() + (day
 const web = { namespace: "prod", name: "web" };
 
 describe("certificates", () => {
-  test("a workspace's certificate carries its name and may only serve", async () => {
+  test("a workspace's certificate has its name and is only for servers", async () => {
     const authorities = await createAuthorities(start);
     const leaf = new x509.X509Certificate((await issueWorkspaceCertificate(authorities, web, start)).cert);
     expect(leaf.getExtension(x509.SubjectAlternativeNameExtension)?.names.toJSON()).toEqual([
@@ -29,7 +29,7 @@ describe("certificates", () => {
     expect(leaf.getExtension(x509.BasicConstraintsExtension)?.ca).toBe(false);
   });
 
-  test("the operator's certificate may only call", async () => {
+  test("the operator's certificate is only for clients", async () => {
     const authorities = await createAuthorities(start);
     const leaf = new x509.X509Certificate((await issueOperatorCertificate(authorities, start)).cert);
     expect(leaf.getExtension(x509.ExtendedKeyUsageExtension)?.usages).toEqual([x509.ExtendedKeyUsage.clientAuth]);
@@ -38,7 +38,7 @@ describe("certificates", () => {
     ]);
   });
 
-  test("a certificate never outlives its authority", async () => {
+  test("a certificate never outlives its CA", async () => {
     const authorities = await createAuthorities(start);
     const late = later(360);
     const leaf = new x509.X509Certificate((await issueWorkspaceCertificate(authorities, web, late)).cert);
@@ -46,7 +46,7 @@ describe("certificates", () => {
     expect(leaf.notAfter.getTime()).toBeLessThanOrEqual(authority.notAfter.getTime());
   });
 
-  test("names of workspaces do not meet across namespaces", () => {
+  test("no two workspaces share a name, even across namespaces", () => {
     expect(workspaceServerName({ namespace: "c", name: "a.b" })).not.toBe(
       workspaceServerName({ namespace: "b", name: "a" }),
     );
@@ -58,20 +58,20 @@ describe("certificates", () => {
 });
 
 describe("rotation", () => {
-  test("nothing is due while the authority is young", async () => {
+  test("no rotation is due while the CA is young", async () => {
     const authorities = await createAuthorities(start);
     expect(await rotateAuthorities(authorities, later(200))).toBe(authorities);
   });
 
-  test("a new authority is trusted first, signs once it is known, and replaces the old one at last", async () => {
+  test("a new CA is trusted first, signs after it has propagated, and finally replaces the old CA", async () => {
     const first = await createAuthorities(start);
     const before = await issueWorkspaceCertificate(first, web, later(240));
 
     const overlapping = await rotateAuthorities(first, later(250));
     expect(overlapping).toHaveLength(2);
-    const heardOf = await issueWorkspaceCertificate(overlapping, web, later(250, 1));
-    expect(issuerOf(heardOf.cert)).toBe(subjectOf(first[0]?.cert));
-    expect(splitBundle(heardOf.ca)).toHaveLength(2);
+    const propagating = await issueWorkspaceCertificate(overlapping, web, later(250, 1));
+    expect(issuerOf(propagating.cert)).toBe(subjectOf(first[0]?.cert));
+    expect(splitBundle(propagating.ca)).toHaveLength(2);
 
     const after = await issueWorkspaceCertificate(overlapping, web, later(250, 3));
     expect(issuerOf(after.cert)).toBe(subjectOf(overlapping[1]?.cert));
@@ -84,14 +84,14 @@ describe("rotation", () => {
     expect(certificateState({ ...after, ca: trustBundle(overlapping) }, single, later(260))).toBe("trustOutdated");
   });
 
-  test("an expired authority is replaced at once", async () => {
+  test("an expired CA is replaced immediately", async () => {
     const first = await createAuthorities(start);
     const next = await rotateAuthorities(first, later(400));
     expect(next).toHaveLength(1);
     expect(trustBundle(next)).not.toBe(trustBundle(first));
   });
 
-  test("a requested rotation takes the same steps, though none is due", async () => {
+  test("a requested rotation takes the same steps although none is due", async () => {
     const first = await createAuthorities(start);
     expect(isRotationDue(first, later(10))).toBe(false);
     const both = await addAuthority(first, later(10));
@@ -101,7 +101,7 @@ describe("rotation", () => {
     expect(certificateState(certificate, both, later(10, 3))).toBe("issuerReplaced");
   });
 
-  test("an authority that a clock ahead of time has made is replaced once the clock is right again", async () => {
+  test("a CA that was created while the clock was ahead is replaced once the clock is right", async () => {
     const ahead = await createAuthorities(later(365));
     expect(isRotationDue(ahead, start)).toBe(true);
     const right = await rotateAuthorities(ahead, start);
@@ -109,12 +109,12 @@ describe("rotation", () => {
     expect(isRotationDue(right, start)).toBe(false);
   });
 
-  test("a clock that is a little behind replaces nothing", async () => {
+  test("a clock that is slightly behind replaces nothing", async () => {
     const authorities = await createAuthorities(start);
     expect(isRotationDue(authorities, later(0, -0.9))).toBe(false);
   });
 
-  test("two unrelated authorities are joined oldest first, and the older one signs until the other is known", async () => {
+  test("two unrelated CAs are merged oldest first, and the older one signs until the other has propagated", async () => {
     const older = await createAuthorities(start);
     const newer = await createAuthorities(later(1));
     expect(joinAuthorities(newer, older)).toEqual([...older, ...newer]);
@@ -125,7 +125,7 @@ describe("rotation", () => {
 });
 
 describe("a stored certificate", () => {
-  test("is replaced for its age, for a wrong date, and where it is missing or unreadable", async () => {
+  test("is replaced if it expires soon, is not valid yet, is missing or is unreadable", async () => {
     const authorities = await createAuthorities(start);
     const certificate = await issueWorkspaceCertificate(authorities, web, later(10));
     const table = [
@@ -139,7 +139,7 @@ describe("a stored certificate", () => {
     for (const [stored, now, state] of table) expect(certificateState(stored, authorities, now)).toBe(state);
   });
 
-  test("of another authority is replaced", async () => {
+  test("from another CA is replaced", async () => {
     const authorities = await createAuthorities(start);
     const foreign = await issueWorkspaceCertificate(await createAuthorities(start), web, start);
     expect(certificateState(foreign, authorities, start)).toBe("issuerReplaced");

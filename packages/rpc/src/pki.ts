@@ -1,13 +1,13 @@
 /**
- * The operator's certificate authorities and the certificates they sign. For the operator alone: the agent reads PEM
- * files and never loads this module.
+ * The operator's certificate authorities (CAs) and the certificates that they sign. Only the operator loads this module;
+ * the agent reads PEM files.
  *
  *   first        A signs, A is trusted
- *   A is old     A signs, A and B are trusted        until everyone has heard of B
- *   propagated   B signs, A and B are trusted        until no certificate of A is left
+ *   A is old     A signs, A and B are trusted        until every pod trusts B
+ *   propagated   B signs, A and B are trusted        until every certificate that A signed has expired
  *   retired      B signs, B is trusted
  *
- * Time is data here: every function takes `now`, and reads when an authority was made from its certificate.
+ * Time is data: every function takes `now`, and a CA's age comes from its certificate.
  */
 // @peculiar/x509 resolves its parts through decorators, which need this polyfill loaded first.
 import "reflect-metadata";
@@ -20,11 +20,11 @@ const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as con
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** A certificate is good at once on a machine whose clock is a little behind. */
+/** Certificates are valid a little earlier, for machines whose clock is behind. */
 const skewMs = hourMs;
 const authorityLifetimeMs = 365 * dayMs;
 const leafLifetimeMs = 30 * dayMs;
-/** How long a new authority is only trusted before it signs: a Secret has reached every pod long before. */
+/** How long a new CA is only trusted before it signs. The kubelet updates a pod's Secret much faster. */
 const propagationMs = 2 * hourMs;
 
 interface KeyPair {
@@ -32,11 +32,11 @@ interface KeyPair {
   readonly key: string;
 }
 
-/** Oldest first. What the operator keeps in its Secret. */
+/** The CAs in the operator's Secret, oldest first. */
 export type Authorities = readonly KeyPair[];
 
 export interface Certificate extends KeyPair {
-  /** The authorities its holder trusts, PEM. */
+  /** The CAs that the holder trusts, in PEM. */
   readonly ca: string;
 }
 
@@ -50,19 +50,22 @@ export function isRotationDue(authorities: Authorities, now: Date): boolean {
   return usable.length < authorities.length || needsSuccessor(usable, now);
 }
 
-/** The authorities as they should be now; the same array when nothing is due. */
+/** Returns the CAs that should exist now; the same array when no rotation is due. */
 export async function rotateAuthorities(authorities: Authorities, now: Date): Promise<Authorities> {
   if (!isRotationDue(authorities, now)) return authorities;
   const usable = usableAuthorities(authorities, now);
   return needsSuccessor(usable, now) ? [...usable, await createAuthority(now)] : usable;
 }
 
-/** Starts a rotation before it is due: the new authority takes over as in any other rotation. */
+/** Starts a rotation before it is due: the new CA takes over as in any other rotation. */
 export async function addAuthority(authorities: Authorities, now: Date): Promise<Authorities> {
   return [...usableAuthorities(authorities, now), await createAuthority(now)];
 }
 
-/** Both, oldest first, and of the same second `some` first: for two Secrets' contents that have nothing in common, of which agents may trust either. */
+/**
+ * Merges two unrelated sets of CAs, because agents may trust either. Oldest first; of the same second, those of `some`
+ * first.
+ */
 export function joinAuthorities(some: Authorities, others: Authorities): Authorities {
   const start = ({ cert }: KeyPair): number => parse(cert)?.notBefore.getTime() ?? 0;
   return [...some, ...others].toSorted((a, b) => start(a) - start(b));
@@ -93,7 +96,7 @@ export async function issueOperatorCertificate(authorities: Authorities, now: Da
   return await issue(authorities, { name: operatorName, usage: "clientAuth" }, now);
 }
 
-/** Why a stored certificate is to be replaced; "current" where it is not. */
+/** Why a stored certificate must be replaced; "current" if it need not be. */
 export type CertificateState =
   "current" | "missing" | "unreadable" | "expiring" | "notYetValid" | "issuerReplaced" | "trustOutdated";
 
@@ -111,16 +114,17 @@ export function certificateState(
   return certificate.ca === trustBundle(authorities) ? "current" : "trustOutdated";
 }
 
-/** The newest authority that everyone has heard of; a first one has nobody to wait for. */
+/** The newest CA that has had time to propagate. The first CA signs immediately. */
 function signer(authorities: Authorities, now: Date): KeyPair {
-  const known = authorities.findLast((authority) => age(authority, now) >= propagationMs) ?? authorities[0];
-  if (!known) throw new Error("there is no certificate authority");
-  return known;
+  const propagated = authorities.findLast((authority) => age(authority, now) >= propagationMs) ?? authorities[0];
+  if (!propagated) throw new Error("there is no certificate authority");
+  return propagated;
 }
 
 /**
- * Nothing it signed can still be in use: it has expired, or a newer one has been signing for longer than a certificate lives.
- * One that is not valid yet was made by a clock that was ahead, and nobody accepts what it signs.
+ * Whether no certificate that this CA signed can still be in use: it has expired, or a newer CA has been signing for
+ * longer than a certificate is valid. A CA that is not valid yet was created while the clock was ahead; its
+ * certificates are not accepted.
  */
 function isRetired(authority: KeyPair, newer: readonly KeyPair[], now: Date): boolean {
   if (remaining(authority, now) <= 0 || age(authority, now) < -skewMs) return true;
@@ -149,7 +153,7 @@ async function createAuthority(now: Date): Promise<KeyPair> {
   const serialNumber = serial();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber,
-    // Each has a name of its own: during a rotation a chain is built by name.
+    // Names are unique, because during a rotation the issuer is looked up by name.
     name: [{ CN: [`pulumi-kubernetes-operator ${serialNumber.slice(-8)}`] }],
     notBefore: new Date(now.getTime() - skewMs),
     notAfter: new Date(now.getTime() + authorityLifetimeMs),
@@ -165,8 +169,8 @@ async function createAuthority(now: Date): Promise<KeyPair> {
 }
 
 /**
- * For an endpoint whose callers cannot know our authorities, such as scrapers of metrics: it keeps listeners on the wire out,
- * no more. It outlives any process, in whose memory alone it is.
+ * For an endpoint whose clients do not know our CA, such as the metrics endpoint: it encrypts, but does not authenticate.
+ * The certificate exists only in memory and outlives the process.
  */
 export async function selfSignedCertificate(name: string, now: Date): Promise<KeyPair> {
   const keys = await generateKeys();
@@ -197,7 +201,7 @@ async function issue(authorities: Authorities, subject: Subject, now: Date): Pro
   const keys = await generateKeys();
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: serial(),
-    // A common name holds 64 characters at most; the name that counts is the alternative one.
+    // A common name has at most 64 characters; clients check the subject alternative name.
     subject: [{ CN: [subject.name.slice(0, 64)] }],
     issuer: issuer.subject,
     notBefore: new Date(now.getTime() - skewMs),
@@ -208,7 +212,7 @@ async function issue(authorities: Authorities, subject: Subject, now: Date): Pro
     extensions: [
       new x509.BasicConstraintsExtension(false),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      // One usage each: a workspace cannot dial another with its own certificate, nor answer as the operator.
+      // One usage only: a workspace must not be able to call another workspace with its certificate.
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage[subject.usage]]),
       new x509.SubjectAlternativeNameExtension([{ type: "dns", value: subject.name }]),
       await x509.AuthorityKeyIdentifierExtension.create(issuer),
@@ -233,7 +237,7 @@ async function privatePem(key: CryptoKey): Promise<string> {
   return x509.PemConverter.encode(await crypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY");
 }
 
-/** Positive, whatever its first bit: the leading byte says so. */
+/** The leading 01 keeps the number positive. */
 function serial(): string {
   return `01${Buffer.from(crypto.getRandomValues(new Uint8Array(15))).toString("hex")}`;
 }

@@ -1,4 +1,4 @@
-/** What `Prepare` answers: its phases as they pass, then what is ready or what failed. */
+/** The messages of `prepare`: its phases as they start, then the result. */
 import { Type, type Static } from "typebox";
 import { maxMessageChars } from "./limits.ts";
 
@@ -13,24 +13,24 @@ export const PreparePhase = Type.Union([
 export type PreparePhase = Static<typeof PreparePhase>;
 
 export const PrepareReason = Type.Union([
-  // The request names something that can never work: the spec has to change.
+  // The request can never succeed: the spec must change.
   Type.Literal("sourceInvalid"),
   Type.Literal("sourceUnauthorized"),
   Type.Literal("sourceNotFound"),
-  // The network, a server that is down: the same request may work later.
+  // The network or the server is down: the same request may succeed later.
   Type.Literal("sourceUnavailable"),
-  // What was fetched is not what was promised: wrong digest, too large, links out of its tree.
+  // The fetched content is not acceptable: wrong digest, too large, or links that leave its folder.
   Type.Literal("sourceRefused"),
   Type.Literal("projectInvalid"),
   Type.Literal("installFailed"),
   Type.Literal("stackNotFound"),
   Type.Literal("invalidToken"),
-  // Pulumi Cloud does not answer: the same request may work later.
+  // Pulumi Cloud does not respond: the same request may succeed later.
   Type.Literal("backendUnavailable"),
   Type.Literal("configInvalid"),
   Type.Literal("versionTooLow"),
   Type.Literal("toolMissing"),
-  // A newer request took this one's place.
+  // A newer request replaced this one.
   Type.Literal("superseded"),
   Type.Literal("other"),
 ]);
@@ -40,7 +40,7 @@ export const PrepareFailure = Type.Object({
   phase: PreparePhase,
   reason: PrepareReason,
   message,
-  /** The last lines of the tool that failed. */
+  /** The last lines that the failed tool printed. */
   lines: Type.Array(message, { maxItems: 256 }),
 });
 export type PrepareFailure = Static<typeof PrepareFailure>;
@@ -52,14 +52,14 @@ export const ProjectInfo = Type.Object({
 export type ProjectInfo = Static<typeof ProjectInfo>;
 
 export const Prepared = Type.Object({
-  /** The commit, the artifact's digest, a Program's revision. */
+  /** The commit, the artifact's digest or the Program's revision. */
   revision: Type.String({ maxLength: 512 }),
   stack: Type.String({ maxLength: 512 }),
   project: ProjectInfo,
   pulumiVersion: Type.String({ maxLength: 128 }),
-  /** What the stack's owner should know although it is ready. */
+  /** For the stack's owner, although preparing succeeded. */
   warning: Type.Optional(message),
-  /** What this call had to do, and what was already so. */
+  /** What this call changed; false for what was already prepared. */
   changed: Type.Object({
     source: Type.Boolean(),
     dependencies: Type.Boolean(),

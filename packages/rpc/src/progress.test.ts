@@ -14,12 +14,12 @@ const resource = (phase: Resource["phase"], op: string, urn = "urn:a"): Resource
 
 const add = (...events: readonly RunEvent[]) => events.reduce(addEvent, noProgress);
 
-test("each finished step counts as what it did", () => {
+test("each finished step counts by its operation", () => {
   const steps = ["create", "update", "delete", "same", "read", "refresh"].map((op) => resource("finished", op));
   expect(add(...steps)).toMatchObject({ created: 1, updated: 1, deleted: 1, unchanged: 1, other: 2, failed: 0 });
 });
 
-test("a replacement is three steps, and one change", () => {
+test("a replacement has three steps and counts as one change", () => {
   const steps = ["create-replacement", "replace", "delete-replaced"].map((op) => resource("finished", op));
   expect(add(...steps)).toMatchObject({ created: 0, deleted: 0, replaced: 1 });
 });
@@ -28,7 +28,7 @@ test("providers are not counted, as in the engine's own summary", () => {
   expect(add({ ...resource("finished", "create"), resourceType: "pulumi:providers:aws" }).created).toBe(0);
 });
 
-test("the resource at work is the latest one that has not ended", () => {
+test("the current resource is the latest one that has not finished", () => {
   const started = add(resource("started", "create", "urn:a"), resource("started", "update", "urn:b"));
   expect(started.current).toEqual({ urn: "urn:b", op: "update" });
   expect(addEvent(started, resource("finished", "create", "urn:a")).current?.urn).toBe("urn:b");
@@ -37,7 +37,7 @@ test("the resource at work is the latest one that has not ended", () => {
   expect(addEvent(started, { kind: "summary", changes: {}, durationSeconds: 1 }).current).toBeUndefined();
 });
 
-test("warnings, errors and the link", () => {
+test("counts warnings and errors and keeps the link", () => {
   const diagnostic = (severity: "info" | "warning" | "error"): RunEvent => ({
     kind: "diagnostic",
     severity,

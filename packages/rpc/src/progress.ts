@@ -1,4 +1,4 @@
-/** Events add up to progress, the same way at both ends. */
+/** Adds events up to progress; operator and agent use the same function. */
 import type { Progress, RunEvent } from "./run.ts";
 
 export const noProgress: Progress = {
@@ -33,7 +33,7 @@ export function addEvent(progress: Progress, event: RunEvent): Progress {
     case "policy":
       return progress;
     default:
-      // Of a later version: it counts for nothing here.
+      // Events of a later version do not count.
       event satisfies never;
       return progress;
   }
@@ -46,14 +46,14 @@ function addResource(progress: Progress, event: ResourceEvent): Progress {
   const { current, ...rest } = progress;
   const still = current && current.urn !== event.urn ? { ...rest, current } : rest;
   if (event.phase === "failed") return { ...still, failed: still.failed + 1 };
-  // Providers are resources of the engine's own making: its summary leaves them out too.
+  // The engine creates provider resources itself, and its summary does not count them either.
   const counter = event.resourceType.startsWith("pulumi:providers:") ? undefined : counterOf(event.op);
   return counter ? { ...still, [counter]: still[counter] + 1 } : still;
 }
 
 type Counter = "created" | "updated" | "deleted" | "replaced" | "unchanged" | "other";
 
-/** A replacement is three steps of the engine (create, replace, delete) and one to a reader: the middle one counts. */
+/** The engine replaces a resource in three steps (create, replace, delete). Only `replace` counts, so it is one change. */
 function counterOf(op: string): Counter | undefined {
   switch (op) {
     case "create":

@@ -1,4 +1,4 @@
-/** A run: the operation asked for, the events it has, the progress they add up to, and its result. */
+/** A run: its operation, its events, the progress that they add up to, and its result. */
 import { Type, type Static } from "typebox";
 import { maxErrorLines, maxMessageChars, maxOutputTailChars } from "./limits.ts";
 import { ProjectInfo } from "./prepare.ts";
@@ -7,17 +7,17 @@ const closed = { additionalProperties: false } as const;
 const message = Type.String({ maxLength: maxMessageChars });
 const urn = Type.String({ minLength: 1, maxLength: 4096 });
 
-/** An Update's UID. It names a folder, so it holds nothing a path could be made of. */
+/** An Update's UID. It is also a folder's name, so it must not contain path separators or dots. */
 export const RunId = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" });
 export type RunId = Static<typeof RunId>;
 
 const common = {
-  /** What the Pulumi history shows for the run. */
+  /** Shown in the stack's Pulumi history. */
   message: Type.Optional(Type.String({ maxLength: 4096 })),
   parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 })),
   targets: Type.Optional(Type.Array(urn, { maxItems: 2048 })),
   targetDependents: Type.Optional(Type.Boolean()),
-  /** Runs the program where the operation would not. */
+  /** Runs the program also for an operation that would not (refresh, destroy). */
   runProgram: Type.Optional(Type.Boolean()),
   /** Verbosity of the CLI's own log. */
   logLevel: Type.Optional(Type.Integer({ minimum: 0, maximum: 11 })),
@@ -39,7 +39,7 @@ export const Operation = Type.Union([
       ...common,
       ...changing,
       continueOnError: Type.Optional(Type.Boolean()),
-      /** Refreshes in a step of its own, which fails the run when it finds changes. */
+      /** Refreshes in a separate step, which fails the run if it finds changes. */
       expectNoRefreshChanges: Type.Optional(Type.Boolean()),
     },
     closed,
@@ -51,7 +51,7 @@ export const Operation = Type.Union([
       ...common,
       ...refreshFirst,
       continueOnError: Type.Optional(Type.Boolean()),
-      /** Removes the stack too, once it is empty. */
+      /** Removes the stack after its resources. */
       remove: Type.Optional(Type.Boolean()),
     },
     closed,
@@ -64,21 +64,21 @@ const hostname = Type.String({ maxLength: 253 });
 const pid = Type.Integer({ minimum: 1 });
 
 /**
- * The CLI process of a run that is known to have held the stack's lock. A DIY backend admits one holder at a time, so a
- * lock of this host and PID that was taken between `startedAt` and `lockedAt` is this process's, whatever other clusters do.
+ * A run's CLI process that has held the stack's lock. A DIY backend allows one lock at a time, so a lock with this host
+ * and PID that was acquired between `startedAt` and `lockedAt` belongs to this process, not to one in another cluster.
  */
 export const RunProcess = Type.Object({
   hostname,
   pid,
   startedAt: time,
-  /** When the process was first known to hold the lock: it took it before. */
+  /** When the process was first known to hold the lock: it acquired the lock before that. */
   lockedAt: time,
 });
 export type RunProcess = Static<typeof RunProcess>;
 
 /**
- * A run of this workspace whose pod no longer exists. With `hostname`, `pid` and `startedAt` it is confirmed: that process
- * took the stack's lock between `from` and `to`. Without them nothing may be concluded from it.
+ * A run of this workspace whose pod no longer exists. `hostname`, `pid` and `startedAt` confirm that this process acquired
+ * the stack's lock between `from` and `to`. Without them the agent must not break a lock for this run.
  */
 export const LostRun = Type.Object(
   {
@@ -96,16 +96,16 @@ export const StartRequest = Type.Object(
   {
     runId: RunId,
     operation: Operation,
-    /** The Pulumi stack that the run works on. Without it the run works on the prepared one, as in version 1. */
+    /** The Pulumi stack of the run. Without it the run uses the prepared stack, as in version 1. */
     stack: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-    /** Runs of this workspace that ended with their pods: what they left behind may be taken away. */
+    /** Runs of this workspace that ended with their pods: the agent may remove the locks that they left behind. */
     lostRuns: Type.Optional(Type.Array(LostRun, { maxItems: 64 })),
   },
   closed,
 );
 export type StartRequest = Static<typeof StartRequest>;
 
-/** All that a request needs whose run the agent knows. */
+/** The part of a request that suffices when the agent knows the run. */
 export const RunReference = Type.Object({ runId: RunId });
 export type RunReference = Static<typeof RunReference>;
 
@@ -119,12 +119,12 @@ export type Severity = Static<typeof Severity>;
 
 const optionalUrn = Type.Optional(Type.String({ maxLength: 4096 }));
 
-/** Counts by Pulumi's own names of its steps: create, update, delete, same, create-replacement… */
+/** Counts by Pulumi's step names: create, update, delete, same, create-replacement… */
 export const StepCounts = Type.Record(Type.String({ maxLength: 64 }), Type.Integer({ minimum: 0 }));
 export type StepCounts = Static<typeof StepCounts>;
 
 export const RunEvent = Type.Union([
-  /** A command of the run began: refresh before up is one of its own. */
+  /** A command of the run started: a refresh before an up is a separate command. */
   Type.Object({ kind: Type.Literal("step"), name: Type.String({ maxLength: 64 }) }),
   Type.Object({
     kind: Type.Literal("resource"),
@@ -148,7 +148,7 @@ export const RunEvent = Type.Union([
     durationSeconds: Type.Number(),
     result: Type.Optional(Type.String({ maxLength: 64 })),
   }),
-  /** What the agent itself did or saw: a lock released, an event left out for its size, `process` holding the lock. */
+  /** From the agent itself: it removed a lock, dropped an event for its size, or saw `process` hold the lock. */
   Type.Object({ kind: Type.Literal("notice"), message, process: Type.Optional(RunProcess) }),
 ]);
 export type RunEvent = Static<typeof RunEvent>;
@@ -159,21 +159,21 @@ export const Progress = Type.Object({
   deleted: Type.Integer(),
   replaced: Type.Integer(),
   unchanged: Type.Integer(),
-  /** Reads, imports, refreshes and whatever else changes nothing. */
+  /** Reads, imports, refreshes and other steps that change nothing. */
   other: Type.Integer(),
   failed: Type.Integer(),
   warnings: Type.Integer(),
   errors: Type.Integer(),
-  /** The resource that is being worked on, the latest of them. */
+  /** The resource whose step started last and has not finished. */
   current: Type.Optional(Type.Object({ urn: Type.String({ maxLength: 4096 }), op: Type.String({ maxLength: 64 }) })),
   permalink: Type.Optional(Type.String({ maxLength: 2048 })),
-  /** The latest process of the run that is known to have held the stack's lock. */
+  /** The run's latest process that has held the stack's lock. */
   process: Type.Optional(RunProcess),
 });
 export type Progress = Static<typeof Progress>;
 
 export const ErrorClass = Type.Union([
-  /** Another update holds the stack (409, or the lock of a DIY backend). */
+  /** Another update has locked the stack (409, or the lock of a DIY backend). */
   Type.Literal("conflict"),
   Type.Literal("invalidToken"),
   Type.Literal("pendingOperations"),
@@ -182,7 +182,7 @@ export const ErrorClass = Type.Union([
   Type.Literal("policyViolation"),
   Type.Literal("versionTooLow"),
   Type.Literal("stackNotFound"),
-  /** `expectNoChanges`, and there were some. */
+  /** `expectNoChanges` was set and there were changes. */
   Type.Literal("unexpectedChanges"),
   Type.Literal("cancelled"),
   Type.Literal("interrupted"),
@@ -192,9 +192,9 @@ export type ErrorClass = Static<typeof ErrorClass>;
 
 export const RunError = Type.Object({
   class: ErrorClass,
-  /** One sentence for a status. */
+  /** One sentence for the object's status. */
   message,
-  /** The program's or the provider's own words. */
+  /** The error output of the program or provider. */
   lines: Type.Array(message, { maxItems: maxErrorLines }),
 });
 export type RunError = Static<typeof RunError>;
@@ -213,7 +213,7 @@ export const RunResult = Type.Object({
     Type.Literal("destroy"),
   ]),
   stack: Type.String({ maxLength: 512 }),
-  /** What ran: an operator that has just started was not there when it was prepared. */
+  /** Which project ran: an operator that restarted did not see it prepared. */
   project: Type.Optional(ProjectInfo),
   revision: Type.String({ maxLength: 512 }),
   startedAt: Type.String({ maxLength: 64 }),
@@ -222,13 +222,13 @@ export const RunResult = Type.Object({
   progress: Progress,
   changes: StepCounts,
   error: Type.Optional(RunError),
-  /** The end of what the CLI printed. The agent keeps the whole. */
+  /** The end of the CLI's output. The agent keeps all of it. */
   output: Type.Object({
     tail: Type.String({ maxLength: maxOutputTailChars }),
     bytes: Type.Integer({ minimum: 0 }),
     truncated: Type.Boolean(),
   }),
-  /** Names of the stack's outputs, where the run told them; `Outputs` has the values. */
+  /** Names of the stack's outputs if the run printed them; the method `outputs` returns the values. */
   outputs: Type.Optional(
     Type.Object({
       names: Type.Array(Type.String({ maxLength: 1024 }), { maxItems: 4096 }),
@@ -239,7 +239,7 @@ export const RunResult = Type.Object({
 export type RunResult = Static<typeof RunResult>;
 
 export const StartResult = Type.Object({
-  /** `started` by this call; `running` and `finished` by an earlier one. */
+  /** `started` by this call; `running` and `finished` were started by an earlier call. */
   state: Type.Union([Type.Literal("started"), Type.Literal("running"), Type.Literal("finished")]),
   lastSeq: Type.Integer({ minimum: 0 }),
   progress: Progress,
@@ -250,7 +250,7 @@ export type StartResult = Static<typeof StartResult>;
 export const WatchRequest = Type.Object(
   {
     runId: RunId,
-    /** The first sequence number wanted; they begin at 1. */
+    /** The sequence number to start with; the first is 1. */
     fromSeq: Type.Integer({ minimum: 1 }),
   },
   closed,
@@ -261,9 +261,9 @@ const seq = Type.Integer({ minimum: 0 });
 
 export const WatchMessage = Type.Union([
   Type.Object({ type: Type.Literal("event"), seq, time: Type.String({ maxLength: 64 }), event: RunEvent }),
-  /** Sent when there is nothing else to say: the run is alive, and this far. */
+  /** Sent when there are no new events: the run is alive, with this progress. */
   Type.Object({ type: Type.Literal("progress"), seq, progress: Progress }),
-  /** The last message of a stream. */
+  /** The last message. */
   Type.Object({ type: Type.Literal("result"), seq, result: RunResult }),
 ]);
 export type WatchMessage = Static<typeof WatchMessage>;
@@ -271,7 +271,7 @@ export type WatchMessage = Static<typeof WatchMessage>;
 export const CancelRequest = Type.Object(
   {
     runId: RunId,
-    /** How long the CLI may take to stop by itself before it is killed. */
+    /** How long the CLI may take to stop before it is killed. */
     graceSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
   },
   closed,
@@ -289,9 +289,9 @@ export type OutputsRequest = Static<typeof OutputsRequest>;
 export const Output = Type.Object({
   name: Type.String({ maxLength: 1024 }),
   secret: Type.Boolean(),
-  /** A preview cannot know every value. */
+  /** False for a value that a preview cannot know. */
   known: Type.Boolean(),
-  /** Any JSON value; absent when it is not known. */
+  /** Any JSON value; absent if unknown. */
   value: Type.Optional(Type.Unknown()),
 });
 export type Output = Static<typeof Output>;

@@ -1,4 +1,4 @@
-/** The agent's end: HTTPS requests become calls of an `AgentService`, its answers and streams become responses. */
+/** The agent's side: turns HTTPS requests into calls of an `AgentService`, and its answers and streams into responses. */
 import type { Static, TSchema } from "typebox";
 import { listen, type Listener } from "./bun-listen.ts";
 import { parseRequest } from "./check.ts";
@@ -24,15 +24,15 @@ import type { PrepareRequest } from "./source.ts";
 import type { Credentials } from "./tls.ts";
 import { PrepareRequestV1, StartRequestV1 } from "./v1.ts";
 import { contractVersions, prepareFromV1, protocolVersion, vocabularies, type ContractVersion } from "./versions.ts";
-import { fitAnswer, fitError } from "./vocabulary.ts";
+import { translateAnswer, translateError } from "./vocabulary.ts";
 
 export type Answer<T> = Promise<Reply<T, AgentError>>;
 export type Messages<T> = Promise<Reply<AsyncIterable<T>, AgentError>>;
 
-/** Refusals are data. A stream's `signal` aborts when nobody reads it any more. */
+/** Expected errors are data. A stream's `signal` aborts when the reader disconnects. */
 export interface AgentService {
   info(): Answer<InfoResult>;
-  /** The state of a run that the agent knows, whatever else the request to start it says; undefined without such a run. */
+  /** The state of a run that the agent knows, without checking the rest of the request; undefined for an unknown run. */
   attach(runId: RunId): Promise<Awaited<Answer<StartResult>> | undefined>;
   start(request: StartRequest): Answer<StartResult>;
   cancel(request: CancelRequest): Answer<CancelResult>;
@@ -46,7 +46,7 @@ interface ServeOptions {
   readonly hostname: string;
   readonly port: number;
   readonly credentials: Credentials;
-  /** Told of what a handler threw: a fault of the agent, of which the caller learns only that there was one. */
+  /** Called with an unexpected error of a handler. The caller learns only that there was one. */
   readonly onFault: (method: string, error: unknown) => void;
   readonly heartbeatMs?: number;
 }
@@ -54,7 +54,7 @@ interface ServeOptions {
 export type AgentServer = Listener;
 
 export function serveAgent(options: ServeOptions): AgentServer {
-  const routes = routesOf(options);
+  const routes = allRoutes(options);
   return listen({
     hostname: options.hostname,
     port: options.port,
@@ -66,72 +66,80 @@ export function serveAgent(options: ServeOptions): AgentServer {
 
 type Route = (body: string) => Promise<Response>;
 
-/** The paths of every version that is spoken. */
-function routesOf(options: ServeOptions): ReadonlyMap<string, Route> {
+/** The routes of every supported version. */
+function allRoutes(options: ServeOptions): ReadonlyMap<string, Route> {
   const routes = contractVersions.flatMap((version) =>
-    Object.entries(routesIn(version, options)).map(([method, route]) => [pathOf(version, method), route] as const),
+    Object.entries(routesOfVersion(version, options)).map(
+      ([method, route]) => [pathOf(version, method), route] as const,
+    ),
   );
   return new Map(routes);
 }
 
-function routesIn(version: ContractVersion, options: ServeOptions): Readonly<Record<string, Route>> {
+function routesOfVersion(version: ContractVersion, options: ServeOptions): Readonly<Record<string, Route>> {
   const { service } = options;
-  const to = { ...options, version };
+  const serving = { ...options, version };
   return {
-    info: callRoute(to, calls.info, () => service.info()),
-    start: startRoute(to, service),
-    cancel: callRoute(to, { ...calls.cancel, forRun: (runId) => ({ runId }) }, (request) => service.cancel(request)),
-    prepare: prepareRoute(to, service),
-    watch: streamRoute(to, { ...streams.watch, forRun: (runId) => ({ runId, fromSeq: 1 }) }, (request, signal) =>
+    info: callRoute(serving, calls.info, () => service.info()),
+    start: startRoute(serving, service),
+    cancel: callRoute(serving, { ...calls.cancel, forRun: (runId) => ({ runId }) }, (request) =>
+      service.cancel(request),
+    ),
+    prepare: prepareRoute(serving, service),
+    watch: streamRoute(serving, { ...streams.watch, forRun: (runId) => ({ runId, fromSeq: 1 }) }, (request, signal) =>
       service.watch(request, signal),
     ),
-    outputs: streamRoute(to, streams.outputs, (request, signal) => service.outputs(request, signal)),
+    outputs: streamRoute(serving, streams.outputs, (request, signal) => service.outputs(request, signal)),
   };
 }
 
 async function handle(options: ServeOptions, routes: ReadonlyMap<string, Route>, request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   const route = request.method === "POST" ? routes.get(pathname) : undefined;
-  if (!route) return refuse(fail("unknownMethod", "the agent has no such method").error);
+  if (!route) return reject(fail("unknownMethod", "the agent does not support this method").error);
   try {
     return await route(await request.text());
   } catch (error) {
     const method = pathname.slice(pathname.lastIndexOf("/") + 1);
     options.onFault(method, error);
-    return refuse(fail("internal", `the agent failed in ${method}: its log says why`).error);
+    return reject(internalError(method));
   }
+}
+
+function internalError(method: string): AgentError {
+  return fail("internal", `the agent failed in ${method}; the log of the workspace's pod has the error`).error;
 }
 
 interface Serving extends ServeOptions {
   readonly version: ContractVersion;
 }
 
-/** A known run is answered for before anything else in the request is checked: its operation may be of another version. */
-function startRoute(to: Serving, service: AgentService): Route {
+/** Answers for a known run before it checks the rest of the request: the operation may be from another version. */
+function startRoute(serving: Serving, service: AgentService): Route {
   const start = callRoute(
-    to,
-    { ...calls.start, request: to.version === 1 ? StartRequestV1 : calls.start.request },
+    serving,
+    { ...calls.start, request: serving.version === 1 ? StartRequestV1 : calls.start.request },
     (request) => service.start(request),
   );
   return async (body) => {
     const run = parseRequest(RunReference, body);
     const known = run.ok ? await service.attach(run.value.runId) : undefined;
-    return known ? answer(to, calls.start.name, known) : await start(body);
+    return known ? answer(serving, calls.start.name, known) : await start(body);
   };
 }
 
-function prepareRoute(to: Serving, service: AgentService): Route {
-  if (to.version === protocolVersion) {
-    return streamRoute(to, streams.prepare, (request, signal) => service.prepare(request, signal));
+function prepareRoute(serving: Serving, service: AgentService): Route {
+  if (serving.version === protocolVersion) {
+    return streamRoute(serving, streams.prepare, (request, signal) => service.prepare(request, signal));
   }
-  const ofVersion1 = { ...streams.prepare, request: PrepareRequestV1 };
-  return streamRoute(to, ofVersion1, (request, signal) => service.prepare(prepareFromV1(request), signal));
+  const prepareV1 = { ...streams.prepare, request: PrepareRequestV1 };
+  return streamRoute(serving, prepareV1, (request, signal) => service.prepare(prepareFromV1(request), signal));
 }
 
 interface Method<Q extends TSchema> {
   readonly name: string;
   readonly request: Q;
-  /** For a request about a run: what it is read as where only its run can be read. */
+  /** Builds the request from the run's ID when the rest of it does not match the schema. */
   readonly forRun?: (runId: RunId) => Static<Q>;
 }
 
@@ -146,58 +154,59 @@ function readRequest<Q extends TSchema>(
 }
 
 function callRoute<Q extends TSchema, A>(
-  to: Serving,
+  serving: Serving,
   call: Method<Q>,
   serve: (request: Static<Q>) => Answer<A>,
 ): Route {
   return async (body) => {
     const request = readRequest(call, body);
-    return answer(to, call.name, request.ok ? await serve(request.value) : request);
+    return answer(serving, call.name, request.ok ? await serve(request.value) : request);
   };
 }
 
-function answer(to: Serving, method: string, reply: Reply<unknown, AgentError>): Response {
-  if (!reply.ok) return refuse(errorIn(to, reply.error));
-  const fitted = fitAnswer(method, reply.value, vocabularies[to.version]);
-  return Response.json(fitted.kind === "known" ? fitted.value : reply.value);
+function answer(serving: Serving, method: string, reply: Reply<unknown, AgentError>): Response {
+  if (!reply.ok) return reject(errorInVersion(serving, reply.error));
+  const translated = translateAnswer(method, reply.value, vocabularies[serving.version]);
+  return Response.json(translated.kind === "known" ? translated.value : reply.value);
 }
 
 function streamRoute<Q extends TSchema, M>(
-  to: Serving,
+  serving: Serving,
   stream: Method<Q>,
   serve: (request: Static<Q>, signal: AbortSignal) => Messages<M>,
 ): Route {
   return async (body) => {
     const request = readRequest(stream, body);
-    if (!request.ok) return refuse(request.error);
-    const unread = new AbortController();
-    const reply = await serve(request.value, unread.signal);
-    if (!reply.ok) return refuse(errorIn(to, reply.error));
+    if (!request.ok) return reject(request.error);
+    const disconnected = new AbortController();
+    const reply = await serve(request.value, disconnected.signal);
+    if (!reply.ok) return reject(errorInVersion(serving, reply.error));
     const frames = frameStream({
-      messages: to.version === protocolVersion ? reply.value : messagesIn(to, stream.name, reply.value),
-      unread,
-      heartbeatMs: to.heartbeatMs ?? heartbeatMs,
+      messages:
+        serving.version === protocolVersion ? reply.value : messagesInVersion(serving, stream.name, reply.value),
+      disconnected,
+      heartbeatMs: serving.heartbeatMs ?? heartbeatMs,
       onError: (error) => {
-        to.onFault(stream.name, error);
-        return fail("internal", `the agent failed in ${stream.name}: its log says why`).error;
+        serving.onFault(stream.name, error);
+        return internalError(stream.name);
       },
     });
     return new Response(frames, { headers: { "content-type": "application/x-ndjson" } });
   };
 }
 
-/** Without the messages that an older operator would not understand. */
-async function* messagesIn(to: Serving, method: string, messages: AsyncIterable<unknown>): AsyncGenerator {
+/** Skips messages that an older operator would not understand. */
+async function* messagesInVersion(serving: Serving, method: string, messages: AsyncIterable<unknown>): AsyncGenerator {
   for await (const message of messages) {
-    const fitted = fitAnswer(method, message, vocabularies[to.version]);
-    if (fitted.kind === "known") yield fitted.value;
+    const translated = translateAnswer(method, message, vocabularies[serving.version]);
+    if (translated.kind === "known") yield translated.value;
   }
 }
 
-function errorIn(to: Serving, error: AgentError): AgentError {
-  return fitError(error, vocabularies[to.version], statusOf(error.code)) as AgentError;
+function errorInVersion(serving: Serving, error: AgentError): AgentError {
+  return translateError(error, vocabularies[serving.version], statusOf(error.code)) as AgentError;
 }
 
-function refuse(error: AgentError): Response {
+function reject(error: AgentError): Response {
   return Response.json({ error }, { status: statusOf(error.code) });
 }

@@ -1,4 +1,4 @@
-/** What `Prepare` is told: where the program comes from, and the stack and configuration it is to have. */
+/** The request of `prepare`: the program's source, and the stacks with their configuration. */
 import { Type, type Static } from "typebox";
 
 const closed = { additionalProperties: false } as const;
@@ -18,7 +18,7 @@ export const GitAuth = Type.Union([
       kind: Type.Literal("ssh"),
       privateKey: Type.String({ minLength: 1, maxLength: 65_536 }),
       passphrase: Type.Optional(Type.String({ maxLength: 4096 })),
-      /** Lines of a known_hosts file. There is no trust on first use: without a match the host is refused. */
+      /** Lines of a known_hosts file. There is no trust on first use: a host without a match is rejected. */
       knownHosts: Type.String({ maxLength: 262_144 }),
     },
     closed,
@@ -30,16 +30,16 @@ export const GitSource = Type.Object(
   {
     kind: Type.Literal("git"),
     url: Type.String({ minLength: 1, maxLength: 2048 }),
-    /** The exact commit. With it, `ref` only helps servers that refuse to serve a bare commit. */
+    /** The exact commit. With it, `ref` is only for servers that refuse to serve a commit by its hash. */
     commit: Type.Optional(Type.String({ maxLength: 64 })),
     /** A branch, a tag or a full ref name. */
     ref: Type.Optional(Type.String({ maxLength: 512 })),
-    /** False fetches the whole history, for programs that read it. */
+    /** False fetches the full history, for programs that read it. */
     shallow: Type.Optional(Type.Boolean()),
     /** The project's folder within the repository. */
     dir: Type.Optional(Type.String({ maxLength: 1024 })),
     auth: Type.Optional(GitAuth),
-    /** Certificates of a private authority, PEM. */
+    /** Certificates of a private CA, in PEM. */
     ca: Type.Optional(Type.String({ maxLength: 262_144 })),
   },
   closed,
@@ -50,10 +50,10 @@ export const FluxSource = Type.Object(
   {
     kind: Type.Literal("flux"),
     url: Type.String({ minLength: 1, maxLength: 2048 }),
-    /** `sha256:…` (or sha384, sha512), checked before anything is unpacked. */
+    /** `sha256:…` (or sha384, sha512), verified before unpacking. */
     digest: Type.String({ minLength: 1, maxLength: 256 }),
     dir: Type.Optional(Type.String({ maxLength: 1024 })),
-    /** The most bytes the artifact may unpack to; -1 lifts the cap. */
+    /** The limit for the unpacked artifact; -1 for none. */
     maxUnpackedBytes: Type.Optional(Type.Integer({ minimum: -1 })),
   },
   closed,
@@ -75,14 +75,14 @@ export type FilesSource = Static<typeof FilesSource>;
 const LocalSource = Type.Object(
   {
     kind: Type.Literal("local"),
-    /** An absolute folder of the workspace's image or of one of its volumes. Used where it is, never written to. */
+    /** An absolute folder in the workspace's image or in one of its volumes. It is used in place and never written to. */
     dir: Type.String({ minLength: 1, maxLength: 1024 }),
   },
   closed,
 );
 type LocalSource = Static<typeof LocalSource>;
 
-/** No source at all: enough of a project to destroy a stack whose source is gone. */
+/** A minimal project without a source, to destroy a stack whose source no longer exists. */
 export const ProjectSource = Type.Object(
   {
     kind: Type.Literal("project"),
@@ -96,14 +96,14 @@ export type ProjectSource = Static<typeof ProjectSource>;
 export const Source = Type.Union([GitSource, FluxSource, FilesSource, LocalSource, ProjectSource]);
 export type Source = Static<typeof Source>;
 
-/** Where a configuration value comes from: the message itself, or the workspace's own environment or files. */
+/** Where a configuration value comes from: the request, or the environment or files of the workspace. */
 export const ConfigValue = Type.Union([
   Type.Object({ from: Type.Literal("value"), value: Type.Unknown() }, closed),
   Type.Object(
     {
       from: Type.Literal("env"),
       name: Type.String({ minLength: 1, maxLength: 512 }),
-      /** The text is JSON: the value is what it describes. */
+      /** Parse the text as JSON. */
       json: Type.Optional(Type.Boolean()),
     },
     closed,
@@ -134,13 +134,13 @@ export type ConfigItem = Static<typeof ConfigItem>;
 export const StackSettings = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 512 }),
-    /** False never creates the stack: it must exist. */
+    /** False if the stack must already exist. */
     create: Type.Boolean(),
     /** Used when the stack is created. */
     secretsProvider: Type.Optional(Type.String({ maxLength: 2048 })),
-    /** All of it: what is not here and not in the program's own settings file is not configured. */
+    /** The complete configuration, apart from the program's own settings file. */
     config: Type.Array(ConfigItem, { maxItems: 4096 }),
-    /** ESC environments to import, after those of the program's own settings file. */
+    /** ESC environments to import after those in the program's own settings file. */
     environments: Type.Array(Type.String({ minLength: 1, maxLength: 512 }), { maxItems: 256 }),
   },
   closed,
@@ -150,7 +150,7 @@ export type StackSettings = Static<typeof StackSettings>;
 export const PrepareRequest = Type.Object(
   {
     source: Source,
-    /** The Pulumi stacks that runs may work on. Version 1 has exactly one. */
+    /** The Pulumi stacks that runs may use. Version 1 has exactly one. */
     stacks: Type.Array(StackSettings, { maxItems: 64 }),
   },
   closed,

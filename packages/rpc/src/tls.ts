@@ -1,6 +1,6 @@
-/** What each end holds of a certificate, and how a bundle of authorities is read. */
+/** The TLS credentials of one side, and how a bundle of CA certificates is read. */
 
-/** PEM. `ca` may hold several certificates, as it does while the authority is being replaced. */
+/** In PEM. `ca` may contain several certificates, as it does during a CA rotation. */
 export interface Credentials {
   readonly ca: string;
   readonly cert: string;
@@ -9,7 +9,7 @@ export interface Credentials {
 
 const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** One entry for each authority: a bundle whose certificates touch without a newline would be read as its first. */
+/** One entry per CA: TLS would read only the first of certificates that no newline separates. */
 export function splitBundle(bundle: string): string[] {
   return bundle.match(certificate) ?? [];
 }

@@ -39,7 +39,7 @@ function agentWith(overrides: Partial<AgentService>, options: Parameters<typeof 
   return agent;
 }
 
-async function wireWith(port: number): Promise<Wire> {
+async function openWire(port: number): Promise<Wire> {
   const wire = await wireTo(port);
   open.wires.push(wire);
   return wire;
@@ -63,13 +63,13 @@ async function codeOf(response: Response): Promise<AgentErrorCode | undefined> {
   return body.ok ? body.value.error.code : undefined;
 }
 
-describe("requests that do not fit the contract", () => {
+describe("requests that violate the contract", () => {
   const cases: Record<string, { path: string; body: string; init?: RequestInit; code: AgentErrorCode }> = {
     "an unknown method": { path: "/v2/exec", body: "{}", code: "unknownMethod" },
-    "a name of every object": { path: "/v2/constructor", body: "{}", code: "unknownMethod" },
+    "a property name that every object has": { path: "/v2/constructor", body: "{}", code: "unknownMethod" },
     "a path outside the version": { path: "/info", body: "{}", code: "unknownMethod" },
     "a GET": { path: "/v2/info", body: "", init: { method: "GET" }, code: "unknownMethod" },
-    "no JSON": { path: "/v2/start", body: "runId=1", code: "invalidRequest" },
+    "a body that is not JSON": { path: "/v2/start", body: "runId=1", code: "invalidRequest" },
     "an empty body": { path: "/v2/start", body: "", code: "invalidRequest" },
     "a missing field": { path: "/v2/start", body: `{"runId":"a"}`, code: "invalidRequest" },
     "a run named like a path": {
@@ -77,13 +77,13 @@ describe("requests that do not fit the contract", () => {
       body: `{"runId":"../../etc","operation":{"kind":"up"}}`,
       code: "invalidRequest",
     },
-    "an operation of another kind": {
+    "an unknown kind of operation": {
       path: "/v2/start",
       body: `{"runId":"a","operation":{"kind":"import"}}`,
       code: "invalidRequest",
     },
-    "a version that there is not": { path: "/v3/start", body: "{}", code: "unknownMethod" },
-    "a run named like a path, to be watched": {
+    "an unknown version": { path: "/v3/start", body: "{}", code: "unknownMethod" },
+    "a watch of a run named like a path": {
       path: "/v2/watch",
       body: `{"runId":"../../etc","fromSeq":1}`,
       code: "invalidRequest",
@@ -102,13 +102,13 @@ describe("requests that do not fit the contract", () => {
     });
   }
 
-  test("a body larger than the limit is refused before it is read", async () => {
+  test("a body larger than the limit is rejected before it is read", async () => {
     const agent = agentWith({});
     const response = await post(agent.port, "/v2/start", { body: "x".repeat(maxBodyBytes + 1) });
     expect(response.status).toBe(413);
   });
 
-  test("a secret in a bad request is not repeated in the refusal", async () => {
+  test("a secret in an invalid request is not repeated in the error", async () => {
     const agent = agentWith({});
     const body = JSON.stringify({
       source: { kind: "git", url: "https://x", auth: { kind: "token", token: 7, extra: "canary-4711" } },
@@ -118,7 +118,7 @@ describe("requests that do not fit the contract", () => {
     expect(text).not.toContain("canary-4711");
   });
 
-  test("a fault of a handler is told without its words, and noted", async () => {
+  test("an unexpected error of a handler is logged, and the caller does not see its message", async () => {
     const faults = { seen: [] as unknown[] };
     const broken = async (): Promise<never> => {
       throw new Error("canary-4712");
@@ -127,7 +127,7 @@ describe("requests that do not fit the contract", () => {
     const reply = await client(agent.port, pair.operator).info();
     expect(reply).toEqual({
       ok: false,
-      error: { code: "internal", message: "the agent failed in info: its log says why" },
+      error: { code: "internal", message: "the agent failed in info; the log of the workspace's pod has the error" },
     });
     expect(faults.seen).toHaveLength(1);
   });
@@ -156,7 +156,7 @@ describe("an agent that is older than the operator", () => {
     ]);
   });
 
-  test("answers for a run that it knows before it checks anything else", async () => {
+  test("answers for a run that it knows before it checks the rest of the request", async () => {
     const state = { state: "running" as const, lastSeq: 3, progress: result.progress };
     const agent = agentWith({ attach: async (runId) => (runId === "a" ? succeed(state) : undefined) });
     for (const path of ["/v1/start", "/v2/start"]) {
@@ -167,7 +167,7 @@ describe("an agent that is older than the operator", () => {
     }
   });
 
-  test("needs no more than the run's id to watch or cancel it", async () => {
+  test("needs only the run's ID to watch or cancel it", async () => {
     const seen: unknown[] = [];
     const agent = agentWith({
       watch: async (request) => {
@@ -186,7 +186,7 @@ describe("an agent that is older than the operator", () => {
 });
 
 describe("an agent that is newer than the operator", () => {
-  /** What a later version may say. */
+  /** A message that a later version may send. */
   const later = (message: object): WatchMessage => message as WatchMessage;
   async function* newer(): AsyncGenerator<WatchMessage> {
     yield notice(1);
@@ -198,7 +198,7 @@ describe("an agent that is newer than the operator", () => {
   const quota = { class: "quotaExceeded", message: "no more", lines: [] };
   const expected = { type: "result", result: { outcome: "failed", error: { ...quota, class: "other" } } };
 
-  test("is understood by an operator as far as that knows its words", async () => {
+  test("is understood as far as the operator knows its vocabulary", async () => {
     const agent = agentWith({ watch: async () => succeed(newer()) });
     const updates: WatchUpdate[] = [];
     for await (const update of client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 }))
@@ -206,20 +206,20 @@ describe("an agent that is newer than the operator", () => {
     expect(updates).toMatchObject([{ type: "event", seq: 1 }, { type: "event", seq: 3 }, expected]);
   });
 
-  test("is not asked for an unknown event again after a broken connection", async () => {
-    const asked: number[] = [];
+  test("does not get a request for the same unknown event after a broken connection", async () => {
+    const requested: number[] = [];
     async function* brief(fromSeq: number): AsyncGenerator<WatchMessage> {
-      asked.push(fromSeq);
+      requested.push(fromSeq);
       if (fromSeq > 1) yield { type: "result", seq: 1, result };
       else yield later({ type: "event", seq: 1, time: "2026-01-01T00:00:00Z", event: { kind: "forecast" } });
     }
     const agent = agentWith({ watch: async ({ fromSeq }) => succeed(brief(fromSeq)) });
     const watch = client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 }, { backoffMs: 1 });
     for await (const update of watch) expect(update.type).not.toBe("lost");
-    expect(asked).toEqual([1, 2]);
+    expect(requested).toEqual([1, 2]);
   });
 
-  test("says nothing in version 1 that version 1 does not know", async () => {
+  test("sends only what version 1 knows in version 1", async () => {
     const agent = agentWith({ watch: async () => succeed(newer()) });
     const response = await post(agent.port, "/v1/watch", { body: `{"runId":"a","fromSeq":1}` });
     const frames = (await response.text())
@@ -234,14 +234,14 @@ describe("an agent that is newer than the operator", () => {
     ]);
   });
 
-  test("has errors that are unknown: they may pass, and no run is taken for lost", async () => {
+  test("may return unknown errors: they are retryable, and no run is considered lost", async () => {
     const agent = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       tls: { cert: pair.workspace.cert, key: pair.workspace.key },
       fetch: async ({ url }) =>
         url.endsWith("/v1/info")
-          ? Response.json({ ...(await infoOf()), protocol: 3 })
+          ? Response.json({ ...(await infoResult()), protocol: 3 })
           : Response.json({ error: { code: "archived", message: "in the archive" } }, { status: 404 }),
     });
     const reply = await client(agent.port ?? 0, pair.operator).start({ runId: "a", operation: { kind: "up" } });
@@ -251,27 +251,27 @@ describe("an agent that is newer than the operator", () => {
 });
 
 describe("versions", () => {
-  test("are agreed on once, and again with another agreement", async () => {
-    let asked = 0;
+  test("are negotiated once per agreement", async () => {
+    let calls = 0;
     const agent = agentWith({
       info: async () => {
-        asked += 1;
-        return succeed(await infoOf());
+        calls += 1;
+        return succeed(await infoResult());
       },
     });
     const agreement = {};
     for (let call = 0; call < 3; call += 1) {
       await client(agent.port, pair.operator, { agreement }).cancel({ runId: "a" });
     }
-    expect({ asked, agreement }).toEqual({ asked: 1, agreement: { version: 2 } });
+    expect({ calls, agreement }).toEqual({ calls: 1, agreement: { version: 2 } });
     await client(agent.port, pair.operator).cancel({ runId: "a" });
-    expect(asked).toBe(2);
+    expect(calls).toBe(2);
   });
 
-  test("an agent that has another stack prepared is not asked to start in version 1", async () => {
+  test("an agent of version 1 that has another stack prepared does not start a run", async () => {
     let started = 0;
     const agent = agentWith({
-      info: async () => succeed({ ...(await infoOf()), protocol: 1, prepared: { revision: "abc", stack: "dev" } }),
+      info: async () => succeed({ ...(await infoResult()), protocol: 1, prepared: { revision: "abc", stack: "dev" } }),
       start: async () => {
         started += 1;
         return succeed({ state: "started", lastSeq: 0, progress: result.progress });
@@ -286,43 +286,43 @@ describe("versions", () => {
 });
 
 describe("calls", () => {
-  test("a refusal arrives as data, with its code", async () => {
+  test("an error from the agent arrives as data, with its code", async () => {
     const agent = agentWith({});
     const reply = await client(agent.port, pair.operator).start({ runId: "a", operation: { kind: "up" } });
     expect(reply).toEqual({ ok: false, error: { code: "busy", message: "another run is active" } });
   });
 
-  test("an agent that does not answer is given up at the deadline", async () => {
+  test("a call to an agent that does not answer ends at the deadline", async () => {
     const agent = agentWith({ info: () => new Promise(() => undefined) });
     const reply = await client(agent.port, pair.operator, { callTimeoutMs: 100 }).info();
     expect(reply.ok || reply.error.code).toBe("deadline");
   });
 
-  test("the caller may give up sooner", async () => {
+  test("the caller may abort earlier", async () => {
     const agent = agentWith({ info: () => new Promise(() => undefined) });
     const reply = await client(agent.port, pair.operator).info({ signal: AbortSignal.timeout(50) });
     expect(reply.ok || reply.error.code).toBe("aborted");
   });
 
-  test("an answer that does not fit the contract is not believed", async () => {
+  test("a response that violates the contract is rejected", async () => {
     const agent = agentWith({
-      // @ts-expect-error -- what a rogue agent answers
+      // @ts-expect-error -- the response of a rogue agent
       info: async () => succeed({ protocol: "one" }),
     });
     const reply = await client(agent.port, pair.operator).info();
     expect(reply.ok || reply.error.code).toBe("protocol");
   });
 
-  test("an endless answer is hung up on", async () => {
+  test("a response that is too large is rejected", async () => {
     const agent = agentWith({
-      info: async () => succeed({ ...(await infoOf()), agentVersion: "x".repeat(maxBodyBytes + 10) }),
+      info: async () => succeed({ ...(await infoResult()), agentVersion: "x".repeat(maxBodyBytes + 10) }),
     });
     const reply = await client(agent.port, pair.operator).info();
     expect(reply.ok || reply.error.code).toBe("protocol");
   });
 });
 
-async function infoOf() {
+async function infoResult() {
   return {
     protocol: protocolVersion,
     agentVersion: "test",
@@ -339,7 +339,7 @@ describe("prepare", () => {
     stacks: [{ name: "dev", create: true, config: [], environments: [] }],
   };
 
-  test("phases pass by, then the result; silence in between is filled with heartbeats", async () => {
+  test("reports phases, then the result, and sends heartbeats in between", async () => {
     async function* messages(): AsyncGenerator<PrepareMessage> {
       yield { type: "phase", phase: "source" };
       await Bun.sleep(900);
@@ -354,7 +354,7 @@ describe("prepare", () => {
     expect(reply.ok && !reply.value.ok && reply.value.failure.reason).toBe("installFailed");
   });
 
-  test("an agent that falls silent is given up", async () => {
+  test("a call to an agent that stops sending ends at the deadline", async () => {
     async function* messages(): AsyncGenerator<PrepareMessage> {
       yield { type: "phase", phase: "source" };
       await Bun.sleep(60_000);
@@ -366,7 +366,7 @@ describe("prepare", () => {
 });
 
 describe("outputs", () => {
-  test("arrive one by one, each as large as a line may be", async () => {
+  test("arrive one by one, each up to the size of a line", async () => {
     const big = "x".repeat(maxLineBytes - 1000);
     async function* messages(): AsyncGenerator<OutputsMessage> {
       yield { type: "output", output: { name: "big", secret: true, known: true, value: big } };
@@ -388,17 +388,20 @@ describe("outputs", () => {
     expect(reply.ok || reply.error.code).toBe("internal");
   });
 
-  test("what breaks within a stream is told to the agent's log alone: it may hold secrets", async () => {
-    // oxlint-disable-next-line require-yield -- it breaks before it has anything to say
+  test("an unexpected error within a stream reaches only the agent's log, because it may contain secrets", async () => {
+    // oxlint-disable-next-line require-yield -- it throws before it yields
     async function* messages(): AsyncGenerator<OutputsMessage> {
       throw new Error("canary-4713");
     }
     const agent = agentWith({ outputs: async () => succeed(messages()) });
     const reply = await client(agent.port, pair.operator).outputs({ runId: "a" });
-    expect(reply).toMatchObject({ ok: false, error: { message: "the agent failed in outputs: its log says why" } });
+    expect(reply).toMatchObject({
+      ok: false,
+      error: { message: "the agent failed in outputs; the log of the workspace's pod has the error" },
+    });
   });
 
-  test("a stream that stops before its end is not taken for whole", async () => {
+  test("a stream that stops early is not considered complete", async () => {
     async function* messages(): AsyncGenerator<OutputsMessage> {
       yield { type: "output", output: { name: "a", secret: false, known: true, value: 1 } };
     }
@@ -421,13 +424,13 @@ describe("watch", () => {
     return updates.flatMap((update) => (update.type === "event" ? [update.seq] : []));
   }
 
-  /** A run of `count` events, one each `ms`; whatever is asked for again is told again. */
+  /** A run of `count` events, one every `ms`, which can be read repeatedly. */
   function slowRun(count: number, ms: number): AgentService["watch"] {
-    const began = Date.now();
+    const startedAt = Date.now();
     return async ({ fromSeq }) => {
       async function* messages(): AsyncGenerator<WatchMessage> {
         for (let seq = fromSeq; seq <= count; seq += 1) {
-          await Bun.sleep(Math.max(0, began + seq * ms - Date.now()));
+          await Bun.sleep(Math.max(0, startedAt + seq * ms - Date.now()));
           yield notice(seq);
         }
         yield { type: "result", seq: count, result };
@@ -443,9 +446,9 @@ describe("watch", () => {
     expect(updates.at(-1)?.type).toBe("result");
   });
 
-  test("connections that are cut lose and repeat nothing", async () => {
+  test("broken connections lose and repeat nothing", async () => {
     const agent = agentWith({ watch: slowRun(60, 20) });
-    const wire = await wireWith(agent.port);
+    const wire = await openWire(agent.port);
     const cutting = setInterval(() => wire.cut(), 200);
     const updates = await collect(client(wire.port, pair.operator).watch({ runId: "a", fromSeq: 1 }, quick));
     clearInterval(cutting);
@@ -454,9 +457,9 @@ describe("watch", () => {
     expect(updates.some((update) => update.type === "reconnecting")).toBe(true);
   });
 
-  test("a connection that is open and dead is noticed by its silence", async () => {
+  test("a connection that is open but dead is detected by missing heartbeats", async () => {
     const agent = agentWith({ watch: slowRun(40, 30) });
-    const wire = await wireWith(agent.port);
+    const wire = await openWire(agent.port);
     setTimeout(() => wire.freeze(true), 300);
     setTimeout(() => wire.freeze(false), 1_000);
     const updates = await collect(client(wire.port, pair.operator).watch({ runId: "a", fromSeq: 1 }, quick));
@@ -465,7 +468,7 @@ describe("watch", () => {
     expect(broken?.error.code).toBe("deadline");
   });
 
-  test("a repeating agent is told apart from a progressing one", async () => {
+  test("drops events that the agent repeats", async () => {
     const agent = agentWith({
       watch: async () => {
         async function* messages(): AsyncGenerator<WatchMessage> {
@@ -478,20 +481,20 @@ describe("watch", () => {
     expect(seqs(await collect(client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 })))).toEqual([1, 2, 3]);
   });
 
-  test("a run the agent does not know is lost at once", async () => {
+  test("a run that the agent does not know is lost immediately", async () => {
     const agent = agentWith({});
     const updates = await collect(client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 }));
     expect(updates).toEqual([{ type: "lost", error: { code: "notFound", message: "there is no such run" } }]);
   });
 
-  test("an agent that stays away is lost after the attempts that were allowed", async () => {
+  test("a run whose agent stays unreachable is lost after the maximum number of attempts", async () => {
     const updates = await collect(
       client(1, pair.operator).watch({ runId: "a", fromSeq: 1 }, { ...quick, maxAttempts: 3 }),
     );
     expect(updates.map((update) => update.type)).toEqual(["reconnecting", "reconnecting", "reconnecting", "lost"]);
   });
 
-  test("a reader that stops is no fault of the agent, whatever the agent had yet to say", async () => {
+  test("a reader that stops early is not an error of the agent", async () => {
     const faults = { seen: [] as unknown[] };
     const reader = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
@@ -512,11 +515,11 @@ describe("watch", () => {
     expect(faults.seen).toEqual([]);
   });
 
-  test("a reader may stop, and the agent learns of it", async () => {
-    const unread = Promise.withResolvers<string>();
+  test("the agent sees that a reader stopped", async () => {
+    const disconnected = Promise.withResolvers<string>();
     const agent = agentWith({
       watch: async (_, signal) => {
-        signal.addEventListener("abort", () => unread.resolve("unread"));
+        signal.addEventListener("abort", () => disconnected.resolve("disconnected"));
         async function* messages(): AsyncGenerator<WatchMessage> {
           for (let seq = 1; !signal.aborted; seq += 1) {
             yield notice(seq);
@@ -529,10 +532,10 @@ describe("watch", () => {
     for await (const update of client(agent.port, pair.operator).watch({ runId: "a", fromSeq: 1 })) {
       if (update.type === "event" && update.seq >= 3) break;
     }
-    expect(await Promise.race([unread.promise, Bun.sleep(2_000)])).toBe("unread");
+    expect(await Promise.race([disconnected.promise, Bun.sleep(2_000)])).toBe("disconnected");
   });
 
-  test("a slow reader holds its agent back", async () => {
+  test("a slow reader slows its agent down", async () => {
     let produced = 0;
     const agent = agentWith({
       watch: async () => {
@@ -549,7 +552,7 @@ describe("watch", () => {
     const reader = watch[Symbol.asyncIterator]();
     await reader.next();
     await Bun.sleep(700);
-    // 80 MB were on offer; what is in flight is what sockets and one frame hold.
+    // 80 MB are available; only what fits into sockets and one frame is in flight.
     expect(produced).toBeLessThan(2_500);
     await reader.return?.();
   });
@@ -558,7 +561,7 @@ describe("watch", () => {
 describe("a rogue agent's stream", () => {
   const streams: Record<string, { lines: string; code: string }> = {
     "a line that never ends": { lines: "x".repeat(maxLineBytes + 10), code: "protocol" },
-    "a frame of no kind": { lines: `{"frame":"exec"}\n`, code: "protocol" },
+    "an unknown kind of frame": { lines: `{"frame":"exec"}\n`, code: "protocol" },
     "a message of another shape": {
       lines: `{"frame":"message","message":{"type":"event","seq":"1"}}\n`,
       code: "protocol",
@@ -599,7 +602,7 @@ describe("a rogue agent's stream", () => {
     await rogue.stop(true);
   });
 
-  test("an agent that opens the connection and says nothing is given up", async () => {
+  test("a call to a server that accepts the connection and sends nothing ends at the deadline", async () => {
     const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
     const reply = await client(silent.port, pair.operator, { callTimeoutMs: 200 }).info();
     expect(reply.ok || reply.error.code).toBe("deadline");

@@ -1,4 +1,4 @@
-/** Who may talk to whom. Real TLS on loopback: each refusal here is one that Bun must really make. */
+/** Who may connect to whom, with real TLS on loopback: Bun itself must reject these connections. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { workspaceServerName } from "./identity.ts";
 import {
@@ -31,7 +31,7 @@ async function outcome(call: ReturnType<typeof client>): Promise<string> {
   return reply.ok ? "answered" : reply.error.code;
 }
 
-async function isRefused(request: Promise<Response>): Promise<boolean> {
+async function isRejected(request: Promise<Response>): Promise<boolean> {
   return await request.then(
     () => false,
     () => true,
@@ -43,25 +43,25 @@ describe("the agent", () => {
     expect(await outcome(client(agent.port, ours.operator))).toBe("answered");
   });
 
-  test("refuses a caller without a certificate", async () => {
+  test("rejects a caller without a certificate", async () => {
     const anonymous = fetch(`https://127.0.0.1:${agent.port}/v1/info`, {
       method: "POST",
       body: "{}",
       tls: { ca: splitBundle(ours.operator.ca), serverName: workspaceServerName(web) },
     });
-    expect(await isRefused(anonymous)).toBe(true);
+    expect(await isRejected(anonymous)).toBe(true);
   });
 
-  test("refuses a caller whose certificate another authority signed", async () => {
+  test("rejects a caller whose certificate another CA signed", async () => {
     const stranger = { ...foreign.operator, ca: ours.operator.ca };
     expect(await outcome(client(agent.port, stranger))).toBe("unreachable");
   });
 
-  test("refuses a workspace that calls with its own certificate", async () => {
+  test("rejects a workspace that calls with its own certificate", async () => {
     expect(await outcome(client(agent.port, ours.workspace))).toBe("unreachable");
   });
 
-  test("refuses an expired certificate", async () => {
+  test("rejects an expired certificate", async () => {
     const longAgo = new Date(Date.now() - 60 * 24 * 3_600_000);
     const authorities = await createAuthorities(longAgo);
     const expired = await issueOperatorCertificate(authorities, longAgo);
@@ -71,26 +71,26 @@ describe("the agent", () => {
     await server.stop(true);
   });
 
-  test("does not speak without TLS", async () => {
+  test("does not answer without TLS", async () => {
     const plain = fetch(`http://127.0.0.1:${agent.port}/v1/info`, { method: "POST", body: "{}" });
-    expect(await isRefused(plain)).toBe(true);
+    expect(await isRejected(plain)).toBe(true);
   });
 });
 
 describe("the operator", () => {
-  test("refuses a workspace of another name at the address it dials", async () => {
+  test("rejects a workspace of another name at the address that it dials", async () => {
     const other = workspaceServerName({ namespace: "prod", name: "db" });
     const address = { host: "127.0.0.1", port: agent.port, serverName: other };
     expect(await outcome(client(agent.port, ours.operator, { address }))).toBe("untrusted");
   });
 
-  test("refuses the same name in another namespace", async () => {
+  test("rejects the same name in another namespace", async () => {
     const other = workspaceServerName({ namespace: "dev", name: "web" });
     const address = { host: "127.0.0.1", port: agent.port, serverName: other };
     expect(await outcome(client(agent.port, ours.operator, { address }))).toBe("untrusted");
   });
 
-  test("refuses a wrong name right after a right one: connections are not shared between names", async () => {
+  test("rejects a wrong name right after a correct one: connections are not shared between names", async () => {
     const address = { host: "127.0.0.1", port: agent.port, serverName: "db.prod.workspace.auto.pulumi.com" };
     for (let round = 0; round < 3; round += 1) {
       expect(await outcome(client(agent.port, ours.operator))).toBe("answered");
@@ -98,42 +98,42 @@ describe("the operator", () => {
     }
   });
 
-  test("refuses an agent whose certificate another authority signed", async () => {
+  test("rejects an agent whose certificate another CA signed", async () => {
     const rogue = startAgent({ ...foreign.workspace, ca: ours.workspace.ca }, {});
     expect(await outcome(client(rogue.port, ours.operator))).toBe("untrusted");
     await rogue.stop(true);
   });
 
-  test("refuses an agent that holds only a caller's certificate", async () => {
+  test("rejects an agent that has only a client certificate", async () => {
     const rogue = startAgent(ours.operator, {});
     const address = { host: "127.0.0.1", port: rogue.port, serverName: "operator.workspace.auto.pulumi.com" };
     expect(await outcome(client(rogue.port, ours.operator, { address }))).toBe("untrusted");
     await rogue.stop(true);
   });
 
-  test("reports each certificate that it refuses, and no other failure, so that the CA can be read again", async () => {
+  test("reports each rejected certificate, and no other failure, so that the CA can be read again", async () => {
     const rogue = startAgent({ ...foreign.workspace, ca: ours.workspace.ca }, {});
-    let refusals = 0;
-    const onUntrusted = (): number => (refusals += 1);
+    let rejections = 0;
+    const onUntrusted = (): number => (rejections += 1);
     await outcome(client(agent.port, ours.operator, { onUntrusted }));
     await outcome(client(1, ours.operator, { onUntrusted }));
-    expect(refusals).toBe(0);
+    expect(rejections).toBe(0);
     await outcome(client(rogue.port, ours.operator, { onUntrusted }));
     for await (const _ of client(rogue.port, ours.operator, { onUntrusted }).watch(
       { runId: "run", fromSeq: 1 },
       { signal: AbortSignal.timeout(200), backoffMs: 1000 },
     ));
-    expect(refusals).toBe(2);
+    expect(rejections).toBe(2);
     await rogue.stop(true);
   });
 
-  test("says that nobody is there", async () => {
+  test("reports an agent that does not listen as unreachable", async () => {
     expect(await outcome(client(1, ours.operator))).toBe("unreachable");
   });
 });
 
 describe("rotation", () => {
-  test("each step of it keeps both ends talking, in whatever order they hear of it", async () => {
+  test("both sides can connect at each step, in whatever order they receive the new CA", async () => {
     const start = new Date(Date.now() - 250 * 24 * 3_600_000);
     const now = new Date();
     const before = await createAuthorities(start);
@@ -164,7 +164,7 @@ describe("rotation", () => {
     }
   });
 
-  test("an agent renews its certificate without closing its port, and forgets the old authority", async () => {
+  test("an agent renews its certificate without closing its port, and no longer trusts the old CA", async () => {
     const next = await certificates();
     const server = startAgent(ours.workspace, {});
     expect(await outcome(client(server.port, ours.operator))).toBe("answered");

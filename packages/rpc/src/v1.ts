@@ -1,7 +1,7 @@
 /**
- * Version 1 of the contract: the requests that an agent of version 1 accepts, and the words that an operator of version 1
- * understands. It never changes, whatever becomes of the schemas beside it; test/integration/skew compares it with the frozen
- * version. It goes when version 1 need not be spoken any more.
+ * Version 1 of the contract: the requests that an agent of version 1 accepts, and the values that an operator of version 1
+ * understands. It never changes, even if the current schemas do; test/integration/skew compares it with the frozen
+ * version. Delete it when version 1 is no longer supported.
  */
 import { Type, type Static } from "typebox";
 import { maxMessageChars } from "./limits.ts";
@@ -10,17 +10,17 @@ import type { Vocabulary } from "./vocabulary.ts";
 
 const closed = { additionalProperties: false } as const;
 const text = (maxLength: number) => Type.String({ maxLength });
-const filled = (maxLength: number) => Type.String({ minLength: 1, maxLength });
+const nonEmpty = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const flag = Type.Optional(Type.Boolean());
-const oneOf = (...words: readonly string[]) => Type.Union(words.map((word) => Type.Literal(word)));
+const oneOf = (...values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));
 
 const GitAuth = Type.Union([
-  Type.Object({ kind: Type.Literal("token"), token: filled(16_384) }, closed),
+  Type.Object({ kind: Type.Literal("token"), token: nonEmpty(16_384) }, closed),
   Type.Object({ kind: Type.Literal("basic"), username: text(1024), password: text(16_384) }, closed),
   Type.Object(
     {
       kind: Type.Literal("ssh"),
-      privateKey: filled(65_536),
+      privateKey: nonEmpty(65_536),
       passphrase: Type.Optional(text(4096)),
       knownHosts: text(262_144),
     },
@@ -32,7 +32,7 @@ const Source = Type.Union([
   Type.Object(
     {
       kind: Type.Literal("git"),
-      url: filled(2048),
+      url: nonEmpty(2048),
       commit: Type.Optional(text(64)),
       ref: Type.Optional(text(512)),
       shallow: flag,
@@ -45,8 +45,8 @@ const Source = Type.Union([
   Type.Object(
     {
       kind: Type.Literal("flux"),
-      url: filled(2048),
-      digest: filled(256),
+      url: nonEmpty(2048),
+      digest: nonEmpty(256),
       dir: Type.Optional(text(1024)),
       maxUnpackedBytes: Type.Optional(Type.Integer({ minimum: -1 })),
     },
@@ -55,30 +55,30 @@ const Source = Type.Union([
   Type.Object(
     {
       kind: Type.Literal("files"),
-      files: Type.Record(filled(512), Type.String()),
+      files: Type.Record(nonEmpty(512), Type.String()),
       revision: Type.Optional(text(256)),
     },
     closed,
   ),
-  Type.Object({ kind: Type.Literal("local"), dir: filled(1024) }, closed),
-  Type.Object({ kind: Type.Literal("project"), name: filled(256), runtime: filled(64) }, closed),
+  Type.Object({ kind: Type.Literal("local"), dir: nonEmpty(1024) }, closed),
+  Type.Object({ kind: Type.Literal("project"), name: nonEmpty(256), runtime: nonEmpty(64) }, closed),
 ]);
 
 const ConfigValue = Type.Union([
   Type.Object({ from: Type.Literal("value"), value: Type.Unknown() }, closed),
-  Type.Object({ from: Type.Literal("env"), name: filled(512), json: flag }, closed),
-  Type.Object({ from: Type.Literal("file"), path: filled(1024), json: flag }, closed),
+  Type.Object({ from: Type.Literal("env"), name: nonEmpty(512), json: flag }, closed),
+  Type.Object({ from: Type.Literal("file"), path: nonEmpty(1024), json: flag }, closed),
 ]);
 
 const StackSettings = Type.Object(
   {
-    name: filled(512),
+    name: nonEmpty(512),
     create: Type.Boolean(),
     secretsProvider: Type.Optional(text(2048)),
-    config: Type.Array(Type.Object({ key: filled(512), value: ConfigValue, secret: flag, path: flag }, closed), {
+    config: Type.Array(Type.Object({ key: nonEmpty(512), value: ConfigValue, secret: flag, path: flag }, closed), {
       maxItems: 4096,
     }),
-    environments: Type.Array(filled(512), { maxItems: 256 }),
+    environments: Type.Array(nonEmpty(512), { maxItems: 256 }),
   },
   closed,
 );
@@ -86,7 +86,7 @@ const StackSettings = Type.Object(
 export const PrepareRequestV1 = Type.Object({ source: Source, stack: StackSettings }, closed);
 export type PrepareRequestV1 = Static<typeof PrepareRequestV1>;
 
-const urns = Type.Optional(Type.Array(filled(4096), { maxItems: 2048 }));
+const urns = Type.Optional(Type.Array(nonEmpty(4096), { maxItems: 2048 }));
 const common = {
   message: Type.Optional(text(4096)),
   parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 })),

@@ -19,22 +19,22 @@ const dev: StackSettings = { name: "dev", create: true, config: [], environments
 const source: PrepareRequest["source"] = { kind: "local", dir: "/app" };
 
 const remedy =
-  "; the operator replaces the pod once nothing runs in it; if the agent's image tag has not changed, delete the pod";
-const older = "the agent in the workspace's pod is of an older version than the operator and ";
+  "; the operator replaces the pod when no run is active in it; if the agent's image tag has not changed, delete the pod";
+const older = "the agent in the workspace's pod is older than the operator and ";
 
 describe("a request to prepare", () => {
-  test("is sent to an agent of the same version as it is", () => {
+  test("is sent unchanged to an agent of the same version", () => {
     const request = { source, stacks: [dev, { ...dev, name: "prod" }] };
     expect(prepareIn(2, request)).toEqual({ ok: true, request });
   });
 
-  test("has the one stack of version 1, and is read from it", () => {
+  test("is translated to version 1, which has one stack, and back", () => {
     const request = { source, stacks: [dev] };
     expect(prepareIn(1, request)).toEqual({ ok: true, request: { source, stack: dev } });
     expect(prepareFromV1({ source, stack: dev })).toEqual(request);
   });
 
-  const refused: Record<string, { readonly request: PrepareRequest; readonly message: string }> = {
+  const unsupported: Record<string, { readonly request: PrepareRequest; readonly message: string }> = {
     "without a stack": { request: { source, stacks: [] }, message: "supports exactly one stack per Workspace" },
     "with several stacks": {
       request: { source, stacks: [dev, { ...dev, name: "prod" }] },
@@ -46,8 +46,8 @@ describe("a request to prepare", () => {
       message: "does not support source.readOnly",
     },
   };
-  for (const [name, { request, message }] of Object.entries(refused)) {
-    test(`${name} is refused by version 1, with what to do`, () => {
+  for (const [name, { request, message }] of Object.entries(unsupported)) {
+    test(`${name} is not supported by version 1, and the message has the remedy`, () => {
       expect(prepareIn(1, request)).toEqual({ ok: false, message: `${older}${message}${remedy}` });
     });
   }
@@ -61,15 +61,15 @@ describe("a request to start a run", () => {
     lostRuns: [{ from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", hostname: "web-0", pid: 7 }],
   };
 
-  test("is sent to an agent of the same version as it is", () => {
+  test("is sent unchanged to an agent of the same version", () => {
     expect(startIn(2, request)).toEqual({ ok: true, request });
   });
 
-  test("has neither a stack nor lost runs in version 1, whose agents break locks by time alone", () => {
+  test("has neither a stack nor lost runs in version 1, because its agents break locks by time alone", () => {
     expect(startIn(1, request)).toEqual({ ok: true, request: { runId: "a", operation: { kind: "up", message: "x" } } });
   });
 
-  test("is refused by version 1 where an option would be lost: the run could do more than it was asked to", () => {
+  test("is not supported by version 1 if an option would be lost, because the run could do more than requested", () => {
     // @ts-expect-error -- an option that version 2 may get
     const translated = startIn(1, { ...request, operation: { kind: "destroy", excludeProtected: true } });
     const message = `${older}does not support operation.excludeProtected${remedy}`;

@@ -1,11 +1,11 @@
 /**
- * The versions of the contract: which one an operator and an agent use with each other, and how a request reads in each.
- * Both ends speak their own version and the one before, so neighbors understand each other whichever is the newer one.
+ * The versions of the contract: which one an operator and an agent use, and how requests are translated between them.
+ * Both sides support their own version and the previous one, so either may be one version ahead of the other.
  *
  *   operator 2 ── /v1/info ──▶ agent      { protocol }: both use the older of 2 and `protocol`
  *   operator 2 ── /v2/start ─▶ agent 2, 3
  *   operator 2 ── /v1/start ─▶ agent 1    the operator translates the request down
- *   operator 1 ── /v1/start ─▶ agent 2    the agent translates the request up, and its answers into version 1's words
+ *   operator 1 ── /v1/start ─▶ agent 2    the agent translates the request up and its answers down
  */
 import type { TSchema } from "typebox";
 import { Clean } from "typebox/value";
@@ -13,31 +13,31 @@ import { checkValue } from "./check.ts";
 import type { StartRequest } from "./run.ts";
 import type { PrepareRequest } from "./source.ts";
 import { PrepareRequestV1, StartRequestV1, vocabularyV1 } from "./v1.ts";
-import { vocabulary, type Vocabulary } from "./vocabulary.ts";
+import { currentVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export const contractVersions = [1, 2] as const;
 export type ContractVersion = (typeof contractVersions)[number];
 
-/** This version. Freeze it before you change it: test/skew/README.md. */
+/** The current version. Before you change the contract, freeze it: test/skew/README.md. */
 export const protocolVersion = 2 satisfies ContractVersion;
 
-/** The newest version that both ends speak; undefined for an agent that is too old. */
+/** The newest version that both sides support; undefined for an agent that is too old. */
 export function agreedVersion(agentProtocol: number): ContractVersion | undefined {
   return contractVersions.findLast((version) => version <= agentProtocol);
 }
 
-/** The answer to `info` is the same in all versions: it is asked for before the version is known. */
+/** The operator reads `info` before it knows the agent's version, so its answer is the same in all versions. */
 export const infoVersion: ContractVersion = 1;
 
-export const vocabularies: Readonly<Record<ContractVersion, Vocabulary>> = { 1: vocabularyV1, 2: vocabulary };
+export const vocabularies: Readonly<Record<ContractVersion, Vocabulary>> = { 1: vocabularyV1, 2: currentVocabulary };
 
-/** A request in some version, or why that version has no such request. */
+/** A request in an older version, or why that version does not support it. */
 export type Translated =
   { readonly ok: true; readonly request: object } | { readonly ok: false; readonly message: string };
 
-const olderAgent = "the agent in the workspace's pod is of an older version than the operator";
+const olderAgent = "the agent in the workspace's pod is older than the operator";
 const remedy =
-  "the operator replaces the pod once nothing runs in it; if the agent's image tag has not changed, delete the pod";
+  "the operator replaces the pod when no run is active in it; if the agent's image tag has not changed, delete the pod";
 
 export function prepareIn(version: ContractVersion, request: PrepareRequest): Translated {
   if (version === protocolVersion) return { ok: true, request };
@@ -46,37 +46,37 @@ export function prepareIn(version: ContractVersion, request: PrepareRequest): Tr
   if (!stack || others.length > 0) {
     return { ok: false, message: `${olderAgent} and supports exactly one stack per Workspace; ${remedy}` };
   }
-  return fitting(PrepareRequestV1, { ...rest, stack });
+  return checked(PrepareRequestV1, { ...rest, stack });
 }
 
 /**
- * In version 1 the stack is the prepared one. Lost runs are left out: an agent of version 1 breaks locks by the time at
- * which those ran, and at that time a run of another cluster may have taken the lock.
+ * In version 1 a run uses the prepared stack. Lost runs are omitted: an agent of version 1 breaks locks by time alone, and
+ * a run in another cluster may have acquired the lock at that time.
  */
 export function startIn(version: ContractVersion, request: StartRequest): Translated {
   if (version === protocolVersion) return { ok: true, request };
   const { stack: _, lostRuns: __, ...rest } = request;
-  return fitting(StartRequestV1, rest);
+  return checked(StartRequestV1, rest);
 }
 
 /**
- * Why a run on `stack` must not start at an agent of version 1 that has another stack prepared. That agent reports the name
- * as it was requested, and nothing tells whether `dev` and `acme/dev` are the same stack.
+ * Why a run on `stack` must not start in an agent of version 1 that has another stack prepared. That agent reports the
+ * name as it was requested, so whether `dev` and `acme/dev` are the same stack is unknown.
  */
 export function wrongStack(stack: string, prepared: string | undefined): string | undefined {
   const isSame = prepared === undefined || prepared === stack;
-  return isSame ? undefined : `${olderAgent} and works only on the stack ${prepared}, not on ${stack}; ${remedy}`;
+  return isSame ? undefined : `${olderAgent} and can run only the stack ${prepared}, not ${stack}; ${remedy}`;
 }
 
 export function tooOld(agentProtocol: number): string {
-  return `the agent in the workspace's pod speaks version ${agentProtocol} of the contract, which is older than the operator supports; ${remedy}`;
+  return `the agent in the workspace's pod uses version ${agentProtocol} of the protocol, which the operator no longer supports; ${remedy}`;
 }
 
-/** A field that version 1 does not have is not dropped: the operation could do more than it was asked to. */
-function fitting(schema: TSchema, request: object): Translated {
-  const checked = checkValue(schema, request);
-  if (checked.ok) return { ok: true, request };
-  const what = unknownField(request, Clean(schema, structuredClone(request))) ?? `this request (${checked.problem})`;
+/** Rejects a request with fields that version 1 lacks: without them the operation could do more than requested. */
+function checked(schema: TSchema, request: object): Translated {
+  const valid = checkValue(schema, request);
+  if (valid.ok) return { ok: true, request };
+  const what = unknownField(request, Clean(schema, structuredClone(request))) ?? `this request (${valid.problem})`;
   return { ok: false, message: `${olderAgent} and does not support ${what}; ${remedy}` };
 }
 
@@ -92,7 +92,7 @@ function unknownField(value: unknown, known: unknown): string | undefined {
   return undefined;
 }
 
-/** A request of an operator of version 1 in ours. */
+/** Translates a request of an operator of version 1 to the current version. */
 export function prepareFromV1({ stack, ...rest }: PrepareRequestV1): PrepareRequest {
   return { ...rest, stacks: [stack] };
 }

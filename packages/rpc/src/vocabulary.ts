@@ -1,8 +1,8 @@
 /**
- * What a version of the contract can say in its answers, and how an answer with words beyond that is read.
+ * The enum values and events that a version of the contract knows, and how answers with unknown ones are translated.
  *
- * Both ends use it: an operator reads what a newer agent says in the words that it knows, and an agent answers an older
- * operator in the words of that operator's version. Only closed sets matter: unknown fields are ignored anyway.
+ * Both sides use it: an operator maps the values of a newer agent to known ones, and an agent maps its answers to the
+ * values of an older operator's version. Only closed sets matter, because unknown fields are ignored anyway.
  */
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
@@ -22,7 +22,7 @@ export interface Vocabulary {
   readonly errorCode: TSchema;
 }
 
-export const vocabulary: Vocabulary = {
+export const currentVocabulary: Vocabulary = {
   event: RunEvent,
   startState: StartResult.properties.state,
   cancelState: CancelResult.properties.state,
@@ -34,69 +34,70 @@ export const vocabulary: Vocabulary = {
   errorCode: AgentErrorCode,
 };
 
-/** An answer, or a message of a stream; `skipped` is one that means nothing to this version. */
-export type Fitted =
+/** An answer or a stream's message; `skipped` is one that this version does not know. */
+export type Translation =
   { readonly kind: "known"; readonly value: unknown } | { readonly kind: "skipped"; readonly seq?: number };
 
-type Fit = (value: Fields, words: Vocabulary) => Fitted;
+type Translate = (value: Fields, vocabulary: Vocabulary) => Translation;
 type Fields = Readonly<Record<string, unknown>>;
 
-const known = (value: unknown): Fitted => ({ kind: "known", value });
-const skipped: Fitted = { kind: "skipped" };
+const known = (value: unknown): Translation => ({ kind: "known", value });
+const skipped: Translation = { kind: "skipped" };
 
-const fits: Readonly<Record<string, Fit>> = {
-  start: fitStart,
-  cancel: (answer, words) => known(withWord(answer, "state", { set: words.cancelState, otherwise: "cancelling" })),
-  prepare: fitPrepare,
-  watch: fitWatch,
+const translations: Readonly<Record<string, Translate>> = {
+  start: translateStart,
+  cancel: (answer, vocabulary) =>
+    known(withKnown(answer, "state", { set: vocabulary.cancelState, otherwise: "cancelling" })),
+  prepare: translatePrepare,
+  watch: translateWatch,
   outputs: (message) => (message["type"] === "output" || message["type"] === "end" ? known(message) : skipped),
 };
 
-/** What `method` answered, in the words of a version. What is no answer at all is left for the check that follows. */
-export function fitAnswer(method: string, value: unknown, words: Vocabulary): Fitted {
-  const fit = fits[method];
-  return fit && isFields(value) ? fit(value, words) : known(value);
+/** Translates the answer of `method` to a version's vocabulary. The caller's schema check rejects malformed answers. */
+export function translateAnswer(method: string, value: unknown, vocabulary: Vocabulary): Translation {
+  const translate = translations[method];
+  return translate && isFields(value) ? translate(value, vocabulary) : known(value);
 }
 
-/** An error that the version does not know is taken for one that may pass: by its HTTP status, for the agent or its command. */
-export function fitError(error: unknown, words: Vocabulary, status = 500): unknown {
+/** Translates an unknown error code to a retryable one, chosen by the HTTP status. */
+export function translateError(error: unknown, vocabulary: Vocabulary, status = 500): unknown {
   if (!isFields(error) || typeof error["code"] !== "string") return error;
-  return withWord(error, "code", { set: words.errorCode, otherwise: status >= 500 ? "internal" : "failed" });
+  return withKnown(error, "code", { set: vocabulary.errorCode, otherwise: status >= 500 ? "internal" : "failed" });
 }
 
-function fitStart(answer: Fields, words: Vocabulary): Fitted {
+function translateStart(answer: Fields, vocabulary: Vocabulary): Translation {
   const { result } = answer;
   const otherwise = result === undefined ? "running" : "finished";
-  const fitted = withWord(answer, "state", { set: words.startState, otherwise });
-  return known(result === undefined ? fitted : { ...fitted, result: fitResult(result, words) });
+  const translated = withKnown(answer, "state", { set: vocabulary.startState, otherwise });
+  return known(result === undefined ? translated : { ...translated, result: translateResult(result, vocabulary) });
 }
 
-function fitWatch(message: Fields, words: Vocabulary): Fitted {
+function translateWatch(message: Fields, vocabulary: Vocabulary): Translation {
   switch (message["type"]) {
     case "event": {
       const { seq, event } = message;
-      return Check(words.event, event) || typeof seq !== "number" ? known(message) : { kind: "skipped", seq };
+      return Check(vocabulary.event, event) || typeof seq !== "number" ? known(message) : { kind: "skipped", seq };
     }
     case "progress":
       return known(message);
     case "result":
-      return known({ ...message, result: fitResult(message["result"], words) });
+      return known({ ...message, result: translateResult(message["result"], vocabulary) });
     default:
       return skipped;
   }
 }
 
-function fitPrepare(message: Fields, words: Vocabulary): Fitted {
+function translatePrepare(message: Fields, vocabulary: Vocabulary): Translation {
   switch (message["type"]) {
     case "phase":
-      return Check(words.preparePhase, message["phase"]) ? known(message) : skipped;
+      return Check(vocabulary.preparePhase, message["phase"]) ? known(message) : skipped;
     case "done": {
       const result = message["result"];
       if (!isFields(result) || !isFields(result["failure"])) return known(message);
-      const failure = withWord(
-        withWord(result["failure"], "reason", { set: words.prepareReason, otherwise: "other" }),
+      const failure = withKnown(
+        withKnown(result["failure"], "reason", { set: vocabulary.prepareReason, otherwise: "other" }),
         "phase",
-        { set: words.preparePhase, otherwise: "source" },
+        { set: vocabulary.preparePhase, otherwise: "source" },
       );
       return known({ ...message, result: { ...result, failure } });
     }
@@ -105,25 +106,25 @@ function fitPrepare(message: Fields, words: Vocabulary): Fitted {
   }
 }
 
-function fitResult(result: unknown, words: Vocabulary): unknown {
+function translateResult(result: unknown, vocabulary: Vocabulary): unknown {
   if (!isFields(result)) return result;
-  const fitted = withWord(
-    withWord(result, "outcome", { set: words.outcome, otherwise: "failed" }),
-    // The operator knows what it asked for.
+  const translated = withKnown(
+    withKnown(result, "outcome", { set: vocabulary.outcome, otherwise: "failed" }),
+    // The value does not matter: the operator knows which operation it requested.
     "operation",
-    { set: words.operation, otherwise: "up" },
+    { set: vocabulary.operation, otherwise: "up" },
   );
-  const { error } = fitted;
-  if (!isFields(error)) return fitted;
-  return { ...fitted, error: withWord(error, "class", { set: words.errorClass, otherwise: "other" }) };
+  const { error } = translated;
+  if (!isFields(error)) return translated;
+  return { ...translated, error: withKnown(error, "class", { set: vocabulary.errorClass, otherwise: "other" }) };
 }
 
-interface Words {
+interface Known {
   readonly set: TSchema;
   readonly otherwise: string;
 }
 
-function withWord(value: Fields, field: string, { set, otherwise }: Words): Fields {
+function withKnown(value: Fields, field: string, { set, otherwise }: Known): Fields {
   return typeof value[field] !== "string" || Check(set, value[field]) ? value : { ...value, [field]: otherwise };
 }
 

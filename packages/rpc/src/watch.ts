@@ -1,4 +1,4 @@
-/** Following a run across broken connections: each event once, in order, until the result. */
+/** Follows a run across broken connections: each event once, in order, until the result. */
 import type { StreamItem } from "./client.ts";
 import type { CallError } from "./errors.ts";
 import type { Progress, RunEvent, RunResult, WatchMessage, WatchRequest } from "./run.ts";
@@ -6,27 +6,27 @@ import type { Progress, RunEvent, RunResult, WatchMessage, WatchRequest } from "
 export type WatchUpdate =
   | { readonly type: "event"; readonly seq: number; readonly time: string; readonly event: RunEvent }
   | { readonly type: "progress"; readonly seq: number; readonly progress: Progress }
-  /** The connection broke and is tried again; nothing is lost. */
+  /** The connection broke; the next attempt continues after the last event. */
   | { readonly type: "reconnecting"; readonly attempt: number; readonly error: CallError }
   | { readonly type: "result"; readonly seq: number; readonly result: RunResult }
-  /** The agent does not know the run, or cannot be trusted or understood: asking again would not help. */
+  /** A final error: the agent does not know the run, or cannot be trusted or understood. */
   | { readonly type: "lost"; readonly error: CallError };
 
 export interface WatchOptions {
   readonly signal?: AbortSignal;
-  /** The first wait before a new connection; it doubles up to `maxBackoffMs`. */
+  /** The delay before the first reconnect; it doubles up to `maxBackoffMs`. */
   readonly backoffMs?: number;
   readonly maxBackoffMs?: number;
-  /** After this many failures in a row the watch ends with `lost`. Unlimited unless given. */
+  /** After this many failures in a row the watch ends with `lost`. Unlimited by default. */
   readonly maxAttempts?: number;
 }
 
-interface Opening {
+interface OpenOptions {
   readonly request: WatchRequest;
   readonly signal?: AbortSignal;
 }
 
-type Open = (opening: Opening) => AsyncIterable<StreamItem<WatchMessage>>;
+type Open = (options: OpenOptions) => AsyncIterable<StreamItem<WatchMessage>>;
 
 export async function* followRun(
   open: Open,
@@ -54,7 +54,7 @@ interface Position {
   attempt: number;
 }
 
-/** Passes on what one connection brings and was not told before; returns why the connection ended. */
+/** Yields the new messages of one connection and returns why the connection ended. */
 async function* forwardNew(
   items: AsyncIterable<StreamItem<WatchMessage>>,
   position: Position,
@@ -62,7 +62,7 @@ async function* forwardNew(
   let error: CallError = { code: "unreachable", message: "the stream ended before the result" };
   for await (const item of items) {
     if (item.type === "ended") error = item.error ?? error;
-    // An event of a kind that this version does not know is not read again after a reconnect.
+    // Do not request an event of an unknown kind again after a reconnect.
     if (item.type === "skipped" && item.seq !== undefined) position.nextSeq = Math.max(position.nextSeq, item.seq + 1);
     if (item.type !== "message") continue;
     const { message } = item;
@@ -77,7 +77,7 @@ async function* forwardNew(
   return error;
 }
 
-/** Whether asking again would not help. */
+/** Whether a retry cannot help. */
 const isFinal: Readonly<Record<CallError["code"], boolean>> = {
   notFound: true,
   invalidRequest: true,

@@ -95,7 +95,7 @@ describe("upgrade: an old agent and a new operator", () => {
     await operator.prepared({ source, stacks: [dev] });
     const start = await web.agent.start({ runId: "destroy-1", operation: { kind: "destroy" }, stack: "prod" });
     expect(start.ok || start.error.code).toBe("unsupported");
-    expect(!start.ok && start.error.message).toContain("works only on the stack dev, not on prod");
+    expect(!start.ok && start.error.message).toContain("can run only the stack dev, not prod");
     expect(operations(web)).toEqual([]);
   });
 });

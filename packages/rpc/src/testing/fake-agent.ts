@@ -1,4 +1,4 @@
-/** For tests of the transport: a service that says what it is told to, certificates, and a wire that can be cut. */
+/** For tests of the transport: a configurable agent, certificates, and a proxy whose connections can be cut. */
 import { createServer, connect, type Socket } from "node:net";
 import { connectAgent, type AgentClient, type ConnectOptions } from "../client.ts";
 import { fail, succeed } from "../errors.ts";
@@ -96,7 +96,7 @@ export interface Wire {
   readonly connections: () => number;
   /** Closes every connection that is open. */
   cut(): void;
-  /** Keeps connections open and passes nothing on: what a lost peer looks like. */
+  /** Keeps connections open but forwards nothing, like a lost peer. */
   freeze(frozen: boolean): void;
   close(): void;
 }
