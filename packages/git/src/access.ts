@@ -1,6 +1,6 @@
 /**
- * What git needs to open a repository: the address that was looked at, and credentials, which live in variables and in
- * files of mode 0600, never in arguments or in a URL.
+ * What git needs to access a repository: a checked address, and credentials, which are passed in variables and in files
+ * of mode 0600, never in arguments or in a URL.
  */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,40 +24,40 @@ export type RepositoryCredentials =
       readonly kind: "ssh";
       readonly privateKey: string;
       readonly passphrase?: string;
-      /** Lines of a known_hosts file. There is no trust on first use: without a match the host is refused. */
+      /** Lines of a known_hosts file. There is no trust on first use: a host without a match is rejected. */
       readonly knownHosts: string;
     };
 
 interface Repository {
   readonly url: string;
   readonly credentials: RepositoryCredentials;
-  /** Certificates of the server's private authority, in PEM. */
+  /** Certificates of the server's private CA, in PEM. */
   readonly ca?: string;
 }
 
 interface OpenOptions {
   readonly surroundings: GitSurroundings;
-  /** What the command needs besides. */
+  /** Additional settings for the command. */
   readonly settings: readonly GitConfigLine[];
 }
 
 export interface OpenRepository {
   readonly kind: "open";
-  /** What git is given as the repository: without credentials. */
+  /** The repository's URL for git, without credentials. */
   readonly remote: string;
-  /** All of git's environment. */
+  /** Git's complete environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** The header that opens it over https. */
+  /** The Authorization header for https. */
   readonly authorization?: string;
-  /** What no log may show. */
+  /** Must not appear in logs. */
   readonly secrets: readonly string[];
-  /** Removes the files that hold credentials. */
+  /** Deletes the files with the credentials. */
   dispose(): Promise<void>;
 }
 
 export type Unopened = {
   readonly kind: "unopened";
-  /** The address or the credentials are not what we use; the host is not known for now. */
+  /** `refused`: the URL is not allowed. `credentials`: they cannot be used. `unresolved`: a DNS lookup failed, retry. */
   readonly trouble: "refused" | "credentials" | "unresolved";
   readonly message: string;
 };
@@ -72,9 +72,9 @@ export async function openRepository(
   const parsed = parseRemote(repository.url, policy);
   if (!parsed.ok) return unopened("refused", parsed.message);
   const { remote } = parsed;
-  const mismatch = mismatchOf(remote, repository.credentials);
+  const mismatch = checkCredentials(remote, repository.credentials);
   if (mismatch) return mismatch;
-  const addresses = await addressesOf(remote, { policy, isProxied: hasProxy(inherited) });
+  const addresses = await checkedAddresses(remote, { policy, isProxied: hasProxy(inherited) });
   if ("kind" in addresses) return addresses;
   await mkdir(surroundings.home, { recursive: true, mode: 0o700 });
   const folder = await mkdtemp(join(surroundings.home, "git-"));
@@ -85,7 +85,7 @@ export async function openRepository(
       remote.kind === "http" ? await overHttp(remote, repository, place) : await overSsh(remote, repository, place);
     return {
       kind: "open",
-      remote: remote.kind === "http" ? remote.url.href : remote.spelled,
+      remote: remote.kind === "http" ? remote.url.href : remote.url,
       env: {
         ...gitEnvironment({ ...surroundings, home: folder }),
         ...access.env,
@@ -101,17 +101,26 @@ export async function openRepository(
   }
 }
 
-function mismatchOf(remote: Remote, credentials: RepositoryCredentials): Unopened | undefined {
+function checkCredentials(remote: Remote, credentials: RepositoryCredentials): Unopened | undefined {
   if (remote.kind === "http") {
-    if (credentials.kind === "ssh") return unopened("refused", "an ssh key cannot open an https repository");
+    if (credentials.kind === "ssh")
+      return unopened(
+        "refused",
+        "the repository's URL is https, but its credentials are an SSH key; use a token or a user name and password, or an ssh:// URL",
+      );
     const isBroken = credentials.kind === "basic" && /[\r\n]/.test(credentials.username + credentials.password);
-    return isBroken ? unopened("credentials", "the git credentials hold a line break") : undefined;
+    return isBroken
+      ? unopened("credentials", "the Git credentials contain a line break; remove it from the Secret")
+      : undefined;
   }
   if (credentials.kind !== "ssh") {
-    return unopened("credentials", "an ssh repository needs an ssh key: set gitAuth.sshAuth");
+    return unopened("credentials", "the repository's URL is SSH, but there is no SSH key; set gitAuth.sshAuth");
   }
   if (credentials.knownHosts.trim() !== "") return undefined;
-  return unopened("refused", "an ssh repository needs known_hosts: a host that is not known is not trusted");
+  return unopened(
+    "refused",
+    "the repository's URL is SSH, but known_hosts is empty, so the host cannot be verified; add the key known_hosts to the Secret of the SSH key",
+  );
 }
 
 interface Network {
@@ -119,11 +128,11 @@ interface Network {
   readonly isProxied: boolean;
 }
 
-async function addressesOf(remote: Remote, { policy, isProxied }: Network): Promise<readonly string[] | Unopened> {
+async function checkedAddresses(remote: Remote, { policy, isProxied }: Network): Promise<readonly string[] | Unopened> {
   const resolved = await resolveHost(remote.kind === "http" ? remote.url.hostname : remote.host, policy);
   if (resolved.kind === "resolved") return resolved.addresses;
   if (resolved.kind === "forbidden") return unopened("refused", resolved.message);
-  // Behind a proxy a name may be one that only the proxy can resolve.
+  // Behind a proxy, the proxy may be the only one that can resolve the name.
   return remote.kind === "http" && isProxied ? [] : unopened("unresolved", resolved.message);
 }
 
@@ -144,39 +153,43 @@ type SshRemote = Extract<Remote, { kind: "ssh" }>;
 
 async function overHttp(remote: HttpRemote, { credentials, ca }: Repository, place: Place): Promise<Access> {
   const { url } = remote;
-  const authorization = authorizationOf(remote, credentials);
+  const authorization = authorizationHeader(remote, credentials);
   const settings: GitConfigLine[] = [];
-  // For this origin alone.
+  // Only for this origin.
   if (authorization) settings.push([`http.${url.origin}/.extraHeader`, `Authorization: ${authorization}`]);
   if (place.addresses.length > 0 && url.hostname !== place.addresses[0] && !url.hostname.startsWith("[")) {
     const port = url.port || (url.protocol === "https:" ? "443" : "80");
-    settings.push(["http.curloptResolve", `${url.hostname}:${port}:${place.addresses.map(bracketed).join(",")}`]);
+    settings.push(["http.curloptResolve", `${url.hostname}:${port}:${place.addresses.map(bracketIpv6).join(",")}`]);
   }
   const trusted = ca ?? (namesAuthorities(place.inherited) ? await trustedAuthorities(place.inherited) : undefined);
-  const env = trusted === undefined ? {} : { GIT_SSL_CAINFO: await file(join(place.folder, "ca.pem"), trusted) };
+  const env =
+    trusted === undefined ? {} : { GIT_SSL_CAINFO: await writePrivate(join(place.folder, "ca.pem"), trusted) };
   return { settings, env, ...(authorization !== undefined && { authorization }) };
 }
 
-/** Those that were given, or those of the address itself. */
-function authorizationOf(remote: HttpRemote, credentials: RepositoryCredentials): string | undefined {
+/** The given credentials, or those in the URL. */
+function authorizationHeader(remote: HttpRemote, credentials: RepositoryCredentials): string | undefined {
   const { username, password } = credentials.kind === "basic" ? credentials : remote;
   return username || password ? `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` : undefined;
 }
 
-const bracketed = (address: string): string => (address.includes(":") ? `[${address}]` : address);
+const bracketIpv6 = (address: string): string => (address.includes(":") ? `[${address}]` : address);
 
 async function overSsh(remote: SshRemote, { credentials }: Repository, place: Place): Promise<Access> {
   if (credentials.kind !== "ssh") return { settings: [], env: {} };
-  const key = await file(join(place.folder, "key"), `${unixLines(credentials.privateKey).trimEnd()}\n`);
-  const known = await file(join(place.folder, "known_hosts"), `${unixLines(credentials.knownHosts).trimEnd()}\n`);
+  const keyFile = await writePrivate(join(place.folder, "key"), `${unixLines(credentials.privateKey).trimEnd()}\n`);
+  const knownHostsFile = await writePrivate(
+    join(place.folder, "known_hosts"),
+    `${unixLines(credentials.knownHosts).trimEnd()}\n`,
+  );
   const address = place.addresses[0] ?? remote.host;
   const env: Record<string, string> = {
     GIT_SSH_VARIANT: "ssh",
-    GIT_SSH_COMMAND: sshCommand({ key, known, host: remote.host, port: remote.port, address }),
+    GIT_SSH_COMMAND: sshCommand({ keyFile, knownHostsFile, host: remote.host, port: remote.port, address }),
   };
   if (credentials.passphrase !== undefined) {
     env["GIT_SSH_PASSPHRASE"] = credentials.passphrase;
-    env["SSH_ASKPASS"] = await file(
+    env["SSH_ASKPASS"] = await writePrivate(
       join(place.folder, "askpass"),
       `#!/bin/sh\nprintf '%s\\n' "$GIT_SSH_PASSPHRASE"\n`,
       0o700,
@@ -188,7 +201,7 @@ async function overSsh(remote: SshRemote, { credentials }: Repository, place: Pl
 
 const unixLines = (text: string): string => text.replaceAll("\r\n", "\n");
 
-async function file(path: string, text: string, mode = 0o600): Promise<string> {
+async function writePrivate(path: string, text: string, mode = 0o600): Promise<string> {
   await writeFile(path, text, { mode });
   return path;
 }

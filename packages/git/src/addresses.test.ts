@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { isForbidden, resolveHost } from "./addresses.ts";
 
-describe("addresses that lead to the pod itself or to the cloud's metadata", () => {
+describe("forbidden: addresses of the pod itself and of the cloud's metadata", () => {
   for (const address of [
     "127.0.0.1",
     "127.255.0.3",
@@ -39,7 +39,7 @@ describe("addresses that lead to the pod itself or to the cloud's metadata", () 
   }
 });
 
-describe("addresses of clusters and of the world", () => {
+describe("allowed: addresses of clusters and of the internet", () => {
   for (const address of [
     "10.0.0.1",
     "192.168.1.1",
@@ -62,15 +62,15 @@ describe("addresses of clusters and of the world", () => {
 describe("names", () => {
   const strict = { allowHttp: false, allowedAddresses: [] };
 
-  test("a name that resolves to loopback is refused", async () => {
+  test("a name that resolves to loopback is forbidden", async () => {
     expect(await resolveHost("localhost", strict)).toMatchObject({ kind: "forbidden" });
   });
 
-  test("a name that does not resolve may do so later", async () => {
+  test("a name that does not resolve is unknown for now", async () => {
     expect(await resolveHost("nowhere.invalid", strict)).toMatchObject({ kind: "unknown" });
   });
 
-  test("tests may allow what is local", async () => {
+  test("the policy may allow single reserved addresses", async () => {
     const policy = { ...strict, allowedAddresses: ["127.0.0.1"] };
     expect(await resolveHost("127.0.0.1", policy)).toEqual({ kind: "resolved", addresses: ["127.0.0.1"] });
     expect(await resolveHost("127.0.0.2", policy)).toMatchObject({ kind: "forbidden" });

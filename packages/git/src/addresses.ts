@@ -1,16 +1,17 @@
 /**
- * Which addresses a repository or an artifact may be fetched from. Loopback and link-local ones are the pod itself and
- * the cloud's metadata service: an address that leads there is refused, whatever name it hides behind.
+ * Which addresses a repository or an artifact may be fetched from. Loopback and link-local addresses are the pod itself
+ * and the cloud's metadata service: they are forbidden, whatever name resolves to them.
  *
- * Some clouds serve metadata at other addresses; these are refused one by one, because clusters use their neighbors.
+ * Some clouds serve metadata at other addresses. These are forbidden one by one, because clusters may use the rest of
+ * their networks.
  */
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 
 export interface NetworkPolicy {
-  /** Plain http besides https: the chart's value git.allowHttp. */
+  /** Allows plain http: the chart's value git.allowHttp. */
   readonly allowHttp: boolean;
-  /** Addresses that may be used although they are reserved. */
+  /** Exceptions from the forbidden addresses. */
   readonly allowedAddresses: readonly string[];
 }
 
@@ -51,60 +52,62 @@ export function isForbidden(address: string): boolean {
   if (isIP(address) !== 6) return forbidden.check(address, "ipv4");
   const groups = ipv6Groups(address);
   return (
-    forbidden.check(spellIpv6(groups), "ipv6") || embeddedIpv4(groups).some((each) => forbidden.check(each, "ipv4"))
+    forbidden.check(formatIpv6(groups), "ipv6") || embeddedIpv4(groups).some((each) => forbidden.check(each, "ipv4"))
   );
 }
 
-/** As numbers. URL parsing spells every form in the same way: hex digits, and `::` at most once. */
+/** The groups as numbers. URL parsing normalizes every notation to hex digits with at most one `::`. */
 function ipv6Groups(address: string): number[] {
-  const spelled = new URL(`http://[${address.split("%")[0] ?? ""}]/`).hostname.slice(1, -1);
-  const [head = [], tail = []] = spelled.split("::").map((part) => part.split(":").filter(Boolean));
+  const normalized = new URL(`http://[${address.split("%")[0] ?? ""}]/`).hostname.slice(1, -1);
+  const [head = [], tail = []] = normalized.split("::").map((part) => part.split(":").filter(Boolean));
   const zeros = Array.from({ length: 8 - head.length - tail.length }, () => "0");
   return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
 }
 
-const spellIpv6 = (groups: readonly number[]): string => groups.map((group) => group.toString(16)).join(":");
+const formatIpv6 = (groups: readonly number[]): string => groups.map((group) => group.toString(16)).join(":");
 
-const ipv4Of = (high = 0, low = 0): string => [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
+const formatIpv4 = (high = 0, low = 0): string => [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
 
-/** `::`, `::ffff:` and `::ffff:0:` before an IPv4 address, NAT64's well-known and local prefixes. */
-const prefixesOfIpv4 = [/^(0:){6}/, /^(0:){5}ffff:/, /^(0:){4}ffff:0:/, /^64:ff9b:(0:){4}/, /^64:ff9b:1:/];
+/** `::`, `::ffff:` and `::ffff:0:` before an IPv4 address, and NAT64's well-known and local prefixes. */
+const ipv4Prefixes = [/^(0:){6}/, /^(0:){5}ffff:/, /^(0:){4}ffff:0:/, /^64:ff9b:(0:){4}/, /^64:ff9b:1:/];
 
-/** The IPv4 addresses to which an IPv6 one may be translated on its way. */
+/** The IPv4 addresses to which the network may translate an IPv6 address. */
 function embeddedIpv4(groups: readonly number[]): string[] {
-  const spelled = spellIpv6(groups);
+  const address = formatIpv6(groups);
   const found: string[] = [];
-  if (prefixesOfIpv4.some((prefix) => prefix.test(spelled))) found.push(ipv4Of(groups[6], groups[7]));
+  if (ipv4Prefixes.some((prefix) => prefix.test(address))) found.push(formatIpv4(groups[6], groups[7]));
   // 6to4
-  if (groups[0] === 0x2002) found.push(ipv4Of(groups[1], groups[2]));
+  if (groups[0] === 0x2002) found.push(formatIpv4(groups[1], groups[2]));
   return found;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-const proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
+const proxyVariables = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
 
-/** Behind a proxy a name may be one that only the proxy can resolve. */
 export function hasProxy(env: Environment): boolean {
-  return proxies.some((name) => env[name]);
+  return proxyVariables.some((name) => env[name]);
 }
 
-/** All addresses of a host. Rejects for one that has none. */
+/** Returns all addresses of a host; rejects if there are none. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
 
 const systemLookup: Lookup = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
-/** Whoever connects uses these addresses: a second look-up could answer otherwise. */
+/** Callers must connect to these addresses: a second lookup could return others. */
 export async function resolveHost(host: string, policy: NetworkPolicy, lookup = systemLookup): Promise<Resolved> {
   const bare = host.replaceAll(/[[\]]/g, "");
   let addresses: readonly string[];
   try {
     addresses = isIP(bare) ? [bare] : await lookup(bare);
   } catch {
-    return { kind: "unknown", message: `the host ${bare} cannot be resolved` };
+    return { kind: "unknown", message: `the host ${bare} cannot be resolved; check the URL and the cluster's DNS` };
   }
   if (addresses.some((address) => isForbidden(address) && !policy.allowedAddresses.includes(address))) {
-    return { kind: "forbidden", message: `the host ${bare} is a loopback, link-local or otherwise reserved address` };
+    return {
+      kind: "forbidden",
+      message: `the host ${bare} resolves to a loopback, link-local or otherwise reserved address, which is not allowed; use the server's real address`,
+    };
   }
   return { kind: "resolved", addresses };
 }

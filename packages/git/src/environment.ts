@@ -1,7 +1,7 @@
-/** How git is started: told nothing of the machine or the user but what it needs, and kept from all it does not. */
+/** How git is started: isolated from the settings of the machine and the user. */
 import type { NetworkPolicy } from "./addresses.ts";
 
-/** What a network on the way to a server may need: all that git is told of the environment it is started from. */
+/** The variables that git inherits: the network between it and the server may need them. */
 const inheritedNames = [
   "PATH",
   "HTTP_PROXY",
@@ -18,10 +18,10 @@ const inheritedNames = [
 ] as const;
 
 export interface GitSurroundings {
-  /** A folder of its own. */
+  /** A folder for git alone. */
   readonly home: string;
   readonly policy: NetworkPolicy;
-  /** The environment of the process that starts it. */
+  /** The environment of this process. */
   readonly inherited: Readonly<Record<string, string | undefined>>;
 }
 
@@ -48,7 +48,7 @@ export function gitEnvironment({ home, policy, inherited }: GitSurroundings): Re
 /** One line of git's configuration. */
 export type GitConfigLine = readonly [name: string, value: string];
 
-/** No hooks, no helpers, no transport but ours. */
+/** Disables hooks, helpers and other transports. */
 export function gitSettings(policy: NetworkPolicy): GitConfigLine[] {
   return [
     ["core.hooksPath", "/dev/null"],
@@ -58,13 +58,13 @@ export function gitSettings(policy: NetworkPolicy): GitConfigLine[] {
     ["protocol.https.allow", "always"],
     ["protocol.ssh.allow", "always"],
     ["protocol.http.allow", policy.allowHttp ? "always" : "never"],
-    // A redirect could lead to an address that nobody looked at: whoever asks follows it, and looks.
+    // A redirect could lead to an unchecked address: `findMoved` follows redirects and checks each of them.
     ["http.followRedirects", "false"],
     ["http.lowSpeedLimit", "1000"],
   ];
 }
 
-/** Settings as variables: they never stand on a command line, where others could read them. */
+/** Passes settings in variables, because other processes could read them on a command line. */
 export function settingVariables(settings: readonly GitConfigLine[]): Record<string, string> {
   const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) };
   for (const [index, [name, value]] of settings.entries()) {

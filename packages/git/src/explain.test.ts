@@ -3,11 +3,7 @@ import { explainGit, type GitTrouble } from "./explain.ts";
 
 /** What git, curl and ssh print. */
 const printed: readonly (readonly [string, GitTrouble | undefined, string])[] = [
-  [
-    "@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
-    "untrusted",
-    "another key",
-  ],
+  ["@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", "untrusted", "differs"],
   [
     "No ED25519 host key is known for [h]:22 and you have requested strict checking.\nHost key verification failed.",
     "untrusted",
@@ -29,26 +25,26 @@ const printed: readonly (readonly [string, GitTrouble | undefined, string])[] = 
     "credentials",
     "passphrase",
   ],
-  ["git@h: Permission denied (publickey).", "credentials", "passphrase is another"],
-  ["fatal: unable to access 'https://h/': The requested URL returned error: 403", "credentials", "refuses"],
-  ["fatal: unable to access 'https://h/': The requested URL returned error: 301", "moved", "elsewhere"],
-  ["fatal: repository 'https://h/' not found", "noRepository", "not there"],
+  ["git@h: Permission denied (publickey).", "credentials", "passphrase is wrong"],
+  ["fatal: unable to access 'https://h/': The requested URL returned error: 403", "credentials", "rejects"],
+  ["fatal: unable to access 'https://h/': The requested URL returned error: 301", "moved", "redirects"],
+  ["fatal: repository 'https://h/' not found", "noRepository", "does not exist"],
   [
     "fatal: '/x.git' does not appear to be a git repository\nfatal: Could not read from remote repository.",
     "noRepository",
-    "not there",
+    "does not exist",
   ],
-  ["fatal: couldn't find remote ref x", "noRevision", "asked for"],
+  ["fatal: couldn't find remote ref x", "noRevision", "requested revision"],
   ["No user exists for uid 65532\nfatal: Could not read from remote repository.", "other", "/etc/passwd"],
   ["ssh: connect to host h port 22: Connection refused\nfatal: Could not read from remote repository.", undefined, ""],
 ];
 
-describe("git's own words", () => {
-  for (const [text, trouble, says] of printed) {
+describe("explains what git printed", () => {
+  for (const [text, trouble, message] of printed) {
     test(text.split("\n").at(-1) ?? "", () => {
       const explained = explainGit(text);
       expect(explained?.trouble).toBe(trouble);
-      expect(explained?.message ?? "").toContain(says);
+      expect(explained?.message ?? "").toContain(message);
     });
   }
 });

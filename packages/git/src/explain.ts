@@ -1,16 +1,16 @@
-/** Why git has failed, told by what it printed. What a server said is not repeated: it could be anything. */
+/** Why git failed, derived from what it printed. The server's own output is not repeated, because it is not trusted. */
 
 export type GitTrouble =
-  /** The server refuses the credentials, or wants some. */
+  /** The server rejects the credentials, or requires some. */
   | "credentials"
-  /** The server is not the one that is trusted: its host key or certificate is unknown, or another. */
+  /** The server's host key or certificate is unknown or does not match. */
   | "untrusted"
   | "noRepository"
-  /** The repository is there, and what was asked for is not in it. */
+  /** The repository exists, but not the requested revision. */
   | "noRevision"
-  /** The server told git to look elsewhere. */
+  /** The server returned a redirect. */
   | "moved"
-  /** The network, a server that is ill, or something that we have no words for. */
+  /** The network, an error of the server, or an unknown problem. */
   | "other";
 
 interface GitExplanation {
@@ -18,59 +18,59 @@ interface GitExplanation {
   readonly message: string;
 }
 
-const inSecret = "in the Secret of the ssh key";
+const inSecret = "in the Secret of the SSH key";
 
 const explanations: readonly (readonly [RegExp, GitTrouble, string])[] = [
-  [/error: 30[12378]/, "moved", "the repository's address leads elsewhere"],
+  [/error: 30[12378]/, "moved", "the repository's URL redirects to another URL"],
   [
     /no user exists for uid/i,
     "other",
-    "ssh does not run here: the image has no user of the uid that it runs as; add one to its /etc/passwd",
+    "ssh cannot run in this image, because it has no user with the UID of the container; add one to the image's /etc/passwd",
   ],
   [
     /identification has changed/i,
     "untrusted",
-    `the ssh host shows another key than known_hosts has for it: if the host was given a new key, correct known_hosts ${inSecret}`,
+    `the SSH host's key differs from the one in known_hosts; if the host has a new key, update known_hosts ${inSecret}`,
   ],
   [
     /host key verification failed|no .* host key is known/i,
     "untrusted",
-    `the ssh host's key is not in known_hosts: put the host's line of known_hosts under the key known_hosts ${inSecret}`,
+    `the SSH host's key is not in known_hosts; add it under the key known_hosts ${inSecret}`,
   ],
   [
     /certificate (problem|verification failed)|certificate subject name/i,
     "untrusted",
-    "the server's certificate is not one that is trusted: put its authority's certificate under the key ca.crt into the Secret of the credentials, or add it to the authorities that the operator and the workspace trust",
+    "the server's certificate is not trusted; add its CA certificate under the key ca.crt in the Secret of the credentials, or to the CAs that the operator and the workspace trust",
   ],
   [
     /incorrect passphrase|invalid format|error in libcrypto|load key/i,
     "credentials",
-    "the ssh key cannot be used: it is not a private key, or the key's passphrase is another",
+    "the SSH key cannot be used, because it is not a private key or the passphrase is wrong; check the Secret of the SSH key",
   ],
-  // A passphrase that opens nothing looks the same to ssh as a key that is not offered.
+  // With a wrong passphrase, ssh does not offer the key, so the server's error is the same.
   [
     /permission denied \(publickey/i,
     "credentials",
-    "the server refuses the ssh key, or the key's passphrase is another",
+    "the server rejects the SSH key, or the passphrase is wrong; check the Secret of the SSH key and the key's access to the repository",
   ],
   [
     /authentication failed|could not read (username|password)|terminal prompts disabled|error: 40[13]|access denied|permission denied/i,
     "credentials",
-    "the repository refuses the credentials",
+    "the Git server rejects the credentials; check the Secret of the credentials and their access to the repository",
   ],
   [
     /not our ref|unadvertised object|couldn't find remote ref|remote ref does not exist/i,
     "noRevision",
-    "the repository does not have what was asked for",
+    "the repository does not have the requested revision; check the branch, tag or commit",
   ],
   [
     /repository .*not found|error: 404|does not (appear to be|exist)|not a git repository/i,
     "noRepository",
-    "the repository is not there, or may not be seen with these credentials",
+    "the repository does not exist, or these credentials have no access to it; check the URL and the credentials",
   ],
 ];
 
-/** Undefined for trouble that we have no words for. */
+/** Undefined for an unknown problem. */
 export function explainGit(stderr: string): GitExplanation | undefined {
   const found = explanations.find(([pattern]) => pattern.test(stderr));
   return found && { trouble: found[1], message: found[2] };

@@ -8,7 +8,7 @@ import type { Lookup } from "./addresses.ts";
 import { request, type HttpOptions } from "./http.ts";
 import { findMoved } from "./moved.ts";
 
-/** 127.0.0.1 is a server that may be requested, 127.0.0.2 one that may not: a metadata service, say. */
+/** 127.0.0.1 stands for an allowed server, 127.0.0.2 for a forbidden one, such as a metadata service. */
 const policy = { allowHttp: true, allowedAddresses: ["127.0.0.1"] };
 
 interface Seen {
@@ -49,17 +49,17 @@ class Servers implements Disposable {
   }
 }
 
-/** Answers with one address after the other, as a name server that is out to deceive. */
-function answering(...addresses: readonly string[]): Lookup & { readonly asked: string[] } {
-  const asked: string[] = [];
+/** Returns one address after the other, like the name server of an attacker. */
+function resolvingTo(...addresses: readonly string[]): Lookup & { readonly hosts: string[] } {
+  const hosts: string[] = [];
   const lookup = async (host: string): Promise<string[]> => {
-    asked.push(host);
-    return [addresses[asked.length - 1] ?? addresses.at(-1) ?? ""];
+    hosts.push(host);
+    return [addresses[hosts.length - 1] ?? addresses.at(-1) ?? ""];
   };
-  return Object.assign(lookup, { asked });
+  return Object.assign(lookup, { hosts });
 }
 
-async function textOf(url: URL, options: Partial<HttpOptions>): Promise<string> {
+async function fetchText(url: URL, options: Partial<HttpOptions>): Promise<string> {
   const result = await request(url, { policy, ...options });
   if (result.kind !== "answered") return `${result.kind}: ${result.message}`;
   let text = "";
@@ -68,40 +68,40 @@ async function textOf(url: URL, options: Partial<HttpOptions>): Promise<string> 
 }
 
 describe("DNS rebinding", () => {
-  test("connects to the address that was checked, whatever the name server says next", async () => {
+  test("connects to the checked address, whatever the name server returns next", async () => {
     using servers = new Servers();
-    const lookup = answering("127.0.0.1", "127.0.0.2");
+    const lookup = resolvingTo("127.0.0.1", "127.0.0.2");
     const url = new URL(`http://git.example:${servers.port}/`);
-    expect(await textOf(url, { lookup })).toBe("hello");
+    expect(await fetchText(url, { lookup })).toBe("hello");
     expect(servers.seen).toMatchObject([{ host: `git.example:${servers.port}` }]);
-    expect([lookup.asked, servers.forbidden]).toEqual([["git.example"], []]);
+    expect([lookup.hosts, servers.forbidden]).toEqual([["git.example"], []]);
   });
 
   test("checks the address again for every redirect", async () => {
     using servers = new Servers();
     servers.location = `http://git.example:${servers.port}/secret`;
-    const lookup = answering("127.0.0.1", "127.0.0.2");
-    const result = await textOf(new URL(`http://git.example:${servers.port}/moved`), { lookup });
-    expect(result).toStartWith("refused: the host git.example is a loopback");
+    const lookup = resolvingTo("127.0.0.1", "127.0.0.2");
+    const result = await fetchText(new URL(`http://git.example:${servers.port}/moved`), { lookup });
+    expect(result).toStartWith("refused: the host git.example resolves to a loopback");
     expect(servers.forbidden).toEqual([]);
   });
 
   test("refuses a name with one forbidden address among others", async () => {
     using servers = new Servers();
     const lookup: Lookup = async () => ["127.0.0.1", "100.100.100.200"];
-    const result = await textOf(new URL(`http://git.example:${servers.port}/`), { lookup });
+    const result = await fetchText(new URL(`http://git.example:${servers.port}/`), { lookup });
     expect(result).toStartWith("refused");
     expect(servers.seen).toEqual([]);
   });
 
-  test("holds for a repository that has moved", async () => {
+  test("is also prevented for a repository that has moved", async () => {
     using servers = new Servers();
-    const lookup = answering("127.0.0.1", "127.0.0.1", "127.0.0.2");
+    const lookup = resolvingTo("127.0.0.1", "127.0.0.1", "127.0.0.2");
     servers.location = `http://git.example:${servers.port}/new/info/refs?service=git-upload-pack`;
     const moved = await findMoved(`http://git.example:${servers.port}/old`, { policy, lookup });
     expect(moved).toEqual({ kind: "moved", url: new URL(`http://git.example:${servers.port}/new`) });
     servers.location = `http://elsewhere.example:${servers.port}/new/info/refs?service=git-upload-pack`;
-    const rebound = answering("127.0.0.1", "127.0.0.2");
+    const rebound = resolvingTo("127.0.0.1", "127.0.0.2");
     const refused = await findMoved(`http://git.example:${servers.port}/old`, { policy, lookup: rebound });
     expect([refused.kind, servers.forbidden]).toEqual(["refused", []]);
   });
@@ -111,21 +111,21 @@ describe("TLS", () => {
   const { cert, key } = certificateFor("git.example");
   const strict = { ...policy, allowHttp: false };
 
-  test("is verified for the name, on the address that was checked", async () => {
+  test("is verified for the name, at the checked address", async () => {
     using server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       tls: { cert, key },
       fetch: () => new Response("hello"),
     });
-    const lookup = answering("127.0.0.1", "127.0.0.2");
+    const lookup = resolvingTo("127.0.0.1", "127.0.0.2");
     const url = new URL(`https://git.example:${server.port}/`);
-    expect(await textOf(url, { policy: strict, lookup, ca: cert })).toBe("hello");
-    expect(lookup.asked).toEqual(["git.example"]);
-    const other = answering("127.0.0.1");
+    expect(await fetchText(url, { policy: strict, lookup, ca: cert })).toBe("hello");
+    expect(lookup.hosts).toEqual(["git.example"]);
+    const other = resolvingTo("127.0.0.1");
     const named = new URL(`https://other.example:${server.port}/`);
-    expect(await textOf(named, { policy: strict, lookup: other, ca: cert })).toStartWith("unreachable");
-    expect(await textOf(url, { policy: strict, lookup: other })).toStartWith("unreachable");
+    expect(await fetchText(named, { policy: strict, lookup: other, ca: cert })).toStartWith("unreachable");
+    expect(await fetchText(url, { policy: strict, lookup: other })).toStartWith("unreachable");
   });
 });
 
@@ -145,12 +145,12 @@ function certificateFor(name: string): { cert: string; key: string } {
 describe("redirects", () => {
   test("keep the authorization within its origin", async () => {
     using servers = new Servers();
-    const lookup = answering("127.0.0.1");
+    const lookup = resolvingTo("127.0.0.1");
     const from = new URL(`http://git.example:${servers.port}/moved`);
     servers.location = "/here";
-    await textOf(from, { lookup, authorization: "Basic abc" });
+    await fetchText(from, { lookup, authorization: "Basic abc" });
     servers.location = `http://other.example:${servers.port}/there`;
-    await textOf(from, { lookup, authorization: "Basic abc" });
+    await fetchText(from, { lookup, authorization: "Basic abc" });
     expect(servers.seen.map(({ authorization }) => authorization)).toEqual([
       "Basic abc",
       "Basic abc",
@@ -159,14 +159,14 @@ describe("redirects", () => {
     ]);
   });
 
-  test("end", async () => {
+  test("are limited", async () => {
     using servers = new Servers();
     servers.location = "/moved";
-    const result = await textOf(new URL(`http://127.0.0.1:${servers.port}/moved`), {});
+    const result = await fetchText(new URL(`http://127.0.0.1:${servers.port}/moved`), {});
     expect(result).toBe(`unreachable: 127.0.0.1:${servers.port} redirects more than 5 times`);
   });
 
-  test("are returned to a caller who does not want to follow them", async () => {
+  test("are returned to a caller that does not follow them", async () => {
     using servers = new Servers();
     servers.location = "/elsewhere";
     const url = new URL(`http://127.0.0.1:${servers.port}/moved`);
@@ -175,44 +175,46 @@ describe("redirects", () => {
     expect(servers.seen.length).toBe(1);
   });
 
-  test("do not lead from https to http, nor to another scheme", async () => {
+  test("are not followed from https to http or to another scheme", async () => {
     const strict = { ...policy, allowHttp: false };
-    expect(await textOf(new URL("http://127.0.0.1/"), { policy: strict })).toBe("refused: http:// is not allowed here");
-    expect(await textOf(new URL("file:///etc/passwd"), {})).toBe("refused: file:// is not allowed here");
+    expect(await fetchText(new URL("http://127.0.0.1/"), { policy: strict })).toStartWith(
+      "refused: the URL http://127.0.0.1 is not allowed",
+    );
+    expect(await fetchText(new URL("file:///etc/passwd"), {})).toStartWith("refused: the URL file:// is not allowed");
   });
 });
 
 describe("a proxy", () => {
-  test("is sent the name, also one that only it can resolve", async () => {
+  test("receives the host's name, which only it may be able to resolve", async () => {
     using servers = new Servers();
     const environment = { http_proxy: `http://127.0.0.1:${servers.port}` };
     const lookup: Lookup = () => Promise.reject(new Error("ENOTFOUND"));
-    expect(await textOf(new URL("http://git.internal.example/x"), { lookup, environment })).toBe("hello");
+    expect(await fetchText(new URL("http://git.internal.example/x"), { lookup, environment })).toBe("hello");
     expect(servers.seen).toMatchObject([{ url: "http://git.internal.example/x" }]);
   });
 
-  test("is no way to a forbidden address", async () => {
+  test("does not give access to a forbidden address", async () => {
     using servers = new Servers();
     const environment = { http_proxy: `http://127.0.0.1:${servers.port}` };
-    expect(await textOf(new URL("http://169.254.169.254/latest"), { environment })).toStartWith("refused");
-    expect(await textOf(new URL("http://a.example/"), { environment, lookup: answering("127.0.0.2") })).toStartWith(
-      "refused",
-    );
+    expect(await fetchText(new URL("http://169.254.169.254/latest"), { environment })).toStartWith("refused");
+    expect(
+      await fetchText(new URL("http://a.example/"), { environment, lookup: resolvingTo("127.0.0.2") }),
+    ).toStartWith("refused");
     expect(servers.seen).toEqual([]);
   });
 
-  test("is not used where NO_PROXY says so", async () => {
+  test("is not used for hosts in NO_PROXY", async () => {
     using servers = new Servers();
     const environment = { http_proxy: "http://127.0.0.1:1", no_proxy: ".example" };
     const url = new URL(`http://git.example:${servers.port}/`);
-    expect(await textOf(url, { environment, lookup: answering("127.0.0.1") })).toBe("hello");
+    expect(await fetchText(url, { environment, lookup: resolvingTo("127.0.0.1") })).toBe("hello");
   });
 });
 
-test("a host that does not resolve, and a server that is down, may be there later", async () => {
+test("a host that does not resolve and a server that is down are unreachable for now", async () => {
   const lookup: Lookup = () => Promise.reject(new Error("ENOTFOUND"));
-  expect(await textOf(new URL("http://git.example/"), { lookup })).toBe(
+  expect(await fetchText(new URL("http://git.example/"), { lookup })).toStartWith(
     "unreachable: the host git.example cannot be resolved",
   );
-  expect(await textOf(new URL("http://127.0.0.1:1/"), {})).toStartWith("unreachable: 127.0.0.1:1 cannot be reached");
+  expect(await fetchText(new URL("http://127.0.0.1:1/"), {})).toStartWith("unreachable: 127.0.0.1:1 cannot be reached");
 });

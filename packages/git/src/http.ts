@@ -1,9 +1,9 @@
 /**
- * HTTP requests to URLs that users give. A host is resolved once, its addresses are checked, and the connection goes to one
- * of these very addresses, with the host's name in TLS and in the Host header: a name server that answers differently the
- * second time changes nothing. Every redirect is checked in the same way.
+ * HTTP requests to URLs that users provide. The host is resolved once, its addresses are checked, and the connection uses
+ * one of the checked addresses, with the host's name in TLS and in the Host header: DNS rebinding has no effect. Every
+ * redirect is checked in the same way.
  *
- * Through a proxy the host's name is sent, because only the proxy may know it, and proxies allow names rather than addresses.
+ * A proxy receives the host's name, because only the proxy may be able to resolve it, and because proxies filter by name.
  */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
@@ -16,38 +16,38 @@ export interface HttpOptions {
   readonly policy: NetworkPolicy;
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent to the first URL's origin and to no other. */
+  /** Sent only to the first URL's origin. */
   readonly authorization?: string;
-  /** PEM of the certificate authorities to trust; the runtime's when absent. */
+  /** The CAs to trust, in PEM; by default those of the runtime. */
   readonly ca?: string;
-  /** Names the proxies to use; without it every connection is direct. */
+  /** The environment with the proxy variables; without it every connection is direct. */
   readonly environment?: Environment;
-  /** A redirect is returned as it is. */
+  /** Whether to follow redirects (the default) or to return them. */
   readonly redirects?: "follow" | "return";
   readonly signal?: AbortSignal;
-  /** The system's resolver when absent. */
+  /** By default the system's resolver. */
   readonly lookup?: Lookup;
 }
 
 export interface HttpResponse {
   readonly status: number;
-  /** Of a redirect. */
+  /** Only for a redirect. */
   readonly location?: string;
   readonly body: AsyncIterable<Uint8Array>;
-  /** Ends the connection, whether or not the body was read. */
+  /** Closes the connection, whether or not the body was read. */
   close(): void;
 }
 
 export type HttpResult =
   /** `url` is the one that answered, after redirects. */
   | { readonly kind: "answered"; readonly url: URL; readonly response: HttpResponse }
-  /** The URL, or one that it redirects to, may not be requested. */
+  /** The URL, or one that it redirects to, is not allowed. */
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "unreachable"; readonly message: string };
 
 const maxRedirects = 5;
 const idleMs = 30_000;
-/** A whole exchange: what is large comes from within the cluster, and not through a proxy. */
+/** The limit for a whole request: large downloads come from the cluster and not through a proxy. */
 const proxiedMs = 60_000;
 
 export async function request(from: URL, options: HttpOptions): Promise<HttpResult> {
@@ -59,7 +59,7 @@ export async function request(from: URL, options: HttpOptions): Promise<HttpResu
     if (location === undefined) return result;
     result.response.close();
     const next = URL.parse(location, url);
-    if (!next) return unreachable(`${url.host} redirects to something that is not a URL`);
+    if (!next) return unreachable(`${url.host} returned a redirect without a valid URL`);
     url = next;
   }
   return unreachable(`${from.host} redirects more than ${maxRedirects} times`);
@@ -73,7 +73,9 @@ type Hop = HttpOptions & { readonly isSameOrigin: boolean };
 async function requestOnce(url: URL, hop: Hop): Promise<HttpResult> {
   const { policy, environment = {}, lookup } = hop;
   if (url.protocol !== "https:" && !(url.protocol === "http:" && policy.allowHttp)) {
-    return refused(`${url.protocol}// is not allowed here`);
+    return refused(
+      `the URL ${url.protocol}//${url.host} is not allowed; use https, or set the chart's value git.allowHttp for http`,
+    );
   }
   const proxy = proxyFor(url, environment);
   const resolved = await resolveHost(url.hostname, policy, lookup);
@@ -88,7 +90,7 @@ async function requestOnce(url: URL, hop: Hop): Promise<HttpResult> {
   }
 }
 
-function headersOf({ headers, authorization, isSameOrigin }: Hop): Record<string, string> {
+function headersFor({ headers, authorization, isSameOrigin }: Hop): Record<string, string> {
   return { ...headers, ...(authorization !== undefined && isSameOrigin && { authorization }) };
 }
 
@@ -97,28 +99,28 @@ async function direct(url: URL, hop: Hop, addresses: readonly string[]): Promise
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const options: RequestOptions = {
     method: hop.method ?? "GET",
-    lookup: pinned(addresses),
+    lookup: pinnedLookup(addresses),
     agent: false,
     timeout: idleMs,
-    headers: headersOf(hop),
+    headers: headersFor(hop),
     ...(hop.ca !== undefined && { ca: hop.ca }),
     ...(hop.signal && { signal: hop.signal }),
   };
   const sent = send(url, options, resolve);
-  sent.on("timeout", () => sent.destroy(new Error(`no answer within ${idleMs / 1000} s`)));
+  sent.on("timeout", () => sent.destroy(new Error(`no response within ${idleMs / 1000} s`)));
   sent.on("error", reject);
   sent.end();
   const response = await promise;
   const { location } = response.headers;
   return {
-    ...statusOf(response.statusCode ?? 0, location),
+    ...statusAndLocation(response.statusCode ?? 0, location),
     body: response as AsyncIterable<Buffer>,
     close: () => void response.destroy(),
   };
 }
 
-/** Answers a look-up with the addresses that were checked. */
-function pinned(addresses: readonly string[]): LookupFunction {
+/** A lookup function that returns the checked addresses. */
+function pinnedLookup(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_, options, callback) => {
     const [first] = all;
@@ -127,13 +129,13 @@ function pinned(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** The one request that uses `fetch`: the runtime's `node:https` knows no proxies. */
+/** Uses `fetch`, because Bun's `node:https` does not support proxies. */
 async function throughProxy(url: URL, hop: Hop, proxy: string): Promise<HttpResponse> {
   const closed = new AbortController();
   const signals = [closed.signal, AbortSignal.timeout(proxiedMs), ...(hop.signal ? [hop.signal] : [])];
   const response = await fetch(url, {
     method: hop.method ?? "GET",
-    headers: headersOf(hop),
+    headers: headersFor(hop),
     redirect: "manual",
     proxy,
     keepalive: false,
@@ -141,14 +143,14 @@ async function throughProxy(url: URL, hop: Hop, proxy: string): Promise<HttpResp
     ...(hop.ca !== undefined && { tls: { ca: hop.ca } }),
   });
   return {
-    ...statusOf(response.status, response.headers.get("location") ?? undefined),
+    ...statusAndLocation(response.status, response.headers.get("location") ?? undefined),
     body: response.body ?? new ReadableStream<Uint8Array>({ start: (controller) => controller.close() }),
     close: () => closed.abort(),
   };
 }
 
-const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-function statusOf(status: number, location: string | undefined): Pick<HttpResponse, "status" | "location"> {
-  return { status, ...(location !== undefined && redirects.has(status) && { location }) };
+function statusAndLocation(status: number, location: string | undefined): Pick<HttpResponse, "status" | "location"> {
+  return { status, ...(location !== undefined && redirectStatuses.has(status) && { location }) };
 }

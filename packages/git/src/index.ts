@@ -1,4 +1,4 @@
-/** What the operator and the agent share when they ask Git servers: safe addresses, what git is told, why it fails. */
+/** What the operator and the agent share to access Git servers: checked addresses, git's environment, and its errors. */
 export * from "./access.ts";
 export * from "./addresses.ts";
 export * from "./environment.ts";

@@ -1,4 +1,4 @@
-/** Where a repository has moved to. Git runs with redirects disabled, so that every one is checked here. */
+/** Finds where a repository has moved to. Git runs with redirects disabled, so that each redirect is checked here. */
 import { request, type HttpOptions, type HttpResult } from "./http.ts";
 
 export type Moved =
@@ -8,7 +8,7 @@ export type Moved =
 
 const suffix = "/info/refs?service=git-upload-pack";
 
-/** `from` is without credentials. */
+/** `from` must not contain credentials. */
 export async function findMoved(from: string, options: Omit<HttpOptions, "method" | "redirects">): Promise<Moved> {
   const start = new URL(from.replace(/\/$/, "") + suffix);
   const result = await request(start, options);
@@ -17,7 +17,10 @@ export async function findMoved(from: string, options: Omit<HttpOptions, "method
   response.close();
   if (response.status !== 200) return { kind: "status", status: response.status };
   if (!url.href.endsWith(suffix) || url.href === start.href) {
-    return { kind: "unreachable", message: `${start.host} redirects to something that is not a repository` };
+    return {
+      kind: "unreachable",
+      message: `${start.host} redirects to a URL that is not a repository; check the repository's URL`,
+    };
   }
   return { kind: "moved", url: new URL(url.href.slice(0, -suffix.length)) };
 }

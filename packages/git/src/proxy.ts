@@ -1,12 +1,12 @@
-/** Which proxy a URL is requested through, by the variables that curl and git read. */
+/** Which proxy to use for a URL, according to the variables that curl and git read. */
 import { BlockList, isIP } from "node:net";
 
 import type { Environment } from "./addresses.ts";
 
-/** Undefined where the server is connected to directly. */
+/** Undefined for a direct connection. */
 export function proxyFor(url: URL, env: Environment): string | undefined {
   const scheme = url.protocol.slice(0, -1);
-  // As in curl: HTTP_PROXY is not read, because a CGI program's client can set it by a header.
+  // As in curl, HTTP_PROXY is ignored, because the client of a CGI program can set it with a header.
   const proxy =
     env[`${scheme}_proxy`] || (scheme === "https" && env["HTTPS_PROXY"]) || env["all_proxy"] || env["ALL_PROXY"];
   return proxy && !isExcepted(url, env["no_proxy"] || env["NO_PROXY"] || "") ? withScheme(proxy) : undefined;
@@ -21,7 +21,7 @@ function isExcepted(url: URL, exceptions: string): boolean {
   return entries.some((entry) => entry === "*" || matches(entry.toLowerCase(), host, port));
 }
 
-/** A name stands for itself and everything below it, with or without a leading dot; an address may have a prefix length. */
+/** A name matches itself and its subdomains, with or without a leading dot; an address may have a prefix length. */
 function matches(entry: string, host: string, port: string): boolean {
   if (entry.includes("/") || isIP(entry) !== 0) return isWithin(host, entry);
   const [, name = "", only = port] = /^\[?([^\]]*?)\]?(?::(\d+))?$/.exec(entry) ?? [];

@@ -9,7 +9,7 @@ describe("hostile repository URLs", () => {
     "an option in scp form": "-oProxyCommand=id:repo",
     "the ext transport": "ext::sh -c touch% /tmp/pwned",
     "the ext transport without spaces": "ext::sh%20-c%20id",
-    "a helper in disguise": "fd::17",
+    "a helper with a short name": "fd::17",
     "a file URL": "file:///etc",
     "an absolute path": "/etc",
     "a relative path": "../other",
@@ -26,10 +26,10 @@ describe("hostile repository URLs", () => {
     "an ssh path that is an option": "ssh://git@example.com/-x",
     "an scp path that is an option": "git@example.com:--upload-pack=id",
     "a password in an ssh URL": "ssh://git:pw@example.com/x",
-    "a shell in an ssh host": "ssh://git@example.com;id/x",
+    "a shell command in an ssh host": "ssh://git@example.com;id/x",
     "a query": "https://example.com/x?service=git",
     "a fragment": "https://example.com/x#main",
-    nothing: "",
+    "an empty URL": "",
     "no host": "https:///x",
   };
   for (const [name, url] of Object.entries(hostile)) {
@@ -39,7 +39,7 @@ describe("hostile repository URLs", () => {
   }
 });
 
-test("plain http is refused with the setting that allows it, and allowed with that setting", () => {
+test("plain http is refused unless the setting allows it, and the message names the setting", () => {
   const url = "http://gitea.internal:3000/team/app.git";
   const refused = parseRemote(url, strict);
   expect(refused).toMatchObject({ ok: false });
@@ -63,7 +63,7 @@ describe("repository URLs", () => {
     });
   }
 
-  test("credentials in a URL are taken out of it", () => {
+  test("credentials are removed from the URL", () => {
     const parsed = parseRemote("https://user:p%40ss@example.com/x", strict);
     expect(parsed).toMatchObject({ ok: true, remote: { username: "user", password: "p@ss" } });
     expect(parsed.ok && parsed.remote.kind === "http" && parsed.remote.url.href).toBe("https://example.com/x");

@@ -1,22 +1,22 @@
-/** The command by which git reaches an ssh host: one key, one list of known hosts, nothing of the user's own settings. */
+/** The command that git uses to connect to an SSH host: one key, one known_hosts file, and no settings of the user. */
 
 interface SshCommand {
-  /** Files. */
-  readonly key: string;
-  readonly known: string;
+  readonly keyFile: string;
+  readonly knownHostsFile: string;
   readonly host: string;
   readonly port: number;
+  /** The checked address of `host`. */
   readonly address: string;
 }
 
-/** The address that was looked at is the one dialled; the host's key is looked up under the host's name. */
-export function sshCommand({ key, known, host, port, address }: SshCommand): string {
+/** ssh connects to the checked address and looks up the host key by the host's name. */
+export function sshCommand({ keyFile, knownHostsFile, host, port, address }: SshCommand): string {
   const name = host.replaceAll(/[[\]]/g, "");
   const options = [
-    `IdentityFile=${key}`,
+    `IdentityFile=${keyFile}`,
     "IdentitiesOnly=yes",
     "IdentityAgent=none",
-    `UserKnownHostsFile=${known}`,
+    `UserKnownHostsFile=${knownHostsFile}`,
     "GlobalKnownHostsFile=/dev/null",
     "StrictHostKeyChecking=yes",
     "UpdateHostKeys=no",

@@ -20,14 +20,14 @@ mkdirSync(join(mounted, "..data"), { recursive: true });
 writeFileSync(join(mounted, "..data", "three.crt"), certificate("three"));
 symlinkSync("..data/three.crt", join(mounted, "three.crt"));
 
-describe("the authorities that are trusted", () => {
-  test("those of git's own variable, instead of all others", async () => {
+describe("trusted CAs", () => {
+  test("git's own variable replaces all others", async () => {
     const env = { GIT_SSL_CAINFO: one, SSL_CERT_FILE: two, SSL_CERT_DIR: mounted };
     expect(await trustedAuthorities(env)).toBe(`${certificate("one")}\n`);
     expect(namesAuthorities(env)).toBe(false);
   });
 
-  test("those of a file and of folders, each once", async () => {
+  test("come from a file and from folders, each once", async () => {
     const env = { SSL_CERT_FILE: two, SSL_CERT_DIR: `/nowhere:${mounted}:${mounted}` };
     expect(await trustedAuthorities(env)).toBe(
       ["two", "one", "three"].map((name) => `${certificate(name)}\n`).join(""),
@@ -35,14 +35,14 @@ describe("the authorities that are trusted", () => {
     expect(namesAuthorities(env)).toBe(true);
   });
 
-  test("a file adds to what the system's folders hold", async () => {
+  test("a file is added to those in the system's folders", async () => {
     const system = (await trustedAuthorities({})) ?? "";
     const both = (await trustedAuthorities({ SSL_CERT_FILE: one })) ?? "";
     expect(both).toContain(certificate("one"));
     expect(both.length).toBeGreaterThanOrEqual(system.length);
   });
 
-  test("none at all where nothing is found: the runtime has a list of its own", async () => {
+  test("undefined if there are none, so that the runtime uses its own list", async () => {
     expect(await trustedAuthorities({ SSL_CERT_FILE: "/nowhere", SSL_CERT_DIR: "/nowhere" })).toBeUndefined();
     expect(namesAuthorities({})).toBe(false);
   });

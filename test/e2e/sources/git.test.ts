@@ -109,8 +109,7 @@ test.concurrent(
     await stalledBy(scene, "private", { words: "its authority's certificate under the key ca.crt" });
     await replaceSecret("access", { token: "stale", "ca.crt": ca });
     await requestReconcile(scene, "private", "with a stale token");
-    await stalledBy(scene, "private", { words: "the repository refuses the credentials" });
-    // The operator retries without a request.
+    await stalledBy(scene, "private", { words: "the Git server rejects the credentials" }); // The operator retries without a request.
     await replaceSecret("access", { token: `${canaries.token}\n`, "ca.crt": ca });
     await stackUntil(scene, "private", isAt(commits["token"]));
     const pod = await podUid(scene, "private");
@@ -187,17 +186,16 @@ test.concurrent(
     const spec = { projectRepo: ssh.url("sealed"), branch: "main", gitAuth: { sshAuth } };
     await replaceSecret("ssh", { ...given, known_hosts: ssh.knownHosts(other) });
     await deploy("sealed", spec);
-    await stalledBy(scene, "sealed", { words: "another key than known_hosts has for it" });
-    // Without known_hosts, only the large Git hosts are known.
+    await stalledBy(scene, "sealed", { words: "key differs from the one in known_hosts" }); // Without known_hosts, only the large Git hosts are known.
     await replaceSecret("ssh", { key: given.key, passphrase: given.passphrase });
     await requestReconcile(scene, "sealed", "an unknown host");
-    await stalledBy(scene, "sealed", { words: "the ssh host's key is not in known_hosts" });
+    await stalledBy(scene, "sealed", { words: "the SSH host's key is not in known_hosts" });
     await replaceSecret("ssh", { ...given, passphrase: "another" });
     await requestReconcile(scene, "sealed", "a wrong passphrase");
-    await stalledBy(scene, "sealed", { words: "the key's passphrase is another" });
+    await stalledBy(scene, "sealed", { words: "the passphrase is wrong" });
     await replaceSecret("ssh", { ...given, key: other.privateKey });
     await requestReconcile(scene, "sealed", "an unknown key");
-    await stalledBy(scene, "sealed", { words: "the server refuses the ssh key" });
+    await stalledBy(scene, "sealed", { words: "the server rejects the SSH key" });
     await replaceSecret("ssh", given);
     await stackUntil(scene, "sealed", isAt(commit));
 
@@ -293,7 +291,7 @@ test.concurrent(
     renameSync(repository.folder, moved);
     await requestReconcile(scene, "troubled", "the repository is missing");
     await stalledBy(scene, "troubled", {
-      words: "the repository is not there, or may not be seen with these credentials",
+      words: "the repository does not exist, or these credentials have no access to it",
     });
     const count = (await listUpdates(scene, "troubled")).length;
     renameSync(moved, repository.folder);
