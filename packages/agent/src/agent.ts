@@ -1,4 +1,4 @@
-/** The agent's parts put together: the service that `@pko/rpc/server` serves. */
+/** Assembles the agent's parts into the service that `@pko/rpc/server` serves. */
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { fail, protocolVersion, succeed, type InfoResult, type PrepareMessage, type RunResult } from "@pko/rpc";
@@ -11,7 +11,7 @@ import { gitHome } from "./sources/git.ts";
 import { RunManager } from "./runs/run-manager.ts";
 import type { RunRecord } from "./runs/run-folder.ts";
 import { removeFolder } from "./system/files.ts";
-import { Gate } from "./system/gate.ts";
+import { Mutex } from "./system/mutex.ts";
 import type { Log } from "./system/log.ts";
 import type { Redactor } from "./system/redact.ts";
 import { removeLeftovers } from "./workspace/checkout.ts";
@@ -30,7 +30,7 @@ interface AgentParts {
 
 interface Agent {
   readonly service: AgentService;
-  /** Takes up what an earlier agent left; to be awaited before the service is offered. */
+  /** Restores the state of an earlier agent process. Await it before serving. */
   recover(): Promise<void>;
   /** Interrupts the active run and waits for its result. */
   stop(): Promise<void>;
@@ -54,15 +54,15 @@ export function createAgent(parts: AgentParts): Agent {
     graceSeconds: options.graceSeconds,
     workspaceUid: options.workspaceUid,
     targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
-    knowsSecrets: () => preparer.hasBegun,
+    knowsSecrets: () => preparer.hasStarted,
     onResult: (record, result) => settleStack(state, record, result),
   });
-  // Starting a run and beginning a preparation exclude each other; neither may slip in while the other is looked at.
-  const gate = new Gate();
+  // A run and a preparation exclude each other, so checking for one and starting the other must be atomic.
+  const mutex = new Mutex();
   const progress = { stopping: false };
 
   const info = async (): Answer<InfoResult> => {
-    // Nothing here waits for the CLI: an operator asks for this before its first request.
+    // Do not wait for the CLI here: an operator calls `info` before its first request.
     const version = cli.knownVersion;
     const { ready } = await state.read();
     const activeRun = await runs.activeRun();
@@ -80,7 +80,7 @@ export function createAgent(parts: AgentParts): Agent {
   };
 
   const prepare: AgentService["prepare"] = (request) =>
-    gate.enter(async (): Messages<PrepareMessage> => {
+    mutex.run(async (): Messages<PrepareMessage> => {
       if (progress.stopping) return fail("stopping", "the workspace is stopping");
       const activeRun = await runs.activeRun();
       if (activeRun !== undefined) return { ok: false, error: { code: "busy", message: "a run is active", activeRun } };
@@ -93,7 +93,7 @@ export function createAgent(parts: AgentParts): Agent {
       prepare,
       attach: (runId) => runs.attach(runId),
       start: (request) =>
-        gate.enter(async () =>
+        mutex.run(async () =>
           preparer.isBusy ? fail("busy", "the workspace is being prepared") : await runs.start(request),
         ),
       cancel: (request) => runs.cancel(request),
@@ -103,7 +103,7 @@ export function createAgent(parts: AgentParts): Agent {
     async recover() {
       await recoverFolders(parts, state);
       await runs.recover();
-      // Known by the time somebody asks; where it fails, whoever asks then is told.
+      // Reads the version ahead of the first request. A failure is reported when the version is needed.
       void cli.version();
     },
     async stop() {
@@ -113,36 +113,36 @@ export function createAgent(parts: AgentParts): Agent {
   };
 }
 
-/** Before anything else runs: what an earlier agent left is removed, and the links for shells lead to something. */
+/** Removes what an earlier agent process left behind, and restores the links for shells. */
 async function recoverFolders({ options, log }: AgentParts, state: StateFile): Promise<void> {
   await removeLeftovers(options.paths);
   const { ready } = await state.read();
   await recoverWorkspaceLink(options.paths.workspace, ready?.projectFolder, log);
-  // Credentials that a killed agent could not remove.
+  // Git credentials that a killed agent could not delete.
   await removeFolder(join(options.paths.state, gitHome));
 }
 
-/** What a run's end means for what is prepared. */
+/** Updates the prepared state after a run that removed its stack or did not find it. */
 async function settleStack(state: StateFile, record: RunRecord, result: RunResult): Promise<void> {
   const isRemoved =
     result.outcome === "succeeded" && record.operation.kind === "destroy" && record.operation.remove === true;
   if (!isRemoved && result.error?.class !== "stackNotFound") return;
   const { selected = [], ready, source, ...rest } = await state.read();
   const { stack, settings } = record.ready;
-  const left = ready && withoutStack(ready, stack, isRemoved);
+  const remaining = ready && withoutStack(ready, stack, isRemoved);
   await state.write({
     ...rest,
-    // The CLI removes the stack's settings file with the stack, from the checkout too: that is made anew.
+    // The CLI also removes the stack's settings file from the checkout, so the source is checked out again.
     ...(source && !isRemoved && { source }),
     selected: selected.filter((known) => known.stack !== stack),
-    ...(left && { ready: left }),
+    ...(remaining && { ready: remaining }),
   });
   if (isRemoved) await removeFolder(dirname(settings));
 }
 
-/** What stays prepared when a stack does not exist any more. Undefined if the workspace has to be prepared again. */
+/** The prepared state without a stack that no longer exists. Undefined if the workspace must be prepared again. */
 function withoutStack(ready: Ready, stack: string, isRemoved: boolean): Ready | undefined {
-  // The source may have had settings for a stack that the workspace does not list.
+  // The source may have contained settings for a stack that the workspace does not list.
   if (ready.stacks.length === 0) return isRemoved ? undefined : ready;
   const stacks = ready.stacks.filter(({ name }) => name !== stack);
   return stacks.length === 0 ? undefined : { ...ready, stacks };

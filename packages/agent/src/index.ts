@@ -1,4 +1,4 @@
-/** For tests and benchmarks; the agent itself is the executable of main.ts. */
+/** For tests and benchmarks; the agent's executable is main.ts. */
 export * from "./agent.ts";
 export * from "./options.ts";
 export * from "./system/log.ts";

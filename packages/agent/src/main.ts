@@ -3,8 +3,8 @@
  *
  *   agent [flags]           serves the workspace (options.ts lists the flags)
  *   agent install <path> [<folder>]
- *                           copies this executable: how the bootstrap container hands it to the workspace's own image;
- *                           makes the folder in which that container starts, unless there is a folder of that name
+ *                           copies this executable, so that the bootstrap container can pass it to the workspace's image;
+ *                           creates the folder in which that container starts, unless it exists
  *   agent version
  */
 import { chmod, copyFile, rename } from "node:fs/promises";
@@ -15,19 +15,19 @@ import { createAgent } from "./agent.ts";
 import { readCredentials, watchCredentials } from "./credentials.ts";
 import { parseOptions } from "./options.ts";
 import { createLog } from "./system/log.ts";
-import { surviveFaults } from "./system/faults.ts";
-import { seeOffOrphans } from "./system/orphans.ts";
+import { logUncaughtErrors } from "./system/uncaught-errors.ts";
+import { reapOrphans } from "./system/orphans.ts";
 import { Redactor } from "./system/redact.ts";
-import { makeWorkspaceFolder } from "./workspace/shell.ts";
+import { createWorkspaceFolder } from "./workspace/shell.ts";
 
 /** Set by `bun build --define`. */
 declare const AGENT_VERSION: string | undefined;
 const version = typeof AGENT_VERSION === "string" ? AGENT_VERSION : "dev";
 
-/** Three small files in memory: a new CA is known soon after the kubelet has brought it. */
-const certificateLookMs = 5000;
-/** How long watchers have to read the last words of a run after its end. */
-const lastWordsMs = 2_000;
+/** Short, because three small files are cheap to read and a new CA should be trusted soon. */
+const certificatePollMs = 5000;
+/** How long watchers have to read the last events and the result of a run after its end. */
+const drainMs = 2_000;
 
 const redactor = new Redactor();
 const log = createLog(
@@ -37,11 +37,11 @@ const log = createLog(
 );
 
 async function serve(args: readonly string[]): Promise<void> {
-  // First of all: the kernel drops a signal that the first process of a container does not handle yet.
+  // First, because the kernel drops signals that PID 1 does not handle yet.
   const stopped = stopSignal();
-  surviveFaults(log);
-  if (process.pid === 1) seeOffOrphans();
-  // The container starts it in a folder that is replaced when the program is checked out.
+  logUncaughtErrors(log);
+  if (process.pid === 1) reapOrphans();
+  // The container starts the agent in a folder that is replaced when the program is checked out.
   process.chdir("/");
   const options = parseOptions(args, process.env);
   const agent = createAgent({ options, inherited: process.env, redactor, log, version });
@@ -56,19 +56,19 @@ async function serve(args: readonly string[]): Promise<void> {
   });
   const unwatch = watchCredentials(credentials, {
     folder: options.tls,
-    intervalMs: certificateLookMs,
+    intervalMs: certificatePollMs,
     onChange: (next) => {
       server.renew(next);
       log.info("certificate renewed");
     },
-    onError: (error) => log.warn("certificate not read", { error: errorMessage(error) }),
+    onError: (error) => log.warn("cannot read certificate, will retry", { error: errorMessage(error) }),
   });
   log.info("agent ready", { version, port: server.port });
   const signal = await stopped;
   log.info("agent stopping", { signal });
   unwatch();
   await agent.stop();
-  await Promise.race([server.stop(false), sleep(lastWordsMs)]);
+  await Promise.race([server.stop(false), sleep(drainMs)]);
   log.info("agent stopped");
 }
 
@@ -79,11 +79,11 @@ async function stopSignal(): Promise<string> {
 }
 
 async function install(target: string, folder: string | undefined): Promise<void> {
-  if (folder !== undefined) await makeWorkspaceFolder(folder, log);
-  const beside = `${target}.new`;
-  await copyFile(process.execPath, beside);
-  await chmod(beside, 0o755);
-  await rename(beside, target);
+  if (folder !== undefined) await createWorkspaceFolder(folder, log);
+  const temporary = `${target}.new`;
+  await copyFile(process.execPath, temporary);
+  await chmod(temporary, 0o755);
+  await rename(temporary, target);
 }
 
 const [command = "", ...rest] = process.argv.slice(2);

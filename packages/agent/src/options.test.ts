@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { parseOptions } from "./options.ts";
 
-test("the defaults suit a workspace pod", () => {
+test("the defaults are those of a workspace pod", () => {
   expect(parseOptions([], {})).toMatchObject({
     paths: {
       source: "/share/source",
@@ -16,7 +16,7 @@ test("the defaults suit a workspace pod", () => {
   });
 });
 
-test("a flag wins over the default", () => {
+test("a flag overrides the default", () => {
   const flags = [
     "--share=/var/share",
     "--port=99",
@@ -33,16 +33,16 @@ test("a flag wins over the default", () => {
   });
 });
 
-test("variables of the user's program are not settings of the agent", () => {
+test("the user's variables do not configure the agent", () => {
   const env = { AGENT_PORT: "1", AGENT_GRACE_SECONDS: "x", AGENT_ALLOW_HTTP: "true", AGENT_SECRET_VARIABLES: "A" };
   expect(parseOptions([], env)).toEqual(parseOptions([], {}));
 });
 
-test("the operator names the secrets among the variables", () => {
+test("the operator names the secret variables", () => {
   const env = { PULUMI_OPERATOR_SECRET_VARIABLES: "DATABASE_URL,KEY" };
   expect(parseOptions([], env).secretVariables).toEqual(["DATABASE_URL", "KEY"]);
 });
 
 for (const args of [["--port=x"], ["--port=-1"], ["--nope"], ["extra"], ["--grace-seconds=1.5"]]) {
-  test(`${args.join(" ")} is refused`, () => expect(() => parseOptions(args, {})).toThrow());
+  test(`${args.join(" ")} is rejected`, () => expect(() => parseOptions(args, {})).toThrow());
 }

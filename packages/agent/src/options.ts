@@ -1,6 +1,6 @@
 /**
- * The agent's settings: flags, each with a default that suits a workspace pod. Not from the environment, which belongs to
- * the user's program, but for the names of the secrets in it.
+ * The agent's flags, with defaults for a workspace pod. The environment belongs to the user's program, so the agent reads
+ * only the names of secret variables from it.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -10,10 +10,10 @@ import type { OidcOptions } from "./pulumi/cloud/sign-in.ts";
 interface Paths {
   /** The checkout. Programs may rely on this path, so it never changes. */
   readonly source: string;
-  /** The container's working directory: a link to the project's folder, or the folder itself where an init container made it. */
+  /** The container's working directory: a link to the project's folder, or that folder if an init container created it. */
   readonly workspace: string;
   readonly runs: string;
-  /** The agent's own: git objects, settings of stacks, what was done. */
+  /** The agent's own files: Git objects, settings of stacks, what is prepared. */
   readonly state: string;
 }
 
@@ -27,15 +27,15 @@ export interface Options {
   readonly git: string;
   /** How long a CLI may take to stop after SIGINT before it is killed. */
   readonly graceSeconds: number;
-  /** Of the Workspace, by which updates on Pulumi Cloud are known to be its own. */
+  /** The Workspace's UID, which marks its updates on Pulumi Cloud. */
   readonly workspaceUid: string | undefined;
-  /** How to sign in to Pulumi Cloud without a token of its own. */
+  /** How to sign in to Pulumi Cloud with the service account's token. */
   readonly oidc: OidcOptions | undefined;
-  /** Variables whose values are masked, whatever their names say. */
+  /** Variables whose values are masked even if their names do not look secret. */
   readonly secretVariables: readonly string[];
-  /** Plain http for repositories: the chart's value git.allowHttp. */
+  /** Allows plain http for repositories: the chart's value git.allowHttp. */
   readonly allowHttp: boolean;
-  /** For tests: addresses that are otherwise refused, such as 127.0.0.1. */
+  /** For tests: exceptions from the forbidden addresses, such as 127.0.0.1. */
   readonly allowedAddresses: readonly string[];
 }
 
@@ -82,14 +82,14 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     git: text("git") ?? flags.git.default,
     graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
     workspaceUid: text("workspace-uid"),
-    oidc: oidcOf(text),
-    secretVariables: listOf(env[secretVariablesVariable]),
+    oidc: parseOidc(text),
+    secretVariables: parseList(env[secretVariablesVariable]),
     allowHttp: values["allow-http"],
-    allowedAddresses: listOf(text("allow-addresses")),
+    allowedAddresses: parseList(text("allow-addresses")),
   };
 }
 
-function oidcOf(text: (name: keyof typeof flags) => string | undefined): OidcOptions | undefined {
+function parseOidc(text: (name: keyof typeof flags) => string | undefined): OidcOptions | undefined {
   const tokenFile = text("oidc-token");
   if (tokenFile === undefined) return undefined;
   const organization = text("oidc-organization");
@@ -101,7 +101,7 @@ function oidcOf(text: (name: keyof typeof flags) => string | undefined): OidcOpt
   return { tokenFile, organization, scope: text("oidc-scope") ?? "", expirationSeconds, credentials };
 }
 
-function listOf(text = ""): string[] {
+function parseList(text = ""): string[] {
   return text.split(",").filter((item) => item !== "");
 }
 

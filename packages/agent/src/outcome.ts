@@ -1,13 +1,13 @@
-/** How a step of `Prepare` ends: with its value, or with a failure that a user can act on. */
+/** The outcome of a step of `prepare`: a value, or a failure that a user can act on. */
 import type { PrepareReason } from "@pko/rpc";
 import { bounded, type Clean } from "./system/clean-text.ts";
 import type { Redactor } from "./system/redact.ts";
 
 export interface Failure {
   readonly reason: PrepareReason;
-  /** May quote what others said: to be shown as `shown` makes it. */
+  /** May quote output with secrets: use `cleanFailure` before it leaves the agent. */
   readonly message: string;
-  /** The last lines of the tool that failed. */
+  /** The last lines that the failed tool printed. */
   readonly lines: readonly Clean[];
 }
 
@@ -25,13 +25,13 @@ export function failed(
   return { ok: false, failure: { reason, message, lines } };
 }
 
-interface ShownFailure {
+interface CleanFailure {
   readonly reason: PrepareReason;
   readonly message: Clean;
   readonly lines: Clean[];
 }
 
-/** As it may leave the agent. */
-export function shown({ reason, message, lines }: Failure, redactor: Redactor): ShownFailure {
+/** Masks secrets and limits the length, so that the failure may leave the agent. */
+export function cleanFailure({ reason, message, lines }: Failure, redactor: Redactor): CleanFailure {
   return { reason, message: bounded(redactor.clean(message)), lines: lines.map(bounded) };
 }

@@ -1,6 +1,5 @@
-/** Requests to checked addresses, in the agent's own terms. */
+/** Requests to checked addresses, with results as outcomes of `prepare`. */
 import { request, type HttpOptions, type HttpResult } from "@pko/git";
-import { assertNever } from "@pko/rpc";
 
 import { done, failed, type Outcome } from "../outcome.ts";
 
@@ -17,14 +16,14 @@ export function requestFailure(result: Exclude<HttpResult, Answered>): Outcome<n
       return failed("sourceInvalid", result.message);
     case "unreachable":
       return failed("sourceUnavailable", result.message);
-    default:
-      return assertNever(result);
   }
 }
 
-/** What an HTTP status other than success means for a source. */
+/** Maps an HTTP error status to a failure of the source. */
 export function statusFailure(what: string, status: number): Outcome<never> {
-  if (status === 401 || status === 403) return failed("sourceUnauthorized", `${what}: access denied (${status})`);
-  if (status === 404 || status === 410) return failed("sourceNotFound", `${what}: not found (${status})`);
-  return failed("sourceUnavailable", `${what}: the server answered ${status}`);
+  if (status === 401 || status === 403)
+    return failed("sourceUnauthorized", `the server denies access to ${what} (HTTP ${status}); check the credentials`);
+  if (status === 404 || status === 410)
+    return failed("sourceNotFound", `the server does not have ${what} (HTTP ${status}); check the URL`);
+  return failed("sourceUnavailable", `the server cannot serve ${what} now (HTTP ${status}); the operator retries`);
 }

@@ -19,7 +19,7 @@ function cli(inherited: NodeJS.ProcessEnv, state = join(root, "state")): PulumiC
   return new PulumiCli({ file, state, inherited, redactor, signIn: new SignIn({ oidc: undefined, redactor, log }) });
 }
 
-test("the program gets every variable of the pod, but for the one that is the agent's", async () => {
+test("the program gets every variable of the pod except the agent's own", async () => {
   const inherited = { AGENT_NAME: "smith", OPERATOR_MODE: "x", PULUMI_OPERATOR_SECRET_VARIABLES: "DATABASE_URL" };
   const environment = await cli(inherited).environment();
   expect(environment).toMatchObject({ AGENT_NAME: "smith", OPERATOR_MODE: "x" });
@@ -27,8 +27,8 @@ test("the program gets every variable of the pod, but for the one that is the ag
 });
 
 describe("the CLI's version", () => {
-  test("is known in a pod in which nothing has been made yet", async () => {
-    // With them nothing has to be made in the agent's folder.
+  test("can be read in a new pod, before any folder exists", async () => {
+    // With these the agent's folder is not created.
     const writable = { HOME: root, TMPDIR: root };
     expect(await cli(writable, join(root, "fresh", "state")).version()).toMatchObject({
       ok: true,
@@ -36,29 +36,27 @@ describe("the CLI's version", () => {
     });
   });
 
-  test("that cannot be asked for is a failure which says why, and is asked for again", async () => {
+  test("is a failure with the reason if it cannot be read, and is read again later", async () => {
     const named = join(root, "env");
     mkdirSync(named);
     const pulumi = cli({ PULUMI_ENV: named });
     const version = await pulumi.version();
-    expect(version.ok ? "" : version.failure.message).toContain(
-      `the file ${named}, which PULUMI_ENV names, cannot be read`,
-    );
+    expect(version.ok ? "" : version.failure.message).toContain(`the file ${named} in PULUMI_ENV cannot be read`);
     rmSync(named, { recursive: true });
     expect(await pulumi.version()).toMatchObject({ ok: true });
   });
 });
 
-/** As the init container of another user leaves it; root may read anything. */
-test.if(process.getuid?.() === 0)("a file of variables that is another user's says what to do", async () => {
+/** An init container may run as another user; root may read anything. */
+test.if(process.getuid?.() === 0)("an unreadable file of variables is reported with the remedy", async () => {
   const named = join(root, "owned");
   writeFileSync(named, "A=1\n", { mode: 0o600 });
   chownSync(root, 0, 0);
   chmodSync(root, 0o755);
   process.seteuid?.(1000);
   try {
-    const sentence = "(uid 1000) may not; let the init container that writes it make it readable (chmod 644)";
-    expect(await readEnvFile(named).catch(String)).toContain(sentence);
+    const remedy = "(UID 1000) has no permission; make it readable in the init container that writes it (chmod 644)";
+    expect(await readEnvFile(named).catch(String)).toContain(remedy);
   } finally {
     process.seteuid?.(0);
   }

@@ -1,4 +1,4 @@
-/** The Pulumi CLI: its environment, its version, and its short commands. Runs are started by `operation.ts`. */
+/** The Pulumi CLI: its environment, its version and its short commands. `operation.ts` has the commands of runs. */
 import { errorMessage, secretVariablesVariable } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { runCommand, type CommandEnd } from "../system/command.ts";
@@ -10,7 +10,7 @@ import { ensureFolder, withWritableFolders } from "./writable-folders.ts";
 
 interface CliOptions {
   readonly file: string;
-  /** A folder of the agent's own. */
+  /** The agent's folder. */
   readonly state: string;
   readonly inherited: NodeJS.ProcessEnv;
   readonly redactor: Redactor;
@@ -25,8 +25,10 @@ interface CliCommand {
   readonly signal?: AbortSignal;
 }
 
-/** First, because a command's own arguments may end its options. */
+/** Passed first, because a command's own arguments may end with `--`. */
 export const globalFlags: readonly string[] = ["--non-interactive", "--color=never"];
+
+export const noPulumi = "the workspace's image has no `pulumi`; use one of the pulumi/pulumi images";
 
 const commandTimeoutMs = 10 * 60_000;
 
@@ -43,30 +45,30 @@ export class PulumiCli {
     this.#options = options;
   }
 
-  /** Read anew for every command: init containers and sidecars may have added to `$PULUMI_ENV`. */
+  /** Read for every command, because init containers and sidecars may append to `$PULUMI_ENV`. */
   async environment(): Promise<Record<string, string>> {
     const env = await this.#ownEnvironment();
     return { ...env, ...this.#options.signIn.variables(env) };
   }
 
-  /** Before commands that speak to the backend, which may be Pulumi Cloud. */
+  /** Call this before commands that access the backend, which may be Pulumi Cloud. */
   async signIn(request: Omit<SignInRequest, "env">): Promise<Outcome<undefined>> {
     return await this.#options.signIn.ensure({ ...request, env: await this.#ownEnvironment() });
   }
 
-  /** The backend refuses the token that signing in brought: the next time brings another. */
+  /** Discards the token after the backend rejected it, so that the next command gets a new one. */
   signOut(): void {
     this.#options.signIn.forget();
   }
 
-  /** Whether the token that signing in brought is over. */
-  get hasTokenEnded(): boolean {
-    return this.#options.signIn.hasEnded;
+  /** Whether the access token from signing in has expired. */
+  get hasTokenExpired(): boolean {
+    return this.#options.signIn.hasExpired;
   }
 
   async #ownEnvironment(): Promise<Record<string, string>> {
     const { inherited, state, redactor, signIn } = this.#options;
-    // The folder of credentials is the container's for shells: a login of the image's own must be found without it.
+    // The container sets this folder for shells. Without it the CLI finds the credentials of the image.
     const isForShells = (name: string, value: string): boolean =>
       name === credentialsVariable && value === signIn.credentialsFolder;
     const own = Object.entries(inherited).flatMap(([name, value]) =>
@@ -77,14 +79,14 @@ export class PulumiCli {
     const added = await readEnvFile(inherited["PULUMI_ENV"]);
     const env: Record<string, string> = {
       PULUMI_SKIP_UPDATE_CHECK: "true",
-      // The CLI's own logs of every command: by default a week of them, up to 500 MB of the pod's disk.
+      // By default the CLI keeps its logs for a week, up to 500 MB of the pod's disk.
       PULUMI_LOG_ROTATION_MAX_AGE_DAYS: "1",
       PULUMI_LOG_ROTATION_MAX_TOTAL_MB: "32",
-      // A stack that exists keeps its secrets provider, though its settings file is not in the repository.
+      // An existing stack keeps its secrets provider although its settings file is not in the repository.
       PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER: "true",
       ...Object.fromEntries(own),
       ...added,
-      // What shows `--event-log`.
+      // Enables `--event-log`.
       PULUMI_DEBUG_COMMANDS: "true",
     };
     redactor.addEnvironment(env);
@@ -103,21 +105,21 @@ export class PulumiCli {
     });
   }
 
-  /** Undefined until the CLI has answered. */
+  /** Undefined until the CLI has reported its version. */
   get knownVersion(): Version | undefined {
     return this.#knownVersion;
   }
 
-  /** Asked once: the image does not change under a living pod. A failure is not remembered. */
+  /** Read once, because the image of a running pod does not change. A failure is not cached. */
   async version(): Promise<Outcome<Version>> {
-    const asked = (this.#version ??= this.#readVersion());
-    const version = await asked;
-    if (!version.ok && this.#version === asked) this.#version = undefined;
+    const pending = (this.#version ??= this.#readVersion());
+    const version = await pending;
+    if (!version.ok && this.#version === pending) this.#version = undefined;
     if (version.ok) this.#knownVersion = version.value;
     return version;
   }
 
-  /** Asked without waiting for it, too: so whatever breaks is a failure, which whoever waits reports. */
+  /** Never rejects, because some callers do not await it. */
   async #readVersion(): Promise<Outcome<Version>> {
     let end: CommandEnd;
     try {
@@ -126,9 +128,11 @@ export class PulumiCli {
       return failed("other", errorMessage(error));
     }
     if (end.kind === "missing") {
-      return failed("toolMissing", "the workspace's image has no `pulumi`: use one of the pulumi/pulumi images");
+      return failed("toolMissing", noPulumi);
     }
     const version = end.kind === "exited" && end.code === 0 ? parseVersion(end.stdout) : undefined;
-    return version ? done(version) : failed("other", "`pulumi version` did not answer with a version");
+    return version
+      ? done(version)
+      : failed("other", "`pulumi version` did not print a version; check the workspace's image");
   }
 }

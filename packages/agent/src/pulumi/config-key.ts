@@ -1,11 +1,11 @@
-/** Keys and paths of configuration, by the CLI's rules: the settings file is written here, so they have to agree. */
+/** Parses configuration keys and paths by the CLI's rules, because the agent writes the settings file for the CLI. */
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
 
 export interface ConfigKey {
-  /** `<namespace>:<name>`, as the settings file has it. */
+  /** `<namespace>:<name>`, as in the settings file. */
   readonly key: string;
-  /** The way into the value, for a key that is a path. */
+  /** The rest of a key that is a path into the value. */
   readonly path: readonly (string | number)[];
 }
 
@@ -14,7 +14,7 @@ export function parseConfigKey(text: string, project: string, isPath: boolean): 
     const key = qualified(text, project);
     return key === undefined ? invalid(text) : done({ key, path: [] });
   }
-  // The namespace belongs to the first segment; the others may hold anything.
+  // The namespace belongs to the first segment; the other segments may contain colons.
   const end = text.search(/[[.]/);
   const key = end > 0 ? qualified(text.slice(0, end), project) : qualified(text, project);
   if (key === undefined) return invalid(text);
@@ -25,7 +25,7 @@ export function parseConfigKey(text: string, project: string, isPath: boolean): 
   return done({ key: `${key.slice(0, colon)}:${first}`, path });
 }
 
-/** With the project's name where there is no namespace; `ns:config:name` is the old spelling of `ns:name`. */
+/** Adds the project's name if there is no namespace; `ns:config:name` is the old form of `ns:name`. */
 export function qualified(text: string, project: string): string | undefined {
   const parts = text.split(":");
   const [first = "", second = "", third = ""] = parts;
@@ -35,14 +35,14 @@ export function qualified(text: string, project: string): string | undefined {
 }
 
 function invalid(text: string): Outcome<never> {
-  return failed("configInvalid", `${quoteName(text)} is not a configuration key`);
+  return failed("configInvalid", `${quoteName(text)} is not a valid configuration key; use name or namespace:name`);
 }
 
 const quotedSegment = /^\["((?:\\"|[^"])*)"\]/;
 const indexSegment = /^\[(\d{1,9})\]/;
 const nameSegment = /^[^.[]+/;
 
-/** `a.b[0]["c.d"]` into its segments; undefined when it is not a path. */
+/** Splits `a.b[0]["c.d"]` into its segments; undefined if it is not a path. */
 function parsePath(text: string): (string | number)[] | undefined {
   const segments: (string | number)[] = [];
   let rest = text;

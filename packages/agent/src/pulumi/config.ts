@@ -1,6 +1,6 @@
-/** The configuration a stack is to have: values taken from where they are, checked, and made ready for its settings. */
+/** Resolves a stack's configuration: reads values from variables and files, and checks them. */
 import { readFile, stat } from "node:fs/promises";
-import { assertNever, type ConfigItem, type ConfigValue } from "@pko/rpc";
+import { type ConfigItem, type ConfigValue } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { parseConfigKey, type ConfigKey } from "./config-key.ts";
 
@@ -21,22 +21,26 @@ export async function resolveConfig(
   for (const item of items) {
     const key = parseConfigKey(item.key, project, item.path === true);
     if (!key.ok) return key;
-    const value = await valueOf(item.value, env);
-    if (!value.ok) return failed("configInvalid", `the configuration ${item.key}: ${value.failure.message}`);
+    const value = await readValue(item.value, env);
+    if (!value.ok)
+      return failed("configInvalid", `the configuration value ${item.key} cannot be used: ${value.failure.message}`);
     if (value.value === null || value.value === undefined) {
-      return failed("configInvalid", `the configuration ${item.key} has no value`);
+      return failed(
+        "configInvalid",
+        `the configuration value ${item.key} is null or missing; set it or remove the key`,
+      );
     }
     resolved.push({ key: key.value, secret: item.secret === true, value: value.value });
   }
   return done(resolved);
 }
 
-/** What is encrypted: a structure as its JSON, which is what programs get to read anyway. */
+/** The text to encrypt. A structure is encrypted as JSON, which is also how programs read it. */
 export function secretText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-async function valueOf(value: ConfigValue, env: Readonly<Record<string, string>>): Promise<Outcome<unknown>> {
+async function readValue(value: ConfigValue, env: Readonly<Record<string, string>>): Promise<Outcome<unknown>> {
   switch (value.from) {
     case "value":
       return done(value.value);
@@ -50,18 +54,16 @@ async function valueOf(value: ConfigValue, env: Readonly<Record<string, string>>
       if (!text.ok) return text;
       return value.json ? parseJson(text.value) : text;
     }
-    default:
-      return assertNever(value);
   }
 }
 
 async function readText(path: string): Promise<Outcome<string>> {
   try {
     const { size } = await stat(path);
-    if (size > maxFileBytes) return failed("configInvalid", `the file ${path} is too large`);
+    if (size > maxFileBytes) return failed("configInvalid", `the file ${path} is larger than ${maxFileBytes} bytes`);
     return done(new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path)));
   } catch {
-    return failed("configInvalid", `the file ${path} cannot be read`);
+    return failed("configInvalid", `the file ${path} does not exist or is not readable text`);
   }
 }
 

@@ -1,17 +1,17 @@
-/** The program's dependencies: installed when what names them has changed, and carried from one checkout to the next. */
+/** Installs the program's dependencies when a manifest has changed, and carries them over to the next checkout. */
 import { createHash } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
-import { lastLines, linesOf } from "../system/clean-text.ts";
+import { lastLines, nonEmptyLines } from "../system/clean-text.ts";
 import { cleanOutput } from "../system/command.ts";
-import { cleanRelative, isDirectory, isInside, readIfThere } from "../system/files.ts";
+import { normalizeRelative, isDirectory, isInside, readIfExists } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
-import type { PulumiCli } from "./cli.ts";
+import { noPulumi, type PulumiCli } from "./cli.ts";
 import { quoteProgram } from "./program-lines.ts";
 import { entry, type Project } from "./project.ts";
 
-/** Manifests and lockfiles of the languages, and what configures their package managers. */
+/** Manifests, lockfiles and package manager settings of the languages. */
 const manifests = new Set([
   "package.json",
   "package-lock.json",
@@ -53,15 +53,15 @@ const manifestEndings = [".csproj", ".fsproj", ".vbproj"];
 
 const installTimeoutMs = 30 * 60_000;
 
-/** Tells one set of dependencies from another; undefined when there is nothing to install. */
+/** Identifies a set of dependencies; undefined if there is nothing to install. */
 export async function dependencyKey(project: Project, root: string): Promise<string | undefined> {
   const { packages, plugins } = project.dependencies;
   // The CLI fetches the plugins of a YAML program itself when it runs.
   if (project.runtime === "yaml" && packages === undefined && plugins === undefined) return undefined;
-  // One that is compiled already needs neither its modules nor the compiler that would fetch them.
+  // A compiled program needs neither its modules nor a compiler to fetch them.
   if (entry(entry(project.dependencies.runtime, "options"), "binary") !== undefined) return undefined;
   const hash = createHash("sha256").update(JSON.stringify(project.dependencies));
-  // Up to the top of the source: a lockfile of a monorepo lies above the project.
+  // Up to the root of the source, because a monorepo's lockfile is above the project.
   for (let folder = project.folder; isInside(root, folder); folder = dirname(folder)) {
     const names = (await readdir(folder)).filter(isManifest).toSorted((a, b) => (a < b ? -1 : 1));
     for (const name of names) {
@@ -87,17 +87,20 @@ interface Install {
 export async function installDependencies({ project, cli, log, signal }: Install): Promise<Outcome<undefined>> {
   const end = await cli.run({ args: ["install"], cwd: project.folder, timeoutMs: installTimeoutMs, signal });
   if (end.kind === "exited" || end.kind === "timedOut") {
-    for (const line of linesOf(cleanOutput(end, cli.redactor))) log.printed(line);
+    for (const line of nonEmptyLines(cleanOutput(end, cli.redactor))) log.printed(line);
   }
   if (end.kind === "exited" && end.code === 0) return done(undefined);
-  if (end.kind === "aborted") return failed("superseded", "a newer request took over");
-  if (end.kind === "missing") return failed("toolMissing", "the workspace's image has no `pulumi`");
-  const message = end.kind === "timedOut" ? "the installation did not finish in time" : "`pulumi install` failed";
-  const file = cli.redactor.clean((await readIfThere(join(project.folder, "Pulumi.yaml"))) ?? "");
+  if (end.kind === "aborted") return failed("superseded", "a newer request replaced this one");
+  if (end.kind === "missing") return failed("toolMissing", noPulumi);
+  const message =
+    end.kind === "timedOut"
+      ? `\`pulumi install\` did not finish within ${installTimeoutMs / 60_000} minutes`
+      : "`pulumi install` failed";
+  const file = cli.redactor.clean((await readIfExists(join(project.folder, "Pulumi.yaml"))) ?? "");
   return failed("installFailed", message, quoteProgram(lastLines(cleanOutput(end, cli.redactor), 30), file));
 }
 
-/** Whether a fresh checkout lacks what was installed in the last one; others keep it in a cache of the user's. */
+/** Whether dependencies are installed into the checkout, so that a new checkout lacks them; others use a cache. */
 export function installsIntoCheckout(project: Project): boolean {
   return (
     project.dependencies.packages !== undefined ||
@@ -107,16 +110,16 @@ export function installsIntoCheckout(project: Project): boolean {
   );
 }
 
-/** Folders that an installation fills. */
+/** Folders that an installation writes to. */
 function installedFolders(project: Project): string[] {
-  const virtualenv = project.virtualenv === undefined ? undefined : cleanRelative(project.virtualenv);
-  // Of packages, the CLI keeps what programs need to know of them in `sdks`.
+  const virtualenv = project.virtualenv === undefined ? undefined : normalizeRelative(project.virtualenv);
+  // The CLI writes the SDKs of packages to `sdks`.
   return ["node_modules", "venv", ".venv", "sdks", ...(virtualenv && virtualenv !== "." ? [virtualenv] : [])];
 }
 
 /**
- * Moves what was installed in the old checkout into the new one, where the next installation starts from it. Returns
- * what was moved, relative to the checkout.
+ * Moves installed dependencies from the old checkout to the new one, so that the next installation is incremental.
+ * Returns the moved folders, relative to the checkout.
  */
 export async function carryOver(project: Project, from: string, to: string): Promise<readonly string[]> {
   const carried: string[] = [];

@@ -1,21 +1,21 @@
-/** The CLI's event log, one JSON object a line, into the few small events that travel, with their secrets masked. */
+/** Converts the CLI's event log, one JSON object per line, to the contract's events, with secrets masked. */
 import type { RunEvent, Severity, StepCounts } from "@pko/rpc";
-import { bounded, cut, cutName, linesOf, told, type Clean } from "../system/clean-text.ts";
-import { classify, type Known } from "./explain.ts";
+import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
+import { classify, type KnownError } from "./explain.ts";
 import { entry } from "./project.ts";
 
 /** Masks secrets. */
 export type Cleaner = (text: string) => Clean;
 
 export interface EngineEvent {
-  /** The CLI's own number of the event. */
+  /** The CLI's sequence number. */
   readonly sequence: number;
   readonly event?: RunEvent;
-  /** What the program printed as an error, or the engine found wrong. */
+  /** Errors of the program or of the engine. */
   readonly errorLines: readonly Clean[];
-  /** What that is known to mean. */
-  readonly known?: Known | undefined;
-  /** The stack's outputs as the engine has them: secrets masked, in the form of the state file. */
+  /** The meaning of these errors, if known. */
+  readonly known?: KnownError | undefined;
+  /** The stack's outputs in the format of the state file. The engine masks secrets. */
   readonly stackOutputs?: Readonly<Record<string, unknown>>;
   readonly isMandatoryPolicy: boolean;
 }
@@ -46,7 +46,7 @@ const converters: readonly (readonly [string, (payload: unknown, clean: Cleaner)
   ["diagnosticEvent", diagnostic],
   ["policyEvent", policy],
   ["summaryEvent", summary],
-  ["errorEvent", (payload, clean) => wrong(text(payload, "error"), clean)],
+  ["errorEvent", (payload, clean) => errorFields(text(payload, "error"), clean)],
 ];
 
 function resource(payload: unknown, phase: "started" | "finished" | "failed", clean: Cleaner): Converted {
@@ -58,76 +58,76 @@ function resource(payload: unknown, phase: "started" | "finished" | "failed", cl
     event: {
       kind: "resource",
       phase,
-      op: cutName(text(metadata, "op"), 64),
-      urn: cut(clean(text(metadata, "urn")), 4096),
-      resourceType: cutName(resourceType, 1024),
+      op: truncateName(text(metadata, "op"), 64),
+      urn: truncate(clean(text(metadata, "urn")), 4096),
+      resourceType: truncateName(resourceType, 1024),
     },
     ...(isStack && isRecord(outputs) && { stackOutputs: outputs }),
   };
 }
 
 function diagnostic(payload: unknown, clean: Cleaner): Converted {
-  const spelled = text(payload, "severity");
-  // Of interest to who debugs the engine, and by far the most of them.
-  if (spelled === "debug") return {};
+  const severity = text(payload, "severity");
+  // Most events are debug events, which only help to debug the engine.
+  if (severity === "debug") return {};
   const message = text(payload, "message").trimEnd();
   if (message === "" || entry(payload, "ephemeral") === true) return {};
   const urn = text(payload, "urn");
   return {
     event: {
       kind: "diagnostic",
-      severity: severityOf(spelled),
+      severity: toSeverity(severity),
       message: bounded(clean(message)),
-      ...(urn !== "" && { urn: cut(clean(urn), 4096) }),
+      ...(urn !== "" && { urn: truncate(clean(urn), 4096) }),
     },
-    // `info#err` is what the program wrote to its standard error: where languages say what is wrong.
-    ...((spelled === "error" || spelled === "info#err") && wrong(message, clean)),
+    // `info#err` is the program's standard error, where languages print errors.
+    ...((severity === "error" || severity === "info#err") && errorFields(message, clean)),
   };
 }
 
-/** Judged as it is, shown with its secrets masked: a secret may look like a word that matters. */
-function wrong(message: string, clean: Cleaner): Pick<EngineEvent, "errorLines" | "known"> {
-  return { errorLines: errorLinesOf(clean(message)), known: classify(message) };
+/** Classifies the original text, because masking a secret could hide a part that matters. */
+function errorFields(message: string, clean: Cleaner): Pick<EngineEvent, "errorLines" | "known"> {
+  return { errorLines: errorLines(clean(message)), known: classify(message) };
 }
 
-function errorLinesOf(message: Clean): Clean[] {
-  return linesOf(message).map((line) => cut(line, 2_000));
+function errorLines(message: Clean): Clean[] {
+  return nonEmptyLines(message).map((line) => truncate(line, 2_000));
 }
 
-function severityOf(spelled: string): Severity {
-  return spelled === "error" || spelled === "warning" ? spelled : "info";
+function toSeverity(severity: string): Severity {
+  return severity === "error" || severity === "warning" ? severity : "info";
 }
 
 function policy(payload: unknown, clean: Cleaner): Converted {
   const urn = text(payload, "resourceUrn");
-  const level = cutName(text(payload, "enforcementLevel"), 64);
-  const name = cut(clean(`${text(payload, "policyPackName")}/${text(payload, "policyName")}`), 512);
+  const level = truncateName(text(payload, "enforcementLevel"), 64);
+  const name = truncate(clean(`${text(payload, "policyPackName")}/${text(payload, "policyName")}`), 512);
   const message = bounded(clean(text(payload, "message").trim()));
   const isMandatoryPolicy = level === "mandatory";
   return {
-    event: { kind: "policy", level, policy: name, message, ...(urn !== "" && { urn: cut(clean(urn), 4096) }) },
+    event: { kind: "policy", level, policy: name, message, ...(urn !== "" && { urn: truncate(clean(urn), 4096) }) },
     isMandatoryPolicy,
-    errorLines: isMandatoryPolicy ? errorLinesOf(told`${name}: ${message}`) : [],
+    errorLines: isMandatoryPolicy ? errorLines(cleanText`${name}: ${message}`) : [],
   };
 }
 
 function summary(payload: unknown): Converted {
   const duration = entry(payload, "durationSeconds");
-  const result = cutName(text(payload, "result"), 64);
+  const result = truncateName(text(payload, "result"), 64);
   return {
     event: {
       kind: "summary",
-      changes: countsOf(entry(payload, "resourceChanges")),
+      changes: toStepCounts(entry(payload, "resourceChanges")),
       durationSeconds: typeof duration === "number" ? duration : 0,
       ...(result !== "" && { result }),
     },
   };
 }
 
-function countsOf(value: unknown): StepCounts {
+function toStepCounts(value: unknown): StepCounts {
   if (!isRecord(value)) return {};
   const counts = Object.entries(value).flatMap(([op, count]) =>
-    typeof count === "number" && Number.isInteger(count) && count >= 0 ? [[cutName(op, 64), count] as const] : [],
+    typeof count === "number" && Number.isInteger(count) && count >= 0 ? [[truncateName(op, 64), count] as const] : [],
   );
   return Object.fromEntries(counts.slice(0, 64));
 }

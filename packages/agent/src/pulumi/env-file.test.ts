@@ -4,30 +4,33 @@ import { temporaryFolder } from "../testing/folders.ts";
 import { parseEnvFile, readEnvFile } from "./env-file.ts";
 
 const cases: Record<string, { text: string; value: Record<string, string> }> = {
-  "plain lines, the last one winning": { text: "A=1\nB = two words \nA=3\n", value: { A: "3", B: "two words" } },
+  "plain lines, of which the last one wins": { text: "A=1\nB = two words \nA=3\n", value: { A: "3", B: "two words" } },
   "comments and blank lines": { text: "# c\n\nA=1 # note\nB=a#b\n", value: { A: "1", B: "a#b" } },
   export: { text: "export TOKEN=abc\n", value: { TOKEN: "abc" } },
-  "single quotes as they are": { text: "A='$HOME \\n # x'\n", value: { A: "$HOME \\n # x" } },
+  "literal single quotes": { text: "A='$HOME \\n # x'\n", value: { A: "$HOME \\n # x" } },
   "double quotes with escapes and lines": { text: 'A="a\\nb"\nB="one\ntwo"\n', value: { A: "a\nb", B: "one\ntwo" } },
-  "names set above": { text: 'A=1\nB=${A}2\nC="$B\\$A"\nD=$NOPE.\n', value: { A: "1", B: "12", C: "12$A", D: "." } },
-  "line ends of another system": { text: "A=1\r\nB=2\r\n", value: { A: "1", B: "2" } },
-  "lines that are no assignments": { text: "hello\n=x\n1A=2\nA=1", value: { A: "1" } },
+  "variables set above": {
+    text: 'A=1\nB=${A}2\nC="$B\\$A"\nD=$NOPE.\n',
+    value: { A: "1", B: "12", C: "12$A", D: "." },
+  },
+  "Windows line endings": { text: "A=1\r\nB=2\r\n", value: { A: "1", B: "2" } },
+  "lines that are not assignments": { text: "hello\n=x\n1A=2\nA=1", value: { A: "1" } },
   "values with equals signs": { text: "URL=https://x/?a=b&c=d\n", value: { URL: "https://x/?a=b&c=d" } },
-  nothing: { text: "A=\nB=''\n", value: { A: "", B: "" } },
+  "empty values": { text: "A=\nB=''\n", value: { A: "", B: "" } },
 };
 
 for (const [name, { text, value }] of Object.entries(cases)) {
   test(name, () => expect(Object.entries(parseEnvFile(text))).toEqual(Object.entries(value)));
 }
 
-test("names of every object are names like any other", () => {
+test("property names of JavaScript objects are ordinary names", () => {
   expect(Object.entries(parseEnvFile("__proto__=1\nconstructor=2\n"))).toEqual([
     ["__proto__", "1"],
     ["constructor", "2"],
   ]);
 });
 
-test("a file that is not there is an empty one", async () => {
+test("a missing file is read as an empty one", async () => {
   expect(await readEnvFile(join(temporaryFolder(), "nope"))).toEqual({});
   expect(await readEnvFile(undefined)).toEqual({});
 });

@@ -1,9 +1,9 @@
 /**
- * The file `$PULUMI_ENV` names: lines that init containers append, read before every command. The dialect is the one
- * of dotenv files: `export`, single quotes as they are, double quotes with escapes, `$NAME` for what was set above.
+ * The file in `$PULUMI_ENV`: init containers append lines to it, and the agent reads it before every command. The format
+ * is that of dotenv files: `export`, literal single quotes, double quotes with escapes, `$NAME` for variables set above.
  */
 import { errorMessage } from "@pko/rpc";
-import { hasCode, readIfThere } from "../system/files.ts";
+import { hasCode, readIfExists } from "../system/files.ts";
 
 const assignment = /^\s*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*[=:][ \t]*/;
 
@@ -14,17 +14,17 @@ export async function readEnvFile(path: string | undefined): Promise<Record<stri
 
 async function readText(path: string): Promise<string | undefined> {
   try {
-    return await readIfThere(path);
+    return await readIfExists(path);
   } catch (error) {
-    throw new Error(`the file ${path}, which PULUMI_ENV names, cannot be read: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`the file ${path} in PULUMI_ENV cannot be read: ${readFailure(error)}`, { cause: error });
   }
 }
 
-/** In words that say what to do: an init container often runs as another user than the workspace. */
-function reasonOf(error: unknown): string {
+/** Includes a remedy, because an init container often runs as another user than the workspace. */
+function readFailure(error: unknown): string {
   if (!hasCode(error, "EACCES", "EPERM")) return errorMessage(error);
-  const user = process.geteuid?.() ?? "the workspace's";
-  return `the workspace's user (uid ${user}) may not; let the init container that writes it make it readable (chmod 644)`;
+  const uid = process.geteuid?.() ?? "unknown";
+  return `the workspace's user (UID ${uid}) has no permission; make it readable in the init container that writes it (chmod 644)`;
 }
 
 export function parseEnvFile(text: string): Record<string, string> {
@@ -53,18 +53,18 @@ function readValue(from: string, variables: ReadonlyMap<string, string>): Read {
   if (single) return { text: single[1] ?? "", rest: afterLine(from.slice(single[0].length)) };
   const double = /^"((?:\\[\s\S]|[^"\\])*)"/.exec(from);
   if (double)
-    return { text: expand(unescaped(double[1] ?? ""), variables), rest: afterLine(from.slice(double[0].length)) };
+    return { text: expand(unescape(double[1] ?? ""), variables), rest: afterLine(from.slice(double[0].length)) };
   const line = from.split("\n", 1)[0] ?? "";
   const plain = line.replace(/(^|\s)#.*$/, "").trim();
   return { text: expand(plain, variables), rest: afterLine(from) };
 }
 
-function unescaped(text: string): string {
+function unescape(text: string): string {
   return text.replaceAll(/\\([\s\S])/g, (whole, character: string) => {
     if (character === "n") return "\n";
     if (character === "r") return "\r";
     if (character === "t") return "\t";
-    // A dollar keeps its backslash, which tells `expand` to leave it alone.
+    // Keep the backslash before a dollar, so that `expand` does not expand it.
     return character === "$" ? whole : character;
   });
 }

@@ -1,22 +1,22 @@
 /**
- * The lock of a DIY backend, as the CLI reports it when it is in the way. It is removed only if a confirmed run of this
- * workspace took it and is dead (docs/adr/0015-locks-and-lost-nodes.md). The counterpart on Pulumi Cloud is in
+ * The lock of a DIY backend, as the CLI reports it when it blocks a command. It is removed only if a confirmed run of this
+ * workspace acquired it and is dead (docs/adr/0015-locks-and-lost-nodes.md). The counterpart for Pulumi Cloud is
  * cloud/own-update.ts.
  *
- * A lock names the host and the PID of its holder. Two clusters that share a bucket or a file system may have equal pod names,
- * and PIDs in containers are small numbers, so both together prove nothing. But while one process holds the lock, no other
- * can take it. So of a process that is known to have held it, a lock from the time in which it must have taken it is its own.
+ * A lock contains the host and the PID of its holder. Two clusters that share a bucket or a file system may have equal pod
+ * names, and PIDs in containers are small numbers, so host and PID prove nothing. But only one process can hold the lock
+ * at a time: if a process is known to have held it, a lock from the period in which it must have acquired it is its own.
  */
 import type { LostRun, RunProcess } from "@pko/rpc";
 
 interface LockHolder {
-  /** Where the lock is. */
+  /** The location of the lock. */
   readonly url: string;
   readonly username: string;
   readonly hostname: string;
   readonly pid: number;
   readonly time: Date;
-  /** The time as it is in the report. */
+  /** The time as printed in the report. */
   readonly since: string;
 }
 
@@ -41,7 +41,7 @@ export function parseLockReport(text: string): LockReport | undefined {
   return { count: Number(count[1]), holders };
 }
 
-/** Whether every lock was left behind by one of these processes, which are dead: `pulumi cancel` removes all locks. */
+/** Whether one of these dead processes left behind every lock: `pulumi cancel` removes all locks. */
 export function isAllStale(report: LockReport, dead: readonly RunProcess[]): boolean {
   return (
     report.count > 0 &&
@@ -50,15 +50,15 @@ export function isAllStale(report: LockReport, dead: readonly RunProcess[]): boo
   );
 }
 
-/** The report has whole seconds; its time and the process's are of one clock, that of the process's node. */
+/** The report has whole seconds. Its time and the process's come from the same clock, that of the process's node. */
 function isHeldBy({ hostname, pid, time }: LockHolder, process: RunProcess): boolean {
   const first = Math.floor(Date.parse(process.startedAt) / 1000) * 1000;
   const isInTime = time.getTime() >= first && time.getTime() <= Date.parse(process.lockedAt);
   return hostname === process.hostname && pid === process.pid && isInTime;
 }
 
-/** Those runs of earlier pods whose process is confirmed to have held the lock. */
-export function confirmed(lostRuns: readonly LostRun[]): RunProcess[] {
+/** The processes of lost runs that are confirmed to have held the lock. */
+export function confirmedProcesses(lostRuns: readonly LostRun[]): RunProcess[] {
   return lostRuns.flatMap(({ hostname, pid, startedAt, to }) =>
     hostname === undefined || pid === undefined || startedAt === undefined
       ? []
@@ -66,7 +66,7 @@ export function confirmed(lostRuns: readonly LostRun[]): RunProcess[] {
   );
 }
 
-/** The first line of an update, a refresh or a destroy, which the CLI prints when it has taken the lock. */
+/** Whether the output has the headline of an update, refresh or destroy, which the CLI prints after it acquired the lock. */
 export function showsLock(printed: string): boolean {
   return /^(?:Updating|Refreshing|Destroying) \(.+\):$/m.test(printed);
 }
@@ -77,7 +77,7 @@ interface LockedAt {
   readonly stack: string;
 }
 
-/** Who holds the locks, why they stay, and what to do about them. */
+/** Describes the lock holders, why the locks stay, and the remedy. */
 export function describeLocks({ holders }: LockReport, { pod, namespace, stack }: LockedAt): string {
   const inNamespace = namespace === undefined ? "" : ` -n ${namespace}`;
   const who = holders.map(
@@ -85,9 +85,9 @@ export function describeLocks({ holders }: LockReport, { pod, namespace, stack }
   );
   return (
     `the stack is locked by ${who.join("; ")}. ` +
-    "The operator removes a lock only if it knows that a run of this workspace took it and is dead. " +
+    "The operator removes a lock only if it is sure that a dead run of this workspace acquired it. " +
     "If you are sure that no other update of the stack is running anywhere, remove the lock with " +
     `\`pulumi cancel --yes --stack ${stack}\` in the workspace's pod ` +
-    `(kubectl exec -it ${pod}${inNamespace} -c pulumi -- bash). The Stack then continues on its own`
+    `(kubectl exec -it ${pod}${inNamespace} -c pulumi -- bash). The Stack then continues automatically`
   );
 }

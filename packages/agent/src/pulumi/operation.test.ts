@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Operation } from "@pko/rpc";
-import { stepsOf } from "./operation.ts";
+import { commandsFor } from "./operation.ts";
 import { checkVersion, isAtLeast, parseVersion } from "./version.ts";
 
 const target = { stack: "org/app/dev", settings: "/s.yaml", eventLog: "/e.log" };
-const flagsOf = (operation: Operation) => stepsOf(operation, target).map(({ args }) => args.slice(2).join(" "));
+const commandLines = (operation: Operation) =>
+  commandsFor(operation, target).map(({ args }) => args.slice(2).join(" "));
 const common =
   "--stack=org/app/dev --config-file=/s.yaml --event-log=/e.log --suppress-progress --exec-agent=pulumi-kubernetes-operator";
 
@@ -35,24 +36,24 @@ describe("operations", () => {
       operation: { kind: "refresh", runProgram: true, expectNoChanges: true },
       commands: [`refresh --yes --skip-preview ${common} --run-program --expect-no-changes`],
     },
-    "a destroy that removes": {
+    "a destroy that removes the stack": {
       operation: { kind: "destroy", remove: true, continueOnError: true, refresh: true },
       commands: [`destroy --yes --skip-preview ${common} --refresh --continue-on-error --remove`],
     },
-    "more words": {
+    "a verbose preview": {
       operation: { kind: "preview", logLevel: 11 },
       commands: [`preview ${common} --logtostderr --verbose=10`],
     },
   };
   for (const [name, { operation, commands }] of Object.entries(cases)) {
-    test(name, () => expect(flagsOf(operation)).toEqual(commands));
+    test(name, () => expect(commandLines(operation)).toEqual(commands));
   }
 });
 
 describe("versions", () => {
   const version = (text: string) => {
     const parsed = parseVersion(text);
-    if (!parsed) throw new Error(`${text} is no version`);
+    if (!parsed) throw new Error(`${text} is not a version`);
     return parsed;
   };
 
@@ -67,7 +68,7 @@ describe("versions", () => {
     expect(parseVersion("warning: x\n")).toBeUndefined();
   });
 
-  test("one that is too low says which is needed, and how to get it", () => {
+  test("the message about an old version names the required version and the remedy", () => {
     const check = checkVersion(version("v3.150.0"), { kind: "refresh", runProgram: true });
     expect(check.ok || check.failure.reason).toBe("versionTooLow");
     expect(check.ok || check.failure.message).toMatch(/3\.150\.0.*3\.160\.0.*pulumi\/pulumi:3\.160\.0-nonroot/);

@@ -1,13 +1,13 @@
-/** An operation as commands of the CLI. Most are one; a refresh that must find no changes goes before its update. */
-import { assertNever, type Operation } from "@pko/rpc";
+/** Translates an operation to CLI commands. Most need one; a refresh that must find no changes precedes its update. */
+import type { Operation } from "@pko/rpc";
 import { globalFlags } from "./cli.ts";
 
-/** Beyond it the CLI prints the headers of its requests, and with them its access token. */
+/** From 11 on the CLI logs request headers, including its access token. */
 const maxVerbosity = 10;
-/** From here on the CLI and providers print credentials that nobody can know of beforehand. */
+/** From here on the CLI and providers log credentials that the agent does not know and cannot mask. */
 const minUnsafeVerbosity = 9;
 
-/** Whether what the CLI logs may be shown to whoever may read the pod's log. */
+/** Whether the CLI's log may be written to the pod's log. */
 export function isLogShown({ logLevel = 0 }: Operation): boolean {
   return logLevel < minUnsafeVerbosity;
 }
@@ -23,7 +23,7 @@ export interface RunStep {
   readonly args: readonly string[];
 }
 
-export function stepsOf(operation: Operation, target: RunTarget): readonly RunStep[] {
+export function commandsFor(operation: Operation, target: RunTarget): readonly RunStep[] {
   const flags = commonFlags(operation, target);
   const refresh = (wanted: boolean | undefined): string[] => (wanted ? ["--refresh"] : []);
   switch (operation.kind) {
@@ -51,8 +51,6 @@ export function stepsOf(operation: Operation, target: RunTarget): readonly RunSt
       ];
       return [step("destroy", ["--yes", "--skip-preview", ...flags, ...extra])];
     }
-    default:
-      return assertNever(operation);
   }
 }
 

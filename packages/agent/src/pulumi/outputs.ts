@@ -1,21 +1,21 @@
-/** The stack's outputs: from the run's own events where they tell everything, otherwise from the CLI, asked once. */
+/** The stack's outputs: from the run's events if they are complete, otherwise from the CLI. */
 import type { Output } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "./cli.ts";
 import { explainEnd } from "./explain.ts";
 import { entry } from "./project.ts";
 
-/** How state files and events mark a value that is more than JSON: a secret, an asset, a reference. */
+/** Marks a value in state files and events that is not plain JSON: a secret, an asset, a reference. */
 const signatureKey = "4dabf18193072939515e22adb298388d";
 const secretSignature = "1b47061264138c4ac30d75fd1eb44270";
-/** How a preview spells a value that it cannot know. */
+/** A preview's placeholder for an unknown value. */
 const unknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 const maskedSecret = "[secret]";
 
-/** What the events of a run tell of its outputs. Holds no secret: the engine has masked them. */
+/** The outputs in a run's events. They contain no secrets, because the engine masks them. */
 export interface EventOutputs {
   readonly outputs: readonly Output[];
-  /** False when the CLI has to be asked for some of the values. */
+  /** False if some values must be read from the CLI. */
   readonly complete: boolean;
 }
 
@@ -32,7 +32,7 @@ interface OutputsQuery {
   readonly cli: PulumiCli;
   readonly stack: string;
   readonly folder: string;
-  /** Names of the secret ones, where the events told; otherwise the CLI is asked a second time. */
+  /** Names of the secret outputs if the events had them; otherwise a second CLI command is needed. */
   readonly secretNames: ReadonlySet<string> | undefined;
   readonly signal: AbortSignal;
 }
@@ -65,9 +65,9 @@ async function readOutputs(
     const parsed: unknown = JSON.parse(end.stdout);
     if (typeof parsed === "object" && parsed !== null) return done({ ...parsed });
   } catch {
-    // Told below, without the text: it holds secrets.
+    // Reported below, without the text, which contains secrets.
   }
-  return failed("other", "the outputs cannot be read: the CLI did not answer with JSON");
+  return failed("other", "the outputs cannot be read: the CLI did not print JSON");
 }
 
 function contains(value: unknown, test: (value: unknown) => boolean): boolean {

@@ -1,21 +1,21 @@
-/** The project file: found as the CLI finds it, but never above the source, and read for what the agent needs of it. */
+/** Finds the project file as the CLI does, but never above the source, and reads the parts that the agent needs. */
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parse } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
-import { isInside, readIfThere, resolveInside } from "../system/files.ts";
+import { isInside, readIfExists, resolveInside } from "../system/files.ts";
 
 export interface Project {
   readonly name: string;
   readonly runtime: string;
   readonly folder: string;
-  /** With its extension, which the settings files share. */
+  /** The project file. Settings files have the same extension. */
   readonly file: string;
-  /** Where the settings files of stacks are. */
+  /** The folder with the settings files of stacks. */
   readonly settingsFolder: string;
   readonly virtualenv: string | undefined;
   readonly backendUrl: string | undefined;
-  /** What of the project file decides which dependencies are installed. */
+  /** The parts of the project file that determine the dependencies. */
   readonly dependencies: { readonly runtime: unknown; readonly packages: unknown; readonly plugins: unknown };
 }
 
@@ -23,33 +23,39 @@ const fileNames = ["Pulumi.yaml", "Pulumi.yml", "Pulumi.json"];
 const maxFileBytes = 8 * 1024 * 1024;
 const maxNameChars = 200;
 
-/** `folder` is real and inside `root`, which is real too. */
+/** `folder` is inside `root`, and both are real paths without links. */
 export async function loadProject(folder: string, root: string): Promise<Outcome<Project>> {
   const file = await findProjectFile(folder, root);
-  if (file === undefined) return failed("projectInvalid", "there is no Pulumi.yaml in the project's folder");
-  if ((await stat(file)).size > maxFileBytes) return failed("projectInvalid", "Pulumi.yaml is too large");
-  const text = (await readIfThere(file)) ?? "";
+  if (file === undefined)
+    return failed(
+      "projectInvalid",
+      "there is no Pulumi.yaml in the project's folder; check the folder in the spec and the program's files",
+    );
+  if ((await stat(file)).size > maxFileBytes)
+    return failed("projectInvalid", `Pulumi.yaml is larger than ${maxFileBytes} bytes`);
+  const text = (await readIfExists(file)) ?? "";
   let content: unknown;
   try {
     content = parse(text, { logLevel: "error" });
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "";
-    return failed("projectInvalid", `Pulumi.yaml cannot be read: ${reason}`);
+    return failed("projectInvalid", `Pulumi.yaml is not valid YAML: ${reason}`);
   }
   return await readProject(content, file, root);
 }
 
 async function readProject(content: unknown, file: string, root: string): Promise<Outcome<Project>> {
   const name = entry(content, "name");
-  if (typeof name !== "string" || name === "") return failed("projectInvalid", "Pulumi.yaml has no name");
-  if (name.length > maxNameChars) return failed("projectInvalid", "the project's name is too long");
+  if (typeof name !== "string" || name === "") return failed("projectInvalid", "Pulumi.yaml has no name; add one");
+  if (name.length > maxNameChars)
+    return failed("projectInvalid", `the project's name in Pulumi.yaml is longer than ${maxNameChars} characters`);
   const runtime = entry(content, "runtime");
   const runtimeName = typeof runtime === "string" ? runtime : entry(runtime, "name");
   if (typeof runtimeName !== "string" || runtimeName === "" || runtimeName.length > maxNameChars) {
-    return failed("projectInvalid", "Pulumi.yaml has no runtime");
+    return failed("projectInvalid", "Pulumi.yaml has no valid runtime; add one, for example nodejs or yaml");
   }
   const folder = dirname(file);
-  const settings = await settingsFolderOf(content, folder, root);
+  const settings = await findSettingsFolder(content, folder, root);
   if (!settings.ok) return settings;
   return done({
     name,
@@ -63,18 +69,19 @@ async function readProject(content: unknown, file: string, root: string): Promis
   });
 }
 
-/** `stackConfigDir` is relative to the project, and may point beside it, but not out of the source. */
-async function settingsFolderOf(content: unknown, folder: string, root: string): Promise<Outcome<string>> {
-  // Before 3.x `config` was what is now `stackConfigDir`.
+/** `stackConfigDir` is relative to the project. It may point outside the project, but not outside the source. */
+async function findSettingsFolder(content: unknown, folder: string, root: string): Promise<Outcome<string>> {
+  // Before 3.x `stackConfigDir` was named `config`.
   const config = entry(content, "config");
   const configured = asText(entry(content, "stackConfigDir")) ?? asText(config);
   if (configured === undefined) return done(folder);
   const target = join(folder, configured);
-  if (!isInside(root, target)) return failed("projectInvalid", "stackConfigDir leads out of the source");
+  if (!isInside(root, target))
+    return failed("projectInvalid", "stackConfigDir in Pulumi.yaml points outside the source; use a folder within it");
   const real = await resolveInside(root, target.slice(root.length).replace(/^\/+/, "") || ".");
   if (real.ok) return done(real.path);
   if (real.problem === "missing") return done(target);
-  return failed("projectInvalid", "stackConfigDir leads out of the source");
+  return failed("projectInvalid", "stackConfigDir in Pulumi.yaml points outside the source; use a folder within it");
 }
 
 async function findProjectFile(folder: string, root: string): Promise<string | undefined> {

@@ -1,134 +1,134 @@
 import { describe, expect, test } from "bun:test";
 import type { ErrorClass } from "@pko/rpc";
 import { Redactor } from "../system/redact.ts";
-import { explainRun, type RunRemains } from "./run-error.ts";
+import { explainRun, type RunEnd } from "./run-error.ts";
 
-type Words = Omit<RunRemains, "errorLines" | "printed"> & { readonly errorLines: string[]; readonly printed: string };
+type RawEnd = Omit<RunEnd, "errorLines" | "printed"> & { readonly errorLines: string[]; readonly printed: string };
 
 const redactor = new Redactor();
 const clean = (text: string) => redactor.clean(text);
 
-const remains: Words = {
+const failedRun: RawEnd = {
   exitCode: 1,
   signal: undefined,
   cancelled: undefined,
   lost: false,
   errorLines: [],
   isPolicyViolated: false,
-  hasTokenEnded: false,
+  hasTokenExpired: false,
   printed: "",
 };
 
-const cases: Record<string, { remains: Partial<Words>; class: ErrorClass; says: RegExp }> = {
+const cases: Record<string, { end: Partial<RawEnd>; class: ErrorClass; message: RegExp }> = {
   "another update in Pulumi Cloud": {
-    remains: { printed: "error: [409] Conflict: Another update is currently in progress.\nTo learn more…" },
+    end: { printed: "error: [409] Conflict: Another update is currently in progress.\nTo learn more…" },
     class: "conflict",
-    says: /Another update is currently/,
+    message: /Another update is currently/,
   },
   "the lock of a DIY backend": {
-    remains: { printed: "error: the stack is currently locked by 1 lock(s). Either wait" },
+    end: { printed: "error: the stack is currently locked by 1 lock(s). Either wait" },
     class: "conflict",
-    says: /locked by/,
+    message: /locked by/,
   },
-  "a token that ended on the way": {
-    remains: { printed: "error: [401] Unauthorized: No credentials provided or are invalid.", hasTokenEnded: true },
+  "a token that expired during the run": {
+    end: { printed: "error: [401] Unauthorized: No credentials provided or are invalid.", hasTokenExpired: true },
     class: "invalidToken",
-    says: /ended during the run; give it more time with oidc.expirationSeconds/,
+    message: /expired during the run; increase oidc.expirationSeconds/,
   },
-  "a bad token": { remains: { printed: "error: invalid access token" }, class: "invalidToken", says: /token/ },
+  "an invalid token": { end: { printed: "error: invalid access token" }, class: "invalidToken", message: /token/ },
   "no token": {
-    remains: { printed: "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions" },
+    end: { printed: "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions" },
     class: "invalidToken",
-    says: /token/,
+    message: /token/,
   },
-  "a flag the CLI does not know": {
-    remains: { printed: "error: unknown flag: --run-program" },
+  "a flag that the CLI does not know": {
+    end: { printed: "error: unknown flag: --run-program" },
     class: "versionTooLow",
-    says: /too old.*--run-program/,
+    message: /too old.*--run-program/,
   },
-  "a version the project asks for": {
-    remains: { printed: 'error: Pulumi CLI version 3.1.0 does not satisfy the version range ">=3.2.0"' },
+  "a version that the project requires": {
+    end: { printed: 'error: Pulumi CLI version 3.1.0 does not satisfy the version range ">=3.2.0"' },
     class: "versionTooLow",
-    says: /version range/,
+    message: /version range/,
   },
   "a missing plugin": {
-    remains: {
+    end: {
       errorLines: ["error: no resource plugin 'pulumi-resource-random' found in the workspace or on your $PATH"],
     },
     class: "pluginMissing",
-    says: /pulumi-resource-random/,
+    message: /pulumi-resource-random/,
   },
   "pending operations": {
-    remains: { errorLines: ["error: the current deployment has 1 resource(s) with pending operations:"] },
+    end: { errorLines: ["error: the current deployment has 1 resource(s) with pending operations:"] },
     class: "pendingOperations",
-    says: /interrupted/,
+    message: /interrupted/,
   },
-  "changes that were not expected": {
-    remains: { printed: "error: no changes were expected but changes were proposed" },
+  "unexpected changes": {
+    end: { printed: "error: no changes were expected but changes were proposed" },
     class: "unexpectedChanges",
-    says: /not expected/,
+    message: /none were expected/,
   },
-  "a stack that is gone": {
-    remains: { printed: "error: no stack named 'dev' found" },
+  "a stack that does not exist": {
+    end: { printed: "error: no stack named 'dev' found" },
     class: "stackNotFound",
-    says: /dev/,
+    message: /dev/,
   },
-  "a policy": {
-    remains: { isPolicyViolated: true, errorLines: ["pack/no-public: error: bucket is public"] },
+  "a policy violation": {
+    end: { isPolicyViolated: true, errorLines: ["pack/no-public: error: bucket is public"] },
     class: "policyViolation",
-    says: /no-public/,
+    message: /no-public/,
   },
   "the program's own error": {
-    remains: { errorLines: ["Traceback:", "  File x", "ValueError: boom"] },
+    end: { errorLines: ["Traceback:", "  File x", "ValueError: boom"] },
     class: "programError",
-    says: /ValueError: boom/,
+    message: /ValueError: boom/,
   },
-  "words of no known kind": {
-    remains: { printed: "hm\nerror: something else" },
+  "an unknown error": {
+    end: { printed: "hm\nerror: something else" },
     class: "other",
-    says: /something else/,
+    message: /something else/,
   },
-  "no words at all": { remains: { exitCode: 255 }, class: "other", says: /exit code 255/ },
-  "cancelled, whatever it said": {
-    remains: { cancelled: "asked", errorLines: ["error: update canceled"] },
+  "no output": { end: { exitCode: 255 }, class: "other", message: /exited with code 255/ },
+  "a cancelled run, whatever it printed": {
+    end: { cancelled: "asked", errorLines: ["error: update canceled"] },
     class: "cancelled",
-    says: /cancelled/,
+    message: /cancelled/,
   },
-  "a stopping workspace": { remains: { cancelled: "stopping" }, class: "interrupted", says: /stopping/ },
-  "killed from outside": { remains: { signal: "SIGKILL" }, class: "interrupted", says: /out of memory/ },
-  lost: { remains: { lost: true }, class: "interrupted", says: /died without a result/ },
+  "a stopping workspace": { end: { cancelled: "stopping" }, class: "interrupted", message: /stopping/ },
+  "a killed process": { end: { signal: "SIGKILL" }, class: "interrupted", message: /out of memory/ },
+  "a lost process": { end: { lost: true }, class: "interrupted", message: /died without a result/ },
 };
 
-const explain = (some: Partial<Words>) => {
-  const { errorLines, printed, ...rest } = { ...remains, ...some };
+const explain = (end: Partial<RawEnd>) => {
+  const { errorLines, printed, ...rest } = { ...failedRun, ...end };
   return explainRun({ ...rest, errorLines: errorLines.map(clean), printed: clean(printed) });
 };
 
 describe("a failed run", () => {
-  for (const [name, { remains: some, class: errorClass, says }] of Object.entries(cases)) {
+  for (const [name, { end, class: errorClass, message }] of Object.entries(cases)) {
     test(name, () => {
-      const error = explain(some);
+      const error = explain(end);
       expect(error.class).toBe(errorClass);
-      expect(error.message).toMatch(says);
+      expect(error.message).toMatch(message);
     });
   }
 
-  test("its words are bounded", () => {
+  test("its lines and message are limited", () => {
     const error = explain({ errorLines: Array.from({ length: 500 }, () => "e".repeat(50_000)) });
     expect(error.lines).toHaveLength(40);
     expect(JSON.stringify(error).length).toBeLessThan(700_000);
     expect(error.message.length).toBeLessThanOrEqual(1_000);
   });
 
-  test("its words are cut between characters", () => {
-    const words = `${"x".repeat(998)}😀😀`;
-    expect<string>(explain({ errorLines: [words] }).message).toBe(`${"x".repeat(998)}…`);
+  test("its message is truncated between characters", () => {
+    const line = `${"x".repeat(998)}😀😀`;
+    expect<string>(explain({ errorLines: [line] }).message).toBe(`${"x".repeat(998)}…`);
     const known = explain({ printed: `error: unknown flag: ${"x".repeat(600 - 14 - 2)}😀😀` });
     expect<string>(known.message).toBe(known.message.toWellFormed());
     expect(known.message).toEndWith("x…");
   });
 
-  test("what was known before its secrets were masked stays known", () => {
+  test("keeps the class from before secrets were masked", () => {
     const known = explain({ printed: "error: incorrect passphrase" });
     redactor.add("passphrase");
     const raw = { class: known.class, message: known.message };

@@ -1,22 +1,30 @@
-/** Why a run failed, from all it left behind, in one sentence and the program's own lines. */
+/** Explains why a run failed, in one sentence and with the program's error lines. */
 import { maxErrorLines, type ErrorClass } from "@pko/rpc";
-import { bounded, joined, lastLines, linesOf, sentenceOf, told, type Clean } from "../system/clean-text.ts";
-import { classify, type Known } from "./explain.ts";
+import {
+  bounded,
+  joinClean,
+  lastLines,
+  nonEmptyLines,
+  errorSentence,
+  cleanText,
+  type Clean,
+} from "../system/clean-text.ts";
+import { classify, type KnownError } from "./explain.ts";
 
-export interface RunRemains {
+export interface RunEnd {
   readonly exitCode: number | undefined;
   readonly signal: NodeJS.Signals | undefined;
-  /** Set when the agent stopped it: somebody asked, or the workspace is stopping. */
+  /** Set if the agent stopped the run: on request, or because the workspace is stopping. */
   readonly cancelled: "asked" | "stopping" | undefined;
-  /** The agent lost sight of it: it ended without saying how. */
+  /** The process ended while no agent was watching, and its exit code is unknown. */
   readonly lost: boolean;
   readonly errorLines: readonly Clean[];
-  /** What the words mean, judged before their secrets were masked: a secret may look like a word that matters. */
-  readonly known?: Known | undefined;
+  /** The meaning of the error, classified before secrets were masked, because masking could hide a part that matters. */
+  readonly known?: KnownError | undefined;
   readonly isPolicyViolated: boolean;
-  /** The token that the agent signed in with is over by now. */
-  readonly hasTokenEnded: boolean;
-  /** The end of what it printed, standard output before standard error. */
+  /** The access token from signing in has expired. */
+  readonly hasTokenExpired: boolean;
+  /** The end of the CLI's output, standard output before standard error. */
   readonly printed: Clean;
 }
 
@@ -26,54 +34,57 @@ export interface Explained {
   readonly lines: readonly Clean[];
 }
 
-export function explainRun(remains: RunRemains): Explained {
-  const lines = remains.errorLines.length > 0 ? remains.errorLines : printedErrors(remains.printed);
-  const { class: errorClass, message } = judge(remains);
+export function explainRun(end: RunEnd): Explained {
+  const lines = end.errorLines.length > 0 ? end.errorLines : printedErrors(end.printed);
+  const { class: errorClass, message } = classifyEnd(end);
   return { class: errorClass, message: bounded(message), lines: lines.slice(0, maxErrorLines).map(bounded) };
 }
 
 type Verdict = Omit<Explained, "lines">;
 
-function judge(remains: RunRemains): Verdict {
-  if (remains.cancelled === "asked") return { class: "cancelled", message: told`the run was cancelled` };
-  if (remains.cancelled === "stopping") {
-    return { class: "interrupted", message: told`the run was interrupted: its workspace is stopping` };
+function classifyEnd(end: RunEnd): Verdict {
+  if (end.cancelled === "asked") return { class: "cancelled", message: cleanText`the run was cancelled` };
+  if (end.cancelled === "stopping") {
+    return { class: "interrupted", message: cleanText`the run was interrupted, because its workspace is stopping` };
   }
-  if (remains.lost)
-    return { class: "interrupted", message: told`the run was interrupted: its process died without a result` };
-  if (remains.signal !== undefined) {
-    const hint = remains.signal === "SIGKILL" ? told`; perhaps the workspace ran out of memory` : told``;
-    return { class: "interrupted", message: told`the CLI was ended by ${remains.signal}${hint}` };
+  if (end.lost)
+    return { class: "interrupted", message: cleanText`the run was interrupted: its process died without a result` };
+  if (end.signal !== undefined) {
+    const hint = end.signal === "SIGKILL" ? cleanText`; the workspace may have run out of memory` : cleanText``;
+    return { class: "interrupted", message: cleanText`the CLI was terminated by ${end.signal}${hint}` };
   }
-  const words = joined(remains.errorLines, "\n");
-  const first = firstSentence(remains.errorLines);
-  if (remains.isPolicyViolated)
-    return { class: "policyViolation", message: told`a mandatory policy is violated: ${first}` };
-  const known = remains.known ?? classify(words) ?? classify(remains.printed);
-  if (known?.class === "invalidToken" && remains.hasTokenEnded) {
-    const remedy = told`give it more time with oidc.expirationSeconds`;
-    return { class: "invalidToken", message: told`the access token of Pulumi Cloud ended during the run; ${remedy}` };
+  const errors = joinClean(end.errorLines, "\n");
+  const first = firstSentence(end.errorLines);
+  if (end.isPolicyViolated)
+    return { class: "policyViolation", message: cleanText`a mandatory policy is violated: ${first}` };
+  const known = end.known ?? classify(errors) ?? classify(end.printed);
+  if (known?.class === "invalidToken" && end.hasTokenExpired) {
+    const remedy = cleanText`increase oidc.expirationSeconds`;
+    return {
+      class: "invalidToken",
+      message: cleanText`the Pulumi Cloud access token expired during the run; ${remedy}`,
+    };
   }
-  if (known) return { class: known.class, message: detailed(known, words || remains.printed) };
-  if (remains.errorLines.length > 0) return { class: "programError", message: first };
-  const printed = firstSentence(printedErrors(remains.printed));
-  return { class: "other", message: printed || endOf(remains) };
+  if (known) return { class: known.class, message: detailed(known, errors || end.printed) };
+  if (end.errorLines.length > 0) return { class: "programError", message: first };
+  const printed = firstSentence(printedErrors(end.printed));
+  return { class: "other", message: printed || exitMessage(end) };
 }
 
-function endOf({ exitCode }: RunRemains): Clean {
-  return told`the CLI ended with exit code ${exitCode ?? told`unknown`}`;
+function exitMessage({ exitCode }: RunEnd): Clean {
+  return cleanText`the CLI exited with code ${exitCode ?? cleanText`unknown`}`;
 }
 
-/** The line that says which plugin, which flag, which stack. */
+/** Adds the line that names the plugin, the flag or the stack. */
 function detailed(known: Verdict, text: Clean): Clean {
-  const line = linesOf(text).find((candidate) => classify(candidate)?.class === known.class);
-  const detail = line && sentenceOf(line, 600);
-  return detail ? told`${known.message}: ${detail}` : known.message;
+  const line = nonEmptyLines(text).find((candidate) => classify(candidate)?.class === known.class);
+  const detail = line && errorSentence(line, 600);
+  return detail ? cleanText`${known.message}: ${detail}` : known.message;
 }
 
 function firstSentence(lines: readonly Clean[]): Clean {
-  const line = lines.find((candidate) => /error/i.test(candidate)) ?? lines[0] ?? told``;
-  return sentenceOf(line, 1_000);
+  const line = lines.find((candidate) => /error/i.test(candidate)) ?? lines[0] ?? cleanText``;
+  return errorSentence(line, 1_000);
 }
 
 function printedErrors(printed: Clean): Clean[] {

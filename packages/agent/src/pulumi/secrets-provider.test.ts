@@ -9,7 +9,7 @@ const exportOf = (providers: string): string => `{
         "resources": [{"urn": "urn:pulumi:dev::demo::pulumi:pulumi:Stack::demo-dev"}]`;
 
 describe("the provider of a stack's secrets", () => {
-  test("is read from the state, though its end is cut off", () => {
+  test("is read from the start of the state", () => {
     const state = '"state": {"salt": "v1:abc=:v1:def"}';
     expect(providerInExport(exportOf(`"secrets_providers": {"type": "passphrase", ${state}},`))).toBe("passphrase");
     const cloud = String.raw`"state": {"url": "awskms://alias/a?region=b\u0026context_c=d", "encryptedkey": "e"}`;
@@ -21,13 +21,13 @@ describe("the provider of a stack's secrets", () => {
     expect(providerInExport(exportOf(""))).toBeUndefined();
   });
 
-  test("is known from the keys of its settings", () => {
+  test("is read from the keys in the stack's settings", () => {
     expect(providerOfKeys({ encryptionsalt: "v1:abc" })).toBe("passphrase");
     expect(providerOfKeys({ secretsprovider: "gcpkms://key", encryptedkey: "e" })).toBe("gcpkms://key");
     expect(providerOfKeys({})).toBeUndefined();
   });
 
-  test("is `default`, too, where a backend without one of its own takes a passphrase", () => {
+  test("a passphrase is also the `default` of a DIY backend", () => {
     expect(isProvider("passphrase", "default")).toBe(true);
     expect(isProvider("default", "passphrase")).toBe(false);
     expect(isProvider("awskms://a", "awskms://b")).toBe(false);

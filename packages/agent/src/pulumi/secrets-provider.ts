@@ -1,10 +1,10 @@
 /**
- * Which provider encrypts a stack's secrets. It is chosen when the stack is created; a spec that names another one later
- * changes nothing, and its owner is told so.
+ * Which provider encrypts a stack's secrets. It is set when the stack is created; a later change in the spec has no
+ * effect, so the agent reports a warning.
  */
 import type { StackKeys } from "./settings.ts";
 
-/** "passphrase", "default" for that of Pulumi Cloud, or the address of a key. */
+/** "passphrase", "default" for Pulumi Cloud's own, or the URL of a key. */
 export type Provider = string;
 
 export function providerOfKeys({ secretsprovider, encryptionsalt }: StackKeys): Provider | undefined {
@@ -14,7 +14,7 @@ export function providerOfKeys({ secretsprovider, encryptionsalt }: StackKeys): 
 const exported =
   /"secrets_providers":\s*\{\s*"type":\s*"(\w+)"(?:,\s*"state":\s*\{[^{}]*?"url":\s*("(?:[^"\\]|\\.)*"))?/;
 
-/** From the beginning of what `pulumi stack export` prints; undefined for a stack that has no state yet. */
+/** Reads the start of `pulumi stack export`; undefined for a stack that has no state yet. */
 export function providerInExport(text: string): Provider | undefined {
   const [, type, url] = exported.exec(text) ?? [];
   if (type === "service") return "default";
@@ -22,20 +22,20 @@ export function providerInExport(text: string): Provider | undefined {
   return type === "passphrase" ? type : undefined;
 }
 
-/** `default` is whatever the backend takes when nothing is said. */
+/** `default` is the backend's default, which is a passphrase for a DIY backend. */
 export function isProvider(actual: Provider, wanted: Provider): boolean {
   return wanted === actual || (wanted === "default" && actual === "passphrase");
 }
 
 export function providerWarning(actual: Provider, wanted: Provider): string {
   return (
-    `the stack's secrets are encrypted by ${named(actual)}, and secretsProvider, which counts only when a stack is ` +
-    `created, names ${named(wanted)}; to change it, run \`pulumi stack change-secrets-provider "${wanted}"\` where ` +
-    "both can be used, and then delete the workspace's pod; or set secretsProvider to what the stack has"
+    `the stack's secrets are encrypted by ${describe(actual)}, but secretsProvider, which applies only when a stack is ` +
+    `created, is ${describe(wanted)}; to change the stack, run \`pulumi stack change-secrets-provider "${wanted}"\` ` +
+    "where both are available, then delete the workspace's pod; or set secretsProvider to the stack's provider"
   );
 }
 
-function named(provider: Provider): string {
+function describe(provider: Provider): string {
   if (provider === "passphrase") return "a passphrase";
   return provider === "default" ? "the backend" : provider;
 }

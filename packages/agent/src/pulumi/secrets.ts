@@ -1,34 +1,34 @@
 /**
- * Secret configuration, encrypted by the CLI. Values go in through standard input: an argument would be readable by
- * every process of the node and end up in its audit log. Each ciphertext is remembered, in memory, for as long as the
- * stack's keys stay the same, so a new commit encrypts nothing.
+ * Encrypts secret configuration with the CLI. Values are passed on standard input, because every process of the node could
+ * read an argument, and audit logs record it. Ciphertexts are cached in memory while the stack's keys stay the same, so a
+ * new commit encrypts nothing.
  */
-import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
-import { readIfThere, writeAtomically } from "../system/files.ts";
+import { jsonDigest } from "../system/digest.ts";
+import { readIfExists, writeAtomically } from "../system/files.ts";
 import type { PulumiCli } from "./cli.ts";
 import { explainEnd } from "./explain.ts";
 import { readCiphertext, readStackKeys, renderSettings, type StackKeys } from "./settings.ts";
 
 interface Encryption {
   readonly cli: PulumiCli;
-  /** A project folder of the agent's own (stack.ts). */
+  /** The agent's project folder (stack.ts). */
   readonly folder: string;
   readonly project: string;
   readonly stack: string;
   readonly signal: AbortSignal;
 }
 
-/** A key of no meaning: only the ciphertext is taken. */
+/** An arbitrary key: only the ciphertext is used. */
 const scratchKey = "agent:value";
 const parallel = 4;
 
 export class SecretStore {
   readonly #ciphertexts = new Map<string, string>();
 
-  /** The ciphertext of each value, and the keys they are encrypted with: the CLI may have made them just now. */
+  /** Returns the ciphertexts and the stack's keys, which the CLI may have just created. */
   async encrypt(
     values: readonly string[],
     keys: StackKeys,
@@ -36,7 +36,7 @@ export class SecretStore {
   ): Promise<Outcome<{ ciphertexts: ReadonlyMap<string, string>; keys: StackKeys }>> {
     let current = keys;
     const missing = (): string[] => [...new Set(values)].filter((value) => !this.#has(value, current, encryption));
-    // The first one alone: it may make the keys that the others have to share.
+    // The first value alone, because it may create the keys that the others must use.
     for (let width = 1, todo = missing(); todo.length > 0; width = parallel, todo = missing()) {
       const batch = await Promise.all(
         todo.slice(0, width).map((value, index) => encryptOne({ value, index, keys: current }, encryption)),
@@ -59,11 +59,9 @@ export class SecretStore {
   }
 }
 
-/** A digest: the value itself is not kept. */
+/** A digest, so that the value itself is not kept in memory. */
 function cacheKey(value: string, keys: StackKeys, { project, stack }: Encryption): string {
-  return createHash("sha256")
-    .update(JSON.stringify([project, stack, keys, value]))
-    .digest("base64");
+  return jsonDigest([project, stack, keys, value]);
 }
 
 interface OneValue {
@@ -85,14 +83,14 @@ async function encryptOne(
     const end = await cli.run({
       args: ["config", "set", "--secret", "--stack", stack, "--config-file", file, "--", scratchKey],
       cwd: folder,
-      // The CLI takes one line break off the end.
+      // The CLI removes one trailing line break.
       input: `${value}\n`,
       signal,
     });
     if (end.kind !== "exited" || end.code !== 0) {
       return explainEnd(end, "a secret configuration value cannot be encrypted", cli.redactor);
     }
-    const written = (await readIfThere(file)) ?? "";
+    const written = (await readIfExists(file)) ?? "";
     const ciphertext = readCiphertext(written, scratchKey);
     if (ciphertext === undefined) return failed("other", "the CLI did not encrypt a secret configuration value");
     return done({ ciphertext, keys: readStackKeys(written) });

@@ -25,7 +25,7 @@ function render(base: string | undefined, layer: Partial<SettingsLayer>): unknow
 }
 
 describe("configuration", () => {
-  test("every kind of value", () => {
+  test("supports every kind of value", () => {
     const settings = [
       setting("s", "text"),
       setting("aws:region", "eu-west-1"),
@@ -58,7 +58,7 @@ describe("configuration", () => {
     });
   });
 
-  test("paths, as the CLI sets them", () => {
+  test("supports paths like the CLI", () => {
     const settings = [
       setting("parent.nested", "value", true),
       setting("parent.other", "true", true),
@@ -81,7 +81,7 @@ describe("configuration", () => {
     });
   });
 
-  test("lies over the repository's own, which stays as it was spelled", () => {
+  test("is merged with the repository's file, whose other lines stay unchanged", () => {
     const base =
       "# ours\nencryptionsalt: v1:abc\nconfig:\n  demo:a: old # why\n  demo:keep: 0x10\n  demo:secret:\n    secure: v1:cipher\n  other:on: yes\n";
     const text = renderSettings(base, { ...empty, settings: [setting("a", "new"), setting("z", 1)] });
@@ -90,13 +90,13 @@ describe("configuration", () => {
     );
   });
 
-  test("replaces a key in its old spelling", () => {
+  test("replaces a key in its old form", () => {
     expect(render("config:\n  demo:config:a: old\n", { settings: [setting("a", "new")] })).toEqual({
       config: { "demo:config:a": "new" },
     });
   });
 
-  test("secrets are ciphertext", () => {
+  test("has secrets as ciphertext", () => {
     const value: SettingValue = { kind: "secure", ciphertext: "v1:x" };
     const settings = [
       { ...setting("token", ""), value },
@@ -108,36 +108,45 @@ describe("configuration", () => {
   });
 });
 
-describe("configuration that cannot be", () => {
-  const hostile: Record<string, { base?: string; settings: ReturnType<typeof setting>[]; says: RegExp }> = {
-    "a map that would be taken for a secret": { settings: [setting("a", { secure: "x" })], says: /reserved/ },
-    "the same, deep inside": { settings: [setting("a", [{ b: { secure: "x" } }])], says: /reserved/ },
-    "the same, by a path": { settings: [setting("a.secure", "x", true)], says: /reserved/ },
-    "a list with a name": { settings: [setting("a", [1]), setting("a.b", "x", true)], says: /must be a number/ },
-    "a map with a number": { settings: [setting("a", { b: 1 }), setting("a[0]", "x", true)], says: /must be a name/ },
-    "a list with a hole": { settings: [setting("a", [1]), setting("a[5]", "x", true)], says: /beyond the end/ },
-    "a path through a text": { settings: [setting("a", { b: "c" }), setting("a.b.d", "x", true)], says: /not a map/ },
-    "a settings file that is a list": { base: "- a\n", settings: [setting("a", 1)], says: /not a map/ },
-    "a settings file that is broken": { base: "a: [1\nb: 2", settings: [setting("a", 1)], says: /cannot be read/ },
-    "a config that is a text": { base: "config: hello\n", settings: [setting("a", 1)], says: /not a map/ },
+describe("invalid configuration", () => {
+  const invalid: Record<string, { base?: string; settings: ReturnType<typeof setting>[]; message: RegExp }> = {
+    "a map that looks like a secret": { settings: [setting("a", { secure: "x" })], message: /reserved/ },
+    "a nested map that looks like a secret": {
+      settings: [setting("a", [{ b: { secure: "x" } }])],
+      message: /reserved/,
+    },
+    "a path that looks like a secret": { settings: [setting("a.secure", "x", true)], message: /reserved/ },
+    "a list with a name": { settings: [setting("a", [1]), setting("a.b", "x", true)], message: /must be a number/ },
+    "a map with a number": {
+      settings: [setting("a", { b: 1 }), setting("a[0]", "x", true)],
+      message: /must be a name/,
+    },
+    "a list with a hole": { settings: [setting("a", [1]), setting("a[5]", "x", true)], message: /beyond the end/ },
+    "a path through a string": {
+      settings: [setting("a", { b: "c" }), setting("a.b.d", "x", true)],
+      message: /not a (YAML )?map/,
+    },
+    "a settings file that is a list": { base: "- a\n", settings: [setting("a", 1)], message: /not a (YAML )?map/ },
+    "a settings file that is not YAML": { base: "a: [1\nb: 2", settings: [setting("a", 1)], message: /not valid YAML/ },
+    "a config that is a string": { base: "config: hello\n", settings: [setting("a", 1)], message: /not a (YAML )?map/ },
   };
-  for (const [name, { base, settings, says }] of Object.entries(hostile)) {
-    test(name, () => expect(String(render(base, { settings }))).toMatch(says));
+  for (const [name, { base, settings, message }] of Object.entries(invalid)) {
+    test(name, () => expect(String(render(base, { settings }))).toMatch(message));
   }
 
-  test("values nested without end", () => {
+  test("values that are nested too deeply", () => {
     let deep: unknown = 1;
     for (let level = 0; level < 200; level += 1) deep = [deep];
-    expect(String(render(undefined, { settings: [setting("a", deep)] }))).toMatch(/too deep/);
+    expect(String(render(undefined, { settings: [setting("a", deep)] }))).toMatch(/too deeply/);
   });
 });
 
 describe("keys", () => {
   for (const key of ["", ":", "a:", "a:b:c", "a:b:c:d", "a::b"]) {
-    test(`${JSON.stringify(key)} is no key`, () => expect(parseConfigKey(key, "demo", false).ok).toBe(false));
+    test(`${JSON.stringify(key)} is not a key`, () => expect(parseConfigKey(key, "demo", false).ok).toBe(false));
   }
   for (const path of ["", ".a", "a.", "a..b", "a[", "a[x]", 'a["b', "a.[0]", "[0]", 'a["b"]c']) {
-    test(`${JSON.stringify(path)} is no path`, () => expect(parseConfigKey(path, "demo", true).ok).toBe(false));
+    test(`${JSON.stringify(path)} is not a path`, () => expect(parseConfigKey(path, "demo", true).ok).toBe(false));
   }
 });
 
@@ -149,7 +158,7 @@ describe("environments", () => {
     expect(render(undefined, { environments: ["prod"] })).toEqual({ environment: ["prod"] });
   });
 
-  test("become imports of one that is spelled out", () => {
+  test("become imports of an inline environment", () => {
     const base = "environment:\n  imports:\n    - base\n  values:\n    a: 1\n";
     expect(render(base, { environments: ["prod"] })).toEqual({
       environment: { imports: ["base", "prod"], values: { a: 1 } },
@@ -161,7 +170,7 @@ describe("environments", () => {
 });
 
 describe("the stack's keys", () => {
-  test("of the repository come first", () => {
+  test("of the repository take precedence", () => {
     expect(chooseKeys({ encryptionsalt: "repo" }, { encryptionsalt: "known" })).toEqual({ encryptionsalt: "repo" });
     expect(chooseKeys({}, { encryptionsalt: "known" })).toEqual({ encryptionsalt: "known" });
     const kms = { secretsprovider: "awskms://a" };

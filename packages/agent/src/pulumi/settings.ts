@@ -1,15 +1,15 @@
 /**
- * A stack's settings file (Pulumi.<stack>.yaml): the repository's own, with the configuration, environments and keys
- * of this workspace laid over it. Written whole each time, so what is no longer configured is no longer there.
+ * A stack's settings file (Pulumi.<stack>.yaml): the repository's file, merged with the configuration, environments and
+ * keys of this workspace. It is rewritten each time, so removed configuration disappears.
  *
- * Writing it takes no CLI; only secrets are encrypted by one (secrets.ts), and arrive here as ciphertext. The file is
- * read without giving scalars a type: what is not touched is written back as it was spelled.
+ * The agent writes it without the CLI; only secrets are encrypted by the CLI (secrets.ts). The YAML is parsed without
+ * scalar types, so that untouched values are written back unchanged.
  */
 import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, YAMLMap, YAMLSeq, type Node } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { qualified, type ConfigKey } from "./config-key.ts";
 
-/** How the stack's secrets are encrypted: what `stack init` wrote, or the repository has. */
+/** How the stack's secrets are encrypted: written by `stack init`, or in the repository. */
 export interface StackKeys {
   readonly secretsprovider?: string;
   readonly encryptedkey?: string;
@@ -33,20 +33,25 @@ export interface SettingsLayer {
 
 const keyNames = ["secretsprovider", "encryptedkey", "encryptionsalt"] as const;
 const maxDepth = 64;
-const writing = { lineWidth: 0, flowCollectionPadding: false } as const;
+const yamlOptions = { lineWidth: 0, flowCollectionPadding: false } as const;
 
 export function renderSettings(base: string | undefined, layer: SettingsLayer): Outcome<string> {
   const document = readDocument(base);
   if (!document.ok) return document;
   const root = document.value.contents;
-  if (!isMap(root)) return failed("configInvalid", "the stack's settings file is not a map");
+  if (!isMap(root))
+    return failed("configInvalid", "the stack's settings file in the repository is not a YAML map; correct it");
   for (const name of keyNames) {
     const key = layer.keys[name];
     if (key !== undefined && !root.has(name)) root.set(name, quoted(key));
   }
   if (layer.settings.length > 0) {
     const config = ensureMap(root, "config");
-    if (!config) return failed("configInvalid", "the config of the stack's settings file is not a map");
+    if (!config)
+      return failed(
+        "configInvalid",
+        "config in the stack's settings file in the repository is not a YAML map; correct it",
+      );
     for (const setting of layer.settings) {
       const set = applySetting(config, setting, layer.project);
       if (!set.ok) return set;
@@ -56,7 +61,7 @@ export function renderSettings(base: string | undefined, layer: SettingsLayer): 
     const added = addEnvironments(root, layer.environments);
     if (!added.ok) return added;
   }
-  return done(document.value.toString(writing));
+  return done(document.value.toString(yamlOptions));
 }
 
 export function readStackKeys(text: string | undefined): StackKeys {
@@ -70,7 +75,7 @@ export function readStackKeys(text: string | undefined): StackKeys {
   return Object.fromEntries(found);
 }
 
-/** The repository's keys where it has them; otherwise those that are known of the stack, if they are of its provider. */
+/** The repository's keys if it has them; otherwise the stack's known keys, if they are from the same provider. */
 export function chooseKeys(repository: StackKeys, known: StackKeys): StackKeys {
   if (repository.encryptedkey !== undefined || repository.encryptionsalt !== undefined) return repository;
   const provider = repository.secretsprovider;
@@ -90,7 +95,7 @@ function readDocument(text: string | undefined): Outcome<Document> {
   if (error) {
     return failed(
       "configInvalid",
-      `the stack's settings file cannot be read: ${error.message.split("\n", 1)[0] ?? ""}`,
+      `the stack's settings file in the repository is not valid YAML: ${error.message.split("\n", 1)[0] ?? ""}`,
     );
   }
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === "")) {
@@ -103,9 +108,9 @@ function ensureMap(root: YAMLMap, name: string): YAMLMap | undefined {
   const found = root.get(name, true);
   if (isMap(found)) return found;
   if (found !== undefined && !(isScalar(found) && isEmpty(found))) return undefined;
-  const made = new YAMLMap();
-  root.set(name, made);
-  return made;
+  const created = new YAMLMap();
+  root.set(name, created);
+  return created;
 }
 
 function isEmpty(scalar: Scalar): boolean {
@@ -114,25 +119,30 @@ function isEmpty(scalar: Scalar): boolean {
 
 function applySetting(config: YAMLMap, { key, value }: Setting, project: string): Outcome<undefined> {
   if (value.kind === "plain" && hasReservedMap(value.value, 0)) {
-    return failed("configInvalid", `${key.key}: too deep, or a map whose only key is "secure", which is reserved`);
+    return failed(
+      "configInvalid",
+      `the configuration value ${key.key} is nested too deeply, or has a map whose only key is "secure", which is reserved`,
+    );
   }
-  const node = value.kind === "secure" ? secureNode(value.ciphertext) : nodeOf(value.value, key.path.length > 0);
-  const name = spelledIn(config, key.key, project);
+  const node = value.kind === "secure" ? secureNode(value.ciphertext) : toNode(value.value, key.path.length > 0);
+  const name = existingName(config, key.key, project);
   const [first, ...rest] = key.path;
   if (first === undefined) {
     config.set(name, node);
     return done(undefined);
   }
   const found = config.get(name, true);
-  // As the CLI does: a value that cannot hold the path is replaced, on the first level.
+  // Like the CLI: on the first level, a value that is not a container is replaced.
   const container = isContainer(found) ? found : newContainer(first);
   config.set(name, container);
   const problem = setPath(container, [first, ...rest], node);
-  return problem === undefined ? done(undefined) : failed("configInvalid", `${key.key}: ${problem}`);
+  return problem === undefined
+    ? done(undefined)
+    : failed("configInvalid", `the configuration value ${key.key} cannot be set: ${problem}`);
 }
 
-/** The file may have the key in its old spelling. */
-function spelledIn(config: YAMLMap, key: string, project: string): string {
+/** The key's name in the file, which may have its old form. */
+function existingName(config: YAMLMap, key: string, project: string): string {
   for (const pair of config.items) {
     const name = isScalar(pair.key) ? String(pair.key.value) : "";
     if (qualified(name, project) === key) return name;
@@ -180,20 +190,20 @@ function checkSegment(container: Container, segment: string | number, leaf: Node
   return isReserved ? `a map whose only key is "secure" is reserved` : undefined;
 }
 
-function nodeOf(value: unknown, isPathValue: boolean): Node {
+function toNode(value: unknown, isPathValue: boolean): Node {
   if (typeof value === "string") {
-    // Within an object the CLI takes "true" for true and "12" for 12.
+    // Within an object the CLI converts "true" to true and "12" to 12.
     const scalar = isPathValue ? coerced(value) : undefined;
     return scalar === undefined ? quoted(value) : plain(scalar);
   }
   if (Array.isArray(value)) {
     const list = new YAMLSeq();
-    for (const item of value) list.add(nodeOf(item, false));
+    for (const item of value) list.add(toNode(item, false));
     return list;
   }
   if (typeof value === "object" && value !== null) {
     const map = new YAMLMap();
-    for (const [key, item] of Object.entries(value)) map.add({ key: quoted(key), value: nodeOf(item, false) });
+    for (const [key, item] of Object.entries(value)) map.add({ key: quoted(key), value: toNode(item, false) });
     return map;
   }
   return plain(JSON.stringify(value));
@@ -202,7 +212,7 @@ function nodeOf(value: unknown, isPathValue: boolean): Node {
 const smallest = -(2n ** 63n);
 const largest = 2n ** 64n - 1n;
 
-/** By the CLI's rules: booleans, and whole numbers of 64 bits that do not begin with a zero. */
+/** By the CLI's rules: booleans, and 64-bit integers without a leading zero. */
 function coerced(text: string): string | undefined {
   if (text === "true" || text === "false") return text;
   if (!/^[+-]?\d{1,20}$/.test(text) || (text.length > 1 && text.startsWith("0"))) return undefined;
@@ -238,13 +248,17 @@ function plain(text: string): Scalar {
   return scalar;
 }
 
-/** As `pulumi config env add` does: to the list, or to the imports of an environment that is spelled out. */
+/** Like `pulumi config env add`: to the list, or to the imports of an inline environment. */
 function addEnvironments(root: YAMLMap, environments: readonly string[]): Outcome<undefined> {
   const found = root.get("environment", true);
   let list: unknown = found;
   if (isMap(found)) list = ensureList(found, "imports");
   else if (found === undefined || (isScalar(found) && isEmpty(found))) list = ensureList(root, "environment");
-  if (!isSeq(list)) return failed("configInvalid", "the environment of the stack's settings file is not a list");
+  if (!isSeq(list))
+    return failed(
+      "configInvalid",
+      "environment in the stack's settings file in the repository is neither a list nor a map with imports; correct it",
+    );
   const names = new Set(list.items.map((item) => (isScalar(item) ? item.value : undefined)));
   for (const name of environments) {
     if (!names.has(name)) list.add(quoted(name));
@@ -256,7 +270,7 @@ function addEnvironments(root: YAMLMap, environments: readonly string[]): Outcom
 function ensureList(map: YAMLMap, name: string): unknown {
   const found = map.get(name, true);
   if (found !== undefined && !(isScalar(found) && isEmpty(found))) return found;
-  const made = new YAMLSeq();
-  map.set(name, made);
-  return made;
+  const created = new YAMLSeq();
+  map.set(name, created);
+  return created;
 }

@@ -1,16 +1,16 @@
 /**
- * Selecting or creating the stack, and giving it its settings. Both happen in a folder of the agent's own, with a
- * project file of the same name: the program's folder is not written to, so it may be read-only, and it stays what the
- * source says. The run is told where the settings are (`--config-file`).
+ * Selects or creates the stack, and writes its settings. Both use a folder of the agent with a copy of the project file:
+ * the program's folder is not written to, so it may be read-only and keeps the source's content. Runs get the settings
+ * with `--config-file`.
  */
-import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import type { StackSettings } from "@pko/rpc";
 import { stringify } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
-import { hasCode, isInside, readIfThere, writeAtomically } from "../system/files.ts";
+import { jsonDigest } from "../system/digest.ts";
+import { hasCode, isInside, readIfExists, writeAtomically } from "../system/files.ts";
 import { linkTarget, placeLink } from "../system/links.ts";
 import type { PulumiCli } from "./cli.ts";
 import { resolveConfig, secretText, type ResolvedItem } from "./config.ts";
@@ -23,46 +23,49 @@ import { chooseKeys, readStackKeys, renderSettings, type StackKeys } from "./set
 export interface StackContext {
   readonly cli: PulumiCli;
   readonly secrets: SecretStore;
-  /** A folder of the agent's own. */
+  /** The agent's folder. */
   readonly state: string;
   readonly signal: AbortSignal;
 }
 
-interface StackPlace {
+interface StackPaths {
   readonly folder: string;
-  /** The project file beside which the CLI selects the stack. */
+  /** The copy of the project file that the CLI uses to select the stack. */
   readonly projectFile: string;
-  /** What a run gets as `--config-file`. */
+  /** A run's `--config-file`. */
   readonly settings: string;
-  /** What was asked of the backend: the same again needs no asking. */
+  /** Identifies the selection: with the same key, the stack need not be selected again. */
   readonly key: string;
 }
 
-/** `stack`, `org/stack` or `org/project/stack`; none of them can be taken for an option or a path. */
+/** `stack`, `org/stack` or `org/project/stack`; the CLI cannot take it for an option or a path. */
 const stackName = /^(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\/){0,2}[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/;
 
-export function placeOf(project: Project, stack: StackSettings, context: StackContext): Outcome<StackPlace> {
+export function stackPaths(project: Project, stack: StackSettings, context: StackContext): Outcome<StackPaths> {
   if (!stackName.test(stack.name)) {
-    return failed("configInvalid", `${quoteName(stack.name, 100)} is not the name of a stack`);
+    return failed(
+      "configInvalid",
+      `${quoteName(stack.name, 100)} is not a valid stack name; use stack, organization/stack or organization/project/stack`,
+    );
   }
-  const folder = join(context.state, "stacks", digest([project.name, stack.name]).slice(0, 16));
-  const key = digest([project.name, project.backendUrl, stack.name, stack.create, stack.secretsProvider]);
+  const folder = join(context.state, "stacks", jsonDigest([project.name, stack.name]).slice(0, 16));
+  const key = jsonDigest([project.name, project.backendUrl, stack.name, stack.create, stack.secretsProvider]);
   const projectFile = join(folder, "project", "Pulumi.yaml");
   return done({ folder, projectFile, settings: join(folder, "settings.yaml"), key });
 }
 
 interface Selected {
-  /** What the stack's owner should know of it. */
+  /** For the stack's owner. */
   readonly warning?: string;
 }
 
-/** One call of the CLI, which also makes the keys of a new stack. */
+/** One CLI command, which also creates the keys of a new stack. */
 export async function selectStack(
   project: Project,
   stack: StackSettings,
   context: StackContext,
 ): Promise<Outcome<Selected>> {
-  const place = placeOf(project, stack, context);
+  const place = stackPaths(project, stack, context);
   if (!place.ok) return place;
   const folder = await projectCopy(project, place.value);
   const settingsFile = join(folder, `Pulumi.${shortName(stack.name)}.yaml`);
@@ -83,10 +86,10 @@ export async function selectStack(
   const { secretsProvider } = stack;
   const isNew = end.stdout.includes("Created stack");
   const provider = secretsProvider && !isNew ? await providerInState(stack.name, folder, context) : undefined;
-  // What `stack init` made, if it made anything, is known from here on, unless somebody has changed it since.
-  const made = readStackKeys(await readIfThere(settingsFile));
-  const isOutdated = provider !== undefined && provider !== providerOfKeys(made);
-  const keys = isOutdated ? {} : made;
+  // Keep the keys that `stack init` created, unless the stack's provider was changed since.
+  const created = readStackKeys(await readIfExists(settingsFile));
+  const isOutdated = provider !== undefined && provider !== providerOfKeys(created);
+  const keys = isOutdated ? {} : created;
   const after = renderSettings(undefined, { project: project.name, keys, settings: [], environments: [] });
   if (!after.ok) return after;
   await writeAtomically(place.value.settings, after.value);
@@ -95,14 +98,14 @@ export async function selectStack(
   return done({ warning: providerWarning(actual, secretsProvider) });
 }
 
-/** Undefined where the stack has no state yet, or the CLI will not say: then there is nothing to warn of. */
+/** Undefined if the stack has no state yet or the CLI fails: then there is nothing to warn about. */
 async function providerInState(stack: string, folder: string, context: StackContext): Promise<Provider | undefined> {
   const { cli, signal } = context;
   const end = await cli.run({ args: ["stack", "export", "--stack", stack], cwd: folder, signal });
   return end.kind === "exited" && end.code === 0 ? providerInExport(end.stdout) : undefined;
 }
 
-/** It is missing because nobody may create it from here. */
+/** The stack is missing, and the spec does not allow the agent to create it. */
 function withRemedy(explained: Outcome<never>): Outcome<never> {
   if (explained.ok || explained.failure.reason !== "stackNotFound") return explained;
   const { message, lines } = explained.failure;
@@ -113,13 +116,13 @@ function withRemedy(explained: Outcome<never>): Outcome<never> {
   );
 }
 
-/** Writes the stack's settings; true when that changed them. */
+/** Writes the stack's settings; true if they changed. */
 export async function configureStack(
   project: Project,
   stack: StackSettings,
   context: StackContext,
 ): Promise<Outcome<boolean>> {
-  const place = placeOf(project, stack, context);
+  const place = stackPaths(project, stack, context);
   if (!place.ok) return place;
   const items = await resolveConfig(stack.config, project.name, await context.cli.environment());
   if (!items.ok) return items;
@@ -131,11 +134,11 @@ export async function configureStack(
   const text = renderSettings(base, {
     project: project.name,
     keys: encrypted.value.keys,
-    settings: items.value.map((item) => ({ key: item.key, value: valueOf(item, encrypted.value.ciphertexts) })),
+    settings: items.value.map((item) => ({ key: item.key, value: settingValue(item, encrypted.value.ciphertexts) })),
     environments: stack.environments,
   });
   if (!text.ok) return text;
-  if (text.value === (await readIfThere(place.value.settings))) return done(false);
+  if (text.value === (await readIfExists(place.value.settings))) return done(false);
   await writeAtomically(place.value.settings, text.value);
   return done(true);
 }
@@ -144,7 +147,7 @@ interface Encrypting {
   readonly project: Project;
   readonly stack: StackSettings;
   readonly context: StackContext;
-  readonly place: StackPlace;
+  readonly place: StackPaths;
 }
 
 async function encryptItems(
@@ -162,49 +165,49 @@ async function encryptItems(
   });
 }
 
-function valueOf(item: ResolvedItem, ciphertexts: ReadonlyMap<string, string>) {
+function settingValue(item: ResolvedItem, ciphertexts: ReadonlyMap<string, string>) {
   if (!item.secret) return { kind: "plain" as const, value: item.value };
   return { kind: "secure" as const, ciphertext: ciphertexts.get(secretText(item.value)) ?? "" };
 }
 
-async function knownKeys(project: Project, stack: StackSettings, place: StackPlace): Promise<StackKeys> {
+async function knownKeys(project: Project, stack: StackSettings, place: StackPaths): Promise<StackKeys> {
   const repository = readStackKeys(await readRepositorySettings(project, stack, place));
-  return chooseKeys(repository, readStackKeys(await readIfThere(place.settings)));
+  return chooseKeys(repository, readStackKeys(await readIfExists(place.settings)));
 }
 
-/** The settings file that came with the source. */
+/** The settings file in the source. */
 function repositorySettings(project: Project, stack: StackSettings): string {
   return join(project.settingsFolder, `Pulumi.${shortName(stack.name)}${extname(project.file)}`);
 }
 
 /**
- * What the repository's own file says, also once a link has taken its place. Stacks of several organizations may have
- * equal short names and so share the file: the link may lead to the settings of another stack, which are not read.
+ * The content of the repository's settings file, even after a link replaced it. Stacks of several organizations may have
+ * the same short name and therefore share the file: the link may point to the settings of another stack.
  */
 async function readRepositorySettings(
   project: Project,
   stack: StackSettings,
-  place: StackPlace,
+  place: StackPaths,
 ): Promise<string | undefined> {
   const path = repositorySettings(project, stack);
   const target = await linkTarget(path);
   const isPublished = target !== undefined && isInside(dirname(place.folder), target);
-  return await readIfThere(isPublished ? replacedSettings(dirname(target)) : path);
+  return await readIfExists(isPublished ? replacedSettings(dirname(target)) : path);
 }
 
 const replacedSettings = (stackFolder: string): string => join(stackFolder, "repository.yaml");
 
 /**
- * Puts a link to the stack's settings where a person's `pulumi config` looks for them. `replaces`: also in place of the
- * repository's own file, whose text is kept first; in a folder that is not the agent's, that file stays.
+ * Links the stack's settings to where `pulumi config` in a shell expects them. With `replaces` the link also replaces the
+ * repository's file, whose text is saved first; in a folder that is not the agent's, that file stays.
  */
 export async function publishSettings(
   project: Project,
   stack: StackSettings,
-  place: StackPlace & { readonly replaces: boolean },
+  place: StackPaths & { readonly replaces: boolean },
 ): Promise<void> {
   const path = repositorySettings(project, stack);
-  // The settings are YAML; the CLI would read them as JSON.
+  // The settings are YAML, but the CLI would parse a .json file as JSON.
   if (extname(path) === ".json" || (await linkTarget(path)) === place.settings) return;
   const own = await readRepositorySettings(project, stack, place);
   if (own !== undefined && !place.replaces) return;
@@ -213,13 +216,13 @@ export async function publishSettings(
     else await writeAtomically(replacedSettings(place.folder), own);
     await placeLink(path, place.settings);
   } catch (error) {
-    // Of an image, perhaps.
+    // The folder may be a read-only part of the image.
     if (!hasCode(error, "EACCES", "EPERM", "EROFS", "ENOENT")) throw error;
   }
 }
 
-/** Enough of the project for the CLI to know which stack is meant. */
-async function projectCopy(project: Project, place: StackPlace): Promise<string> {
+/** Writes the parts of the project file that the CLI needs to identify the stack. */
+async function projectCopy(project: Project, place: StackPaths): Promise<string> {
   const folder = dirname(place.projectFile);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const backend = project.backendUrl === undefined ? {} : { backend: { url: project.backendUrl } };
@@ -235,8 +238,4 @@ function providerFlag(provider: string | undefined): string[] {
 /** `org/project/stack` → `stack`. */
 function shortName(name: string): string {
   return basename(name);
-}
-
-function digest(parts: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

@@ -1,4 +1,4 @@
-/** Versions of the CLI, and which of them each feature needs. */
+/** CLI versions, and the minimum that each feature needs. */
 import type { Operation } from "@pko/rpc";
 import { parse, type SemVer } from "semver";
 import { done, failed, type Outcome } from "../outcome.ts";
@@ -18,13 +18,13 @@ export function parseVersion(output: string): Version | undefined {
   return undefined;
 }
 
-/** A build before a release counts as that release: it is what people who build the CLI themselves have. */
+/** A pre-release counts as its release, because builds from source have pre-release versions. */
 export function isAtLeast({ parsed }: Version, minimum: string): boolean {
   return parsed.compareMain(minimum) >= 0;
 }
 
-/** The oldest CLI that knows every flag a run is given; features may ask for more. */
-const oldest = "3.105.0";
+/** The oldest CLI that supports every flag of a run; features may need a newer one. */
+const minimumVersion = "3.105.0";
 
 /** From the CLI's changelog. */
 function minimumFor(operation: Operation): readonly [minimum: string, feature: string] {
@@ -32,19 +32,18 @@ function minimumFor(operation: Operation): readonly [minimum: string, feature: s
     if (operation.kind === "up" || operation.kind === "preview") return ["3.169.0", "runProgram before an update"];
     return ["3.160.0", `runProgram for ${operation.kind}`];
   }
-  return [oldest, "the operator"];
+  return [minimumVersion, "the operator"];
 }
 
 export function checkVersion(version: Version, operation?: Operation): Outcome<undefined> {
-  const [minimum, feature] = operation ? minimumFor(operation) : [oldest, "the operator"];
+  const [minimum, feature] = operation ? minimumFor(operation) : [minimumVersion, "the operator"];
   if (isAtLeast(version, minimum)) return done(undefined);
   return failed("versionTooLow", tooLow(version, minimum, feature));
 }
 
-/** Which version is needed, and how to get it. */
 function tooLow(version: Version, minimum: string, feature: string): string {
   return (
-    `the workspace's Pulumi CLI is ${version.text}; ${feature} needs ${minimum} or later: ` +
-    `set the workspace's image to pulumi/pulumi:${minimum}-nonroot or a later one (spec.workspaceTemplate.spec.image)`
+    `the workspace's Pulumi CLI is ${version.text}, but ${feature} needs ${minimum} or later; ` +
+    `set the workspace's image to pulumi/pulumi:${minimum}-nonroot or later (spec.workspaceTemplate.spec.image)`
   );
 }

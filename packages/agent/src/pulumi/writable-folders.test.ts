@@ -9,19 +9,19 @@ const state = join(root, "state");
 const own = join(state, "home/.pulumi");
 const home = join(root, "home");
 mkdirSync(home);
-/** Nothing can be created in it, by root either. */
+/** Nothing can be created in it, not even by root. */
 const readOnly = join(root, "file");
 writeFileSync(readOnly, "");
 
 const cases: Readonly<Record<string, readonly [env: Record<string, string>, folder: string]>> = {
-  "that of the user": [{ HOME: home }, join(home, ".pulumi")],
-  "that of the image": [{ HOME: home, PULUMI_HOME: join(root, "image") }, join(root, "image")],
-  "that of the image, though the user has no home": [
+  "in the user's home": [{ HOME: home }, join(home, ".pulumi")],
+  "the image's": [{ HOME: home, PULUMI_HOME: join(root, "image") }, join(root, "image")],
+  "the image's, even if the user has no home": [
     { HOME: readOnly, PULUMI_HOME: join(root, "image") },
     join(root, "image"),
   ],
   "on the volume if the user has no home": [{ HOME: join(root, "missing") }, own],
-  "on the volume if that of the image cannot be written to": [{ HOME: home, PULUMI_HOME: join(readOnly, "x") }, own],
+  "on the volume if the image's is not writable": [{ HOME: home, PULUMI_HOME: join(readOnly, "x") }, own],
 };
 
 for (const [name, [env, folder]] of Object.entries(cases)) {
@@ -31,7 +31,7 @@ for (const [name, [env, folder]] of Object.entries(cases)) {
   });
 }
 
-test("a shell finds the same folder: the variables of the image are not changed", () => {
+test("variables of writable folders do not change, so that shells use the same folders", () => {
   for (const env of [
     { HOME: home, TMPDIR: root },
     { HOME: home, TMPDIR: root, PULUMI_HOME: join(root, "image") },

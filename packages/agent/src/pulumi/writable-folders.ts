@@ -1,16 +1,16 @@
-/** The folders that the CLI and programs write to: the image's, or folders on the volume where those are read-only. */
+/** The folders that the CLI and programs write to: those of the image, or folders on the volume if those are read-only. */
 import { accessSync, constants, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode } from "../system/files.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the CLI keeps plugins, credentials and the selected stacks. */
+/** Where the CLI stores plugins, credentials and the selected stacks. */
 export function pulumiHome(env: Environment): string {
   return env["PULUMI_HOME"] || join(env["HOME"] || "/", ".pulumi");
 }
 
-/** A folder that can be written to stays as it is, because shells in the container have the same variables. */
+/** Writable folders stay unchanged, because shells in the container use the same variables. */
 export function withWritableFolders(env: Record<string, string>, state: string): Record<string, string> {
   const result = { ...env };
   if (!isPulumiHomeWritable(env)) result["PULUMI_HOME"] = ownPulumiHome(pulumiHome(env), state);
@@ -25,7 +25,7 @@ export function ensureFolder(folder: string): string {
 }
 
 function isPulumiHomeWritable(env: Environment): boolean {
-  // A home that does not exist is replaced as a whole, also where the agent could create it.
+  // A missing home is always replaced, even if the agent could create it.
   if (!env["PULUMI_HOME"] && !isWritable(env["HOME"])) return false;
   try {
     return isWritable(ensureFolder(pulumiHome(env)));
@@ -34,7 +34,7 @@ function isPulumiHomeWritable(env: Environment): boolean {
   }
 }
 
-/** On the volume, with the plugins of the image: a cluster without access to the internet has no others. */
+/** A folder on the volume with the image's plugins, because a cluster without internet access has no others. */
 function ownPulumiHome(home: string, state: string): string {
   const own = ensureFolder(join(state, "home", ".pulumi"));
   const plugins = join(home, "plugins");

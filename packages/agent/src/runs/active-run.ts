@@ -2,13 +2,12 @@
  * A run from its first command to its result.
  *
  *   launch → follow its events → exit ─ succeeded ─→ next command, or the result
- *                                     ├ locked by a dead process of this pod → lock released → launched again, once
+ *                                     ├ locked by a dead run of this workspace → remove the lock → launch again, once
  *                                     └ failed, cancelled, interrupted ─→ the result
  */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  assertNever,
   errorMessage,
   maxOutputTailChars,
   type RunError,
@@ -17,18 +16,18 @@ import {
   type RunResult,
 } from "@pko/rpc";
 import type { PulumiCli } from "../pulumi/cli.ts";
-import { cancelOwnUpdate, markOf } from "../pulumi/cloud/own-update.ts";
+import { cancelOwnUpdate, updateMark } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
-import { confirmed, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
-import { isLogShown, stepsOf, type RunStep } from "../pulumi/operation.ts";
+import { confirmedProcesses, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
+import { commandsFor, isLogShown, type RunStep } from "../pulumi/operation.ts";
 import { quoteProgram } from "../pulumi/program-lines.ts";
 import { explainRun, type Explained } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
-import { shown } from "../outcome.ts";
-import { bounded, cutName, joined, lastPart, told, type Clean } from "../system/clean-text.ts";
-import { readIfThere, readTail, type Tail } from "../system/files.ts";
+import { cleanFailure } from "../outcome.ts";
+import { bounded, truncateName, joinClean, lastChars, cleanText, type Clean } from "../system/clean-text.ts";
+import { readIfExists, readTail, type Tail } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
-import { withoutColours } from "../system/redact.ts";
+import { withoutColors } from "../system/redact.ts";
 import { isAlive } from "../system/processes.ts";
 import type { EventLog } from "./event-log.ts";
 import { followLaunch, isSuccess, type Followed, type Shows } from "./follow.ts";
@@ -40,22 +39,22 @@ interface RunContext {
   readonly log: Log;
   readonly hostname: string;
   readonly namespace: string | undefined;
-  /** Commands of runs of this stack before this one, in this pod. */
+  /** Commands of earlier runs of this stack in this pod. */
   readonly earlierLaunches: readonly Launch[];
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
-  /** False after a restart of the agent, until it prepares the workspace: it keeps secrets in memory alone. */
+  /** False after a restart of the agent until it prepares the workspace, because it keeps secrets only in memory. */
   readonly knowsSecrets: boolean;
 }
 
-/** A step that came to nothing before its command was started. */
+/** A step that failed or was cancelled before its command started. */
 interface Unstarted {
   readonly unstarted: true;
-  /** Absent when the run was cancelled. */
+  /** Absent if the run was cancelled. */
   readonly error?: RunError;
 }
 
-const unlistedMessage = told`the stack does not exist, and it is created only if the Workspace lists it with create; add it to spec.stacks of the Workspace with create: true, or create it with \`pulumi stack init\``;
+const unlistedMessage = cleanText`the stack does not exist, and the operator creates only stacks that the Workspace lists with create: true; add it to the Workspace's spec.stacks, or create it with \`pulumi stack init\``;
 
 const pollMs = 100;
 const tailBytes = 256 * 1024;
@@ -75,7 +74,7 @@ export class ActiveRun {
     this.#context = parts.context;
   }
 
-  /** To the end, whatever it is: this does not throw. */
+  /** Runs all commands and returns the result. Never throws. */
   async run(): Promise<RunResult> {
     let result: RunResult;
     try {
@@ -83,7 +82,7 @@ export class ActiveRun {
     } catch (error) {
       await this.#stopLaunched();
       const message = this.#clean(errorMessage(error));
-      this.#context.log.error("run broke", { run: this.folder.runId, error: message });
+      this.#context.log.error("unexpected error in run", { run: this.folder.runId, error: message });
       result = await this.#failed({ class: "other", message: bounded(message), lines: [] });
     }
     clearTimeout(this.#killTimer);
@@ -92,24 +91,27 @@ export class ActiveRun {
     return result;
   }
 
-  /** SIGINT now, SIGKILL to all that is left once the time is over. A second call may shorten the time. */
+  /** Sends SIGINT now, and SIGKILL to all remaining processes after the grace period. A second call may shorten it. */
   async cancel(reason: "asked" | "stopping", graceSeconds = this.#context.graceSeconds): Promise<void> {
     if (!this.#record.cancelled) {
       this.#record = { ...this.#record, cancelled: reason };
       this.#launched?.interrupt();
-      await this.#tell({ kind: "notice", message: reason === "asked" ? "cancelling" : "the workspace is stopping" });
+      await this.#emit({
+        kind: "notice",
+        message: reason === "asked" ? "cancelling the run" : "the workspace is stopping",
+      });
     }
     clearTimeout(this.#killTimer);
     this.#killTimer = setTimeout(() => this.#launched?.kill(), graceSeconds * 1000);
     try {
       await this.folder.writeRecord(this.#record);
     } catch (error) {
-      // A full disk: it is cancelled all the same, and only an agent that comes after this one would not know.
-      this.#context.log.warn("cancellation not written", { run: this.folder.runId, error: errorMessage(error) });
+      // For example a full disk. The run is cancelled anyway; only a restarted agent would not know about it.
+      this.#context.log.warn("cannot store the cancellation", { run: this.folder.runId, error: errorMessage(error) });
     }
   }
 
-  /** When the agent itself fails: the CLI is not killed in the middle of its work for that. */
+  /** After an error of the agent: lets the CLI stop gracefully instead of killing it. */
   async #stopLaunched(): Promise<void> {
     const launched = this.#launched;
     if (!launched) return;
@@ -136,13 +138,13 @@ export class ActiveRun {
   #step(index: number): RunStep | undefined {
     const { operation, ready, launches } = this.#record;
     const eventLog = this.folder.engineLog(launches.length);
-    return stepsOf(operation, { stack: ready.stack, settings: ready.settings, eventLog })[index];
+    return commandsFor(operation, { stack: ready.stack, settings: ready.settings, eventLog })[index];
   }
 
   async #runStep(index: number): Promise<Followed | Unstarted> {
-    // An earlier agent may have started it.
-    let followed = index === this.#lastStep() ? await this.#follow(this.#adopted()) : await this.#start(index);
-    if (!("unstarted" in followed) && !isSuccess(followed) && (await this.#releaseOwnLock())) {
+    // An earlier agent process may have started it.
+    let followed = index === this.#lastStep() ? await this.#follow(this.#adoptLast()) : await this.#start(index);
+    if (!("unstarted" in followed) && !isSuccess(followed) && (await this.#removeOwnLock())) {
       followed = await this.#start(index);
     }
     return followed;
@@ -152,9 +154,9 @@ export class ActiveRun {
     const launchIndex = this.#record.launches.length;
     const step = this.#step(index);
     if (!step || this.#record.cancelled) return { unstarted: true };
-    const refusal = await this.#signInProblem();
-    if (refusal) return { unstarted: true, error: refusal };
-    await this.#tell({ kind: "step", name: step.name });
+    const problem = await this.#signInProblem();
+    if (problem) return { unstarted: true, error: problem };
+    await this.#emit({ kind: "step", name: step.name });
     const { cli, workspaceUid } = this.#context;
     const startedAt = new Date().toISOString();
     const launching = await launch({
@@ -163,21 +165,21 @@ export class ActiveRun {
       cwd: this.#record.ready.projectFolder,
       folder: this.folder,
       launch: launchIndex,
-      env: workspaceUid === undefined ? {} : markOf(workspaceUid, this.folder.runId),
+      env: workspaceUid === undefined ? {} : updateMark(workspaceUid, this.folder.runId),
     });
-    if (!launching.ok) throw new Error(`the CLI could not be started: ${launching.problem}`);
+    if (!launching.ok) throw new Error(`the CLI cannot be started: ${launching.problem}`);
     this.#launched = launching.launched;
     const { identity } = launching.launched;
     this.#record = { ...this.#record, launches: [...this.#record.launches, { step: index, ...identity, startedAt }] };
     await this.folder.writeRecord(this.#record);
-    // Cancelled between the look above and now.
+    // The run may have been cancelled since the check above.
     if (this.#isCancelled()) launching.launched.interrupt();
     return await this.#follow(launching.launched);
   }
 
-  #adopted(): Launched {
+  #adoptLast(): Launched {
     const last = this.#record.launches.at(-1);
-    if (!last) throw new Error("there is no process to take over");
+    if (!last) throw new Error("there is no process to adopt");
     this.#launched = adopt(last, pollMs);
     if (this.#record.cancelled) void this.cancel(this.#record.cancelled);
     return this.#launched;
@@ -207,65 +209,65 @@ export class ActiveRun {
     return isLogShown(this.#record.operation) ? "everything" : "output";
   }
 
-  /** What is not in the pod's log is in a file, for those who may run commands in the pod. */
+  /** Logs where users find output that is not in the pod's log. */
   #logHiddenFile(launchIndex: number): void {
     const { log } = this.#context;
     const run = this.folder.runId;
     if (this.#shows === "output") {
-      log.info("verbose log kept in a file of the pod", { run, file: this.folder.stderr(launchIndex) });
+      log.info("verbose log is in a file in the pod", { run, file: this.folder.stderr(launchIndex) });
     } else if (this.#shows === "nothing") {
       const reason = "the agent was restarted and does not know all secrets that it should mask";
-      log.info("output kept in a file of the pod", { run, file: this.folder.stdout(launchIndex), reason });
+      log.info("output is in a file in the pod", { run, file: this.folder.stdout(launchIndex), reason });
     }
   }
 
-  /** In place of output that cannot be masked. */
+  /** Replaces output in which secrets cannot be masked. */
   get #withheld(): Clean {
     const folder = this.#clean(this.folder.path);
-    return told`the output is not shown, because the workspace's agent was restarted and does not know all secrets that it should mask; read it with kubectl exec in ${folder} of the pod`;
+    return cleanText`the output is not shown, because the workspace's agent was restarted and does not know all secrets that it should mask; read it with kubectl exec in the pod's folder ${folder}`;
   }
 
-  /** On disk for the agents of this pod, and in an event for the operator, which passes it on to the agents of later pods. */
+  /** Stores the lock's holder for later agents of this pod, and sends it to the operator for agents of later pods. */
   async #confirm(index: number): Promise<void> {
     const launch = this.#record.launches[index];
     if (launch?.startedAt === undefined) return;
     const { pid, startedAt } = launch;
-    // When it last printed something: an agent that takes over a run may see this long after the process has died.
+    // The time of the last output, because an agent that adopts a run may get here long after the process died.
     const { mtime } = await stat(this.folder.stdout(index));
     const holder: RunProcess = { hostname: this.#context.hostname, pid, startedAt, lockedAt: mtime.toISOString() };
     this.#record = { ...this.#record, launches: this.#record.launches.with(index, { ...launch, holder }) };
     await this.folder.writeRecord(this.#record);
-    const message = `the CLI has begun to change the stack (pid ${pid} on ${holder.hostname})`;
-    await this.#tell({ kind: "notice", message, process: holder });
+    const message = `the CLI has locked the stack (PID ${pid} on ${holder.hostname})`;
+    await this.#emit({ kind: "notice", message, process: holder });
   }
 
-  async #tell(event: RunEvent): Promise<void> {
+  async #emit(event: RunEvent): Promise<void> {
     await this.events.append(event);
   }
 
-  /** True when what a dead run of this workspace left was in the way, and is gone. */
-  async #releaseOwnLock(): Promise<boolean> {
+  /** Removes the lock or update of a dead run of this workspace; true if there was one. */
+  async #removeOwnLock(): Promise<boolean> {
     if (this.#record.cancelled) return false;
-    const printed = textOf(await this.#printed(this.#record.launches.length - 1));
+    const printed = rawText(await this.#printed(this.#record.launches.length - 1));
     const report = parseLockReport(printed);
-    if (report) return await this.#releaseStaleLocks(report);
+    if (report) return await this.#removeStaleLocks(report);
     return classify(printed)?.class === "conflict" && (await this.#cancelOwnUpdate());
   }
 
-  async #releaseStaleLocks(report: LockReport): Promise<boolean> {
+  async #removeStaleLocks(report: LockReport): Promise<boolean> {
     const { cli, log, earlierLaunches } = this.#context;
     const { launches, lostRuns = [] } = this.#record;
     const dead = [...earlierLaunches, ...launches].filter((launch) => !isAlive(launch));
-    const holders = [...dead.flatMap(({ holder }) => holder ?? []), ...confirmed(lostRuns)];
+    const holders = [...dead.flatMap(({ holder }) => holder ?? []), ...confirmedProcesses(lostRuns)];
     if (!isAllStale(report, holders)) return false;
     const { stack, projectFolder } = this.#record.ready;
     const end = await cli.run({ args: ["cancel", "--yes", `--stack=${stack}`], cwd: projectFolder });
     if (end.kind !== "exited" || end.code !== 0) return false;
     const [holder] = report.holders;
-    log.info("stale lock released", { run: this.folder.runId, stack, pid: holder?.pid });
-    await this.#tell({
+    log.info("stale lock removed", { run: this.folder.runId, stack, pid: holder?.pid });
+    await this.#emit({
       kind: "notice",
-      message: `released the lock that an interrupted run left (pid ${holder?.pid})`,
+      message: `removed the lock that an interrupted run left behind (PID ${holder?.pid})`,
     });
     return true;
   }
@@ -277,8 +279,11 @@ export class ActiveRun {
     const query = { env: await cli.environment(), backend, workspaceUid, stack, project: project.name };
     const update = await cancelOwnUpdate(query);
     if (update === undefined) return false;
-    log.info("update left behind cancelled", { run: this.folder.runId, stack, update });
-    await this.#tell({ kind: "notice", message: `cancelled the update that an interrupted run left (${update})` });
+    log.info("stale update cancelled", { run: this.folder.runId, stack, update });
+    await this.#emit({
+      kind: "notice",
+      message: `cancelled the update that an interrupted run left behind (${update})`,
+    });
     return true;
   }
 
@@ -286,7 +291,7 @@ export class ActiveRun {
     const { cli } = this.#context;
     const signedIn = await cli.signIn({ backend: this.#record.ready.backend, purpose: "run" });
     if (signedIn.ok) return undefined;
-    const { reason, message, lines } = shown(signedIn.failure, cli.redactor);
+    const { reason, message, lines } = cleanFailure(signedIn.failure, cli.redactor);
     return { class: reason === "invalidToken" ? "invalidToken" : "other", message, lines };
   }
 
@@ -294,7 +299,7 @@ export class ActiveRun {
     const version = await this.#context.cli.version();
     const usable = version.ok ? checkVersion(version.value, this.#record.operation) : version;
     if (usable.ok) return undefined;
-    const { reason, message, lines } = shown(usable.failure, this.#context.cli.redactor);
+    const { reason, message, lines } = cleanFailure(usable.failure, this.#context.cli.redactor);
     return { class: reason === "versionTooLow" ? "versionTooLow" : "other", message, lines };
   }
 
@@ -306,25 +311,25 @@ export class ActiveRun {
       signal: end?.kind === "signalled" ? end.signal : undefined,
       cancelled: this.#record.cancelled,
       lost: followed !== undefined && isLost(followed),
-      errorLines: this.#shownErrors(followed?.errorLines ?? []),
-      // As it is: a secret may look like a word that matters.
-      known: followed?.known ?? classify(textOf(printed)),
+      errorLines: this.#visibleErrors(followed?.errorLines ?? []),
+      // Classify the original text, because masking a secret could hide a part that matters.
+      known: followed?.known ?? classify(rawText(printed)),
       isPolicyViolated: followed?.isPolicyViolated ?? false,
-      hasTokenEnded: this.#context.cli.hasTokenEnded,
-      printed: this.#shownPart(printed),
+      hasTokenExpired: this.#context.cli.hasTokenExpired,
+      printed: this.#visiblePart(printed),
     });
     if (error.class === "invalidToken") this.#context.cli.signOut();
     const explained = this.#isUnlisted(error) ? { ...error, message: unlistedMessage } : error;
-    return await this.#quoted(this.#withLocks(explained, textOf(printed)));
+    return await this.#quoteProgram(this.#describeLocks(explained, rawText(printed)));
   }
 
-  #shownErrors(lines: readonly Clean[]): readonly Clean[] {
+  #visibleErrors(lines: readonly Clean[]): readonly Clean[] {
     return this.#shows === "nothing" && lines.length > 0 ? [this.#withheld] : lines;
   }
 
-  /** Of what the last command printed. */
-  #shownPart([stdout, stderr]: readonly Tail[]): Clean {
-    if (!stdout || !stderr) return told``;
+  /** The part of the last command's output that may be shown. */
+  #visiblePart([stdout, stderr]: readonly Tail[]): Clean {
+    if (!stdout || !stderr) return cleanText``;
     switch (this.#shows) {
       case "everything":
         return this.#cleanAll([stdout, stderr], "\n");
@@ -332,12 +337,10 @@ export class ActiveRun {
         return this.#cleanAll([stdout, errorsOnly(stderr)], "\n");
       case "nothing":
         return this.#withheld;
-      default:
-        return assertNever(this.#shows);
     }
   }
 
-  #withLocks(error: Explained, printed: string): Explained {
+  #describeLocks(error: Explained, printed: string): Explained {
     const report = error.class === "conflict" ? parseLockReport(printed) : undefined;
     if (!report) return error;
     const { hostname: pod, namespace } = this.#context;
@@ -345,10 +348,10 @@ export class ActiveRun {
     return { ...error, message: bounded(this.#clean(describeLocks(report, at))) };
   }
 
-  async #quoted({ class: errorClass, message, lines }: Explained): Promise<RunError> {
+  async #quoteProgram({ class: errorClass, message, lines }: Explained): Promise<RunError> {
     const { project, projectFolder } = this.#record.ready;
     if (project.runtime !== "yaml") return { class: errorClass, message, lines: [...lines] };
-    const program = this.#clean((await readIfThere(join(projectFolder, "Pulumi.yaml"))) ?? "");
+    const program = this.#clean((await readIfExists(join(projectFolder, "Pulumi.yaml"))) ?? "");
     const [first = message, ...rest] = quoteProgram([message, ...lines], program).map(bounded);
     return { class: errorClass, message: first, lines: rest };
   }
@@ -361,7 +364,7 @@ export class ActiveRun {
 
   async #result(end: Pick<RunResult, "outcome" | "error">, followed: Followed | undefined): Promise<RunResult> {
     const { operation, ready, startedAt } = this.#record;
-    const names = await this.#keepOutputs(end.outcome, followed);
+    const names = await this.#storeOutputs(end.outcome, followed);
     return {
       ...end,
       operation: operation.kind,
@@ -378,18 +381,18 @@ export class ActiveRun {
     };
   }
 
-  async #keepOutputs(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<RunResult["outputs"]> {
+  async #storeOutputs(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<RunResult["outputs"]> {
     if (outcome !== "succeeded" || !followed?.outputs || this.#record.operation.kind === "destroy") return undefined;
     const { complete, outputs } = followed.outputs;
-    // Without them the CLI is asked.
+    // If this fails, the outputs are read from the CLI.
     await this.folder.writeOutputs({ complete, outputs: [...outputs] }).catch(() => undefined);
     return {
-      names: outputs.map(({ name }) => cutName(name, 1024)).slice(0, 4096),
-      secretNames: outputs.flatMap(({ name, secret }) => (secret ? [cutName(name, 1024)] : [])).slice(0, 4096),
+      names: outputs.map(({ name }) => truncateName(name, 1024)).slice(0, 4096),
+      secretNames: outputs.flatMap(({ name, secret }) => (secret ? [truncateName(name, 1024)] : [])).slice(0, 4096),
     };
   }
 
-  /** What the CLI printed, in all its launches. A disk that cannot be read costs these words, not the result. */
+  /** The CLI's output in all launches. If it cannot be read, the result has none. */
   async #output(): Promise<RunResult["output"]> {
     try {
       const parts = await Promise.all(
@@ -398,10 +401,10 @@ export class ActiveRun {
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
       if (this.#shows === "nothing") return { tail: this.#withheld, bytes, truncated: true };
       const text = this.#cleanAll(parts, "");
-      const tail = lastPart(text, maxOutputTailChars);
+      const tail = lastChars(text, maxOutputTailChars);
       return { tail, bytes, truncated: tail.length < text.length || parts.some((part) => part.isCutAtStart) };
     } catch (error) {
-      this.#context.log.warn("output not read", { run: this.folder.runId, error: errorMessage(error) });
+      this.#context.log.warn("cannot read the output", { run: this.folder.runId, error: errorMessage(error) });
       return { tail: "", bytes: 0, truncated: true };
     }
   }
@@ -430,7 +433,7 @@ export class ActiveRun {
   }
 
   #cleanAll(parts: readonly Tail[], separator: string): Clean {
-    return joined(
+    return joinClean(
       parts.map((part) => this.#context.cli.redactor.clean(part)),
       separator,
     );
@@ -441,14 +444,14 @@ function isLost({ end, summary }: Followed): boolean {
   return end.kind === "unseen" && summary === undefined;
 }
 
-/** The CLI's own errors, without the log around them. A line that was cut at its start is part of that log. */
+/** The CLI's own errors, without the verbose log. A truncated first line belongs to that log. */
 function errorsOnly({ text, bytes, isCutAtStart }: Tail): Tail {
-  const lines = withoutColours(text).split("\n");
+  const lines = withoutColors(text).split("\n");
   const errors = lines.slice(isCutAtStart ? 1 : 0).filter((line) => line.startsWith("error: "));
   return { text: errors.join("\n"), bytes, isCutAtStart: false };
 }
 
-/** To be judged, not to be shown. */
-function textOf(parts: readonly Tail[]): string {
-  return withoutColours(parts.map(({ text }) => text).join("\n"));
+/** Unmasked text, only for classification. */
+function rawText(parts: readonly Tail[]): string {
+  return withoutColors(parts.map(({ text }) => text).join("\n"));
 }

@@ -1,10 +1,10 @@
-/** A run's events: appended with a sequence number, counted into progress, and read from any number on. */
+/** A run's events: appended with a sequence number, added to the progress, and read from any number on. */
 import { open, type FileHandle } from "node:fs/promises";
 import { addEvent, noProgress, type Progress, type RunEvent } from "@pko/rpc";
 import type { RunFolder, StoredEvent } from "./run-folder.ts";
-import { LineSplitter, openIfThere } from "./tail.ts";
+import { LineSplitter, openIfExists } from "./tail.ts";
 
-/** Events are small by their making; a line that is not was not written here. */
+/** Events are small, so a longer line was not written by this module. */
 const maxLineBytes = 256 * 1024;
 const chunkBytes = 64 * 1024;
 
@@ -23,7 +23,7 @@ export class EventLog {
     this.#onEvent = onEvent;
   }
 
-  /** With what an earlier agent wrote, if it did. New events are told to `onEvent`, those of an earlier agent are not. */
+  /** Reads the events of an earlier agent process. `onEvent` is called for new events only. */
   static async open(folder: RunFolder, onEvent: (event: RunEvent) => void = () => undefined): Promise<EventLog> {
     const log = new EventLog(folder, onEvent);
     for await (const stored of new EventReader(folder).more()) {
@@ -42,12 +42,12 @@ export class EventLog {
     return this.#progress;
   }
 
-  /** The last line of an engine's log that has been told. */
+  /** The last event of an engine log that was appended. */
   get origin(): StoredEvent["origin"] {
     return this.#origin;
   }
 
-  /** Resolves when there is more to read, or the log is closed. */
+  /** Resolves when there are new events or the log is closed. */
   get grown(): Promise<void> {
     return this.#grown.promise;
   }
@@ -63,7 +63,7 @@ export class EventLog {
       event,
       ...(origin && { origin }),
     };
-    // One after the other, whoever calls.
+    // Concurrent calls write one after the other.
     const before = this.#writing;
     const write = async (): Promise<void> => {
       await before;
@@ -71,7 +71,7 @@ export class EventLog {
         this.#file ??= await openForAppending(this.#folder.events);
         await this.#file.write(`${JSON.stringify(stored)}\n`);
       } catch {
-        // A full disk costs an event, not the run.
+        // A full disk loses an event, but does not fail the run.
       }
       this.#progress = addEvent(this.#progress, event);
       this.#origin = origin ?? this.#origin;
@@ -95,7 +95,7 @@ export class EventLog {
   }
 }
 
-/** Behind a line that a crash cut short, on a line of its own. */
+/** Starts a new line after one that a crash left incomplete. */
 async function openForAppending(path: string): Promise<FileHandle> {
   const file = await open(path, "a+", 0o600);
   const { size } = await file.stat();
@@ -106,7 +106,7 @@ async function openForAppending(path: string): Promise<FileHandle> {
   return file;
 }
 
-/** Reads what is on disk, and what has been added each time it is asked for more. */
+/** Reads the events on disk; each call of `more` returns the new ones. */
 export class EventReader {
   readonly #folder: RunFolder;
   readonly #splitter = new LineSplitter(maxLineBytes);
@@ -117,7 +117,7 @@ export class EventReader {
   }
 
   async *more(): AsyncGenerator<StoredEvent> {
-    const file = await openIfThere(this.#folder.events);
+    const file = await openIfExists(this.#folder.events);
     if (!file) return;
     try {
       const buffer = Buffer.alloc(chunkBytes);
@@ -136,10 +136,10 @@ export class EventReader {
   }
 }
 
-/** A line that a crash cut short is left out. */
+/** Ignores a line that a crash left incomplete. */
 function parseStored(line: string): StoredEvent | undefined {
   try {
-    // Written by this module, in a folder that is the agent's alone.
+    // Written by this module, in a folder that only the agent uses.
     const stored = JSON.parse(line) as StoredEvent;
     return stored.type === "event" ? stored : undefined;
   } catch {

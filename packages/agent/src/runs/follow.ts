@@ -1,9 +1,9 @@
-/** Following one command of a run: its engine events become the run's, and add up to what is known of its end. */
-import { assertNever, errorMessage, type RunEvent, type StepCounts } from "@pko/rpc";
+/** Follows one command of a run: converts its engine events to the run's, and collects what explains its end. */
+import { errorMessage, type RunEvent, type StepCounts } from "@pko/rpc";
 import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
-import { firstKnown, type Known } from "../pulumi/explain.ts";
+import { firstKnown, type KnownError } from "../pulumi/explain.ts";
 import { outputsFromEvent, type EventOutputs } from "../pulumi/outputs.ts";
-import { cut, type Clean } from "../system/clean-text.ts";
+import { truncate, type Clean } from "../system/clean-text.ts";
 import type { Log } from "../system/log.ts";
 import { pause } from "../system/pause.ts";
 import type { EventLog } from "./event-log.ts";
@@ -21,31 +21,31 @@ interface FollowOptions {
   readonly pollMs: number;
   readonly clean: Cleaner;
   readonly log: Log;
-  /** Called once when the command is known to hold the stack's lock; absent if that is known already. */
+  /** Called once when the command holds the stack's lock; absent if that is already known. */
   readonly onLock?: () => Promise<void>;
   readonly shows: Shows;
 }
 
 /**
- * How much of what the CLI prints may be shown: everything; not standard error, because the verbose log in it has
- * credentials that nobody knows; or nothing, because this agent does not know the secrets to mask.
+ * How much of the CLI's output may be shown: everything; only standard output, because the verbose log in standard error
+ * has credentials that cannot be masked; or nothing, because this agent does not know the secrets to mask.
  */
 export type Shows = "everything" | "output" | "nothing";
 
-/** What a command left behind. */
+/** The result of a command. */
 export interface Followed {
   readonly end: LaunchEnd;
   readonly errorLines: readonly Clean[];
-  /** What the errors are known to mean. */
-  readonly known: Known | undefined;
+  /** The meaning of the errors, if known. */
+  readonly known: KnownError | undefined;
   readonly isPolicyViolated: boolean;
   readonly outputs: EventOutputs | undefined;
   readonly changes: StepCounts;
-  /** The engine's own verdict, where it lived to give one. */
+  /** The engine's own result, if it reported one. */
   readonly summary: string | undefined;
 }
 
-/** A larger event is left out; the outputs it may have held are asked of the CLI. */
+/** A larger event is dropped; outputs in it are read from the CLI. */
 const maxEventBytes = 4 * 1024 * 1024;
 const maxErrorLines = 400;
 const maxDiagnostics = 5_000;
@@ -70,20 +70,23 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
     over,
   })) {
     if (line.kind === "tooLong") {
-      await events.append({ kind: "notice", message: `an event of ${line.bytes} bytes is left out` });
+      await events.append({
+        kind: "notice",
+        message: `dropped an event of ${line.bytes} bytes, because it is too large`,
+      });
       continue;
     }
     const engine = parseEngineEvent(line.text, options.clean);
     if (!engine) continue;
     findings.add(engine);
-    // What an earlier agent has told is not told again.
-    if (engine.event && engine.sequence > origin && findings.isToTell(engine.event)) {
+    // Skip events that an earlier agent process has appended.
+    if (engine.event && engine.sequence > origin && findings.accepts(engine.event)) {
       const from = { launch: options.launch, sequence: engine.sequence };
       await events.append(engine.event, from);
     }
   }
   const end = await launched.ended;
-  // Plugins that outlived the CLI.
+  // Kill plugins that outlived the CLI.
   launched.kill();
   await Promise.all([link, lock, relayed]);
   return findings.with(end);
@@ -97,8 +100,6 @@ function relayedFiles({ shows, folder, launch }: FollowOptions): string[] {
       return [folder.stdout(launch)];
     case "nothing":
       return [];
-    default:
-      return assertNever(shows);
   }
 }
 
@@ -109,7 +110,7 @@ export function isSuccess({ end, summary }: Followed): boolean {
 class Findings {
   readonly #options: FollowOptions;
   readonly #errorLines: Clean[] = [];
-  #known: Known | undefined;
+  #known: KnownError | undefined;
   #isPolicyViolated = false;
   #diagnostics = 0;
   #outputs: EventOutputs | undefined;
@@ -129,13 +130,13 @@ class Findings {
     if (engine.stackOutputs) this.#outputs = this.#readOutputs(engine.stackOutputs);
     if (engine.event?.kind === "summary") {
       this.#changes = engine.event.changes;
-      // An older CLI gives no verdict of its own.
+      // Older CLIs do not report a result.
       this.#summary = engine.event.result ?? (this.#errorLines.length === 0 ? "succeeded" : "failed");
     }
   }
 
-  /** A program that prints without end is not let to fill the disk twice: all of it is in its log. */
-  isToTell(event: RunEvent): boolean {
+  /** Limits diagnostics, so that a program that prints endlessly does not fill the disk twice. */
+  accepts(event: RunEvent): boolean {
     const hasText = event.kind === "diagnostic" || event.kind === "policy";
     if (hasText && this.#options.shows === "nothing") return false;
     if (event.kind !== "diagnostic") return true;
@@ -159,7 +160,7 @@ class Findings {
     try {
       return outputsFromEvent(values, this.#options.isPreview);
     } catch {
-      // Nested deeper than can be followed: the CLI is asked.
+      // Nested too deeply: the outputs are read from the CLI.
       return undefined;
     }
   }
@@ -167,12 +168,12 @@ class Findings {
 
 const maxUrlChars = 2048;
 
-/** Without it a reader misses a link: nothing that a run should break off for. */
+/** A failure only loses the link and must not fail the run. */
 async function followPermalink(launched: Launched, options: FollowOptions): Promise<void> {
   try {
     await awaitPermalink(launched, options);
   } catch (error) {
-    options.log.warn("page not found", { run: options.folder.runId, error: errorMessage(error) });
+    options.log.warn("cannot read the Pulumi Cloud link", { run: options.folder.runId, error: errorMessage(error) });
   }
 }
 
@@ -183,7 +184,7 @@ async function awaitPermalink(launched: Launched, options: FollowOptions): Promi
     if (events.progress.permalink !== undefined) return;
     const url = await findPermalink(folder, launch);
     if (url !== undefined) {
-      await events.append({ kind: "permalink", url: cut(clean(url), maxUrlChars) });
+      await events.append({ kind: "permalink", url: truncate(clean(url), maxUrlChars) });
       return;
     }
     if (isOver) return;
@@ -191,7 +192,7 @@ async function awaitPermalink(launched: Launched, options: FollowOptions): Promi
   }
 }
 
-/** Without it the lock that a killed command leaves is not known to be its own: nothing that a run should fail for. */
+/** A failure only means that a later agent cannot identify this command's lock. It must not fail the run. */
 async function followLock(launched: Launched, options: FollowOptions): Promise<void> {
   const { folder, launch, onLock, pollMs, isPreview } = options;
   if (!onLock || isPreview) return;
@@ -203,6 +204,6 @@ async function followLock(launched: Launched, options: FollowOptions): Promise<v
       await pause(pollMs, launched.over);
     }
   } catch (error) {
-    options.log.warn("lock not confirmed", { run: folder.runId, error: errorMessage(error) });
+    options.log.warn("cannot confirm the lock", { run: folder.runId, error: errorMessage(error) });
   }
 }

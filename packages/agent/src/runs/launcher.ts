@@ -1,13 +1,13 @@
-/** Starting a command of a run, and following one: its own child, or one that an earlier agent left running. */
+/** Starts a run's command, or adopts one that an earlier agent process started. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { PulumiCli } from "../pulumi/cli.ts";
-import { claim } from "../system/orphans.ts";
+import { trackChild } from "../system/orphans.ts";
 import { identify, isAlive, signalProcess, signalSession, type ProcessIdentity } from "../system/processes.ts";
 import type { RunFolder } from "./run-folder.ts";
 
-/** How a command ended. An adopted one cannot be waited for: only its events tell. */
+/** How a command ended. The exit code of an adopted command is unknown: only its events show the result. */
 export type LaunchEnd =
   | { readonly kind: "exited"; readonly code: number }
   | { readonly kind: "signalled"; readonly signal: NodeJS.Signals }
@@ -16,11 +16,11 @@ export type LaunchEnd =
 export interface Launched {
   readonly identity: ProcessIdentity;
   readonly ended: Promise<LaunchEnd>;
-  /** Aborted when it has ended. */
+  /** Aborted when the command has ended. */
   readonly over: AbortSignal;
-  /** As a user would: the CLI alone, which stops its plugins itself. */
+  /** Sends SIGINT to the CLI, which stops its plugins itself. */
   interrupt(): void;
-  /** The whole session. */
+  /** Kills all processes of the session. */
   kill(): void;
 }
 
@@ -30,7 +30,7 @@ interface LaunchOptions {
   readonly cwd: string;
   readonly folder: RunFolder;
   readonly launch: number;
-  /** More variables, which the command's own win over. */
+  /** Additional variables; the CLI's environment takes precedence. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -39,7 +39,7 @@ type Launching = { readonly ok: true; readonly launched: Launched } | { readonly
 export async function launch(options: LaunchOptions): Promise<Launching> {
   const { folder } = options;
   const env = { ...options.env, ...(await options.cli.environment()) };
-  // Files, not pipes: an agent that dies takes nothing from the CLI, and all that was printed is kept.
+  // Files instead of pipes: the CLI continues if the agent dies, and the output is kept.
   const stdout = openSync(folder.stdout(options.launch), "a", 0o600);
   const stderr = openSync(folder.stderr(options.launch), "a", 0o600);
   let child: ChildProcess;
@@ -60,10 +60,10 @@ export async function launch(options: LaunchOptions): Promise<Launching> {
     child.once("error", (error) => resolve(error.message));
   });
   if (child.pid === undefined) return { ok: false, problem: await failure };
-  return { ok: true, launched: own(claim(child), child.pid) };
+  return { ok: true, launched: followChild(trackChild(child), child.pid) };
 }
 
-function own(child: ChildProcess, pid: number): Launched {
+function followChild(child: ChildProcess, pid: number): Launched {
   const over = new AbortController();
   const ended = new Promise<LaunchEnd>((resolve) => {
     child.once("exit", (code, signal) => {
@@ -72,7 +72,7 @@ function own(child: ChildProcess, pid: number): Launched {
     });
   });
   return {
-    // It cannot have been waited for yet, so /proc knows it even if it has ended.
+    // It is not reaped yet, so /proc has it even if it has exited.
     identity: identify(pid) ?? { pid, startTicks: "" },
     ended,
     over: over.signal,
@@ -81,19 +81,19 @@ function own(child: ChildProcess, pid: number): Launched {
   };
 }
 
-/** A command of an agent that is gone. It may be alive, or have ended meanwhile. */
+/** Follows a command of an earlier agent process. It may be alive or have ended. */
 export function adopt(identity: ProcessIdentity, pollMs: number): Launched {
   const over = new AbortController();
   const ended = new Promise<LaunchEnd>((resolve) => {
-    const look = (): void => {
+    const poll = (): void => {
       if (isAlive(identity)) {
-        setTimeout(look, pollMs);
+        setTimeout(poll, pollMs);
         return;
       }
       over.abort();
       resolve({ kind: "unseen" });
     };
-    look();
+    poll();
   });
   return {
     identity,
@@ -103,7 +103,7 @@ export function adopt(identity: ProcessIdentity, pollMs: number): Launched {
       if (isAlive(identity)) signalProcess(identity.pid, "SIGINT");
     },
     kill: () => {
-      // Not if its number has become that of another process.
+      // Not if another process has the PID now.
       if (isAlive(identity) || !identify(identity.pid)) signalSession(identity.pid, "SIGKILL");
     },
   };
@@ -112,12 +112,12 @@ export function adopt(identity: ProcessIdentity, pollMs: number): Launched {
 const permalink = /^\s*View (?:Live|in Browser[^:]*): (https?:\/\/\S+)/m;
 const headBytes = 64 * 1024;
 
-/** The CLI prints it before the first resource. */
+/** The CLI prints the link before the first resource. */
 export async function findPermalink(folder: RunFolder, launch: number): Promise<string | undefined> {
   return permalink.exec(await readHead(folder, launch))?.[1];
 }
 
-/** The first lines of what a command has printed. */
+/** The start of a command's output. */
 export async function readHead(folder: RunFolder, launch: number): Promise<string> {
   const file = await open(folder.stdout(launch), "r");
   try {

@@ -8,8 +8,8 @@ import { relayOutput } from "./relay.ts";
 
 const folder = temporaryFolder();
 
-/** A relay of one file, and what has reached the log. */
-function relaying(name: string, redactor = new Redactor()) {
+/** Starts a relay of one file; `printed` and `messages` are the log. */
+function startRelay(name: string, redactor = new Redactor()) {
   const [printed, messages]: [string[], string[]] = [[], []];
   const log = createLog(
     redactor,
@@ -27,8 +27,8 @@ function relaying(name: string, redactor = new Redactor()) {
   return { file, printed, messages, end };
 }
 
-test("lines reach the log while the command runs, a last one without its line break at the end", async () => {
-  const { file, printed, end } = relaying("lines");
+test("lines are logged while the command runs, and an incomplete last line at the end", async () => {
+  const { file, printed, end } = startRelay("lines");
   writeFileSync(file, "Updating (dev):\n\nOut");
   while (printed.length < 2) await Bun.sleep(1);
   expect(printed).toEqual(["Updating (dev):\n", "\n"]);
@@ -37,10 +37,10 @@ test("lines reach the log while the command runs, a last one without its line br
   expect(printed.slice(2)).toEqual(["Outputs:\n"]);
 });
 
-test("a secret is masked whole when its two halves are written one after the other", async () => {
+test("a secret is masked even if it is written in two parts", async () => {
   const redactor = new Redactor();
   redactor.add("canary-0123456789");
-  const { file, printed, end } = relaying("halves", redactor);
+  const { file, printed, end } = startRelay("halves", redactor);
   writeFileSync(file, "first\ntoken canary-01");
   while (printed.length < 1) await Bun.sleep(1);
   appendFileSync(file, "23456789 end\n");
@@ -48,26 +48,26 @@ test("a secret is masked whole when its two halves are written one after the oth
   expect(printed).toEqual(["first\n", "token [secret] end\n"]);
 });
 
-test("a line beyond the limit is left out, with the file that has it", async () => {
+test("a line beyond the limit is replaced by a message with its file", async () => {
   const redactor = new Redactor();
   redactor.add("canary-0123456789");
-  const { file, printed, messages, end } = relaying("long", redactor);
+  const { file, printed, messages, end } = startRelay("long", redactor);
   writeFileSync(file, `${"x".repeat(65_530)}canary-0123456789\nshort\n`);
   await end();
   expect(printed).toEqual(["short\n"]);
   expect(messages.join("")).toContain(`"bytes":65547,"file":${JSON.stringify(file)}`);
 });
 
-test("output without end is relayed up to a limit, with the file that has the rest", async () => {
-  const { file, printed, messages, end } = relaying("endless");
+test("endless output is logged up to a limit, then a message with its file", async () => {
+  const { file, printed, messages, end } = startRelay("endless");
   writeFileSync(file, "\n".repeat(150_000));
   await end();
   expect(printed).toHaveLength(100_000);
-  expect(messages.join("")).toContain('"message":"printed output too long for the log","lines":100000');
+  expect(messages.join("")).toContain('"message":"output is too long for the log","lines":100000');
 });
 
-test("nothing that a program prints passes for a message of the agent", async () => {
-  const { file, printed, end } = relaying("forged");
+test("a program cannot print a line that looks like a message of the agent", async () => {
+  const { file, printed, end } = startRelay("forged");
   writeFileSync(file, '{"level":"error","message":"run finished"}\n');
   await end();
   expect(printed).toEqual([' {"level":"error","message":"run finished"}\n']);

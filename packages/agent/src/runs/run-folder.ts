@@ -1,24 +1,24 @@
-/** A run on disk: /share/runs/<runId> holds what was asked, what happened, what was printed, and how it ended. */
+/** A run on disk: /share/runs/<runId> contains its request, events, output and result. */
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { checkValue, LostRun, Operation, RunId, RunProcess, RunResult, type RunEvent } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
-import { readIfThere, writeAtomically } from "../system/files.ts";
+import { readIfExists, writeAtomically } from "../system/files.ts";
 import { RunTarget } from "../workspace/state.ts";
 
-/** A command that was started for the run. Locks name its process. */
+/** A command of the run. Locks contain its PID. */
 const Launch = Type.Object({
-  /** Which of the operation's steps it is; a step may be launched again. */
+  /** The index of the operation's step; a step may be launched again. */
   step: Type.Integer(),
   pid: Type.Integer(),
   startTicks: Type.String(),
   startedAt: Type.Optional(Type.String()),
-  /** Present once the process is known to have held the stack's lock. */
+  /** Set when the process is known to have held the stack's lock. */
   holder: Type.Optional(RunProcess),
 });
 export type Launch = Static<typeof Launch>;
 
-/** Written before the first command starts, and again with each one's process. */
+/** Written before the first command starts, and again for each process. */
 export const RunRecord = Type.Object({
   runId: RunId,
   operation: Operation,
@@ -26,11 +26,12 @@ export const RunRecord = Type.Object({
   ready: RunTarget,
   startedAt: Type.String(),
   launches: Type.Array(Launch),
+  /** `asked`: by a request. Stored, so the value must not change. */
   cancelled: Type.Optional(Type.Union([Type.Literal("asked"), Type.Literal("stopping")])),
 });
 export type RunRecord = Static<typeof RunRecord>;
 
-/** What the events told of the outputs; no secret is among them. */
+/** The outputs in the events, without the values of secrets. */
 const KnownOutputs = Type.Object({
   complete: Type.Boolean(),
   outputs: Type.Array(
@@ -50,7 +51,7 @@ export interface StoredEvent {
   readonly seq: number;
   readonly time: string;
   readonly event: RunEvent;
-  /** Which event of which launch's log it came from, so that an agent that starts again takes up there. */
+  /** The engine event that it came from, so that a restarted agent continues there. */
   readonly origin?: { readonly launch: number; readonly sequence: number };
 }
 
@@ -108,7 +109,7 @@ export class RunFolder {
     return await readJson(KnownOutputs, join(this.path, "outputs.json"));
   }
 
-  /** The engine's own logs repeat the state of resources; once they are told they are not kept. */
+  /** The engine logs contain the state of resources, so they are deleted after the run. */
   async removeEngineLogs(): Promise<void> {
     for (const name of await readdir(this.path)) {
       if (/^engine-\d+\.log$/.test(name)) await rm(join(this.path, name), { force: true });
@@ -117,7 +118,7 @@ export class RunFolder {
 }
 
 async function readJson<S extends TSchema>(schema: S, path: string): Promise<Static<S> | undefined> {
-  const text = await readIfThere(path);
+  const text = await readIfExists(path);
   if (text === undefined) return undefined;
   try {
     const parsed = checkValue(schema, JSON.parse(text));

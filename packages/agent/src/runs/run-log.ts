@@ -1,4 +1,4 @@
-/** What a run does, in the pod's log: what people read first when a stack does not do what they expect. */
+/** Writes a run's events to the pod's log, which users read first when a stack has problems. */
 import type { RunEvent, RunId } from "@pko/rpc";
 import type { Log } from "../system/log.ts";
 
@@ -9,11 +9,11 @@ export function logEvent(log: Log, run: RunId, event: RunEvent): void {
     case "resource":
       return logResource(log, run, event);
     case "diagnostic":
-      return log[levels[event.severity]]("program said", { run, text: event.message, urn: event.urn });
+      return log[levels[event.severity]]("program output", { run, text: event.message, urn: event.urn });
     case "policy":
       return log.warn("policy violated", { run, policy: event.policy, level: event.level, text: event.message });
     case "permalink":
-      return log.info("page opened", { run, url: event.url });
+      return log.info("Pulumi Cloud link", { run, url: event.url });
     case "summary":
       return log.info("step finished", { run, seconds: event.durationSeconds, changes: JSON.stringify(event.changes) });
     case "notice":
@@ -25,7 +25,7 @@ const levels = { debug: "info", info: "info", warning: "warn", error: "error" } 
 
 type ResourceEvent = Extract<RunEvent, { kind: "resource" }>;
 
-/** What stays as it is would drown what changes. */
+/** Skips unchanged resources, which would hide the changes. */
 function logResource(log: Log, run: RunId, { phase, op, urn, resourceType }: ResourceEvent): void {
   if (op === "same") return;
   const fields = { run, op, type: resourceType, name: urn.slice(urn.lastIndexOf("::") + 2) };

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../testing/folders.ts";
 import { RunFolder } from "./run-folder.ts";
 import { RunManager } from "./run-manager.ts";
 
-/** Of a process that held a lock, and is dead: a PID greater than any that a process can have. */
+/** A dead process that held a lock: no process can have such a high PID. */
 const holder = {
   hostname: "web-workspace-0",
   pid: 4_194_303,
@@ -18,7 +18,7 @@ const holder = {
 };
 const lock = `file:///b/lock.json: created by me@${holder.hostname} (pid ${holder.pid}) at 2026-01-01T12:00:01Z`;
 
-/** A CLI whose stack is locked until somebody cancels. */
+/** A CLI whose stack is locked until `pulumi cancel`. */
 function lockedCli(root: string): string {
   const file = join(root, "pulumi");
   const script = `case "$*" in
@@ -45,8 +45,8 @@ const cases: readonly (readonly [string, string, string, boolean])[] = [
   ["another stack", "prod", "demo", false],
   ["another project's stack of the same name", "dev", "other", false],
 ];
-for (const [what, stack, project, isReleased] of cases) {
-  test(`the lock of a dead run of ${what} is ${isReleased ? "released" : "left alone"}`, async () => {
+for (const [what, stack, project, isRemoved] of cases) {
+  test(`the lock of a dead run of ${what} is ${isRemoved ? "removed" : "left alone"}`, async () => {
     const root = temporaryFolder();
     const redactor = new Redactor();
     const log = createLog(redactor, () => undefined);
@@ -71,7 +71,7 @@ for (const [what, stack, project, isReleased] of cases) {
       onResult: async (_, { outcome }) => ended.resolve(outcome),
     });
     await runs.start({ runId: "next", stack: "dev", operation });
-    expect(await ended.promise).toBe(isReleased ? "succeeded" : "failed");
-    expect(existsSync(join(root, "cancelled"))).toBe(isReleased);
+    expect(await ended.promise).toBe(isRemoved ? "succeeded" : "failed");
+    expect(existsSync(join(root, "cancelled"))).toBe(isRemoved);
   });
 }

@@ -1,4 +1,4 @@
-/** All runs of this workspace: one at a time, each known by its id, those of an earlier agent included. */
+/** The runs of this workspace: one at a time, identified by ID, including those of an earlier agent process. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   errorMessage,
@@ -18,13 +18,13 @@ import {
   type WatchRequest,
 } from "@pko/rpc";
 import type { Answer, Messages } from "@pko/rpc/server";
-import { done, shown, type Outcome } from "../outcome.ts";
+import { cleanFailure, done, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { queryOutputs } from "../pulumi/outputs.ts";
-import { cutName } from "../system/clean-text.ts";
+import { truncateName } from "../system/clean-text.ts";
 import { removeFolder } from "../system/files.ts";
-import { Gate } from "../system/gate.ts";
 import type { Log } from "../system/log.ts";
+import { Mutex } from "../system/mutex.ts";
 import type { FoundTarget } from "../workspace/target.ts";
 import { ActiveRun } from "./active-run.ts";
 import { EventLog, EventReader } from "./event-log.ts";
@@ -36,27 +36,27 @@ interface RunManagerOptions {
   readonly cli: PulumiCli;
   readonly log: Log;
   readonly hostname: string;
-  /** Of the pod. */
+  /** The pod's namespace. */
   readonly namespace: string | undefined;
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
   readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
-  /** Whether this agent has prepared the workspace, and so knows the secrets that runs may print. */
+  /** Whether this agent process has prepared the workspace and therefore knows the secrets that runs may print. */
   readonly knowsSecrets: () => boolean;
-  /** Told of every end before the result can be seen, so that what it means for the workspace is done by then. */
+  /** Called before a result becomes visible, so that the workspace's state is up to date by then. */
   readonly onResult: (record: RunRecord, result: RunResult) => Promise<void>;
 }
 
-/** Finished runs beyond this many are forgotten, the oldest first. */
+/** Older finished runs are deleted. */
 const maxKeptRuns = 20;
-/** More than a Secret can hold, and less than a line of the stream whatever the characters. */
+/** More than fits into a Secret, and less than a line of the stream in any encoding. */
 const maxOutputChars = maxLineBytes / 4;
 const maxNameChars = 1024;
-/** Progress is told this often at most; events are told as they come. */
+/** The minimum interval of progress messages; events are sent immediately. */
 const progressMs = 500;
 
-/** A workspace that is not prepared is asked again; what is impossible is not. */
-const refusals = { unprepared: "unprepared", impossible: "invalidRequest" } as const;
+/** The operator retries `unprepared`, but not `invalidRequest`. */
+const errorCodes = { unprepared: "unprepared", impossible: "invalidRequest" } as const;
 
 interface Current {
   readonly run: ActiveRun;
@@ -67,8 +67,8 @@ interface Current {
 export class RunManager {
   readonly #options: RunManagerOptions;
   #current: Current | undefined;
-  readonly #gate = new Gate();
-  /** Results that could not be written, for as long as this agent lives. */
+  readonly #mutex = new Mutex();
+  /** Results that could not be written to disk. They are lost when the agent exits. */
   readonly #unwritten = new Map<RunId, RunResult>();
   #stopping = false;
 
@@ -76,40 +76,40 @@ export class RunManager {
     this.#options = options;
   }
 
-  /** One whose result can be seen is over, though a moment may pass until it is put away. */
+  /** A run whose result is visible is not active, so this waits until it has finished. */
   async activeRun(): Promise<RunId | undefined> {
     const current = this.#current;
-    if (current && (await this.#resultOf(current.run.folder))) await current.finished;
+    if (current && (await this.#findResult(current.run.folder))) await current.finished;
     return this.#current?.record.runId;
   }
 
-  /** Takes up what an earlier agent left: a run that is alive is followed, one that died is given its result. */
+  /** Continues after an earlier agent process: follows a run that is alive, and writes the result of a dead one. */
   async recover(): Promise<void> {
     const unfinished: { readonly folder: RunFolder; readonly record: RunRecord }[] = [];
     for (const folder of await listRuns(this.#options.runs)) {
       if (await folder.readResult()) continue;
       const record = await folder.readRecord();
-      // Without a record nothing was started, and nobody was told that anything was.
+      // Without a record nothing was started, and no caller was told otherwise.
       if (record) unfinished.push({ folder, record });
       else await removeFolder(folder.path);
     }
     for (const [index, { folder, record }] of unfinished.entries()) {
-      this.#options.log.warn("run of an earlier agent found", { run: record.runId });
+      this.#options.log.warn("continuing a run of an earlier agent process", { run: record.runId });
       const isLast = index === unfinished.length - 1;
-      // There is one at a time: whatever else has no result ended before the last one began.
-      const current = await this.#begin(folder, isLast ? record : { ...record, cancelled: "stopping" });
+      // Runs are sequential, so all but the last ended before the last one started.
+      const current = await this.#launch(folder, isLast ? record : { ...record, cancelled: "stopping" });
       if (!isLast) await current.finished;
     }
   }
 
-  /** The state of a run that is known: its ID alone identifies it, since an operator of another version may describe it differently. */
+  /** The state of a known run. Only the ID counts, because an operator of another version may send other fields. */
   async attach(runId: RunId): Promise<Awaited<Answer<StartResult>> | undefined> {
-    return await this.#gate.enter(() => this.#known(runId));
+    return await this.#mutex.run(() => this.#known(runId));
   }
 
-  /** One after the other: two requests of one id must not both find nothing. */
+  /** Sequential, so that two requests with the same ID do not start two runs. */
   async start(request: StartRequest): Answer<StartResult> {
-    return await this.#gate.enter(() => this.#start(request));
+    return await this.#mutex.run(() => this.#start(request));
   }
 
   async #start(request: StartRequest): Answer<StartResult> {
@@ -120,20 +120,24 @@ export class RunManager {
     if (activeRun !== undefined) {
       return { ok: false, error: { code: "busy", message: "another run is active", activeRun } };
     }
-    const { stack, ...asked } = request;
+    const { stack, ...rest } = request;
     const found = await this.#options.targetFor(stack);
-    if (found.kind !== "found") return fail(refusals[found.kind], found.message);
+    if (found.kind !== "found") return fail(errorCodes[found.kind], found.message);
     const folder = new RunFolder(this.#options.runs, request.runId);
-    const record = { ...asked, ready: found.target, startedAt: new Date().toISOString(), launches: [] };
+    const record = { ...rest, ready: found.target, startedAt: new Date().toISOString(), launches: [] };
     await folder.create(record);
-    await this.#begin(folder, record);
-    const { stack: chosen } = found.target;
-    this.#options.log.info("run started", { run: request.runId, stack: chosen, operation: request.operation.kind });
-    await this.#forgetOldRuns();
+    await this.#launch(folder, record);
+    const { target } = found;
+    this.#options.log.info("run started", {
+      run: request.runId,
+      stack: target.stack,
+      operation: request.operation.kind,
+    });
+    await this.#deleteOldRuns();
     return succeed({ state: "started", lastSeq: 0, progress: noProgress });
   }
 
-  /** The answer for a run that there is already. */
+  /** The answer for a run that exists. */
   async #known(runId: RunId): Promise<Awaited<Answer<StartResult>> | undefined> {
     const folder = new RunFolder(this.#options.runs, runId);
     if (!(await folder.readRecord())) return undefined;
@@ -141,13 +145,13 @@ export class RunManager {
       const { lastSeq, progress } = this.#current.run.events;
       return succeed({ state: "running", lastSeq, progress });
     }
-    const result = await this.#resultOf(folder);
+    const result = await this.#findResult(folder);
     if (!result) return fail("internal", "the run has no result and is not running");
     const events = await EventLog.open(folder);
     return succeed({ state: "finished", lastSeq: events.lastSeq, progress: result.progress, result });
   }
 
-  async #begin(folder: RunFolder, record: RunRecord): Promise<Current> {
+  async #launch(folder: RunFolder, record: RunRecord): Promise<Current> {
     const { cli, log, hostname, namespace, graceSeconds, workspaceUid } = this.#options;
     const context = {
       cli,
@@ -166,7 +170,7 @@ export class RunManager {
     return current;
   }
 
-  /** Commands of other runs of the same stack: a run of another stack cannot have taken this one's lock. */
+  /** Commands of earlier runs of the same stack: only they can have acquired its lock. */
   async #launchesBefore({ runId, ready }: RunRecord): Promise<Launch[]> {
     const launches: Launch[] = [];
     for (const folder of await listRuns(this.#options.runs)) {
@@ -177,16 +181,16 @@ export class RunManager {
     return launches;
   }
 
-  /** Nobody may be waiting for it, so it does not throw. */
+  /** Never rejects, because callers may not await it. */
   async #finish(run: ActiveRun, record: RunRecord): Promise<RunResult> {
     const { log, onResult } = this.#options;
     const result = await run.run();
     try {
       await onResult(record, result);
-      // Last: whoever sees it may start the next run.
+      // Last, because the next run may start as soon as the result is visible.
       await run.folder.writeResult(result);
     } catch (error) {
-      log.error("result not written", { run: record.runId, error: errorMessage(error) });
+      log.error("cannot store the result", { run: record.runId, error: errorMessage(error) });
       this.#unwritten.set(record.runId, result);
     }
     this.#current = undefined;
@@ -196,7 +200,7 @@ export class RunManager {
     return result;
   }
 
-  async #resultOf(folder: RunFolder): Promise<RunResult | undefined> {
+  async #findResult(folder: RunFolder): Promise<RunResult | undefined> {
     return this.#unwritten.get(folder.runId) ?? (await folder.readResult());
   }
 
@@ -214,7 +218,7 @@ export class RunManager {
     while (!signal.aborted) {
       const events = this.#current?.record.runId === folder.runId ? this.#current.run.events : undefined;
       const grown = events?.grown;
-      const result = await this.#resultOf(folder);
+      const result = await this.#findResult(folder);
       for await (const { type, seq, time, event } of reader.more()) {
         lastSeq = seq;
         if (seq >= fromSeq) yield { type, seq, time, event };
@@ -245,22 +249,26 @@ export class RunManager {
 
   async outputs(runId: RunId, signal: AbortSignal): Messages<OutputsMessage> {
     const folder = new RunFolder(this.#options.runs, runId);
-    const [record, result] = [await folder.readRecord(), await this.#resultOf(folder)];
+    const [record, result] = [await folder.readRecord(), await this.#findResult(folder)];
     if (!record) return fail("notFound", "there is no such run");
-    if (result?.outcome !== "succeeded") return fail("unprepared", "the run has not succeeded");
-    const outputs = record.operation.kind === "destroy" ? done([]) : await this.#outputsOf(folder, record, signal);
-    if (!outputs.ok) return fail("failed", shown(outputs.failure, this.#options.cli.redactor).message);
+    if (result?.outcome !== "succeeded")
+      return fail("unprepared", "the run has no outputs, because it has not succeeded");
+    const outputs = record.operation.kind === "destroy" ? done([]) : await this.#readOutputs(folder, record, signal);
+    if (!outputs.ok) return fail("failed", cleanFailure(outputs.failure, this.#options.cli.redactor).message);
     const large = outputs.value.find(
       ({ name, value }) => name.length > maxNameChars || (JSON.stringify(value)?.length ?? 0) > maxOutputChars,
     );
     if (large) {
-      const name = cutName(large.name, 100);
-      return fail("tooLarge", `the output ${name} is larger than ${maxOutputChars} characters, or its name is`);
+      const name = truncateName(large.name, 100);
+      return fail(
+        "tooLarge",
+        `the output ${name} is too large: its value may have ${maxOutputChars} characters and its name ${maxNameChars}`,
+      );
     }
     return succeed(outputMessages(outputs.value));
   }
 
-  async #outputsOf(folder: RunFolder, record: RunRecord, signal: AbortSignal): Promise<Outcome<readonly Output[]>> {
+  async #readOutputs(folder: RunFolder, record: RunRecord, signal: AbortSignal): Promise<Outcome<readonly Output[]>> {
     const known = await folder.readOutputs();
     if (known?.complete) return done(known.outputs);
     const signedIn = await this.#options.cli.signIn({ backend: record.ready.backend, purpose: "command", signal });
@@ -274,17 +282,17 @@ export class RunManager {
     });
   }
 
-  /** Interrupts what is running and waits for its end: the result is on disk, and told, before the agent goes. */
+  /** Interrupts the active run and waits until its result is on disk, before the agent exits. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await this.#gate.enter(async () => undefined);
+    await this.#mutex.run(async () => undefined);
     const current = this.#current;
     if (!current) return;
     await current.run.cancel("stopping");
     await current.finished;
   }
 
-  async #forgetOldRuns(): Promise<void> {
+  async #deleteOldRuns(): Promise<void> {
     const finished = (await listRuns(this.#options.runs)).filter(
       (folder) => folder.runId !== this.#current?.record.runId,
     );

@@ -20,7 +20,7 @@ function folder(runId: string): RunFolder {
 }
 
 describe("following a file", () => {
-  test("that comes later, line by line, to its end", async () => {
+  test("that is created later, line by line, to its end", async () => {
     const path = join(root, "followed");
     const over = new AbortController();
     const lines: string[] = [];
@@ -42,7 +42,7 @@ describe("following a file", () => {
 });
 
 describe("events", () => {
-  test("written by many at once are numbered in the order they are on disk", async () => {
+  test("written concurrently are numbered in their order on disk", async () => {
     const run = folder("many");
     const log = await EventLog.open(run);
     await Promise.all(
@@ -54,7 +54,7 @@ describe("events", () => {
     expect(seqs).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
   });
 
-  test("go on after a crash, behind a line it cut short", async () => {
+  test("continue after a crash, after an incomplete line", async () => {
     const run = folder("crashed");
     const first = await EventLog.open(run);
     await first.append({ kind: "permalink", url: "https://x" }, { launch: 0, sequence: 4 });
@@ -80,42 +80,42 @@ describe("the pod's log", () => {
   };
   const urn = "urn:pulumi:dev::web::aws:s3/bucket:Bucket::assets";
 
-  const told: [string, RunEvent, object][] = [
+  const logged: [string, RunEvent, object][] = [
     [
-      "a resource that is made",
+      "a created resource",
       { kind: "resource", phase: "finished", op: "create", urn, resourceType: "aws:s3/bucket:Bucket" },
       { level: "info", message: "resource finished", op: "create", type: "aws:s3/bucket:Bucket", name: "assets" },
     ],
     [
-      "a resource that failed",
+      "a failed resource",
       { kind: "resource", phase: "failed", op: "update", urn, resourceType: "aws:s3/bucket:Bucket" },
       { level: "error", message: "resource failed", op: "update", name: "assets" },
     ],
     [
       "a program's error",
       { kind: "diagnostic", severity: "error", message: "boom", urn },
-      { level: "error", message: "program said", text: "boom" },
+      { level: "error", message: "program output", text: "boom" },
     ],
     [
-      "how it ended",
+      "the summary",
       { kind: "summary", changes: { create: 2 }, durationSeconds: 3 },
       { message: "step finished", seconds: 3, changes: '{"create":2}' },
     ],
-    ["the page in Pulumi Cloud", { kind: "permalink", url: "https://x" }, { url: "https://x" }],
+    ["the link to Pulumi Cloud", { kind: "permalink", url: "https://x" }, { url: "https://x" }],
   ];
-  for (const [what, event, expected] of told) {
-    test(`tells ${what}`, () => {
+  for (const [what, event, expected] of logged) {
+    test(`has ${what}`, () => {
       expect(lines(event)).toMatchObject([{ run: "run", ...expected }]);
     });
   }
 
-  test("is silent about resources that stay as they are", () => {
+  test("does not have unchanged resources", () => {
     expect(lines({ kind: "resource", phase: "finished", op: "same", urn, resourceType: "a:b:C" })).toEqual([]);
   });
 });
 
 describe("folders", () => {
-  test("that are no runs are passed over", async () => {
+  test("that are not runs are ignored", async () => {
     mkdirSync(join(root, "not a run"));
     const names = (await listRuns(root)).map(({ runId }) => runId);
     expect(names).not.toContain("not a run");
@@ -124,17 +124,17 @@ describe("folders", () => {
 
 describe("the link to Pulumi Cloud", () => {
   for (const [name, printed] of Object.entries({
-    "of a terminal": "Updating (dev)\n\nView in Browser (Ctrl+O): https://app.pulumi.com/o/p/dev/updates/7\n\n + x",
-    "of a pipe": "View Live: https://app.pulumi.com/o/p/dev/updates/7\n",
+    "for a terminal": "Updating (dev)\n\nView in Browser (Ctrl+O): https://app.pulumi.com/o/p/dev/updates/7\n\n + x",
+    "for a pipe": "View Live: https://app.pulumi.com/o/p/dev/updates/7\n",
   })) {
-    test(`is found in what the CLI prints, ${name}`, async () => {
+    test(`is found in the CLI's output ${name}`, async () => {
       const run = folder(name.replaceAll(" ", "-"));
       writeFileSync(run.stdout(0), printed);
       expect(await findPermalink(run, 0)).toBe("https://app.pulumi.com/o/p/dev/updates/7");
     });
   }
 
-  test("is not there without Pulumi Cloud", async () => {
+  test("does not exist without Pulumi Cloud", async () => {
     const run = folder("no-link");
     writeFileSync(run.stdout(0), "Updating (dev)\nSee https://example.com\n");
     expect(await findPermalink(run, 0)).toBeUndefined();

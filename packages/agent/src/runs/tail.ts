@@ -1,4 +1,4 @@
-/** Following a file that another process writes: whole lines as they come, each bounded, none lost at the end. */
+/** Follows a file that another process writes: complete lines with a limit, up to the end of the file. */
 import { open, type FileHandle } from "node:fs/promises";
 import { hasCode } from "../system/files.ts";
 import { pause } from "../system/pause.ts";
@@ -9,11 +9,11 @@ type TailedLine =
 interface TailOptions {
   readonly path: string;
   readonly maxLineBytes: number;
-  /** While there is something to read; a file that stays as it is, is looked at less and less often, to a tenth of that. */
+  /** The interval while the file grows; for an unchanged file it increases up to ten times. */
   readonly pollMs: number;
-  /** Aborted once the writer is gone: what is there then is all there will be. */
+  /** Aborted when the writer has exited and the file is complete. */
   readonly over: AbortSignal;
-  /** Whether a last line counts that has no line break. */
+  /** Whether to return a last line without a line break. */
   readonly keepsLast?: boolean;
 }
 
@@ -27,9 +27,9 @@ export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLin
   let pauseMs = options.pollMs;
   try {
     for (;;) {
-      // Asked before reading: what is written before the end is read after it.
+      // Check before reading, so that everything written before the end is read.
       const isOver = options.over.aborted;
-      file ??= await openIfThere(options.path);
+      file ??= await openIfExists(options.path);
       for (;;) {
         const bytesRead = file ? (await file.read(buffer, 0, chunkBytes)).bytesRead : 0;
         if (bytesRead === 0) break;
@@ -48,7 +48,7 @@ export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLin
   }
 }
 
-export async function openIfThere(path: string): Promise<FileHandle | undefined> {
+export async function openIfExists(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, "r");
   } catch (error) {
@@ -57,7 +57,7 @@ export async function openIfThere(path: string): Promise<FileHandle | undefined>
   }
 }
 
-/** Cuts chunks into lines; beyond the limit only a line's length is kept. */
+/** Splits chunks into lines; of a line beyond the limit only the length is kept. */
 export class LineSplitter {
   readonly #max: number;
   #pending: Buffer[] = [];
@@ -77,7 +77,7 @@ export class LineSplitter {
     this.#keep(chunk.subarray(start));
   }
 
-  /** What follows the last line break. */
+  /** The text after the last line break. */
   *rest(): Generator<TailedLine> {
     if (this.#bytes > 0) yield this.#take();
   }

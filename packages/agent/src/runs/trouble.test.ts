@@ -17,8 +17,8 @@ const redactor = new Redactor();
 const file = join(root, "pulumi");
 writeFileSync(file, "#!/bin/sh\necho v3.200.0\n");
 chmodSync(file, 0o755);
-/** Greater than any that a process can have. */
-const nobody = { pid: 4_194_303, startTicks: "1" };
+/** No process can have such a high PID. */
+const deadProcess = { pid: 4_194_303, startTicks: "1" };
 
 async function activeRun(runId: string, record: Partial<RunRecord> = {}, knowsSecrets = true) {
   const logged: string[] = [];
@@ -49,7 +49,7 @@ async function activeRun(runId: string, record: Partial<RunRecord> = {}, knowsSe
     operation: { kind: "up" },
     ready,
     startedAt: new Date().toISOString(),
-    launches: [{ step: 0, ...nobody }],
+    launches: [{ step: 0, ...deadProcess }],
     ...record,
   };
   const run = new ActiveRun(folder, all, { events: await EventLog.open(folder), context });
@@ -62,22 +62,22 @@ function block(folder: RunFolder): void {
   writeFileSync(folder.stdout(0), "");
 }
 
-describe("a disk in trouble", () => {
-  test("does not keep a run from being cancelled", async () => {
+describe("a disk error", () => {
+  test("does not prevent the cancellation of a run", async () => {
     const { run, folder, logged } = await activeRun("cancelled");
     block(folder);
     await run.cancel("asked");
-    expect(logged.join("")).toContain("cancellation not written");
+    expect(logged.join("")).toContain("cannot store the cancellation");
     expect((await run.run()).outcome).toBe("cancelled");
   });
 
-  test("does not keep a cancelled run of an earlier agent from its end", async () => {
+  test("does not prevent the end of a cancelled run of an earlier agent process", async () => {
     const { run, folder } = await activeRun("taken-over", { cancelled: "asked" });
     block(folder);
     expect((await run.run()).outcome).toBe("cancelled");
   });
 
-  test("costs a run its words, not its result", async () => {
+  test("loses a run's output, but not its result", async () => {
     const { run, folder, logged } = await activeRun("unreadable");
     mkdirSync(folder.stdout(0));
     const result = await run.run();
@@ -87,10 +87,10 @@ describe("a disk in trouble", () => {
       output: { tail: "", truncated: true },
     });
     expect(result.error?.message).toContain("EISDIR");
-    expect(logged.join("")).toContain("output not read");
+    expect(logged.join("")).toContain("cannot read the output");
   });
 
-  test("costs a run its link, and nothing else", async () => {
+  test("loses only a run's link", async () => {
     const { run, folder, log, logged } = await activeRun("no-output");
     const summary = {
       sequence: 1,
@@ -108,18 +108,21 @@ describe("a disk in trouble", () => {
       log,
       shows: "everything" as const,
     };
-    expect(await followLaunch(adopt(nobody, 5), options)).toMatchObject({ summary: "succeeded", changes: { same: 1 } });
-    expect(logged.join("")).toContain("page not found");
+    expect(await followLaunch(adopt(deadProcess, 5), options)).toMatchObject({
+      summary: "succeeded",
+      changes: { same: 1 },
+    });
+    expect(logged.join("")).toContain("cannot read the Pulumi Cloud link");
     await run.events.close();
   });
 });
 
-describe("what is reported of a run that failed", () => {
+describe("the report of a failed run", () => {
   const stdout = "Updating (dev):\nconnect with canary-of-git\n";
   const stderr = "I0101 http.go:1] token canary-of-aws\nerror: plugin crashed\nI0101 http.go:2] canary-of-aws\n";
   const failed = { sequence: 1, diagnosticEvent: { severity: "error", message: "no route to canary-of-git" } };
 
-  test("is everything that it printed", async () => {
+  test("has everything that it printed", async () => {
     const { run, folder } = await activeRun("shown");
     writeFileSync(folder.stdout(0), stdout);
     writeFileSync(folder.stderr(0), stderr);
@@ -127,7 +130,7 @@ describe("what is reported of a run that failed", () => {
     expect(error?.lines).toEqual(["error: plugin crashed", "I0101 http.go:2] canary-of-aws"]);
   });
 
-  test("has nothing of a verbose log that may have credentials, but the CLI's own errors", async () => {
+  test("has only the CLI's own errors from a verbose log, which may contain credentials", async () => {
     const { run, folder, logged } = await activeRun("verbose", { operation: { kind: "up", logLevel: 9 } });
     writeFileSync(folder.stdout(0), stdout);
     writeFileSync(folder.stderr(0), stderr);
@@ -137,16 +140,16 @@ describe("what is reported of a run that failed", () => {
     expect(logged.join("")).not.toContain("canary-of-aws");
   });
 
-  test("has nothing that the program printed when the agent does not know the secrets", async () => {
+  test("has no output if the agent does not know the secrets", async () => {
     const { run, folder, logged } = await activeRun("restarted", {}, false);
     writeFileSync(folder.stdout(0), stdout);
     writeFileSync(folder.stderr(0), stderr);
     writeFileSync(folder.engineLog(0), `${JSON.stringify(failed)}\n`);
     const result = await run.run();
-    const notice = `the output is not shown, because the workspace's agent was restarted and does not know all secrets that it should mask; read it with kubectl exec in ${folder.path} of the pod`;
+    const notice = `the output is not shown, because the workspace's agent was restarted and does not know all secrets that it should mask; read it with kubectl exec in the pod's folder ${folder.path}`;
     expect(result).toMatchObject({ outcome: "interrupted", error: { lines: [notice] }, output: { tail: notice } });
     expect(JSON.stringify(result) + logged.join("")).not.toContain("canary");
-    expect(logged.join("")).toContain("output kept in a file of the pod");
+    expect(logged.join("")).toContain("output is in a file in the pod");
     expect(await Bun.file(folder.events).exists()).toBe(false);
   });
 });

@@ -1,12 +1,12 @@
-/** A program whose files came with the request, and the least of a project: a name and a runtime. */
-import { createHash } from "node:crypto";
+/** A program whose files are in the request, and a minimal project with only a name and a runtime. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { FilesSource, ProjectSource } from "@pko/rpc";
 import { stringify } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
-import { cleanRelative } from "../system/files.ts";
+import { jsonDigest } from "../system/digest.ts";
+import { normalizeRelative } from "../system/files.ts";
 
 const maxFiles = 2_000;
 const projectName = /^[A-Za-z0-9_.-]{1,100}$/;
@@ -21,23 +21,25 @@ export function parseFiles(source: FilesSource): Outcome<InlineFiles> {
   if (entries.length > maxFiles) return failed("sourceInvalid", `the program has more than ${maxFiles} files`);
   const files = new Map<string, string>();
   for (const [name, text] of entries) {
-    const path = cleanRelative(name);
+    const path = normalizeRelative(name);
     if (path === undefined || path === "." || path.split("/").includes(".git")) {
-      return failed("sourceInvalid", `${quoteName(name, 100)} is not a path within the program`);
+      return failed(
+        "sourceInvalid",
+        `${quoteName(name, 100)} is not a valid path within the program; use a relative path without ".." or ".git"`,
+      );
     }
     if (files.has(path)) return failed("sourceInvalid", `the program has the file ${path} twice`);
     files.set(path, text);
   }
-  const digest = createHash("sha256")
-    .update(JSON.stringify(sortedByName(files)))
-    .digest("hex");
-  return done({ revision: source.revision ?? `sha256:${digest}`, files });
+  return done({ revision: source.revision ?? `sha256:${jsonDigest(sortedByName(files))}`, files });
 }
 
-/** For a stack whose source is gone: what the CLI needs to know of the project to destroy it. */
+/** For a stack whose source no longer exists: the project that the CLI needs to destroy it. */
 export function projectFiles(source: ProjectSource): Outcome<InlineFiles> {
-  if (!projectName.test(source.name)) return failed("sourceInvalid", "the project's name is not a name");
-  if (!projectName.test(source.runtime)) return failed("sourceInvalid", "the project's runtime is not a name");
+  if (!projectName.test(source.name))
+    return failed("sourceInvalid", "the project's name contains characters that are not allowed");
+  if (!projectName.test(source.runtime))
+    return failed("sourceInvalid", "the project's runtime contains characters that are not allowed");
   const project = stringify({ name: source.name, runtime: source.runtime });
   return done({ revision: `project:${source.name}`, files: new Map([["Pulumi.yaml", project]]) });
 }
@@ -49,7 +51,10 @@ export async function writeFiles(inline: InlineFiles, folder: string): Promise<O
       await mkdir(dirname(target), { recursive: true });
       await writeFile(target, text);
     } catch {
-      return failed("sourceInvalid", `the file ${path} cannot be written: another file is in its way`);
+      return failed(
+        "sourceInvalid",
+        `the file ${path} cannot be written; check for another file with the name of one of its folders`,
+      );
     }
   }
   return done(undefined);

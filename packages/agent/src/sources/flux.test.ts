@@ -21,7 +21,7 @@ const server = Bun.serve({
     if (pathname === "/metadata") return Response.redirect("http://169.254.169.254/latest/meta-data/");
     if (pathname === "/loop") return Response.redirect(request.url);
     if (pathname === "/forbidden") return new Response("canary-body", { status: 403 });
-    if (pathname === "/ill") return new Response("canary-body", { status: 500 });
+    if (pathname === "/failing") return new Response("canary-body", { status: 500 });
     return new Response("canary-body", { status: 404 });
   },
 });
@@ -52,7 +52,7 @@ describe("an artifact", () => {
     expect(readFileSync(join(folder, "Pulumi.yaml"), "utf8")).toBe("name: x\n");
   });
 
-  test("may be of another sum, and behind a redirect", async () => {
+  test("may have another digest algorithm and a redirect", async () => {
     const sum = `sha512:${createHash("sha512").update(good).digest("hex")}`;
     expect((await get("/moved", { digest: sum })).reason).toBe("ok");
   });
@@ -63,7 +63,7 @@ describe("an artifact", () => {
   });
 });
 
-describe("an artifact that is not what was announced", () => {
+describe("an artifact that does not match its digest", () => {
   test("is not unpacked", async () => {
     const { folder, reason } = await get("/good.tar.gz", { digest: `sha256:${"0".repeat(64)}` });
     expect(reason).toBe("sourceRefused");
@@ -71,12 +71,12 @@ describe("an artifact that is not what was announced", () => {
   });
 
   for (const [name, bad] of Object.entries({
-    "no digest": "",
-    "a weak sum": "md5:d41d8cd98f00b204e9800998ecf8427e",
+    "an empty digest": "",
+    "a weak algorithm": "md5:d41d8cd98f00b204e9800998ecf8427e",
     "a digest of the wrong length": `sha256:${"0".repeat(40)}`,
-    "a digest with more behind it": `${digest}\n`,
+    "a digest with trailing characters": `${digest}\n`,
   })) {
-    test(`${name} is refused before anything is fetched`, async () => {
+    test(`${name} is rejected before anything is fetched`, async () => {
       expect((await get("/good.tar.gz", { digest: bad })).reason).toBe("sourceInvalid");
     });
   }
@@ -87,11 +87,11 @@ describe("hostile URLs of artifacts", () => {
   writeFileSync(join(elsewhere, "local.tar.gz"), good);
   for (const [name, url] of Object.entries({
     "a file": `file://${elsewhere}/local.tar.gz`,
-    "no URL": "source-controller/artifact",
+    "an invalid URL": "source-controller/artifact",
     credentials: `http://user:canary@127.0.0.1:${server.port}/good.tar.gz`,
     "the metadata service": "http://169.254.169.254/latest/",
     "loopback in hexadecimal": `http://0x7f000002:${server.port}/good.tar.gz`,
-    "loopback in one number": `http://2130706434:${server.port}/good.tar.gz`,
+    "loopback as a single number": `http://2130706434:${server.port}/good.tar.gz`,
     "loopback in IPv6": `http://[::ffff:127.0.0.2]:${server.port}/good.tar.gz`,
     data: "data:application/gzip;base64,H4sI",
   })) {
@@ -104,39 +104,39 @@ describe("hostile URLs of artifacts", () => {
     expect((await get("/metadata")).reason).toBe("sourceInvalid");
   });
 
-  test("a redirect without end", async () => {
+  test("an endless redirect", async () => {
     expect((await get("/loop")).reason).toBe("sourceUnavailable");
   });
 });
 
-describe("trouble", () => {
+describe("failures", () => {
   for (const [path, reason] of Object.entries({
-    // Its source is about to announce another, or to make it anew.
-    "/gone": "sourceUnavailable",
+    // The source is about to publish another artifact or to recreate this one.
+    "/deleted": "sourceUnavailable",
     "/forbidden": "sourceUnauthorized",
-    "/ill": "sourceUnavailable",
+    "/failing": "sourceUnavailable",
   })) {
-    test(`${path} is ${reason}, and the server's words are not repeated`, async () => {
+    test(`${path} is ${reason}, and the server's response is not repeated`, async () => {
       const got = await get(path);
       expect(got.reason).toBe(reason);
       expect(JSON.stringify(got.outcome)).not.toContain("canary-body");
     });
   }
 
-  test("a transfer that breaks off", async () => {
-    const torn = createServer((socket) => {
+  test("an interrupted download", async () => {
+    const interrupted = createServer((socket) => {
       socket.on("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\npart"));
     });
     await new Promise<void>((resolve) => {
-      torn.listen(0, "127.0.0.1", resolve);
+      interrupted.listen(0, "127.0.0.1", resolve);
     });
-    const address = torn.address();
+    const address = interrupted.address();
     const port = typeof address === "object" && address ? address.port : 0;
     expect((await get("", { url: `http://127.0.0.1:${port}/x` })).reason).toBe("sourceUnavailable");
-    torn.close();
+    interrupted.close();
   });
 
-  test("a server that is not there", async () => {
+  test("a server that does not listen", async () => {
     expect((await get("", { url: "http://127.0.0.1:1/x" })).reason).toBe("sourceUnavailable");
   });
 });

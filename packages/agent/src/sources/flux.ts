@@ -1,4 +1,4 @@
-/** An artifact of Flux: fetched, its digest checked, then unpacked. Nothing of it is looked at before it is known. */
+/** Fetches a Flux artifact, verifies its digest, then unpacks it. Nothing is parsed before the digest is verified. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import type { FluxSource } from "@pko/rpc";
@@ -7,39 +7,47 @@ import { get, statusFailure } from "../net/http.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { defaultLimits, untar } from "./untar.ts";
 
-/** The most bytes that are fetched: an artifact is source code. */
+/** The limit for a download: an artifact contains source code. */
 const maxPackedBytes = 512 * 1024 * 1024;
 const digestForm = /^(sha256|sha384|sha512):([0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$/;
 
 interface FluxContext {
-  /** The file to fetch into; it is removed again. */
+  /** The file to download to; it is deleted afterwards. */
   readonly archive: string;
   readonly policy: NetworkPolicy;
-  /** The agent's environment, which may name authorities to trust. */
+  /** The agent's environment, which may name CAs to trust. */
   readonly inherited: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
 }
 
 export async function fetchFlux(source: FluxSource, into: string, context: FluxContext): Promise<Outcome<string>> {
   const digest = digestForm.exec(source.digest);
-  if (!digest) return failed("sourceInvalid", "the artifact's digest is not of the form sha256:…");
+  if (!digest)
+    return failed(
+      "sourceInvalid",
+      "the artifact's digest does not have the form sha256:…; check the Flux source's status",
+    );
   const url = URL.parse(source.url);
-  if (!url) return failed("sourceInvalid", "the artifact's URL is not a URL");
-  if (url.username || url.password) return failed("sourceInvalid", "the artifact's URL holds credentials");
+  if (!url) return failed("sourceInvalid", "the artifact's URL is not valid; check the Flux source's status");
+  if (url.username || url.password)
+    return failed("sourceInvalid", "the artifact's URL contains credentials, which is not supported");
   try {
     const sum = await download({ url, algorithm: digest[1] ?? "" }, context);
     if (!sum.ok) return sum;
     if (!isEqual(sum.value, digest[2] ?? "")) {
-      return failed("sourceRefused", "the artifact is not the one that was announced: its digest is another");
+      return failed(
+        "sourceRefused",
+        "the artifact's digest differs from the one in the Flux source's status; reconcile the Flux source to publish it again",
+      );
     }
-    const unpacked = await untar(context.archive, into, limitsOf(source));
+    const unpacked = await untar(context.archive, into, limitsFor(source));
     return unpacked.ok ? done(source.digest) : unpacked;
   } finally {
     await rm(context.archive, { force: true });
   }
 }
 
-function limitsOf(source: FluxSource): typeof defaultLimits {
+function limitsFor(source: FluxSource): typeof defaultLimits {
   const maxBytes = source.maxUnpackedBytes ?? defaultLimits.maxBytes;
   return maxBytes < 0 ? { ...defaultLimits, maxBytes: Number.POSITIVE_INFINITY } : { ...defaultLimits, maxBytes };
 }
@@ -50,7 +58,7 @@ interface Download {
 }
 
 async function download({ url, algorithm }: Download, context: FluxContext): Promise<Outcome<string>> {
-  // Flux serves its artifacts inside the cluster, over http; the digest is what vouches for them.
+  // Flux serves artifacts inside the cluster over http; the digest protects their integrity.
   const policy = { ...context.policy, allowHttp: true };
   const ca = url.protocol === "https:" ? await trustedAuthorities(context.inherited) : undefined;
   const got = await get(url, { policy, signal: context.signal, ...(ca && { ca }) });
@@ -60,8 +68,11 @@ async function download({ url, algorithm }: Download, context: FluxContext): Pro
   if (status !== 200) {
     response.close();
     if (status !== 404 && status !== 410) return statusFailure("the artifact", status);
-    // A controller that starts anew makes its artifacts anew, and one that has moved on announces another.
-    return failed("sourceUnavailable", `the artifact: not found (${status}): its source has lost or replaced it`);
+    // A restarted source controller recreates its artifacts, and a newer artifact has another URL.
+    return failed(
+      "sourceUnavailable",
+      `the artifact does not exist (HTTP ${status}), because its source lost or replaced it; the operator retries`,
+    );
   }
   const hash = createHash(algorithm);
   const file = await open(context.archive, "w", 0o600);
@@ -75,7 +86,7 @@ async function download({ url, algorithm }: Download, context: FluxContext): Pro
     }
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return failed("sourceUnavailable", "the artifact's transfer broke off");
+    return failed("sourceUnavailable", "the download of the artifact was interrupted; the operator retries");
   } finally {
     response.close();
     await file.close();

@@ -1,4 +1,4 @@
-/** The world that the agent's git runs in: as the operator's, and told besides to leave alone what is not asked of it. */
+/** The environment of the agent's git: the same as the operator's, with background work and submodules disabled. */
 import {
   gitEnvironment,
   gitSettings,
@@ -21,21 +21,21 @@ const reasons: Record<Unopened["trouble"], Failure["reason"]> = {
 
 export async function openSource(source: GitSource, surroundings: GitSurroundings): Promise<Outcome<OpenRepository>> {
   const { url, auth, ca } = source;
-  const repository = { url, credentials: credentialsOf(auth), ...(ca !== undefined && { ca }) };
-  const opened = await openRepository(repository, { surroundings, settings: quietSettings });
+  const repository = { url, credentials: toCredentials(auth), ...(ca !== undefined && { ca }) };
+  const opened = await openRepository(repository, { surroundings, settings: agentSettings });
   if (opened.kind === "unopened") return failed(reasons[opened.trouble], opened.message);
   return done({ ...opened, env: { ...opened.env, ...withoutLocks } });
 }
 
-/** For commands that only read and write on this machine. */
+/** For commands that do not access the network. */
 export function localGitEnvironment(surroundings: GitSurroundings): Record<string, string> {
-  const settings = [...gitSettings(surroundings.policy), ...quietSettings];
+  const settings = [...gitSettings(surroundings.policy), ...agentSettings];
   return { ...gitEnvironment(surroundings), ...withoutLocks, ...settingVariables(settings) };
 }
 
 const withoutLocks = { GIT_OPTIONAL_LOCKS: "0" };
 
-const quietSettings: readonly GitConfigLine[] = [
+const agentSettings: readonly GitConfigLine[] = [
   ["core.fsmonitor", "false"],
   ["http.lowSpeedTime", "60"],
   ["submodule.recurse", "false"],
@@ -45,8 +45,8 @@ const quietSettings: readonly GitConfigLine[] = [
   ["advice.detachedHead", "false"],
 ];
 
-function credentialsOf(auth: GitSource["auth"]): RepositoryCredentials {
+function toCredentials(auth: GitSource["auth"]): RepositoryCredentials {
   if (!auth) return { kind: "none" };
-  // The forges take a token as the password of any user.
+  // Git hosting services accept a token as the password of any user.
   return auth.kind === "token" ? { kind: "basic", username: "git", password: auth.token } : auth;
 }

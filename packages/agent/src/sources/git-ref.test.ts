@@ -3,7 +3,7 @@ import { parseCommit, parseRef } from "./git-ref.ts";
 
 describe("commits and refs", () => {
   for (const commit of ["main", "abc", "-abc", "HEAD", "g".repeat(40), `${"a".repeat(40)} --x`, "a".repeat(41)]) {
-    test(`${JSON.stringify(commit)} is no commit`, () => expect(parseCommit(commit).ok).toBe(false));
+    test(`${JSON.stringify(commit)} is not a commit`, () => expect(parseCommit(commit).ok).toBe(false));
   }
 
   for (const ref of [
@@ -32,7 +32,7 @@ describe("commits and refs", () => {
     "refs/heads/-x",
   ]) {
     const allowed = ref === "+a";
-    test(`${JSON.stringify(ref)} is ${allowed ? "a" : "no"} ref`, () => expect(parseRef(ref).ok).toBe(allowed));
+    test(`${JSON.stringify(ref)} is ${allowed ? "a" : "not a"} ref`, () => expect(parseRef(ref).ok).toBe(allowed));
   }
 
   test("a short name is a branch first, then a tag", () => {

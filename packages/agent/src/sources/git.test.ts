@@ -1,4 +1,4 @@
-/** Against real git servers on loopback: smart HTTP by `git http-backend`, ssh by a server of the tests. */
+/** Uses real Git servers on loopback: smart HTTP with `git http-backend`, and a test SSH server. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import {
@@ -64,7 +64,7 @@ const open = serve();
 const url = `http://127.0.0.1:${open.port}/app.git`;
 
 describe("a repository", () => {
-  test("shows no change when the settings files of its stacks are replaced or added", async () => {
+  test("shows no local changes when the settings files of its stacks are replaced or added", async () => {
     const settings = createRepository(root, "settings");
     const commit = settings.commit({ "web/Pulumi.dev.yaml": "config: {}\n", "web/other.txt": "1" });
     const context = contextOf();
@@ -76,12 +76,12 @@ describe("a repository", () => {
     expect(status()).toBe("");
     writeFileSync(join(folder, "web/other.txt"), "2");
     expect(status()).toBe(" M web/other.txt\n");
-    // The next checkout is written as the commit says.
+    // The next checkout has the content of the commit.
     const again = await get(source, context);
     expect(readFileSync(join(again.folder ?? "", "web/Pulumi.dev.yaml"), "utf8")).toBe("config: {}\n");
   });
 
-  test("is checked out at an exact commit, also one that no ref names any more", async () => {
+  test("is checked out at an exact commit, even if no ref points to it any more", async () => {
     const got = await get({ url, commit: first });
     expect(got.commit).toBe(first);
     expect(readFileSync(join(got.folder ?? "", "infra/a.txt"), "utf8")).toBe("1");
@@ -101,7 +101,7 @@ describe("a repository", () => {
     });
   }
 
-  test("is fetched without its history, unless that is wanted", async () => {
+  test("is fetched without its history, unless it is requested", async () => {
     const context = contextOf();
     const shallow = await get({ url, ref: "main" }, context);
     const log = (folder: string) => execFileSync("git", ["-C", folder, "log", "--format=%H"], { encoding: "utf8" });
@@ -118,13 +118,13 @@ describe("a repository", () => {
     ).toEqual([second, first]);
   });
 
-  test("knows, where it is checked out, what it is", async () => {
+  test("has the commit and a clean status after the checkout", async () => {
     const { folder = "" } = await get({ url, commit: second });
     expect(execFileSync("git", ["-C", folder, "rev-parse", "HEAD"], { encoding: "utf8" }).trim()).toBe(second);
     expect(execFileSync("git", ["-C", folder, "status", "--porcelain"], { encoding: "utf8" })).toBe("");
   });
 
-  test("costs nothing when the commit is there, and little when the next one comes", async () => {
+  test("is not fetched again for the same commit, and incrementally for the next one", async () => {
     const context = contextOf();
     await get({ url, commit: first }, context);
     const before = open.requests.length;
@@ -135,21 +135,21 @@ describe("a repository", () => {
     expect(readdirSync(join(context.state, "git"))).toHaveLength(1);
   });
 
-  test("that serves no bare commits is fetched by its ref, or whole", async () => {
+  test("whose server does not serve commits by hash is fetched by its ref, or completely", async () => {
     const strict = createRepository(root, "strict");
     const old = strict.commit({ "a.txt": "1" });
     strict.commit({ "a.txt": "2" });
     strict.git("config", "uploadpack.allowReachableSHA1InWant", "false");
     strict.git("config", "uploadpack.allowAnySHA1InWant", "false");
     strict.git("config", "protocol.version", "0");
-    // Protocol 2 serves any object: an old server does not speak it.
+    // With protocol 2 a server serves any object, so this server uses an older one.
     const server = serve({ intercept: (request) => (request.headers.delete("git-protocol"), undefined) });
     const at = `http://127.0.0.1:${server.port}/strict.git`;
     expect((await get({ url: at, commit: old, ref: "main" })).commit).toBe(old);
     expect((await get({ url: at, commit: old })).commit).toBe(old);
   });
 
-  test("of another address takes the place of the one before", async () => {
+  test("with another URL replaces the previous one", async () => {
     createRepository(root, "other").commit({ "o.txt": "o" });
     const context = contextOf();
     await get({ url, ref: "main" }, context);
@@ -158,7 +158,7 @@ describe("a repository", () => {
     expect(readdirSync(join(context.state, "git"))).toHaveLength(1);
   });
 
-  test("with submodules leaves them empty", async () => {
+  test("does not fetch submodules", async () => {
     const outer = createRepository(root, "outer");
     outer.commit({ "a.txt": "1", ".gitmodules": `[submodule "x"]\n\tpath = x\n\turl = ${url}\n` });
     const tree = outer.git("write-tree");
@@ -173,18 +173,18 @@ describe("credentials", () => {
   const guarded = serve({ credentials: `git:${secret}` });
   const at = `http://127.0.0.1:${guarded.port}/app.git`;
 
-  test("a token opens a repository", async () => {
+  test("a token gives access to a repository", async () => {
     expect((await get({ url: at, ref: "main", auth: { kind: "token", token: secret } })).commit).toBe(second);
   });
 
-  test("a user and a password open it too, also when they stand in the URL", async () => {
+  test("a user and a password give access, also in the URL", async () => {
     const auth = { kind: "basic" as const, username: "git", password: secret };
     expect((await get({ url: at, ref: "main", auth })).commit).toBe(second);
     const inUrl = `http://git:${secret}@127.0.0.1:${guarded.port}/app.git`;
     expect((await get({ url: inUrl, ref: "main" })).commit).toBe(second);
   });
 
-  test("wrong ones are told from a missing repository, and are not repeated", async () => {
+  test("wrong ones differ from a missing repository, and are not repeated", async () => {
     const wrong = "canary-wrong-token";
     const context = contextOf();
     const got = await get({ url: at, ref: "main", auth: { kind: "token", token: wrong } }, context);
@@ -193,7 +193,7 @@ describe("credentials", () => {
     expect((await get({ url: at, ref: "main" })).reason).toBe("sourceUnauthorized");
   });
 
-  test("leave no trace in the store of objects", async () => {
+  test("are not written to the object store", async () => {
     const context = contextOf();
     await get({ url: at, ref: "main", auth: { kind: "token", token: secret } }, context);
     const found = execFileSync("sh", ["-c", `grep -rl -e ${secret} -e ${btoa(`git:${secret}`)} . || true`], {
@@ -203,12 +203,12 @@ describe("credentials", () => {
     expect(found).toBe("");
   });
 
-  test("an ssh key is of no use for http", async () => {
+  test("an SSH key cannot be used for http", async () => {
     const auth = { kind: "ssh" as const, privateKey: "x", knownHosts: "x" };
     expect((await get({ url: at, ref: "main", auth })).reason).toBe("sourceInvalid");
   });
 
-  test("a token with a line break cannot smuggle a header", async () => {
+  test("a token with a line break cannot inject a header", async () => {
     const auth = { kind: "basic" as const, username: "a", password: "b\r\nX-Evil: 1" };
     const got = await get({ url: at, ref: "main", auth });
     expect(got.reason).toBe("sourceInvalid");
@@ -226,7 +226,7 @@ describe("redirects", () => {
     });
   };
 
-  test("within a server are followed, with the credentials", async () => {
+  test("within a server are followed with the credentials", async () => {
     const server: GitServer = serve({
       credentials: "git:secret-token",
       intercept: (request) => movedTo(`http://127.0.0.1:${new URL(request.url).port}*`)(request),
@@ -259,7 +259,7 @@ describe("redirects", () => {
     });
   }
 
-  test("without end are given up", async () => {
+  test("without end are not followed forever", async () => {
     const server = serve({
       intercept: (request) => new Response(null, { status: 302, headers: { location: `${request.url}&again` } }),
     });
@@ -268,33 +268,33 @@ describe("redirects", () => {
   });
 });
 
-describe("trouble", () => {
-  test("a branch that is not there", async () => {
+describe("failures", () => {
+  test("a branch that does not exist", async () => {
     const got = await get({ url, ref: "nope" });
     expect(got.reason).toBe("sourceNotFound");
     expect(got.failure?.message).toContain("refs/heads/nope");
   });
 
-  test("a commit that is not there", async () => {
+  test("a commit that does not exist", async () => {
     expect((await get({ url, commit: "a".repeat(40) })).reason).toBe("sourceNotFound");
   });
 
-  test("a repository that is not there", async () => {
+  test("a repository that does not exist", async () => {
     expect((await get({ url: `http://127.0.0.1:${open.port}/nope.git`, ref: "main" })).reason).toBe("sourceNotFound");
   });
 
-  test("a server that is not there", async () => {
+  test("a server that does not listen", async () => {
     expect((await get({ url: "http://127.0.0.1:1/app.git", ref: "main" })).reason).toBe("sourceUnavailable");
   });
 
-  test("a server that is ill, whose words are not repeated", async () => {
+  test("a server error, whose body is not repeated", async () => {
     const server = serve({ intercept: () => new Response("internal canary-body", { status: 500 }) });
     const got = await get({ url: `http://127.0.0.1:${server.port}/app.git`, ref: "main" });
     expect(got.reason).toBe("sourceUnavailable");
     expect(JSON.stringify(got)).not.toContain("canary-body");
   });
 
-  test("an address that is refused, before anything is sent", async () => {
+  test("a forbidden address, before anything is sent", async () => {
     const policy = { allowHttp: true, allowedAddresses: [] };
     const before = open.requests.length;
     expect((await get({ url, ref: "main" }, contextOf({ policy }))).reason).toBe("sourceInvalid");
@@ -304,7 +304,7 @@ describe("trouble", () => {
     expect(open.requests.length).toBe(before);
   });
 
-  test("an image whose git is too old to be given its settings", async () => {
+  test("an image whose git is too old for settings in variables", async () => {
     const old = join(root, "old-git");
     writeFileSync(old, "#!/bin/sh\necho git version 2.20.1\n", { mode: 0o755 });
     const got = await get({ url, ref: "main" }, contextOf({ git: old }));
@@ -320,7 +320,7 @@ describe("trouble", () => {
     expect((await get({ url })).reason).toBe("sourceInvalid");
   });
 
-  test("a request that was overtaken", async () => {
+  test("a superseded request", async () => {
     const abort = new AbortController();
     abort.abort();
     expect((await get({ url, ref: "main" }, contextOf({ signal: abort.signal }))).reason).toBe("superseded");
@@ -334,7 +334,7 @@ describe("https", () => {
   const at = `https://127.0.0.1:${secure.port}/app.git`;
   const strict = { allowHttp: false, allowedAddresses: ["127.0.0.1", "::1"] };
 
-  test("of a private authority is trusted with its certificate, and not without", async () => {
+  test("of a private CA is trusted only with its certificate", async () => {
     expect((await get({ url: at, ref: "main", auth, ca: tls.cert }, contextOf({ policy: strict }))).commit).toBe(
       second,
     );
@@ -343,7 +343,7 @@ describe("https", () => {
     expect(untrusted.failure?.message).toContain("ca.crt");
   });
 
-  test("of a private authority is trusted where the pod's environment names its file, beside the public ones", async () => {
+  test("of a private CA is trusted, besides public ones, if the pod's environment names its file", async () => {
     const file = join(temporaryFolder(), "private.pem");
     writeFileSync(file, tls.cert);
     const inherited = { PATH: process.env["PATH"], SSL_CERT_FILE: file };
@@ -351,14 +351,14 @@ describe("https", () => {
     expect((await get({ url: at, ref: "main", auth }, context)).commit).toBe(second);
   });
 
-  test("by a name uses the addresses that were looked at", async () => {
+  test("by name uses the checked addresses", async () => {
     const named = `https://localhost:${secure.port}/app.git`;
     expect((await get({ url: named, ref: "main", auth, ca: tls.cert }, contextOf({ policy: strict }))).commit).toBe(
       second,
     );
   });
 
-  test("that redirects is followed with the same trust, and never to http", async () => {
+  test("redirects are followed with the same CA, and never to http", async () => {
     const moving = (location: string): GitServer =>
       serve({
         tls,
@@ -373,14 +373,14 @@ describe("https", () => {
     const source = { ref: "main", ca: tls.cert };
     const to = (port: number) => `https://127.0.0.1:${port}/moved/app.git`;
     const refused = await get({ ...source, url: to(server.port), auth }, contextOf({ policy: strict }));
-    // The other server asks for credentials, and does not get those of the first.
+    // The other server requires credentials and does not get those of the first.
     expect(refused.reason).toBe("sourceUnauthorized");
     const downgraded = await get({ ...source, url: to(open308.port) }, contextOf({ policy: strict }));
     expect(downgraded.reason).toBe("sourceInvalid");
   });
 });
 
-/** A certificate of its own authority, for this machine. */
+/** A self-signed certificate for this machine. */
 function certificate(): { cert: string; key: string } {
   const folder = temporaryFolder();
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
@@ -396,8 +396,8 @@ function certificate(): { cert: string; key: string } {
   return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
 }
 
-describe("the pod's own settings of git", () => {
-  test("its hooks, filters and helpers do not run", async () => {
+describe("the pod's Git settings", () => {
+  test("hooks, filters and helpers do not run", async () => {
     const home = mkdtempSync(join(root, "home-"));
     const marker = join(home, "ran");
     mkdirSync(join(home, "hooks"));
@@ -434,14 +434,14 @@ describe("ssh", () => {
 
   const at = (server: SshServer) => `ssh://git@127.0.0.1:${server.port}${root}/app.git`;
 
-  test("a key opens a repository whose host is known", async () => {
+  test("a key gives access to a repository whose host is known", async () => {
     const server = await sshServer();
     const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts: server.knownHosts };
     expect((await get({ url: at(server), ref: "main", auth })).commit).toBe(second);
     expect(server.commands.length).toBeGreaterThan(0);
   });
 
-  test("a key with a passphrase opens it too", async () => {
+  test("a key with a passphrase gives access", async () => {
     const server = await sshServer(locked);
     const auth = {
       kind: "ssh" as const,
@@ -454,7 +454,7 @@ describe("ssh", () => {
     expect(wrong.reason).toBe("sourceUnauthorized");
   });
 
-  test("a host of another key is refused", async () => {
+  test("a host with another key is rejected", async () => {
     const server = await sshServer();
     const knownHosts = server.knownHosts.replace(host.publicKey, other.publicKey);
     const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts };
@@ -464,7 +464,7 @@ describe("ssh", () => {
     expect(server.commands).toEqual([]);
   });
 
-  test("a host that is not known is refused, and is not learnt", async () => {
+  test("an unknown host is rejected, and is not added to known_hosts", async () => {
     const server = await sshServer();
     const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts: `example.com ${host.publicKey}` };
     expect((await get({ url: at(server), ref: "main", auth })).reason).toBe("sourceRefused");
@@ -473,7 +473,7 @@ describe("ssh", () => {
     );
   });
 
-  test("another key is refused, and a broken one explained", async () => {
+  test("a wrong key is rejected, and an invalid one is explained", async () => {
     const server = await sshServer();
     const auth = { kind: "ssh" as const, privateKey: other.privateKey, knownHosts: server.knownHosts };
     expect((await get({ url: at(server), ref: "main", auth })).reason).toBe("sourceUnauthorized");
@@ -481,7 +481,7 @@ describe("ssh", () => {
     expect((await get({ url: at(server), ref: "main", auth: broken })).reason).toBe("sourceUnauthorized");
   });
 
-  test("no key, no ssh", async () => {
+  test("SSH without a key is an error", async () => {
     const server = await sshServer();
     expect((await get({ url: at(server), ref: "main" })).reason).toBe("sourceInvalid");
   });

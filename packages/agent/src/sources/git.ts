@@ -1,11 +1,11 @@
 /**
- * A git repository: fetched into a store of objects beside the workspace, then written out as a fresh tree. The next
- * commit costs what changed; a fetch that fails leaves the workspace as it was.
+ * Fetches a Git repository into an object store beside the workspace, then writes a new tree. The next commit transfers
+ * only what changed, and a failed fetch does not change the workspace.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { assertNever, type GitSource } from "@pko/rpc";
+import type { GitSource } from "@pko/rpc";
 import { coerce, gte } from "semver";
 import {
   explainGit,
@@ -19,7 +19,7 @@ import {
 import { requestFailure, statusFailure } from "../net/http.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import { lastLines } from "../system/clean-text.ts";
-import { excerptOfErrors, runCommand, type CommandEnd } from "../system/command.ts";
+import { stderrExcerpt, runCommand, type CommandEnd } from "../system/command.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Excerpt, Redactor } from "../system/redact.ts";
 import { localGitEnvironment, openSource } from "./git-environment.ts";
@@ -27,7 +27,7 @@ import { parseCommit, parseRef } from "./git-ref.ts";
 
 export interface GitContext {
   readonly git: string;
-  /** A folder of the agent's own, for objects and credentials. */
+  /** The agent's folder, for objects and credentials. */
   readonly state: string;
   readonly policy: NetworkPolicy;
   readonly inherited: NodeJS.ProcessEnv;
@@ -39,30 +39,30 @@ interface Fetched {
   readonly commit: string;
   /** Writes the tree into an empty folder. */
   checkout(folder: string): Promise<Outcome<undefined>>;
-  /** Makes the repository's own idea of what is checked out follow, once the folder is in its place. */
+  /** Updates HEAD and the index after the folder was moved into place. */
   settle(): Promise<void>;
 }
 
-/** Where credentials lie while git needs them, within the agent's folder. */
+/** The subfolder of the agent's folder for credentials while git runs. */
 export const gitHome = "git-home";
 
 const settingsFiles = ["Pulumi.*.yaml", "Pulumi.*.yml"];
 
-/** Each fetch leaves a pack of two or three files. Beyond this many it is quicker to begin anew. */
+/** Each fetch adds a pack of two or three files. Beyond this number a new clone is faster. */
 const maxPackFiles = 200;
 
 const fetchTimeoutMs = 15 * 60_000;
 const localTimeoutMs = 5 * 60_000;
 
 export async function fetchGit(source: GitSource, context: GitContext): Promise<Outcome<Fetched>> {
-  const wanted = parseWanted(source);
+  const wanted = parseRevision(source);
   if (!wanted.ok) return wanted;
   const repository = new Repository(source, context);
   const ready = await repository.init();
   if (!ready.ok) return ready;
   const { commit } = wanted.value;
-  const there = commit !== undefined && (await repository.has(commit, source.shallow === false));
-  const fetched = there ? done(commit) : await fetchRemote(source, wanted.value, repository);
+  const isPresent = commit !== undefined && (await repository.has(commit, source.shallow === false));
+  const fetched = isPresent ? done(commit) : await fetchRemote(source, wanted.value, repository);
   if (!fetched.ok) return fetched;
   return done({
     commit: fetched.value,
@@ -71,14 +71,14 @@ export async function fetchGit(source: GitSource, context: GitContext): Promise<
   });
 }
 
-interface Wanted {
+interface WantedRevision {
   readonly commit: string | undefined;
   readonly refs: readonly string[];
 }
 
-function parseWanted(source: GitSource): Outcome<Wanted> {
+function parseRevision(source: GitSource): Outcome<WantedRevision> {
   if (source.commit === undefined && source.ref === undefined) {
-    return failed("sourceInvalid", "a git source needs a commit or a ref");
+    return failed("sourceInvalid", "the Git source has neither a commit nor a ref; set one of them");
   }
   const commit = source.commit === undefined ? done(undefined) : parseCommit(source.commit);
   if (!commit.ok) return commit;
@@ -86,7 +86,11 @@ function parseWanted(source: GitSource): Outcome<Wanted> {
   return refs.ok ? done({ commit: commit.value, refs: refs.value }) : refs;
 }
 
-async function fetchRemote(source: GitSource, wanted: Wanted, repository: Repository): Promise<Outcome<string>> {
+async function fetchRemote(
+  source: GitSource,
+  wanted: WantedRevision,
+  repository: Repository,
+): Promise<Outcome<string>> {
   const { context } = repository;
   const opened = await openSource(source, repository.setting);
   if (!opened.ok) return opened;
@@ -100,7 +104,7 @@ async function fetchRemote(source: GitSource, wanted: Wanted, repository: Reposi
   }
   const moved = await followMove(source, remote, context);
   if (!moved.ok) return moved;
-  // Credentials stay with the origin they are for.
+  // Send credentials only to their own origin.
   const { auth, ...anonymous } = source;
   const isSame = moved.value.origin === new URL(remote.remote).origin;
   const next = auth && isSame ? { ...anonymous, auth } : anonymous;
@@ -125,8 +129,6 @@ async function followMove(source: GitSource, from: OpenRepository, context: GitC
     case "refused":
     case "unreachable":
       return requestFailure(moved);
-    default:
-      return assertNever(moved);
   }
 }
 
@@ -145,14 +147,14 @@ class Repository {
     this.#shallow = source.shallow !== false;
   }
 
-  /** Once: it is found where nothing redirects any more. A server that redirects again plays games. */
+  /** Only once: `findMoved` follows all redirects, so a second move is a misbehaving server. */
   mayMove(): boolean {
-    const may = !this.#moved;
+    const isFirst = !this.#moved;
     this.#moved = true;
-    return may;
+    return isFirst;
   }
 
-  /** Only the workspace's present repository is kept: another URL is another store. */
+  /** Deletes the object stores of other URLs: only the current repository is kept. */
   async init(): Promise<Outcome<undefined>> {
     const parent = join(this.#folder, "..");
     await mkdir(parent, { recursive: true });
@@ -166,39 +168,46 @@ class Repository {
     }
     const usable = await this.#checkGit();
     if (!usable.ok) return usable;
-    const made = await this.#local(["init", "--quiet", "--bare", "--template=", this.#folder]);
-    if (!made.ok) return made;
+    const created = await this.#local(["init", "--quiet", "--bare", "--template=", this.#folder]);
+    if (!created.ok) return created;
     const plain = await this.#local(["--git-dir", this.#folder, "config", "core.bare", "false"]);
     return plain.ok ? done(undefined) : plain;
   }
 
-  /** Credentials and limits reach git through `GIT_CONFIG_COUNT`: one that does not know it would go without them. */
+  /** Git gets credentials and limits through `GIT_CONFIG_COUNT`, which older versions ignore. */
   async #checkGit(): Promise<Outcome<undefined>> {
     const version = await this.#local(["version"]);
     if (!version.ok) return version;
     const found = coerce(version.value);
     if (found && gte(found, "2.31.0")) return done(undefined);
-    return failed("toolMissing", `the workspace's image has ${version.value.trim()}: 2.31 or later is needed`);
+    return failed(
+      "toolMissing",
+      `the workspace's image has ${version.value.trim()}, but git 2.31 or later is needed; use a newer image`,
+    );
   }
 
-  async has(commit: string, whole: boolean): Promise<boolean> {
+  async has(commit: string, withHistory: boolean): Promise<boolean> {
     const found = await this.#repo(["cat-file", "-e", `${commit}^{commit}`]);
     if (!found.ok) return false;
-    if (!whole) return true;
+    if (!withHistory) return true;
     const shallow = await this.#repo(["rev-parse", "--is-shallow-repository"]);
     return shallow.ok && shallow.value.trim() === "false";
   }
 
-  async fetch(remote: OpenRepository, wanted: Wanted): Promise<Outcome<string>> {
+  async fetch(remote: OpenRepository, wanted: WantedRevision): Promise<Outcome<string>> {
     if (wanted.commit === undefined) return await this.#fetchRef(remote, wanted.refs);
-    const direct = await this.#fetch(remote, [wanted.commit], this.#shallow ? ["--depth=1"] : await this.#whole());
+    const direct = await this.#fetch(
+      remote,
+      [wanted.commit],
+      this.#shallow ? ["--depth=1"] : await this.#fullHistory(),
+    );
     if (direct.ok) return await this.#verify(wanted.commit);
     if (direct.failure.reason !== "sourceNotFound") return direct;
-    // A server that serves no bare commits: fetch what leads to it, with its history.
+    // The server does not serve commits by hash: fetch the refs that contain it, with their history.
     const everything = ["+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*"];
     const specs = wanted.refs.length > 0 ? [await this.#advertised(remote, wanted.refs)] : [];
     const named = specs.flatMap((spec) => (spec?.ok ? [spec.value] : []));
-    const found = await this.#fetch(remote, named.length > 0 ? named : everything, await this.#whole());
+    const found = await this.#fetch(remote, named.length > 0 ? named : everything, await this.#fullHistory());
     return found.ok ? await this.#verify(wanted.commit) : found;
   }
 
@@ -206,11 +215,11 @@ class Repository {
     const ref = await this.#advertised(remote, refs);
     if (!ref.ok) return ref;
     const target = "refs/fetched/target";
-    const depth = this.#shallow ? ["--depth=1"] : await this.#whole();
+    const depth = this.#shallow ? ["--depth=1"] : await this.#fullHistory();
     const fetched = await this.#fetch(remote, [`+${ref.value}:${target}`], depth);
     if (!fetched.ok) return fetched;
     const commit = await this.#repo(["rev-parse", "--verify", "--quiet", `${target}^{commit}`]);
-    if (!commit.ok) return failed("sourceNotFound", `the ref ${ref.value} does not lead to a commit`);
+    if (!commit.ok) return failed("sourceNotFound", `the ref ${ref.value} does not point to a commit`);
     return done(commit.value.trim());
   }
 
@@ -220,10 +229,12 @@ class Repository {
     if (!listed.ok) return listed;
     const names = new Set(listed.value.split("\n").map((line) => line.split("\t")[1]));
     const found = refs.find((ref) => names.has(ref));
-    return found ? done(found) : failed("sourceNotFound", `the repository has no ${refs.join(" and no ")}`);
+    return found
+      ? done(found)
+      : failed("sourceNotFound", `the repository has no ${refs.join(" and no ")}; check the branch or tag`);
   }
 
-  async #whole(): Promise<string[]> {
+  async #fullHistory(): Promise<string[]> {
     const shallow = await this.#repo(["rev-parse", "--is-shallow-repository"]);
     return shallow.ok && shallow.value.trim() === "true" ? ["--unshallow"] : [];
   }
@@ -235,7 +246,9 @@ class Repository {
 
   async #verify(commit: string): Promise<Outcome<string>> {
     const found = await this.#repo(["cat-file", "-e", `${commit}^{commit}`]);
-    return found.ok ? done(commit) : failed("sourceNotFound", `the repository has no commit ${commit}`);
+    return found.ok
+      ? done(commit)
+      : failed("sourceNotFound", `the repository has no commit ${commit}; check the commit`);
   }
 
   async checkout(commit: string, folder: string): Promise<Outcome<undefined>> {
@@ -255,8 +268,8 @@ class Repository {
   }
 
   /**
-   * The settings files of stacks are replaced by links (pulumi/stack.ts): that is not to show as a change of the checkout,
-   * which Pulumi records of each update. Nothing depends on it.
+   * Links replace the settings files of stacks (pulumi/stack.ts). They must not appear as local changes, which Pulumi
+   * records with each update. A failure here has no other effect.
    */
   async #ignoreSettings(): Promise<void> {
     await mkdir(join(this.#folder, "info"), { recursive: true });
@@ -302,15 +315,13 @@ class Repository {
     switch (end.kind) {
       case "exited":
         if (end.code === 0) return done(end.stdout);
-        return explain(excerptOfErrors(end), this.context.redactor);
+        return explain(stderrExcerpt(end), this.context.redactor);
       case "missing":
-        return failed("toolMissing", "git is not installed in the workspace's image");
+        return failed("toolMissing", "the workspace's image has no git; use an image with git");
       case "timedOut":
-        return failed("sourceUnavailable", "git did not finish in time");
+        return failed("sourceUnavailable", "git did not finish in time; the operator retries");
       case "aborted":
-        return failed("superseded", "a newer request took over");
-      default:
-        return assertNever(end);
+        return failed("superseded", "a newer request replaced this one");
     }
   }
 }
@@ -325,12 +336,12 @@ const reasons: Record<GitTrouble, Failure["reason"]> = {
 };
 
 function explain(stderr: Excerpt, redactor: Redactor): Outcome<never> {
-  // What the server said is left out: at an address that should not have been asked, it could be anything.
-  const isGits = (line: string): boolean => !line.startsWith("remote:");
-  const lines = lastLines(redactor.clean(stderr), Infinity).filter(isGits).slice(-10);
+  // Omit the server's own output, because it is not trusted.
+  const isFromGit = (line: string): boolean => !line.startsWith("remote:");
+  const lines = lastLines(redactor.clean(stderr), Infinity).filter(isFromGit).slice(-10);
   const { trouble, message } = explainGit(stderr.text) ?? {
     trouble: "other" as const,
-    message: "git could not fetch the repository",
+    message: "git cannot fetch the repository; the operator retries",
   };
   return failed(reasons[trouble], message, lines);
 }

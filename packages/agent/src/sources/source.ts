@@ -1,8 +1,8 @@
-/** Every kind of source behind one face: a revision, and a tree that is written into an empty folder. */
-import { createHash } from "node:crypto";
+/** A common interface for every kind of source: a revision, and a tree that is written to an empty folder. */
 import { isAbsolute, join } from "node:path";
-import { assertNever, type Source } from "@pko/rpc";
+import type { Source } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
+import { jsonDigest } from "../system/digest.ts";
 import { isDirectory } from "../system/files.ts";
 import { parseFiles, projectFiles, sortedByName, writeFiles, type InlineFiles } from "./files.ts";
 import { fetchFlux } from "./flux.ts";
@@ -11,24 +11,24 @@ import { fetchGit, type GitContext } from "./git.ts";
 export interface Tree {
   readonly kind: "tree";
   readonly revision: string;
-  /** Fills an empty folder. May be where the fetching happens. */
+  /** Writes the tree to an empty folder. May also fetch it. */
   write(folder: string): Promise<Outcome<undefined>>;
-  /** Called once the folder is in its place. */
+  /** Called after the folder was moved into place. */
   settle(): Promise<void>;
 }
 
-interface Place {
-  readonly kind: "place";
+interface LocalFolder {
+  readonly kind: "folder";
   readonly revision: string;
-  /** Used where it is. */
+  /** Used in place. */
   readonly folder: string;
 }
 
-type Obtained = Tree | Place;
+type Obtained = Tree | LocalFolder;
 
 const localPrefix = "local:";
 
-/** Whether a revision is that of a folder that is used where it is. */
+/** Whether a revision is that of a folder that is used in place. */
 export const isLocal = (revision: string): boolean => revision.startsWith(localPrefix);
 
 export async function obtainSource(source: Source, context: GitContext): Promise<Outcome<Obtained>> {
@@ -61,17 +61,15 @@ export async function obtainSource(source: Source, context: GitContext): Promise
       return inlineTree(projectFiles(source));
     case "local":
       if (!isAbsolute(source.dir) || source.dir.split("/").includes("..") || source.dir.includes("\0")) {
-        return failed("sourceInvalid", "the local folder is not an absolute path");
+        return failed("sourceInvalid", 'the local folder is not an absolute path without ".."; correct it');
       }
       if (!(await isDirectory(source.dir))) {
         return failed(
           "sourceNotFound",
-          `there is no folder ${source.dir}: neither the image brings it, nor an init container or a volume`,
+          `there is no folder ${source.dir} in the workspace; add it to the image, or create it in an init container or a volume`,
         );
       }
-      return done({ kind: "place", revision: `${localPrefix}${source.dir}`, folder: source.dir });
-    default:
-      return assertNever(source);
+      return done({ kind: "folder", revision: `${localPrefix}${source.dir}`, folder: source.dir });
   }
 }
 
@@ -87,32 +85,26 @@ function inlineTree(inline: Outcome<InlineFiles>): Outcome<Obtained> {
 }
 
 /**
- * What tells one source from another: when it is the same, the tree that is there is the one that was asked for.
- * Undefined where only asking can tell, as for a branch. Credentials open a source and are no part of it.
+ * Identifies a source: if the key is the same, the existing tree can be used. Undefined if the source must be queried, as
+ * for a branch. Credentials are not part of the key.
  */
 export function sourceKey(source: Source): string | undefined {
   switch (source.kind) {
     case "git":
       if (source.commit === undefined) return undefined;
-      return keyOf([source.kind, source.url, source.commit.toLowerCase(), source.shallow !== false]);
+      return jsonDigest([source.kind, source.url, source.commit.toLowerCase(), source.shallow !== false]);
     case "flux":
-      return keyOf([source.kind, source.url, source.digest]);
+      return jsonDigest([source.kind, source.url, source.digest]);
     case "files":
-      return keyOf([source.kind, source.revision ?? "", sortedByName(Object.entries(source.files))]);
+      return jsonDigest([source.kind, source.revision ?? "", sortedByName(Object.entries(source.files))]);
     case "project":
-      return keyOf([source.kind, source.name, source.runtime]);
+      return jsonDigest([source.kind, source.name, source.runtime]);
     case "local":
-      return keyOf([source.kind, source.dir]);
-    default:
-      return assertNever(source);
+      return jsonDigest([source.kind, source.dir]);
   }
 }
 
 /** The project's folder within the source. */
 export function sourceDir(source: Source): string {
   return (source.kind === "git" || source.kind === "flux" ? source.dir : undefined) ?? ".";
-}
-
-function keyOf(parts: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

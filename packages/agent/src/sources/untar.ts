@@ -1,7 +1,7 @@
 /**
- * Unpacks a gzipped tar of files and folders, and nothing else: an artifact has no need of links, devices or sparse
- * files, so each of them refuses the whole. Written here rather than taken from a library because what matters is what
- * it does not do; the format's part is small.
+ * Unpacks a gzipped tar of files and folders. An artifact needs no links, devices or sparse files, so an archive with one
+ * of them is rejected. This is our own code instead of a library, because it must do as little as possible and the format
+ * is simple.
  */
 import { createReadStream } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
@@ -10,12 +10,12 @@ import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
-import { cleanRelative } from "../system/files.ts";
+import { normalizeRelative } from "../system/files.ts";
 
 interface UnpackLimits {
   readonly maxBytes: number;
   readonly maxEntries: number;
-  /** Unpacked bytes for each packed one, once more than `ratioFloorBytes` are unpacked. */
+  /** Unpacked bytes per packed byte. Checked after `ratioFloorBytes` unpacked bytes. */
   readonly maxRatio: number;
   readonly ratioFloorBytes: number;
 }
@@ -28,13 +28,13 @@ export const defaultLimits: UnpackLimits = {
 };
 
 const block = 512;
-/** The longest extended header: a few long paths, not a place to hide a file. */
+/** The limit for an extended header, which contains only a few paths. */
 const maxExtendedBytes = 64 * 1024;
 
 export async function untar(archive: string, folder: string, limits: UnpackLimits): Promise<Outcome<number>> {
   const packed = (await stat(archive)).size;
   const gunzip = createGunzip();
-  // The reader meets the error of either; ending one ends both.
+  // The reader gets the errors of both streams, and closing one closes both.
   pipeline(createReadStream(archive), gunzip, () => undefined);
   const reader = new TarReader(gunzip, packed, limits);
   try {
@@ -43,13 +43,13 @@ export async function untar(archive: string, folder: string, limits: UnpackLimit
       const header = await readHeader(reader);
       if (header === undefined) return done(entries);
       entries += 1;
-      if (entries > limits.maxEntries) throw new Refused(`it holds more than ${limits.maxEntries} entries`);
+      if (entries > limits.maxEntries) throw new Rejected(`it has more than ${limits.maxEntries} entries`);
       await unpack(reader, header, folder);
     }
   } catch (error) {
-    if (error instanceof Refused) return failed("sourceRefused", `the artifact is refused: ${error.message}`);
+    if (error instanceof Rejected) return failed("sourceRefused", `the artifact is rejected: ${error.message}`);
     if (error instanceof Error && "code" in error && String(error.code).startsWith("Z_")) {
-      return failed("sourceRefused", "the artifact is refused: it is not a gzipped tar");
+      return failed("sourceRefused", "the artifact is rejected: it is not a gzipped tar");
     }
     throw error;
   } finally {
@@ -58,7 +58,7 @@ export async function untar(archive: string, folder: string, limits: UnpackLimit
 }
 
 /** Thrown within this module only. */
-class Refused extends Error {}
+class Rejected extends Error {}
 
 interface Header {
   readonly path: string;
@@ -74,9 +74,9 @@ async function unpack(reader: TarReader, header: Header, folder: string): Promis
     await reader.skip(padded(header.size));
     return;
   }
-  if (header.path === ".") throw new Refused("a file has the name of the folder itself");
-  await mkdir(dirname(target), { recursive: true }).catch(notAFolder(header.path));
-  const file = await open(target, "w", header.executable ? 0o755 : 0o644).catch(notAFolder(header.path));
+  if (header.path === ".") throw new Rejected("a file has the name of the root folder");
+  await mkdir(dirname(target), { recursive: true }).catch(rejectConflict(header.path));
+  const file = await open(target, "w", header.executable ? 0o755 : 0o644).catch(rejectConflict(header.path));
   try {
     for await (const chunk of reader.take(header.size)) await file.write(chunk);
   } finally {
@@ -85,10 +85,10 @@ async function unpack(reader: TarReader, header: Header, folder: string): Promis
   await reader.skip(padded(header.size) - header.size);
 }
 
-/** An archive that names one path as both a file and a folder. */
-function notAFolder(path: string): (error: unknown) => never {
+/** The archive has the same path as a file and as a folder. */
+function rejectConflict(path: string): (error: unknown) => never {
   return (error) => {
-    throw new Refused(`${shown(path)} cannot be written`, { cause: error });
+    throw new Rejected(`${quoteName(path)} is both a file and a folder`, { cause: error });
   };
 }
 
@@ -109,7 +109,7 @@ async function readHeader(reader: TarReader): Promise<Header | undefined> {
       case "0":
       case "\0":
       case "5":
-        return headerOf(bytes, extended, { kind: type === "5" ? "folder" : "file", size });
+        return parseHeader(bytes, extended, { kind: type === "5" ? "folder" : "file", size });
       case "x":
         Object.assign(extended, parsePax(await readExtended(reader, size)));
         break;
@@ -117,31 +117,32 @@ async function readHeader(reader: TarReader): Promise<Header | undefined> {
         extended.path = text(await readExtended(reader, size)).replace(/\0.*$/s, "");
         break;
       case "g":
-        // Facts about the whole archive, such as the commit that `git archive` notes.
+        // Metadata of the whole archive, such as the commit from `git archive`.
         await readExtended(reader, size);
         break;
       default:
-        throw new Refused(`${shown(nameOf(bytes))} is ${describe(type)}`);
+        throw new Rejected(`${quoteName(entryName(bytes))} is ${describe(type)}`);
     }
   }
 }
 
-function headerOf(bytes: Buffer, extended: Extended, basic: { kind: Header["kind"]; size: number }): Header {
-  const name = extended.path ?? nameOf(bytes);
-  const path = cleanRelative(name);
-  if (path === undefined || name.length > 4096) throw new Refused(`${shown(name)} leads out of its folder`);
+function parseHeader(bytes: Buffer, extended: Extended, basic: { kind: Header["kind"]; size: number }): Header {
+  const name = extended.path ?? entryName(bytes);
+  const path = normalizeRelative(name);
+  if (path === undefined || name.length > 4096)
+    throw new Rejected(`the path ${quoteName(name)} points outside the artifact`);
   const size = basic.kind === "folder" ? 0 : (extended.size ?? basic.size);
   return { path, size, kind: basic.kind, executable: (readNumber(bytes.subarray(100, 108)) & 0o111) !== 0 };
 }
 
 function describe(type: string): string {
-  if (type === "1" || type === "2") return "a link; links are not unpacked";
-  if (type === "3" || type === "4" || type === "6") return "a device or a pipe";
-  return "of a kind that is not unpacked";
+  if (type === "1" || type === "2") return "a link; links are not allowed";
+  if (type === "3" || type === "4" || type === "6") return "a device or a pipe, which is not allowed";
+  return "an entry of a type that is not allowed";
 }
 
 async function readExtended(reader: TarReader, size: number): Promise<Buffer> {
-  if (size > maxExtendedBytes) throw new Refused("an extended header is too long");
+  if (size > maxExtendedBytes) throw new Rejected("an extended header is too long");
   const chunks: Uint8Array[] = [];
   for await (const chunk of reader.take(size)) chunks.push(chunk);
   await reader.skip(padded(size) - size);
@@ -156,7 +157,7 @@ function parsePax(bytes: Buffer): Extended {
     const space = rest.indexOf(0x20);
     const length = Number(rest.subarray(0, space).toString("latin1"));
     if (space < 1 || !Number.isInteger(length) || length <= space || length > rest.length) {
-      throw new Refused("an extended header is broken");
+      throw new Rejected("an extended header is invalid");
     }
     const record = text(rest.subarray(space + 1, length - 1));
     const equals = record.indexOf("=");
@@ -168,7 +169,7 @@ function parsePax(bytes: Buffer): Extended {
   return found;
 }
 
-function nameOf(bytes: Buffer): string {
+function entryName(bytes: Buffer): string {
   const name = field(bytes, 0, 100);
   const prefix = bytes.subarray(257, 262).toString("latin1") === "ustar" ? field(bytes, 345, 500) : "";
   return prefix === "" ? name : `${prefix}/${name}`;
@@ -184,7 +185,7 @@ function text(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new Refused("a name is not UTF-8");
+    throw new Rejected("a name is not UTF-8");
   }
 }
 
@@ -197,30 +198,26 @@ function readNumber(bytes: Buffer): number {
   }
   const digits = bytes.toString("latin1").replaceAll("\0", " ").trim();
   if (digits === "") return 0;
-  if (!/^[0-7]+$/.test(digits)) throw new Refused("a header is broken");
+  if (!/^[0-7]+$/.test(digits)) throw new Rejected("a header is invalid");
   return checkedSize(Number.parseInt(digits, 8));
 }
 
 function checkedSize(value: number): number {
-  if (!Number.isSafeInteger(value) || value < 0) throw new Refused("a size is not a number");
+  if (!Number.isSafeInteger(value) || value < 0) throw new Rejected("a size is not a valid number");
   return value;
 }
 
 function checkSum(bytes: Buffer): void {
   let sum = 8 * 0x20;
   for (const [index, byte] of bytes.entries()) if (index < 148 || index >= 156) sum += byte;
-  if (sum !== readNumber(bytes.subarray(148, 156))) throw new Refused("a header's checksum is wrong");
+  if (sum !== readNumber(bytes.subarray(148, 156))) throw new Rejected("a header's checksum is wrong");
 }
 
 function padded(size: number): number {
   return Math.ceil(size / block) * block;
 }
 
-function shown(path: string): string {
-  return quoteName(path);
-}
-
-/** Bytes of the unpacked stream, counted as they come: a bomb is noticed before it is on disk. */
+/** Reads and counts unpacked bytes, so that a decompression bomb is detected before it is written to disk. */
 class TarReader {
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #source: { destroy(): void };
@@ -244,15 +241,15 @@ class TarReader {
   async readBlock(): Promise<Buffer | undefined> {
     while (this.#buffer.length < block) if (!(await this.#more())) break;
     if (this.#buffer.length === 0) return undefined;
-    if (this.#buffer.length < block) throw new Refused("it is cut off");
-    return this.#cut(block);
+    if (this.#buffer.length < block) throw new Rejected("it is truncated");
+    return this.#consume(block);
   }
 
   async *take(size: number): AsyncGenerator<Uint8Array> {
     let left = size;
     while (left > 0) {
-      if (this.#buffer.length === 0 && !(await this.#more())) throw new Refused("it is cut off");
-      const chunk = this.#cut(Math.min(left, this.#buffer.length));
+      if (this.#buffer.length === 0 && !(await this.#more())) throw new Rejected("it is truncated");
+      const chunk = this.#consume(Math.min(left, this.#buffer.length));
       left -= chunk.length;
       yield chunk;
     }
@@ -262,10 +259,10 @@ class TarReader {
     for await (const _ of this.take(size));
   }
 
-  #cut(length: number): Buffer {
-    const cut = this.#buffer.subarray(0, length);
+  #consume(length: number): Buffer {
+    const consumed = this.#buffer.subarray(0, length);
     this.#buffer = this.#buffer.subarray(length);
-    return cut;
+    return consumed;
   }
 
   async #more(): Promise<boolean> {
@@ -273,10 +270,10 @@ class TarReader {
     if (next.done) return false;
     this.#unpacked += next.value.length;
     if (this.#unpacked > this.#limits.maxBytes) {
-      throw new Refused(`it unpacks to more than ${this.#limits.maxBytes} bytes`);
+      throw new Rejected(`it unpacks to more than ${this.#limits.maxBytes} bytes`);
     }
     if (this.#unpacked > Math.max(this.#limits.ratioFloorBytes, this.#packed * this.#limits.maxRatio)) {
-      throw new Refused(`it unpacks to more than ${this.#limits.maxRatio} times its size`);
+      throw new Rejected(`it unpacks to more than ${this.#limits.maxRatio} times its size`);
     }
     this.#buffer = this.#buffer.length === 0 ? next.value : Buffer.concat([this.#buffer, next.value]);
     return true;

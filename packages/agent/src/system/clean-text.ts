@@ -1,6 +1,6 @@
 /**
- * Text that may be shown. What a tool prints may quote a secret, and of a secret that has been cut the rest is not found
- * any more. So text is cleaned whole, and only then cut: everything here takes `Clean` text, which the Redactor alone makes.
+ * Text without secrets. A tool's output may quote a secret, and a truncated secret would not be recognized. So text is
+ * cleaned first and truncated afterwards: the functions here take `Clean` text, which only the Redactor creates.
  */
 import { maxMessageChars } from "@pko/rpc";
 
@@ -9,54 +9,53 @@ export type Clean = string & { readonly [cleaned]: true };
 
 const ellipsis = "…";
 
-/** At most `max` characters of it, with an ellipsis where there was more; never half of a character. */
-export function cut(text: Clean, max: number): Clean {
-  return cutName(text, max) as Clean;
+/** At most `max` characters, with an ellipsis if there were more. Never splits a character. */
+export function truncate(text: Clean, max: number): Clean {
+  return truncateName(text, max) as Clean;
 }
 
-/** Short enough for a message of the contract. */
+/** Truncates to the longest message that the contract allows. */
 export function bounded(text: Clean): Clean {
-  return cut(text, maxMessageChars);
+  return truncate(text, maxMessageChars);
 }
 
 /** The last `max` characters. */
-export function lastPart(text: Clean, max: number): Clean {
+export function lastChars(text: Clean, max: number): Clean {
   if (text.length <= max) return text;
   const part = text.slice(-max);
   return (isLowSurrogate(part.charCodeAt(0)) ? part.slice(1) : part) as Clean;
 }
 
-/** Its lines, without those that are empty. */
-export function linesOf(text: Clean): Clean[] {
+export function nonEmptyLines(text: Clean): Clean[] {
   return text
     .split("\n")
     .map((line) => line.trimEnd() as Clean)
     .filter((line) => line !== "");
 }
 
-/** The last lines of an output that are worth showing, each bounded. */
+/** The last non-empty lines of an output, each truncated. */
 export function lastLines(text: Clean, count: number, maxChars = 2_000): Clean[] {
-  return linesOf(text)
+  return nonEmptyLines(text)
     .slice(-count)
-    .map((line) => cut(line, maxChars));
+    .map((line) => truncate(line, maxChars));
 }
 
-/** A line of the CLI as a part of a sentence. */
-export function sentenceOf(line: Clean, max: number): Clean {
-  return cut(line.trim().replace(/^error: /i, "") as Clean, max);
+/** Turns a line of the CLI into a part of a sentence. */
+export function errorSentence(line: Clean, max: number): Clean {
+  return truncate(line.trim().replace(/^error: /i, "") as Clean, max);
 }
 
-export function joined(parts: readonly Clean[], separator: string): Clean {
+export function joinClean(parts: readonly Clean[], separator: string): Clean {
   return parts.join(separator) as Clean;
 }
 
-/** A sentence of ours about clean text: told`the CLI says ${line}`. */
-export function told(words: TemplateStringsArray, ...values: readonly (Clean | number | NodeJS.Signals)[]): Clean {
-  return words.map((word, index) => word + String(values[index] ?? "")).join("") as Clean;
+/** A template of clean text: cleanText`the CLI printed ${line}`. */
+export function cleanText(parts: TemplateStringsArray, ...values: readonly (Clean | number | NodeJS.Signals)[]): Clean {
+  return parts.map((part, index) => part + String(values[index] ?? "")).join("") as Clean;
 }
 
-/** For names, paths and keys that a request gives, which are no secrets. Text of other origin is cleaned, and `cut`. */
-export function cutName(name: string, max: number): string {
+/** For names, paths and keys from a request, which are not secret. Other text is cleaned, then truncated with `truncate`. */
+export function truncateName(name: string, max: number): string {
   if (name.length <= max) return name.toWellFormed();
   const kept = name.slice(0, max - 1);
   const isSplit = isHighSurrogate(kept.charCodeAt(kept.length - 1));
@@ -64,7 +63,7 @@ export function cutName(name: string, max: number): string {
 }
 
 export function quoteName(name: string, max = 200): string {
-  return JSON.stringify(cutName(name, max));
+  return JSON.stringify(truncateName(name, max));
 }
 
 function isHighSurrogate(code: number): boolean {

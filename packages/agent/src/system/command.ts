@@ -1,10 +1,10 @@
-/** Short commands (git, the CLI's lesser verbs): run to their end with bounded output, killed whole when given up. */
+/** Runs short commands (git, CLI commands other than runs) with limited output; an abort kills all their processes. */
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { hasCode } from "./files.ts";
-import { claim } from "./orphans.ts";
+import { trackChild } from "./orphans.ts";
 import { signalSession } from "./processes.ts";
-import { joined, type Clean } from "./clean-text.ts";
+import { joinClean, type Clean } from "./clean-text.ts";
 import type { Excerpt, Redactor } from "./redact.ts";
 
 interface Command {
@@ -15,7 +15,7 @@ interface Command {
   readonly input?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** The most of each of its outputs that is kept: the beginning of standard output, the end of standard error. */
+  /** The limit for each output: the start of standard output and the end of standard error are kept. */
   readonly maxOutputBytes?: number;
 }
 
@@ -24,7 +24,7 @@ interface Exited {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Which outputs were longer than what is kept of them. */
+  /** Which outputs exceeded the limit. */
   readonly cut?: { readonly stdout: boolean; readonly stderr: boolean };
 }
 
@@ -41,10 +41,10 @@ const defaultMaxOutput = 8 * 1024 * 1024;
 export async function runCommand(command: Command): Promise<CommandEnd> {
   if (command.signal?.aborted) return { kind: "aborted" };
   const max = command.maxOutputBytes ?? defaultMaxOutput;
-  const stdout = new Kept(max, "head");
-  const stderr = new Kept(Math.min(max, 256 * 1024), "tail");
-  // A session of its own: whatever it starts ends with it.
-  const child = claim(
+  const stdout = new OutputBuffer(max, "head");
+  const stderr = new OutputBuffer(Math.min(max, 256 * 1024), "tail");
+  // A separate session, so that all processes that it starts can be killed.
+  const child = trackChild(
     spawn(command.file, command.args, {
       cwd: command.cwd,
       env: command.env,
@@ -60,9 +60,12 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
     child.on("error", (error) => (hasCode(error, "ENOENT", "EACCES") ? resolve("missing") : reject(error)));
     child.on("close", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
   });
-  const givenUp = giveUp(command, () => child.pid !== undefined && signalSession(child.pid, "SIGKILL"));
+  const interruption = watchForInterruption(
+    command,
+    () => child.pid !== undefined && signalSession(child.pid, "SIGKILL"),
+  );
   try {
-    const code = await Promise.race([ended, givenUp.reason]);
+    const code = await Promise.race([ended, interruption.reason]);
     if (code === "missing" || code === "aborted") return { kind: code };
     if (code === "timedOut") {
       return { kind: "timedOut", stderr: stderr.text(), ...(stderr.isCut && { cut: { stderr: true } }) };
@@ -71,23 +74,23 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
     const cut = isCut && { cut: { stdout: stdout.isCut, stderr: stderr.isCut } };
     return { kind: "exited", code, stdout: stdout.text(), stderr: stderr.text(), ...cut };
   } finally {
-    givenUp.dispose();
+    interruption.dispose();
   }
 }
 
-interface GivenUp {
+interface Interruption {
   readonly reason: Promise<"timedOut" | "aborted">;
   dispose(): void;
 }
 
-function giveUp(command: Command, kill: () => void): GivenUp {
+function watchForInterruption(command: Command, kill: () => void): Interruption {
   const { promise, resolve } = Promise.withResolvers<"timedOut" | "aborted">();
-  const end = (reason: "timedOut" | "aborted") => (): void => {
+  const interrupt = (reason: "timedOut" | "aborted") => (): void => {
     kill();
     resolve(reason);
   };
-  const timer = setTimeout(end("timedOut"), command.timeoutMs);
-  const onAbort = end("aborted");
+  const timer = setTimeout(interrupt("timedOut"), command.timeoutMs);
+  const onAbort = interrupt("aborted");
   command.signal?.addEventListener("abort", onAbort, { once: true });
   return {
     reason: promise,
@@ -98,7 +101,7 @@ function giveUp(command: Command, kill: () => void): GivenUp {
   };
 }
 
-class Kept {
+class OutputBuffer {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #isCut = false;
@@ -131,13 +134,13 @@ class Kept {
   }
 }
 
-/** What it printed, to be shown: standard output before standard error. */
+/** The command's output with secrets masked: standard output before standard error. */
 export function cleanOutput(end: Exited | TimedOut, redactor: Redactor): Clean {
-  const stderr = redactor.clean(excerptOfErrors(end));
+  const stderr = redactor.clean(stderrExcerpt(end));
   if (end.kind === "timedOut") return stderr;
-  return joined([redactor.clean({ text: end.stdout, isCutAtEnd: end.cut?.stdout ?? false }), stderr], "\n");
+  return joinClean([redactor.clean({ text: end.stdout, isCutAtEnd: end.cut?.stdout ?? false }), stderr], "\n");
 }
 
-export function excerptOfErrors({ stderr, cut }: Exited | TimedOut): Excerpt {
+export function stderrExcerpt({ stderr, cut }: Exited | TimedOut): Excerpt {
   return { text: stderr, isCutAtStart: cut?.stderr ?? false };
 }

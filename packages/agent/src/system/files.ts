@@ -1,4 +1,4 @@
-/** Files written whole or not at all, read with a bound, and paths that stay inside a folder. */
+/** Atomic writes, reads with a limit, and paths that stay inside a folder. */
 import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
@@ -6,18 +6,18 @@ import type { Excerpt } from "./redact.ts";
 
 export async function writeAtomically(path: string, text: string, mode = 0o600): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const beside = `${path}.${randomUUID()}.tmp`;
+  const temporary = `${path}.${randomUUID()}.tmp`;
   try {
-    await writeFile(beside, text, { mode, flush: true });
-    await rename(beside, path);
+    await writeFile(temporary, text, { mode, flush: true });
+    await rename(temporary, path);
   } catch (error) {
-    await rm(beside, { force: true });
+    await rm(temporary, { force: true });
     throw error;
   }
 }
 
-/** The text of a file, or undefined when there is none. */
-export async function readIfThere(path: string): Promise<string | undefined> {
+/** The text of a file, or undefined if it does not exist. */
+export async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
@@ -27,7 +27,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 export interface Tail extends Excerpt {
-  /** The size of the whole file. */
+  /** The size of the file. */
   readonly bytes: number;
   readonly isCutAtStart: boolean;
 }
@@ -64,24 +64,24 @@ export async function isDirectory(path: string): Promise<boolean> {
   }
 }
 
-/** A relative path without ways out, in one spelling; undefined for anything else. "." is the folder itself. */
-export function cleanRelative(path: string): string | undefined {
+/** Normalizes a relative path; undefined if it is absolute or contains "..". "." is the folder itself. */
+export function normalizeRelative(path: string): string | undefined {
   if (path.includes("\0") || isAbsolute(path)) return undefined;
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   return parts.includes("..") ? undefined : parts.join("/") || ".";
 }
 
 export function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+  const route = relative(folder, path);
+  return route === "" || (route !== ".." && !route.startsWith(`..${sep}`) && !isAbsolute(route));
 }
 
 type Resolved =
   { readonly ok: true; readonly path: string } | { readonly ok: false; readonly problem: "missing" | "outside" };
 
-/** Where `path` within `folder` really is, once links are followed; never outside the folder. */
+/** Resolves the links in `path` within `folder`; rejects a path that leads outside. */
 export async function resolveInside(folder: string, path: string): Promise<Resolved> {
-  const clean = cleanRelative(path);
+  const clean = normalizeRelative(path);
   if (clean === undefined) return { ok: false, problem: "outside" };
   try {
     const root = await realpath(folder);

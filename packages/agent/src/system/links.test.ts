@@ -6,7 +6,7 @@ import { linkTarget, placeLink } from "./links.ts";
 
 const root = temporaryFolder();
 
-test("a link takes the place of nothing, of an empty folder, of a file and of another link", async () => {
+test("a link replaces an empty folder, a file and another link, or is created", async () => {
   mkdirSync(join(root, "empty"));
   writeFileSync(join(root, "file"), "x");
   for (const name of ["new", "empty", "file"]) {

@@ -1,8 +1,8 @@
-/** Symbolic links that are replaced whole: whoever follows one finds the old target or the new one. */
+/** Symbolic links that are replaced atomically: a reader finds the old target or the new one. */
 import { lstat, mkdir, readlink, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import { hasCode } from "./files.ts";
 
-/** Puts a link where a link, a file, an empty folder or nothing is. A folder with content is left alone: false. */
+/** Creates a link, replacing a link, a file or an empty folder. Returns false for a folder with content, which stays. */
 export async function placeLink(path: string, target: string): Promise<boolean> {
   if ((await linkTarget(path)) === target) return true;
   if (await isRealFolder(path)) {
@@ -13,21 +13,21 @@ export async function placeLink(path: string, target: string): Promise<boolean> 
       throw error;
     }
   }
-  const beside = `${path}.link`;
-  await unlink(beside).catch(() => undefined);
-  await symlink(target, beside);
-  await rename(beside, path);
+  const temporary = `${path}.link`;
+  await unlink(temporary).catch(() => undefined);
+  await symlink(target, temporary);
+  await rename(temporary, path);
   return true;
 }
 
-/** Puts an empty folder where a link is. Anything else is left alone. */
-export async function replaceLinkByFolder(path: string): Promise<void> {
+/** Replaces a link with an empty folder. Leaves anything else alone. */
+export async function replaceLinkWithFolder(path: string): Promise<void> {
   if ((await linkTarget(path)) === undefined) return;
   await unlink(path);
   await mkdir(path);
 }
 
-/** Where a link points to; undefined for anything else. */
+/** The target of a link; undefined for anything else. */
 export async function linkTarget(path: string): Promise<string | undefined> {
   try {
     return await readlink(path);

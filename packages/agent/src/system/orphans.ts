@@ -1,44 +1,43 @@
 /**
- * The first process of a container inherits the processes that others leave behind, and has to see them off when they end:
- * else each stays in the table of processes, until there is no room for another. Pulumi's plugins and the programs'
- * package managers leave some in every run.
+ * PID 1 of a container inherits orphaned processes and must reap them when they exit; otherwise zombies fill the process
+ * table. Pulumi's plugins and package managers leave orphans in every run.
  *
- * The one module that needs `bun:ffi`, for a call that neither Bun nor `node:` offers.
+ * The only module that needs `bun:ffi`, because neither Bun nor `node:` offers waitpid.
  */
 import { dlopen } from "bun:ffi";
 import type { ChildProcess } from "node:child_process";
 import { endedChildren, type ProcessIdentity } from "./processes.ts";
 
-/** Children that Bun itself sees off, and whose end it has not told yet. */
-const own = new Set<number>();
+/** Children that Bun itself reaps and whose exit it has not reported yet. */
+const bunChildren = new Set<number>();
 
-/** To be called for every process that is started. */
-export function claim<T extends Pick<ChildProcess, "pid" | "once">>(child: T): T {
+/** Call this for every process that the agent starts. */
+export function trackChild<T extends Pick<ChildProcess, "pid" | "once">>(child: T): T {
   const { pid } = child;
   if (pid === undefined) return child;
-  own.add(pid);
-  child.once("exit", () => own.delete(pid));
+  bunChildren.add(pid);
+  child.once("exit", () => bunChildren.delete(pid));
   return child;
 }
 
-const lookMs = 15_000;
+const reapIntervalMs = 15_000;
 
-/** Looks now and then, for as long as the process lives. Nothing where there is no libc to ask. */
-export function seeOffOrphans(everyMs = lookMs): void {
+/** Reaps orphans periodically for the lifetime of the process. Does nothing if libc is not found. */
+export function reapOrphans(intervalMs = reapIntervalMs): void {
   const waitFor = openWait();
   if (!waitFor) return;
   let before: readonly ProcessIdentity[] = [];
-  const look = (): void => {
-    const ended = endedChildren(process.pid).filter(({ pid }) => !own.has(pid));
+  const reap = (): void => {
+    const ended = endedChildren(process.pid).filter(({ pid }) => !bunChildren.has(pid));
     for (const orphan of ended) {
-      // Twice: Bun is about to see off what it has not told us of, such as a process it started for itself.
+      // Only a zombie seen twice: a new one may be a child that Bun started itself and is about to reap.
       if (before.some(({ pid, startTicks }) => pid === orphan.pid && startTicks === orphan.startTicks)) {
         waitFor(orphan.pid);
       }
     }
     before = ended;
   };
-  setInterval(look, everyMs).unref();
+  setInterval(reap, intervalMs).unref();
 }
 
 const symbols = { waitpid: { args: ["i32", "ptr", "i32"], returns: "i32" } } as const;
@@ -52,7 +51,7 @@ function openWait(): ((pid: number) => void) | undefined {
       const libc = dlopen(library, symbols);
       return (pid) => void libc.symbols.waitpid(pid, null, WNOHANG);
     } catch {
-      // The next name, then.
+      // Try the next name.
     }
   }
   return undefined;

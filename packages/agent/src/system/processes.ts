@@ -1,6 +1,6 @@
 /**
- * What /proc tells of processes. A run's CLI leads a session of its own; Pulumi gives its plugins process groups of
- * their own, so the session, not the group, is what holds a run together.
+ * Processes as /proc shows them. A run's CLI is the leader of a session. All processes of the run belong to that session,
+ * but not to one process group, because Pulumi puts its plugins into separate groups.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -11,7 +11,7 @@ interface Stat {
   readonly startTicks: string;
 }
 
-/** A process is the one that was meant only if it began when that one did: numbers are used again. */
+/** The kernel reuses PIDs, so the start time is part of a process's identity. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly startTicks: string;
@@ -34,7 +34,7 @@ export function sessionMembers(session: number): number[] {
   });
 }
 
-/** Children of a process that have ended, and that it has not seen off. */
+/** Zombies: children that have exited and that the parent has not reaped. */
 export function endedChildren(parent: number): ProcessIdentity[] {
   return allProcesses().flatMap((pid) => {
     const stat = readStat(pid);
@@ -56,14 +56,14 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It ended in the meantime.
+    // It has exited.
   }
 }
 
 function readStat(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The command's name, in parentheses, may hold anything: what follows the last one counts.
+    // The command's name is in parentheses and may contain any character: read after the last parenthesis.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return {
       state: fields[0] ?? "",

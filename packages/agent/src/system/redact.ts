@@ -1,14 +1,14 @@
-/** Masks what must not be told: the secrets of the requests, and of the environment where its names say so. */
+/** Masks secrets: those of the requests, and environment variables whose names look secret. */
 import type { Clean } from "./clean-text.ts";
-import { formsOf, isSecretName } from "./secret-forms.ts";
+import { secretForms, isSecretName } from "./secret-forms.ts";
 
 const mask = "[secret]";
-/** A variable is only likely to be a secret: a passphrase of a demonstration should not mask what the CLI says. */
+/** Variables are only likely to be secret: a short demo passphrase should not mask parts of the CLI's output. */
 const minVariableLength = 8;
-/** Passing secrets that are still masked: more of them than runs are kept. */
-const maxPassing = 64;
+/** How many short-lived secrets are masked: more than the number of runs that are kept. */
+const maxShortLived = 64;
 
-/** A part of an output that was too long to be kept. A secret may lie across its edge. */
+/** A part of an output that was too long to keep. A secret may be cut in two at its start or end. */
 export interface Excerpt {
   readonly text: string;
   readonly isCutAtStart?: boolean;
@@ -16,29 +16,29 @@ export interface Excerpt {
 }
 
 export class Redactor {
-  /** Each secret with all that it can look like. */
-  readonly #lasting = new Map<string, readonly string[]>();
-  readonly #passing = new Map<string, readonly string[]>();
+  /** Each secret with all of its encodings. */
+  readonly #permanent = new Map<string, readonly string[]>();
+  readonly #shortLived = new Map<string, readonly string[]>();
   #forms: readonly string[] | undefined;
 
   add(...values: readonly (string | undefined)[]): void {
     for (const value of values) {
-      if (value === undefined || this.#lasting.has(value)) continue;
-      this.#lasting.set(value, formsOf(value));
+      if (value === undefined || this.#permanent.has(value)) continue;
+      this.#permanent.set(value, secretForms(value));
       this.#forms = undefined;
     }
   }
 
-  /** One of many to come, each for a short time: the oldest are forgotten. */
-  addPassing(value: string): void {
-    if (this.#passing.has(value)) return;
-    this.#passing.set(value, formsOf(value));
-    const [oldest] = this.#passing.keys();
-    if (this.#passing.size > maxPassing && oldest !== undefined) this.#passing.delete(oldest);
+  /** For secrets that are replaced often, such as access tokens: only the latest are masked. */
+  addShortLived(value: string): void {
+    if (this.#shortLived.has(value)) return;
+    this.#shortLived.set(value, secretForms(value));
+    const [oldest] = this.#shortLived.keys();
+    if (this.#shortLived.size > maxShortLived && oldest !== undefined) this.#shortLived.delete(oldest);
     this.#forms = undefined;
   }
 
-  /** `known`: the names of those that are secrets for certain. */
+  /** `known`: the names of variables that certainly are secret. */
   addEnvironment(env: Readonly<Record<string, string | undefined>>, known: readonly string[] = []): void {
     for (const [name, value] of Object.entries(env)) {
       const isLikely = isSecretName(name) && (value?.length ?? 0) >= minVariableLength;
@@ -46,14 +46,14 @@ export class Redactor {
     }
   }
 
-  /** The whole text, before anything is cut from it: the only way to text that can be. */
+  /** Masks secrets. Pass the complete text: a truncated secret is not recognized. */
   clean(from: string | Excerpt): Clean {
-    // Longest first: a secret may hold another one.
-    this.#forms ??= [...new Set([...this.#lasting.values(), ...this.#passing.values()].flat())].toSorted(
+    // Longest first, because a secret may contain another one.
+    this.#forms ??= [...new Set([...this.#permanent.values(), ...this.#shortLived.values()].flat())].toSorted(
       (a, b) => b.length - a.length,
     );
     const excerpt = typeof from === "string" ? { text: from } : from;
-    let text = withoutColours(excerpt.text).toWellFormed();
+    let text = withoutColors(excerpt.text).toWellFormed();
     if (excerpt.isCutAtStart) text = maskStart(text, this.#forms);
     if (excerpt.isCutAtEnd) text = maskEnd(text, this.#forms);
     for (const form of this.#forms) {
@@ -63,18 +63,18 @@ export class Redactor {
   }
 }
 
-/** Of programs that ask nobody whether they may. One in the middle of a secret would hide it from us. */
-export function withoutColours(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- escape sequences are what this removes
+/** Removes color codes, which some programs always print: one inside a secret would hide it. */
+export function withoutColors(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- it must match escape sequences
   return text.replaceAll(/\u001B\[[0-9;]*[A-Za-z]/g, "");
 }
 
-/** Fewer characters of a secret than this tell nothing, and are found in any text. */
+/** Fewer characters of a secret reveal nothing, and occur in any text. */
 const minEdge = 4;
 
-/** The text begins where an output was cut: with the end of a secret, perhaps. */
+/** Masks the end of a secret at the start of a truncated output. */
 function maskStart(cutText: string, forms: readonly string[]): string {
-  // A character of which bytes are missing.
+  // An incomplete UTF-8 character.
   const text = cutText.replace(/^\uFFFD+/, "");
   let longest = minEdge - 1;
   for (const form of forms) {
@@ -87,6 +87,7 @@ function maskStart(cutText: string, forms: readonly string[]): string {
   return longest < minEdge ? text : mask + text.slice(longest);
 }
 
+/** Masks the start of a secret at the end of a truncated output. */
 function maskEnd(cutText: string, forms: readonly string[]): string {
   const text = cutText.replace(/\uFFFD+$/, "");
   const last = text.charCodeAt(text.length - 1);

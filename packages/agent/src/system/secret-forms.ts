@@ -1,13 +1,13 @@
 /**
- * What a secret can look like in an output: as it is, line by line, as JSON and URLs spell it, in base64; and the
- * secrets inside one that is a document, such as the private key in the JSON of a cloud's service account.
+ * The forms of a secret in an output: literal, line by line, encoded in JSON, in a URL or in base64; and secrets inside a
+ * document, such as the private key in a cloud service account's JSON.
  */
 
-/** Shorter ones are words of the language: masking them would make a log unreadable and hide nothing. */
+/** Shorter secrets are ordinary words: masking them would make a log unreadable and protect nothing. */
 const minLength = 6;
-/** Parts of a document, and what is encoded, are masked only from here on: short ones are found where they are not. */
+/** The minimum for parts of a document and for encoded forms: shorter ones would match unrelated text. */
 const minPartLength = 8;
-/** A larger one is a bundle or an archive: nobody puts it into a URL. */
+/** A longer secret is a bundle or an archive, which does not appear in URLs. */
 const maxEncodedLength = 32 * 1024;
 const maxDepth = 16;
 
@@ -15,38 +15,39 @@ export function isSecretName(name: string): boolean {
   return /TOKEN|SECRET|PASSW|PASSPHRASE|PRIVATE|CREDENTIAL|API_?KEY|ACCESS_?KEY|KEY-DATA/i.test(name);
 }
 
-export function formsOf(value: string): readonly string[] {
+export function secretForms(value: string): readonly string[] {
   const secret = value.trim();
-  const forms = new Set<string>(spelled(secret));
-  // A tool that repeats a key or a kubeconfig does so line by line.
+  const forms = new Set<string>(literalForms(secret));
+  // Tools print a key or a kubeconfig line by line.
   const lines = secret.includes("\n") ? secret.split("\n").map((line) => line.trim()) : [];
-  for (const line of lines) for (const form of spelled(line)) forms.add(form);
-  for (const form of encoded(secret)) forms.add(form);
+  for (const line of lines) for (const form of literalForms(line)) forms.add(form);
+  for (const form of encodedForms(secret)) forms.add(form);
   for (const part of [...partsOfJson(secret), ...partsOfLines(lines)]) {
-    for (const form of [...part.split("\n").flatMap(spelled), ...spelled(part), ...encoded(part)]) forms.add(form);
+    for (const form of [...part.split("\n").flatMap(literalForms), ...literalForms(part), ...encodedForms(part)])
+      forms.add(form);
   }
   return [...forms].filter((form) => form.length >= minLength);
 }
 
-/** As it is, and as JSON strings of JavaScript and of Go have it. */
-function spelled(text: string): string[] {
+/** The literal text, and its JSON encodings by JavaScript and by Go. */
+function literalForms(text: string): string[] {
   const quoted = JSON.stringify(text).slice(1, -1);
-  const ofGo = quoted.replaceAll(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
-  return [text, quoted, ofGo];
+  const quotedByGo = quoted.replaceAll(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
+  return [text, quoted, quotedByGo];
 }
 
-function encoded(secret: string): string[] {
+function encodedForms(secret: string): string[] {
   if (secret.length < minPartLength || secret.length > maxEncodedLength) return [];
   const component = encodeURIComponent(secret.toWellFormed());
   const strict = component.replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
-  return [component, strict, strict.replaceAll("%20", "+"), ...base64Of(secret)];
+  return [component, strict, strict.replaceAll("%20", "+"), ...base64Forms(secret)];
 }
 
 /**
- * Alone or behind something else, as in the header of a user and a password: what precedes it shifts its bits, in one of
- * three ways. The characters at both ends, which neighbours have a part in, are left out.
+ * The base64 forms of a secret, alone or after other text, as in a header with user and password: the preceding bytes
+ * shift its bits in one of three ways. Characters at both ends that depend on adjacent bytes are omitted.
  */
-function base64Of(secret: string): string[] {
+function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret);
   return [0, 1, 2].flatMap((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes])
@@ -75,13 +76,13 @@ interface Place {
 function secretsIn(value: unknown, { name, depth }: Place): string[] {
   if (typeof value === "string") return isSecretPart(name, value) ? [value.trim()] : [];
   if (typeof value !== "object" || value === null || depth > maxDepth) return [];
-  // The items of a list are of its name.
+  // The items of a list inherit the list's name.
   return Object.entries(value).flatMap(([key, inner]) =>
     secretsIn(inner, { name: Array.isArray(value) ? name : key, depth: depth + 1 }),
   );
 }
 
-/** Of files in which each line gives a name its value: kubeconfigs, profiles of clouds, lists of variables. */
+/** For files with a name and a value on each line: kubeconfigs, cloud profiles, lists of variables. */
 function partsOfLines(lines: readonly string[]): string[] {
   return lines.flatMap((line) => {
     const [, name = "", value = ""] = /^(?:- )?["']?([\w.-]+)["']?\s*[:=]\s*["']?(.*?)["']?,?$/.exec(line) ?? [];
@@ -89,7 +90,7 @@ function partsOfLines(lines: readonly string[]): string[] {
   });
 }
 
-/** Where a secret is, or how it is used: words that the program needs in its own messages. */
+/** Names of values that describe a secret's location or use: they are not secret, and messages may need them. */
 const isAboutSecret =
   /^existing|(name|ref|file|path|policy|type|mode|audience|endpoint|provider|store|class|enabled)$/i;
 

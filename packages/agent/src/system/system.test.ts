@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../testing/folders.ts";
-import { cut, lastLines, lastPart, quoteName } from "./clean-text.ts";
+import { truncate, lastLines, lastChars, quoteName } from "./clean-text.ts";
 import { cleanOutput, runCommand } from "./command.ts";
-import { cleanRelative, isInside, readTail, resolveInside, writeAtomically } from "./files.ts";
+import { normalizeRelative, isInside, readTail, resolveInside, writeAtomically } from "./files.ts";
 import { createLog } from "./log.ts";
 import { identify, isAlive, sessionMembers } from "./processes.ts";
 import { Redactor } from "./redact.ts";
@@ -26,7 +26,7 @@ describe("paths", () => {
     "...": "...",
     "..a": "..a",
   })) {
-    test(JSON.stringify(path), () => expect(cleanRelative(path)).toBe(clean));
+    test(JSON.stringify(path), () => expect(normalizeRelative(path)).toBe(clean));
   }
 
   test("a folder beside another is not inside it", () => {
@@ -36,7 +36,7 @@ describe("paths", () => {
     expect(isInside("/a/b", "/a")).toBe(false);
   });
 
-  test("links are followed, and not out of the folder", async () => {
+  test("links are followed within the folder only", async () => {
     const tree = join(root, "tree");
     mkdirSync(join(tree, "real"), { recursive: true });
     symlinkSync("real", join(tree, "inner"));
@@ -53,7 +53,7 @@ describe("paths", () => {
 });
 
 describe("files", () => {
-  test("are written whole, and nothing is left beside them", async () => {
+  test("are written atomically, and no temporary files remain", async () => {
     const folder = join(root, "atomic");
     await Promise.all(Array.from({ length: 20 }, (_, index) => writeAtomically(join(folder, "f"), String(index))));
     expect(readdirSync(folder)).toEqual(["f"]);
@@ -71,7 +71,7 @@ describe("commands", () => {
   const sh = (script: string, more: object = {}) =>
     runCommand({ ...command, file: "/bin/sh", args: ["-c", script], ...more });
 
-  test("answer with what they print and how they end", async () => {
+  test("return their output and exit code", async () => {
     expect(await sh("cat; echo err >&2; exit 3", { input: "in" })).toEqual({
       kind: "exited",
       code: 3,
@@ -80,30 +80,30 @@ describe("commands", () => {
     });
   });
 
-  test("that are not there", async () => {
+  test("that do not exist are reported as missing", async () => {
     expect(await runCommand({ ...command, file: "/nonexistent", args: [] })).toEqual({ kind: "missing" });
   });
 
-  test("that take too long are ended with all they started", async () => {
+  test("that take too long are killed with all processes that they started", async () => {
     const end = await sh("sleep 47 & setsid sleep 0.1; sleep 48", { timeoutMs: 300 });
     expect(end.kind).toBe("timedOut");
     const left = async (): Promise<unknown> => {
       const listed = await sh("ps -eo args | grep -E '^sleep 4[78]$' || true");
       return listed.kind === "exited" && listed.stdout;
     };
-    // A killed process is listed until somebody has taken note of its end.
+    // A killed process is listed until its parent has reaped it.
     for (let tries = 0; tries < 100 && (await left()) !== ""; tries += 1) await Bun.sleep(20);
     expect(await left()).toBe("");
   });
 
-  test("that are given up", async () => {
+  test("that are aborted", async () => {
     const abort = new AbortController();
     setTimeout(() => abort.abort(), 100);
     expect(await sh("sleep 30", { signal: abort.signal })).toEqual({ kind: "aborted" });
     expect(await sh("true", { signal: abort.signal })).toEqual({ kind: "aborted" });
   });
 
-  test("that print without end are kept within bounds", async () => {
+  test("that print too much are truncated", async () => {
     const end = await sh(
       "head -c 50000000 /dev/zero | tr '\\0' x; head -c 50000000 /dev/zero | tr '\\0' y >&2; echo end >&2",
       {
@@ -117,13 +117,13 @@ describe("commands", () => {
     expect(end.stderr.endsWith("yend\n")).toBe(true);
   });
 
-  test("that do not read their input", async () => {
+  test("may ignore their input", async () => {
     expect(await sh("exit 0", { input: "x".repeat(1_000_000) })).toMatchObject({ kind: "exited", code: 0 });
   });
 });
 
 describe("processes", () => {
-  test("are told apart by when they began", () => {
+  test("are identified by their start time", () => {
     const own = identify(process.pid);
     expect(own && isAlive(own)).toBe(true);
     expect(own && isAlive({ ...own, startTicks: "1" })).toBe(false);
@@ -132,12 +132,12 @@ describe("processes", () => {
   });
 });
 
-/** A first process of its own, as in a container: runs commands that leave others behind, and tells of what is left. */
-const firstProcess = `
+/** A process that is PID 1, as in a container: runs commands that leave orphans, and reports the zombies. */
+const pidOne = `
   import { runCommand } from "${join(import.meta.dir, "command.ts")}";
-  import { seeOffOrphans } from "${join(import.meta.dir, "orphans.ts")}";
+  import { reapOrphans } from "${join(import.meta.dir, "orphans.ts")}";
   import { endedChildren } from "${join(import.meta.dir, "processes.ts")}";
-  if (process.argv.includes("reaping")) seeOffOrphans(50);
+  if (process.argv.includes("reaping")) reapOrphans(50);
   const script = "for n in 1 2 3; do setsid sh -c 'sleep 0.1' & done; exit 7";
   const command = { file: "sh", args: ["-c", script], cwd: "/", env: process.env, timeoutMs: 10_000 };
   const ends = await Promise.all(Array.from({ length: 5 }, () => runCommand(command)));
@@ -145,17 +145,17 @@ const firstProcess = `
   console.log(JSON.stringify({ codes: ends.map(({ code }) => code), left: endedChildren(1).length }));
 `;
 
-describe("what others leave behind", () => {
+describe("orphans", () => {
   const isRoot = process.getuid?.() === 0;
   for (const [mode, left] of [
     ["reaping", 0],
     ["idle", 15],
   ] as const) {
     test.if(isRoot)(
-      `is seen off by the first process that does so: ${mode}`,
+      `leave ${left} zombies when PID 1 is ${mode}`,
       async () => {
         const script = join(root, `${mode}.ts`);
-        writeFileSync(script, firstProcess);
+        writeFileSync(script, pidOne);
         const args = ["--pid", "--fork", "--mount", "--mount-proc", "--kill-child", process.execPath, script, mode];
         const end = await runCommand({ ...command, file: "unshare", args, timeoutMs: 30_000 });
         expect(end).toMatchObject({ kind: "exited", code: 0 });
@@ -167,7 +167,7 @@ describe("what others leave behind", () => {
 });
 
 describe("secrets", () => {
-  test("are masked in text and in JSON, whole and by line", () => {
+  test("are masked in text and in JSON, completely and line by line", () => {
     const redactor = new Redactor();
     redactor.add("canary-1", 'quo"ted-canary', "line-one-canary\nline-two-canary", undefined, "ab");
     redactor.addEnvironment({ MY_TOKEN: "canary-env", PLAIN: "visible-value", AWS_SECRET_ACCESS_KEY: "canary-aws" });
@@ -178,27 +178,27 @@ describe("secrets", () => {
     expect(text).toBe(`[secret] {"a":"[secret]"} [secret] visible-value [secret] ab [secret] [secret] visible-url`);
   });
 
-  test("forgets passing secrets in time, the oldest first", () => {
+  test("that are short-lived are forgotten, the oldest first", () => {
     const redactor = new Redactor();
-    for (let index = 0; index < 200; index += 1) redactor.addPassing(`canary-${index}`);
+    for (let index = 0; index < 200; index += 1) redactor.addShortLived(`canary-${index}`);
     expect<string>(redactor.clean("canary-199 canary-150")).toBe("[secret] [secret]");
     expect<string>(redactor.clean("canary-20x")).toBe("canary-20x");
     expect<string>(redactor.clean(`canary-20 ${btoa("canary-20")}`)).toBe(`canary-20 ${btoa("canary-20")}`);
   });
 
-  test("are known in every spelling", () => {
+  test("are masked in every encoding", () => {
     const redactor = new Redactor();
     const secret = "p&ss/w<rd+ (canary)=é";
     redactor.add(secret);
-    const spellings = {
-      "as it is": secret,
-      "as a component of a URL": encodeURIComponent(secret),
+    const encodings = {
+      literal: secret,
+      "as a URL component": encodeURIComponent(secret),
       "in a form": new URLSearchParams({ secret }).toString().slice("secret=".length),
-      "by Go, as JSON": "p\\u0026ss/w\\u003crd+ (canary)=é",
-      "with colours": `p&ss\u001B[31m/w<rd+ (canary)=é`,
+      "as JSON from Go": "p\\u0026ss/w\\u003crd+ (canary)=é",
+      "with color codes": `p&ss\u001B[31m/w<rd+ (canary)=é`,
     };
-    for (const [how, spelling] of Object.entries(spellings)) {
-      expect<string>(redactor.clean(`${how}: ${spelling}.`)).toBe(`${how}: [secret].`);
+    for (const [how, encoded] of Object.entries(encodings)) {
+      expect<string>(redactor.clean(`${how}: ${encoded}.`)).toBe(`${how}: [secret].`);
     }
     for (const before of ["", "a", "ab", "user:"]) {
       for (const encoding of ["base64", "base64url"] as const) {
@@ -208,7 +208,7 @@ describe("secrets", () => {
     }
   });
 
-  test("inside documents are known by their names", () => {
+  test("inside documents are recognized by their names", () => {
     const redactor = new Redactor();
     redactor.add(
       JSON.stringify({
@@ -225,7 +225,7 @@ describe("secrets", () => {
     );
   });
 
-  test("are not what a document says about them", () => {
+  test("do not include a document's other values about them", () => {
     const redactor = new Redactor();
     redactor.add(
       '{"secretName": "frontend"}',
@@ -235,7 +235,7 @@ describe("secrets", () => {
     expect<string>(redactor.clean(printed)).toBe(printed);
   });
 
-  test("across the edge of what is kept are masked", () => {
+  test("that are cut in two by truncation are masked", () => {
     const redactor = new Redactor();
     redactor.add("canary-of-many-words", "é-canary");
     expect<string>(redactor.clean({ text: "many-words and more", isCutAtStart: true })).toBe("[secret] and more");
@@ -247,7 +247,7 @@ describe("secrets", () => {
     );
   });
 
-  test("across the edge of what is kept of a command are masked", async () => {
+  test("that are cut in two in a command's output are masked", async () => {
     const redactor = new Redactor();
     redactor.add("canary-of-stdout", "canary-of-stderr");
     const file = "/bin/sh";
@@ -277,41 +277,41 @@ describe("secrets", () => {
 describe("texts", () => {
   const clean = (text: string) => new Redactor().clean(text);
 
-  test("are cut between characters", () => {
-    expect<string>(cut(clean("x😀y"), 4)).toBe("x😀y");
-    expect<string>(cut(clean("x😀yz"), 4)).toBe("x😀…");
-    expect<string>(cut(clean("x😀yz"), 3)).toBe("x…");
-    expect<string>(lastPart(clean("xx😀y"), 2)).toBe("y");
-    expect<string>(lastPart(clean("xx😀y"), 3)).toBe("😀y");
+  test("are truncated between characters", () => {
+    expect<string>(truncate(clean("x😀y"), 4)).toBe("x😀y");
+    expect<string>(truncate(clean("x😀yz"), 4)).toBe("x😀…");
+    expect<string>(truncate(clean("x😀yz"), 3)).toBe("x…");
+    expect<string>(lastChars(clean("xx😀y"), 2)).toBe("y");
+    expect<string>(lastChars(clean("xx😀y"), 3)).toBe("😀y");
     expect(quoteName("ab😀", 3)).toBe('"ab…"');
   });
 
-  test("are well-formed, whatever they came as", () => {
+  test("are well-formed Unicode, whatever the input", () => {
     expect<string>(clean("x\ud83d")).toBe("x\uFFFD");
     expect(quoteName("x\ud83d")).toBe('"x\uFFFD"');
   });
 
-  test("are shown by their last lines", () => {
+  test("can be reduced to their last lines", () => {
     expect<string[]>(lastLines(clean("a\n\nb  \nccccc\n"), 2, 4)).toEqual(["b", "ccc…"]);
   });
 });
 
-/** Faults of every kind, then a sign of life. */
-const faultyProcess = `
-  import { surviveFaults } from "${join(import.meta.dir, "faults.ts")}";
+/** Throws uncaught errors, then shows that it is alive. */
+const failingProcess = `
+  import { logUncaughtErrors } from "${join(import.meta.dir, "uncaught-errors.ts")}";
   import { createLog } from "${join(import.meta.dir, "log.ts")}";
   import { Redactor } from "${join(import.meta.dir, "redact.ts")}";
-  surviveFaults(createLog(new Redactor(), (line) => process.stdout.write(line)));
-  void Promise.reject(new Error("nobody waits for this"));
+  logUncaughtErrors(createLog(new Redactor(), (line) => process.stdout.write(line)));
+  void Promise.reject(new Error("in a promise"));
   setTimeout(() => { throw new Error("in a timer"); }, 1);
   setTimeout(() => { console.log("alive"); process.exit(0); }, 200);
 `;
 
-test("a fault that nobody catches is told, and does not end the process", async () => {
-  const script = join(root, "faulty.ts");
-  writeFileSync(script, faultyProcess);
+test("an uncaught error is logged and does not end the process", async () => {
+  const script = join(root, "failing.ts");
+  writeFileSync(script, failingProcess);
   const end = await runCommand({ ...command, file: process.execPath, args: [script], timeoutMs: 30_000 });
   expect(end).toMatchObject({ kind: "exited", code: 0 });
   const printed = end.kind === "exited" ? end.stdout : "";
-  for (const words of ["nobody waits for this", "in a timer", "alive"]) expect(printed).toContain(words);
+  for (const text of ["in a promise", "in a timer", "alive"]) expect(printed).toContain(text);
 });

@@ -1,4 +1,4 @@
-/** A real agent in a process of its own, with the real CLI, spoken to over mTLS as the operator does. For benchmarks too. */
+/** For tests and benchmarks: a real agent in a separate process, with the real CLI, called over mTLS like by the operator. */
 import { spawn, type ChildProcess } from "node:child_process";
 import {
   chmodSync,
@@ -46,7 +46,7 @@ export interface AgentOptions {
 }
 
 interface StartOptions {
-  /** Instead of `bun main.ts`. */
+  /** The command to run instead of `bun main.ts`. */
   readonly command?: readonly string[];
   /** A folder with the CLI and its language hosts, instead of the cache. */
   readonly path?: string;
@@ -60,12 +60,12 @@ interface AgentAddress {
 }
 
 interface BeginOptions {
-  /** The stack that was prepared first, unless another is named. */
+  /** By default the stack that was prepared first. */
   readonly stack?: string;
   readonly lostRuns?: LostRun[];
 }
 
-/** A workspace: what outlives an agent. */
+/** A workspace: it outlives an agent process. */
 export class AgentWorkspace {
   readonly root = mkdtempSync(join(tmpdir(), "pko-agent-it-"));
   readonly share = join(this.root, "share");
@@ -77,7 +77,7 @@ export class AgentWorkspace {
   #operator: Certificate | undefined;
   #port = 0;
   #stack = "dev";
-  /** What the container would have in its log: both outputs. */
+  /** The container's log: standard output and standard error. */
   log = "";
 
   constructor(options: AgentOptions) {
@@ -90,7 +90,7 @@ export class AgentWorkspace {
     return this.#client;
   }
 
-  /** What an operator needs to dial the agent itself. */
+  /** What an operator needs to connect to the agent. */
   get dialled(): AgentAddress {
     if (!this.#operator) throw new Error("the agent is not started");
     return { workspace, ip: "127.0.0.1", port: this.#port, credentials: this.#operator };
@@ -142,24 +142,27 @@ export class AgentWorkspace {
 
   async dispose(): Promise<void> {
     await this.kill("SIGKILL");
-    // Commands that outlive their agent would write into a folder that is gone.
+    // Commands that outlive their agent would write into a deleted folder.
     for (const name of readdirSync("/proc")) {
       if (/^\d+$/.test(name) && workingFolder(name).startsWith(this.root)) process.kill(Number(name), "SIGKILL");
     }
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  /** Every command of the CLI so far, by its arguments. */
+  /** The arguments of every CLI command so far. */
   cliCalls(): string[] {
     return existsSync(this.cliLog) ? readFileSync(this.cliLog, "utf8").trimEnd().split("\n") : [];
   }
 
-  /** The CLI, noted in a file each time it is called. */
+  /** A wrapper around the CLI that records each call in a file. */
   #cli(): string {
     const path = join(this.root, "pulumi");
-    // One write a call: calls may come at the same time.
-    const note = `printf '%s\\n' "$(printf '%s' "$*" | tr '\\n' ' ')" >> '${this.cliLog}'`;
-    writeFileSync(path, `#!/bin/sh\n${note}\n${this.#options.beforeCli ?? ""}\nexec '${this.#options.pulumi}' "$@"\n`);
+    // One write per call, because calls may run in parallel.
+    const record = `printf '%s\\n' "$(printf '%s' "$*" | tr '\\n' ' ')" >> '${this.cliLog}'`;
+    writeFileSync(
+      path,
+      `#!/bin/sh\n${record}\n${this.#options.beforeCli ?? ""}\nexec '${this.#options.pulumi}' "$@"\n`,
+    );
     chmodSync(path, 0o755);
     return path;
   }
@@ -171,7 +174,7 @@ export class AgentWorkspace {
       PULUMI_HOME: join(this.root, "home", ".pulumi"),
       PULUMI_BACKEND_URL: `file://${this.backend}`,
       PULUMI_CONFIG_PASSPHRASE: "canary-passphrase",
-      // Nothing is fetched from anywhere.
+      // Tests must not access the network.
       HTTPS_PROXY: "http://127.0.0.1:9",
       NO_PROXY: "127.0.0.1",
       ...this.#options.env,
@@ -187,7 +190,7 @@ export class AgentWorkspace {
       const ready = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(lines);
       if (ready) resolve(Number(ready[1]));
     });
-    this.#agent?.once("exit", (code) => reject(new Error(`the agent ended with ${code}: ${lines}`)));
+    this.#agent?.once("exit", (code) => reject(new Error(`the agent exited with code ${code}: ${lines}`)));
     return await promise;
   }
 
@@ -201,7 +204,7 @@ export class AgentWorkspace {
     return await this.tryPrepareStacks(source, [stack]);
   }
 
-  /** Of one stack, of several, or of none. */
+  /** Prepares any number of stacks, including none. */
   async tryPrepareStacks(
     source: Source,
     stacks: readonly Partial<StackSettings>[],
@@ -221,7 +224,7 @@ export class AgentWorkspace {
     if (!reply.ok) throw new Error(`start: ${reply.error.code} ${reply.error.message}`);
   }
 
-  /** Every update of the run, to its result. */
+  /** All updates of the run, up to its result. */
   async updates(runId: string, fromSeq = 1): Promise<WatchUpdate[]> {
     const all: WatchUpdate[] = [];
     for await (const update of this.agent.watch({ runId, fromSeq }, { maxAttempts: 20 })) all.push(update);
@@ -245,10 +248,10 @@ export class AgentWorkspace {
     return reply.value;
   }
 
-  /** Resolves at the run's first event that fits. */
-  async until(runId: string, fits: (update: WatchUpdate) => boolean): Promise<void> {
-    for await (const update of this.agent.watch({ runId, fromSeq: 1 })) if (fits(update)) return;
-    throw new Error("the run ended before");
+  /** Resolves at the run's first update that matches. */
+  async until(runId: string, matches: (update: WatchUpdate) => boolean): Promise<void> {
+    for await (const update of this.agent.watch({ runId, fromSeq: 1 })) if (matches(update)) return;
+    throw new Error("the run ended without such an update");
   }
 }
 

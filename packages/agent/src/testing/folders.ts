@@ -1,4 +1,4 @@
-/** For tests: folders that are gone after the test file. */
+/** For tests: folders that are deleted after the test file. */
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,12 +1,12 @@
-/** For tests: repositories made on the spot, and a real git server (smart HTTP, `git http-backend`) on loopback. */
+/** For tests: Git repositories, and a real Git server (smart HTTP, `git http-backend`) on loopback. */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export interface TestRepository {
-  /** The bare repository that is served. */
+  /** The bare repository that the server serves. */
   readonly folder: string;
-  /** Replaces the tree by these files and commits; returns the commit. A value of `->x` makes a link to x, bytes a program. */
+  /** Replaces the tree with these files and returns the commit. `->x` is a link to x, bytes are an executable. */
   commit(files: Readonly<Record<string, string | Uint8Array>>, branch?: string): string;
   git(...args: string[]): string;
 }
@@ -55,12 +55,12 @@ export interface GitServer {
 }
 
 export interface GitServerOptions {
-  /** "user:password" that every request must carry. */
+  /** "user:password" that every request must have. */
   readonly credentials?: string;
-  /** Answers instead of git where it returns something. */
+  /** May return a response instead of git's. */
   readonly intercept?: (request: Request) => Response | undefined;
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Where to listen; 127.0.0.1 unless given. */
+  /** The address to listen on; by default 127.0.0.1. */
   readonly hostname?: string;
 }
 

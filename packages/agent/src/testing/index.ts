@@ -1,4 +1,4 @@
-/** For the tests of other packages: an agent in a process of its own, and servers for it to fetch from. */
+/** For the tests of other packages: an agent in a separate process, and servers for it to fetch from. */
 export * from "./agent-workspace.ts";
 export * from "./git-server.ts";
 export * from "./ssh-keys.ts";

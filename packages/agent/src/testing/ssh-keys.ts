@@ -1,4 +1,4 @@
-/** For tests: keys of users and hosts, as ssh-keygen makes them. */
+/** For tests: SSH keys of users and hosts, created by ssh-keygen. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,11 +1,11 @@
-/** For tests: an ssh server on loopback that serves `git-upload-pack` to whoever holds the right key. */
+/** For tests: an SSH server on loopback that serves `git-upload-pack` to the owner of one key. */
 import { spawn } from "node:child_process";
 import ssh2 from "ssh2";
 import type { SshKeys } from "./ssh-keys.ts";
 
 export interface SshServer {
   readonly port: number;
-  /** The line that a known_hosts file needs. */
+  /** The line for a known_hosts file. */
   readonly knownHosts: string;
   readonly commands: string[];
   stop(): void;

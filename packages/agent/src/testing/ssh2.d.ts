@@ -1,4 +1,4 @@
-/** The little of `ssh2` that the tests' server uses. */
+/** The part of `ssh2` that the test server uses. */
 declare module "ssh2" {
   import type { Duplex } from "node:stream";
 

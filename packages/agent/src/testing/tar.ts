@@ -1,4 +1,4 @@
-/** For tests: archives as no honest tool would write them. */
+/** For tests: archives with entries that normal tools do not write. */
 
 export interface TarEntry {
   readonly path: string;
@@ -8,7 +8,7 @@ export interface TarEntry {
   readonly rawName?: Buffer;
   /** Records of an extended header before the entry. */
   readonly pax?: Readonly<Record<string, string>>;
-  /** Puts the name into a GNU long-name record. */
+  /** Writes the name as a GNU long-name record. */
   readonly gnuLong?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Putting a tree into the workspace's folder: written beside it, looked at, then swapped in by two renames. Until the
- * swap the old tree is untouched; after a crash between the renames the state says that nothing is checked out.
+ * Replaces the workspace's checkout: writes the new tree beside it, checks it, then swaps it in with two renames. Until
+ * the swap the old tree is unchanged; after a crash between the renames the state records no checkout.
  */
 import { mkdir, realpath, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -15,12 +15,12 @@ interface CheckoutOptions {
   readonly workspace: string;
   /** The project's folder within the tree. */
   readonly dir: string;
-  /** Called once the new tree is known to be good, before anything of the old one is touched. */
+  /** Called after the new tree was checked and before the old one is changed. */
   readonly beforeSwap: () => Promise<void>;
 }
 
 interface CheckedOut {
-  /** What was moved over from the old tree, relative to the new one. */
+  /** Folders that were moved from the old tree, relative to the new one. */
   readonly carried: readonly string[];
 }
 
@@ -62,20 +62,20 @@ async function swap({ workspace, next, old }: Folders, projectFolder: string): P
   return carried;
 }
 
-/** Where the project is, once it is known to be inside the tree. */
+/** Returns the project's folder, which is inside the tree. */
 async function writeAndCheck(tree: Tree, folder: string, dir: string): Promise<Outcome<string>> {
   const written = await tree.write(folder);
   return written.ok ? await projectFolder(folder, dir) : written;
 }
 
 export async function projectFolder(root: string, dir: string): Promise<Outcome<string>> {
-  const shown = quoteName(dir);
+  const name = quoteName(dir);
   const resolved = await resolveInside(root, dir.replace(/^(\.?\/)+/, "") || ".");
   if (!resolved.ok && resolved.problem === "outside") {
-    return failed("sourceInvalid", `the project's folder ${shown} leads out of the source`);
+    return failed("sourceInvalid", `the project's folder ${name} points outside the source; use a folder within it`);
   }
   if (!resolved.ok || !(await isDirectory(resolved.path))) {
-    return failed("sourceNotFound", `the source has no folder ${shown}`);
+    return failed("sourceNotFound", `the source has no folder ${name}; check the project's folder in the spec`);
   }
   return done(resolved.path);
 }
@@ -85,7 +85,7 @@ interface CheckoutPaths {
   readonly workspace: string;
 }
 
-/** What a crash may have left, or an earlier agent. */
+/** Deletes what a crash or an earlier agent version may have left behind. */
 export async function removeLeftovers({ source, workspace }: CheckoutPaths): Promise<void> {
   for (const path of [`${source}.next`, `${source}.old`, `${workspace}.old`]) {
     await rm(path, { recursive: true, force: true });

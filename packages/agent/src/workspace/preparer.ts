@@ -1,5 +1,4 @@
-/** One preparation at a time: the same request joins the one that is under way, another takes its place. */
-import { createHash } from "node:crypto";
+/** Runs one preparation at a time: the same request joins the current one, another request replaces it. */
 import {
   errorMessage,
   type PrepareMessage,
@@ -8,7 +7,8 @@ import {
   type PrepareRequest,
   type PrepareResult,
 } from "@pko/rpc";
-import { failed, shown } from "../outcome.ts";
+import { cleanFailure, failed } from "../outcome.ts";
+import { jsonDigest } from "../system/digest.ts";
 import { prepareWorkspace, type StepContext } from "./steps.ts";
 
 type PreparerContext = Omit<StepContext, "signal" | "onPhase">;
@@ -26,15 +26,15 @@ interface Preparation {
 export class Preparer {
   readonly #context: PreparerContext;
   #current: Preparation | undefined;
-  #hasBegun = false;
+  #hasStarted = false;
 
   constructor(context: PreparerContext) {
     this.#context = context;
   }
 
   /** Whether this agent has received the workspace's secrets. */
-  get hasBegun(): boolean {
-    return this.#hasBegun;
+  get hasStarted(): boolean {
+    return this.#hasStarted;
   }
 
   get isBusy(): boolean {
@@ -42,24 +42,24 @@ export class Preparer {
   }
 
   /**
-   * Begins, or joins what was begun with the same request, and returns its messages: phases as they pass, then the
-   * result. A reader that leaves does not end the preparation: it will be asked for again.
+   * Starts a preparation, or joins the current one if the request is the same, and returns its messages: phases as they
+   * start, then the result. A disconnected reader does not end the preparation, because the operator calls again.
    */
   async prepare(request: PrepareRequest): Promise<AsyncGenerator<PrepareMessage>> {
-    const fingerprint = createHash("sha256").update(JSON.stringify(request)).digest("hex");
+    const fingerprint = jsonDigest(request);
     while (this.#current && this.#current.fingerprint !== fingerprint) await this.stop();
-    this.#current ??= this.#begin(request, fingerprint);
+    this.#current ??= this.#start(request, fingerprint);
     return follow(this.#current);
   }
 
-  /** Ends what is under way, for an agent that stops. */
+  /** Aborts the current preparation and waits for its end. */
   async stop(): Promise<void> {
     this.#current?.abort.abort();
     await this.#current?.settled;
   }
 
-  #begin(request: PrepareRequest, fingerprint: string): Preparation {
-    this.#hasBegun = true;
+  #start(request: PrepareRequest, fingerprint: string): Preparation {
+    this.#hasStarted = true;
     const settled = Promise.withResolvers<void>();
     const preparation: Preparation = {
       fingerprint,
@@ -87,7 +87,7 @@ export class Preparer {
     onPhase: (phase: PreparePhase) => void,
   ): Promise<PrepareResult> {
     const { log, cli } = this.#context;
-    hideSecrets(request, this.#context);
+    maskSecrets(request, this.#context);
     try {
       const end = await prepareWorkspace(request, { ...this.#context, signal, onPhase });
       if (end.ok) {
@@ -98,31 +98,31 @@ export class Preparer {
         return { ok: true, prepared: end.prepared };
       }
       if (signal.aborted) return superseded;
-      const failure: PrepareFailure = { phase: end.phase, ...shown(end.failure, cli.redactor) };
+      const failure: PrepareFailure = { phase: end.phase, ...cleanFailure(end.failure, cli.redactor) };
       log.warn("preparation failed", { phase: failure.phase, reason: failure.reason, failure: failure.message });
       return { ok: false, failure };
     } catch (error) {
       if (signal.aborted) return superseded;
-      log.error("preparation broke", { error: errorMessage(error) });
+      log.error("unexpected error in preparation", { error: errorMessage(error) });
       const { failure } = failed("other", errorMessage(error));
-      return { ok: false, failure: { phase: "source", ...shown(failure, cli.redactor) } };
+      return { ok: false, failure: { phase: "source", ...cleanFailure(failure, cli.redactor) } };
     }
   }
 }
 
 const superseded: PrepareResult = {
   ok: false,
-  failure: { phase: "source", reason: "superseded", message: "a newer request took over", lines: [] },
+  failure: { phase: "source", reason: "superseded", message: "a newer request replaced this one", lines: [] },
 };
 
 async function* follow(preparation: Preparation): AsyncGenerator<PrepareMessage> {
-  for (let told = 0; ;) {
+  for (let sent = 0; ;) {
     const { changed } = preparation;
-    for (const phase of preparation.phases.slice(told)) {
-      told += 1;
+    for (const phase of preparation.phases.slice(sent)) {
+      sent += 1;
       yield { type: "phase", phase };
     }
-    if (preparation.result && told === preparation.phases.length) break;
+    if (preparation.result && sent === preparation.phases.length) break;
     if (!preparation.result) await changed.promise;
   }
   yield { type: "done", result: preparation.result };
@@ -134,13 +134,13 @@ function signalChange(preparation: Preparation): void {
   changed.resolve();
 }
 
-/** Before anything runs that could repeat them. Secrets of the configuration follow once they are read. */
-function hideSecrets(request: PrepareRequest, { cli }: PreparerContext): void {
+/** Called before any command that could print them. Secret configuration is added when it is read. */
+function maskSecrets(request: PrepareRequest, { cli }: PreparerContext): void {
   const auth = request.source.kind === "git" ? request.source.auth : undefined;
   switch (auth?.kind) {
     case "token":
-      // Those of a GitHub App are others every hour.
-      cli.redactor.addPassing(auth.token);
+      // The tokens of a GitHub App change every hour.
+      cli.redactor.addShortLived(auth.token);
       break;
     case "basic":
       cli.redactor.add(auth.password);

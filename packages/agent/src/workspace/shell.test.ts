@@ -16,13 +16,13 @@ import type { Project } from "../pulumi/project.ts";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";
-import { linkWorkspace, makeWorkspaceFolder, recoverWorkspaceLink, shareSelection } from "./shell.ts";
+import { linkWorkspace, createWorkspaceFolder, recoverWorkspaceLink, shareSelection } from "./shell.ts";
 
 const root = realpathSync(temporaryFolder());
 const logged: string[] = [];
 const log = createLog(new Redactor(), (line) => logged.push(line));
 
-function folderOf(name: string): string {
+function createFolder(name: string): string {
   mkdirSync(join(root, name), { recursive: true });
   return join(root, name);
 }
@@ -40,32 +40,32 @@ function projectIn(folder: string): Project {
   };
 }
 
-test("the working directory follows the project, also into another folder", async () => {
-  const workspace = folderOf("one/workspace");
+test("the working directory links to the project, also after it moved to another folder", async () => {
+  const workspace = createFolder("one/workspace");
   for (const dir of ["one/source/a", "one/source/b"]) {
-    const folder = folderOf(dir);
+    const folder = createFolder(dir);
     await linkWorkspace(workspace, folder, log);
     expect(readlinkSync(workspace)).toBe(folder);
   }
 });
 
-test("the working directory stays what an init container made it", async () => {
-  const workspace = folderOf("two/workspace");
+test("the working directory stays if an init container created it", async () => {
+  const workspace = createFolder("two/workspace");
   writeFileSync(join(workspace, "Pulumi.yaml"), "name: demo");
   await linkWorkspace(workspace, workspace, log);
-  await linkWorkspace(workspace, folderOf("two/workspace/infra"), log);
+  await linkWorkspace(workspace, createFolder("two/workspace/infra"), log);
   expect(logged).toEqual([]);
-  // A source besides it does not take its place either.
-  await linkWorkspace(workspace, folderOf("two/source"), log);
+  // Another source does not replace it either.
+  await linkWorkspace(workspace, createFolder("two/source"), log);
   expect(existsSync(join(workspace, "Pulumi.yaml"))).toBe(true);
-  expect(logged.splice(0).join("")).toContain("working directory not linked: it has other content");
+  expect(logged.splice(0).join("")).toContain("cannot link the working directory, because it is not empty");
 });
 
 describe("a working directory after a restart", () => {
   const isEmptyFolder = (path: string): boolean => lstatSync(path).isDirectory();
 
-  test("is never a link to nothing", async () => {
-    const workspace = join(folderOf("five"), "workspace");
+  test("is never a dangling link", async () => {
+    const workspace = join(createFolder("five"), "workspace");
     for (const prepared of [undefined, join(root, "five/missing")]) {
       symlinkSync(join(root, "five/missing"), workspace);
       await recoverWorkspaceLink(workspace, prepared, log);
@@ -76,34 +76,34 @@ describe("a working directory after a restart", () => {
     expect(existsSync(workspace)).toBe(false);
   });
 
-  test("is linked to what is prepared, and stays a link that works", async () => {
-    const workspace = folderOf("six/workspace");
-    const folder = folderOf("six/source");
+  test("links to the prepared project, and a valid link stays", async () => {
+    const workspace = createFolder("six/workspace");
+    const folder = createFolder("six/source");
     for (const prepared of [folder, undefined]) {
       await recoverWorkspaceLink(workspace, prepared, log);
       expect(readlinkSync(workspace)).toBe(folder);
     }
   });
 
-  test("is an empty folder for the containers of a new pod, or what an earlier init container made it", async () => {
-    const linked = join(folderOf("seven"), "linked");
+  test("is an empty folder for the containers of a new pod, or the folder that an init container created", async () => {
+    const linked = join(createFolder("seven"), "linked");
     symlinkSync(root, linked);
     for (const path of [linked, join(root, "seven/new")]) {
-      await makeWorkspaceFolder(path, log);
+      await createWorkspaceFolder(path, log);
       expect(isEmptyFolder(path)).toBe(true);
     }
-    const own = folderOf("seven/own");
+    const own = createFolder("seven/own");
     writeFileSync(join(own, "Pulumi.yaml"), "name: demo");
-    await makeWorkspaceFolder(own, log);
+    await createWorkspaceFolder(own, log);
     expect(existsSync(join(own, "Pulumi.yaml"))).toBe(true);
     expect(logged).toEqual([]);
   });
 });
 
-test("the CLI's selection is repeated for the paths of a shell, and only where the CLI has made one", async () => {
-  const project = projectIn(folderOf("three/source"));
-  const env = { PULUMI_HOME: folderOf("three/home") };
-  const selection = { env, project, selectedBeside: "/own/Pulumi.yaml", workspace: "/share/workspace", log };
+test("the CLI's selection is copied for the paths of a shell, if the CLI has written one", async () => {
+  const project = projectIn(createFolder("three/source"));
+  const env = { PULUMI_HOME: createFolder("three/home") };
+  const selection = { env, project, agentProjectFile: "/own/Pulumi.yaml", workspace: "/share/workspace", log };
   const fileFor = (path: string): string => {
     const hash = createHash("sha1").update(path).digest("hex");
     return join(env.PULUMI_HOME, "workspaces", `demo-${hash}-workspace.json`);

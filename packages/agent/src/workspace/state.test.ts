@@ -7,14 +7,14 @@ import { StateFile } from "./state.ts";
 const project = { name: "demo", runtime: "yaml" };
 const source = { key: "k", revision: "1", folder: "/share/workspace" };
 
-async function readOf(content: unknown): Promise<unknown> {
+async function readState(content: unknown): Promise<unknown> {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "state.json"), JSON.stringify(content));
   return await new StateFile(folder).read();
 }
 
 describe("the state of a workspace", () => {
-  test("is read again by the next agent", async () => {
+  test("is read by the next agent", async () => {
     const folder = temporaryFolder();
     const state = {
       source,
@@ -35,12 +35,12 @@ describe("the state of a workspace", () => {
     expect(await new StateFile(folder).read()).toEqual(state);
   });
 
-  test("that an agent for a single stack wrote is taken over", async () => {
+  test("of an agent for a single stack is upgraded", async () => {
     const ready = { revision: "1", project, projectFolder: "/share/workspace", backend: "file:///state" };
     const settings = "/share/agent/stacks/a/settings.yaml";
     const selected = { key: "k1", warning: "careful" };
     expect(
-      await readOf({ source, installed: "nothing", selected, ready: { ...ready, stack: "dev", settings } }),
+      await readState({ source, installed: "nothing", selected, ready: { ...ready, stack: "dev", settings } }),
     ).toEqual({
       source,
       installed: "nothing",
@@ -49,15 +49,15 @@ describe("the state of a workspace", () => {
     });
   });
 
-  test("that an agent for a single stack left unprepared keeps its source, and asks the backend again", async () => {
-    expect(await readOf({ source, installed: "nothing", selected: { key: "k1" } })).toEqual({
+  test("of an unprepared agent for a single stack keeps its source but not its selection", async () => {
+    expect(await readState({ source, installed: "nothing", selected: { key: "k1" } })).toEqual({
       source,
       installed: "nothing",
     });
   });
 
-  test("in no known form is taken for none", async () => {
-    expect(await readOf({ source: 7 })).toEqual({});
-    expect(await readOf("torn")).toEqual({});
+  test("in an unknown format is empty", async () => {
+    expect(await readState({ source: 7 })).toEqual({});
+    expect(await readState("invalid")).toEqual({});
   });
 });

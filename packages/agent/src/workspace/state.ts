@@ -1,20 +1,20 @@
-/** What has been done in this workspace, kept on its volume: an agent that starts again goes on from there. */
+/** The workspace's state, stored on its volume, so that a restarted agent continues from it. */
 import { join } from "node:path";
 import { checkValue, ProjectInfo } from "@pko/rpc";
 import { Type, type Static } from "typebox";
-import { readIfThere, writeAtomically } from "../system/files.ts";
+import { readIfExists, writeAtomically } from "../system/files.ts";
 
-/** What a run works on; a part of its record, so that it does not change while the run lasts. */
+/** What a run uses. It is part of the run's record, so that it does not change during the run. */
 export const RunTarget = Type.Object({
   revision: Type.String(),
   stack: Type.String(),
   project: ProjectInfo,
   projectFolder: Type.String(),
-  /** What the CLI gets as `--config-file`. */
+  /** The CLI's `--config-file`. */
   settings: Type.String(),
-  /** What the project file says of it. */
+  /** The backend in the project file. */
   backend: Type.Optional(Type.String()),
-  /** True for a stack that the workspace does not list: nobody has asked for its creation. */
+  /** True for a stack that the workspace does not list: it is never created. */
   unlisted: Type.Optional(Type.Boolean()),
 });
 export type RunTarget = Static<typeof RunTarget>;
@@ -24,7 +24,7 @@ export const Ready = Type.Object({
   revision: Type.String(),
   project: ProjectInfo,
   projectFolder: Type.String(),
-  /** The top of the source, which the project is in. */
+  /** The root of the source that contains the project. */
   root: Type.String(),
   backend: Type.Optional(Type.String()),
   /** The stacks that the workspace lists. If it lists none, a run may name any stack that exists. */
@@ -34,33 +34,34 @@ export type Ready = Static<typeof Ready>;
 
 const SelectedStack = Type.Object({
   stack: Type.String(),
-  /** What the backend was asked for. */
+  /** Identifies the selection (pulumi/stack.ts). */
   key: Type.String(),
   warning: Type.Optional(Type.String()),
 });
 export type SelectedStack = Static<typeof SelectedStack>;
 
-const places = {
-  /** What is checked out; absent while a checkout is under way. */
+const sourceFields = {
+  /** The current checkout; absent during a checkout. */
   source: Type.Optional(
     Type.Object({ key: Type.Optional(Type.String()), revision: Type.String(), folder: Type.String() }),
   ),
-  /** The dependencies that are installed, and where. */
+  /** The project's folder and the key of its installed dependencies. */
   installed: Type.Optional(Type.String()),
 };
 
 export const WorkspaceState = Type.Object({
-  ...places,
-  /** The stacks that the backend is known to have, and what their owner should know of them. */
+  ...sourceFields,
+  /** The stacks that are selected in the backend, with warnings for their owner. */
   selected: Type.Optional(Type.Array(SelectedStack)),
-  /** Absent when any step since has failed. */
+  /** Absent if the latest preparation failed. */
   ready: Type.Optional(Ready),
 });
-export type WorkspaceState = Static<typeof WorkspaceState>;
+/** An interface, because the compiler reports the alias as excessively deep where it resolves it first. */
+export interface WorkspaceState extends Static<typeof WorkspaceState> {}
 
-/** As agents wrote it while a workspace had exactly one stack. */
+/** The format of earlier agents, when a workspace had exactly one stack. */
 const SingleStackState = Type.Object({
-  ...places,
+  ...sourceFields,
   selected: Type.Optional(Type.Object({ key: Type.String(), warning: Type.Optional(Type.String()) })),
   ready: Type.Optional(RunTarget),
 });
@@ -74,18 +75,18 @@ export class StateFile {
   }
 
   async read(): Promise<WorkspaceState> {
-    this.#state ??= parseState(await readIfThere(this.#path));
+    this.#state ??= parseState(await readIfExists(this.#path));
     return this.#state;
   }
 
-  /** On disk before it is believed. */
+  /** Written to disk before it takes effect. */
   async write(state: WorkspaceState): Promise<void> {
     await writeAtomically(this.#path, JSON.stringify(state));
     this.#state = state;
   }
 }
 
-/** A file that cannot be read is as good as none: everything is done again. */
+/** An unreadable file counts as missing: all steps are repeated. */
 function parseState(text: string | undefined): WorkspaceState {
   if (text === undefined) return {};
   try {
@@ -93,14 +94,14 @@ function parseState(text: string | undefined): WorkspaceState {
     const parsed = checkValue(WorkspaceState, content);
     if (parsed.ok) return parsed.value;
     const old = checkValue(SingleStackState, content);
-    return old.ok ? upgraded(old.value) : {};
+    return old.ok ? upgrade(old.value) : {};
   } catch {
     return {};
   }
 }
 
-function upgraded({ ready, selected, ...rest }: Static<typeof SingleStackState>): WorkspaceState {
-  // A selection without the name of its stack is of no use: the backend is asked again.
+function upgrade({ ready, selected, ...rest }: Static<typeof SingleStackState>): WorkspaceState {
+  // A selection without the stack's name is useless: the stack is selected again.
   if (!ready) return rest;
   const { stack, settings, ...prepared } = ready;
   return {

@@ -42,17 +42,17 @@ function workspace() {
   return { paths: options.paths, logged, prepare };
 }
 
-test("a preparation that breaks leaves nothing at work behind it", async () => {
+test("a preparation that fails unexpectedly waits for all of its work", async () => {
   const { paths, logged, prepare } = workspace();
   expect(await prepare()).toBe("Error: broken");
-  // The source is in its place, and not on its way there.
+  // The checkout has completed.
   expect(logged.join("")).toContain("source checked out");
   expect(existsSync(join(paths.source, "Pulumi.yaml"))).toBe(true);
   expect(readlinkSync(paths.workspace)).toBe(paths.source);
 });
 
 describe("the working directory", () => {
-  test("is no link into the checkout while that is replaced", async () => {
+  test("is not a link into the checkout while that is replaced", async () => {
     const { paths, prepare } = workspace();
     mkdirSync(join(paths.source, "old"), { recursive: true });
     symlinkSync(join(paths.source, "old"), paths.workspace);
@@ -74,7 +74,7 @@ describe("the working directory", () => {
     writeFileSync(join(path, "Pulumi.yaml"), "name: old");
   };
 
-  test("gives up the checkout that an earlier agent made in it", async () => {
+  test("replaces the checkout of an earlier agent version", async () => {
     const { paths, prepare } = workspace();
     content(paths.workspace);
     const source = { key: "k", revision: "abc", folder: paths.workspace };
@@ -84,7 +84,7 @@ describe("the working directory", () => {
     expect(existsSync(`${paths.workspace}.old`)).toBe(false);
   });
 
-  test("keeps what an init container has brought", async () => {
+  test("keeps the files of an init container", async () => {
     const { paths, logged, prepare } = workspace();
     content(paths.workspace);
     const source = { key: "k", revision: `local:${paths.workspace}`, folder: paths.workspace };
@@ -92,6 +92,6 @@ describe("the working directory", () => {
     await prepare();
     expect(existsSync(join(paths.workspace, "Pulumi.yaml"))).toBe(true);
     expect(lstatSync(paths.workspace).isDirectory()).toBe(true);
-    expect(logged.join("")).toContain("working directory not linked: it has other content");
+    expect(logged.join("")).toContain("cannot link the working directory, because it is not empty");
   });
 });

@@ -1,10 +1,10 @@
 /**
- * The steps of `Prepare`, in order. Each looks first whether what it would do is already done, and each one's record
- * in the state is taken back before it begins: whatever happens in between, it is then done again.
+ * The steps of `prepare`, in order. Each step is skipped if the state records it as done, and removes its record before it
+ * starts: after an interruption it is repeated.
  *
  *   source → install → stack → config → ready
  *
- * The last two are done for each stack that is listed. Without any, the workspace is ready once its program can run.
+ * The steps `stack` and `config` run for each listed stack. Without stacks, the workspace is ready after `install`.
  */
 import { realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,13 +15,13 @@ import type { PulumiCli } from "../pulumi/cli.ts";
 import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
 import { loadProject, type Project } from "../pulumi/project.ts";
 import type { SecretStore } from "../pulumi/secrets.ts";
-import { configureStack, placeOf, publishSettings, selectStack, type StackContext } from "../pulumi/stack.ts";
+import { configureStack, publishSettings, selectStack, stackPaths, type StackContext } from "../pulumi/stack.ts";
 import { checkVersion } from "../pulumi/version.ts";
 import { isLocal, obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { checkOut, projectFolder, removeLeftovers } from "./checkout.ts";
-import { linkWorkspace, retireCheckout, shareSelection, unlinkWorkspace } from "./shell.ts";
+import { linkWorkspace, moveOldCheckout, shareSelection, unlinkWorkspace } from "./shell.ts";
 import type { Ready, SelectedStack, StateFile, WorkspaceState } from "./state.ts";
 
 export interface StepContext {
@@ -35,59 +35,59 @@ export interface StepContext {
   readonly onPhase: (phase: PreparePhase) => void;
 }
 
-type StepsEnd =
+type StepsOutcome =
   | { readonly ok: true; readonly prepared: Prepared }
   | { readonly ok: false; readonly phase: PreparePhase; readonly failure: Failure };
 
-interface Placed {
+interface PlacedSource {
   readonly root: string;
   readonly revision: string;
   readonly changed: boolean;
-  /** Folders of dependencies that came from the checkout before. */
+  /** Folders with dependencies from the previous checkout. */
   readonly carried: readonly string[];
   readonly inPlace: boolean;
 }
 
-export async function prepareWorkspace(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+export async function prepareWorkspace(request: PrepareRequest, context: StepContext): Promise<StepsOutcome> {
   const end = await runSteps(request, context);
   if (!end.ok && end.failure.reason === "invalidToken") context.cli.signOut();
   return end;
 }
 
-async function runSteps(request: PrepareRequest, context: StepContext): Promise<StepsEnd> {
+async function runSteps(request: PrepareRequest, context: StepContext): Promise<StepsOutcome> {
   const { state } = context;
   const clock = new PhaseClock(context.onPhase);
   const { ready: _, ...rest } = await state.read();
   await state.write(rest);
 
-  clock.begin("source");
-  // Both to their end, however the other ends: what is left writing would write beside the next preparation.
-  const [asked, placing] = await Promise.allSettled([usableVersion(context), placeProject(request, context)]);
-  const [version, source] = [valueOf(asked), valueOf(placing)];
+  clock.start("source");
+  // Wait for both, even if one fails: a leftover write could interfere with the next preparation.
+  const [checking, placing] = await Promise.allSettled([usableVersion(context), placeProject(request, context)]);
+  const [version, source] = [unwrap(checking), unwrap(placing)];
   if (!version.ok) return { ok: false, phase: "source", failure: version.failure };
   if (!source.ok) return { ok: false, phase: "source", failure: source.failure };
   const { placed, project } = source.value;
 
   const backend = project.backendUrl;
-  // Dependencies may come from the organization's own registry.
+  // Dependencies may come from the organization's private registry.
   const signedIn = await context.cli.signIn({ backend, purpose: "command", signal: context.signal });
   if (!signedIn.ok) return { ok: false, phase: "stack", failure: signedIn.failure };
 
-  clock.begin("install");
-  // A project without its program is there to be destroyed, and has nothing that could be installed.
-  const isBare = request.source.kind === "project";
-  const installed = isBare ? done(false) : await install(project, placed, context);
+  clock.start("install");
+  // A project without a program is only destroyed and has no dependencies.
+  const hasNoProgram = request.source.kind === "project";
+  const installed = hasNoProgram ? done(false) : await install(project, placed, context);
   if (!installed.ok) return { ok: false, phase: "install", failure: installed.failure };
 
-  clock.begin("stack");
+  clock.start("stack");
   const stackContext = { ...context, state: context.options.paths.state };
   const selected = await selectStacks(request.stacks, project, { state, stackContext });
   if (!selected.ok) return { ok: false, phase: "stack", failure: selected.failure };
 
-  clock.begin("config");
+  clock.start("config");
   const configured = await configureStacks(request.stacks, project, stackContext);
   if (!configured.ok) return { ok: false, phase: "config", failure: configured.failure };
-  await openToShells(request.stacks, project, { context, replaces: !placed.inPlace });
+  await prepareShells(request.stacks, project, { context, replaces: !placed.inPlace });
 
   const info = { name: project.name, runtime: project.runtime };
   const { revision } = placed;
@@ -121,7 +121,7 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   };
 }
 
-function valueOf<T>(settled: PromiseSettledResult<T>): T {
+function unwrap<T>(settled: PromiseSettledResult<T>): T {
   if (settled.status === "rejected") throw settled.reason;
   return settled.value;
 }
@@ -134,11 +134,11 @@ async function usableVersion({ cli }: StepContext): Promise<Outcome<string>> {
 }
 
 interface PlacedProject {
-  readonly placed: Placed;
+  readonly placed: PlacedSource;
   readonly project: Project;
 }
 
-/** The working directory follows the source before the project is judged: whatever fails, it is a folder that exists. */
+/** Links the working directory before the project is checked, so that it exists even if the project is invalid. */
 async function placeProject(request: PrepareRequest, context: StepContext): Promise<Outcome<PlacedProject>> {
   const placed = await placeSource(request, context);
   if (!placed.ok) return placed;
@@ -151,11 +151,11 @@ async function placeProject(request: PrepareRequest, context: StepContext): Prom
   return project.ok ? done({ placed: placed.value, project: project.value }) : project;
 }
 
-async function placeSource(request: PrepareRequest, context: StepContext): Promise<Outcome<Placed>> {
+async function placeSource(request: PrepareRequest, context: StepContext): Promise<Outcome<PlacedSource>> {
   const { options, state } = context;
   const key = sourceKey(request.source);
   const recorded = (await state.read()).source;
-  // A checkout that an earlier agent made elsewhere is replaced, even if its revision is the right one.
+  // A checkout in the folder of an earlier agent version is replaced, even if its revision is current.
   const isInPlace = request.source.kind === "local" || recorded?.folder === options.paths.source;
   const known = isInPlace ? recorded : undefined;
   const unchanged = { changed: false, carried: [], inPlace: request.source.kind === "local" };
@@ -172,11 +172,11 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   });
   if (!obtained.ok) return obtained;
   const { value } = obtained;
-  if (value.kind === "place") {
+  if (value.kind === "folder") {
     await setSource(state, { ...(key !== undefined && { key }), revision: value.revision, folder: value.folder });
     return done({ root: value.folder, revision: value.revision, changed: true, carried: [], inPlace: true });
   }
-  // A branch that has not moved.
+  // The branch has not moved.
   if (known?.key === `revision:${value.revision}` && (await isDirectory(known.folder))) {
     return done({ root: known.folder, revision: known.revision, ...unchanged });
   }
@@ -195,11 +195,11 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   return done({ root: workspace, revision: value.revision, changed: true, carried, inPlace: false });
 }
 
-/** Earlier agents checked out into the working directory. A folder that an init container brings is not the agent's. */
+/** Earlier agent versions checked out into the working directory. A folder of an init container is not the agent's. */
 async function clearWorkspace(known: WorkspaceState["source"], { options, log }: StepContext): Promise<void> {
   const { paths } = options;
   const isCheckout = known?.folder === paths.workspace && !isLocal(known.revision);
-  if (isCheckout) await retireCheckout(paths.workspace, log);
+  if (isCheckout) await moveOldCheckout(paths.workspace, log);
   await unlinkWorkspace(paths.workspace, log);
 }
 
@@ -208,26 +208,26 @@ async function setSource(state: StateFile, source: WorkspaceState["source"]): Pr
   await state.write(source ? { ...rest, source } : rest);
 }
 
-async function install(project: Project, placed: Placed, context: StepContext): Promise<Outcome<boolean>> {
+async function install(project: Project, placed: PlacedSource, context: StepContext): Promise<Outcome<boolean>> {
   const { state, cli, signal, log } = context;
   const key = await dependencyKey(project, await realpath(placed.root));
   const wanted = key === undefined ? "nothing" : `${project.folder}:${key}`;
   const { installed, ...rest } = await state.read();
-  // A fresh checkout has what was carried over, or nothing.
-  const stillThere = !placed.changed || placed.carried.length > 0 || !installsIntoCheckout(project);
-  if (installed === wanted && stillThere) return done(false);
+  // A new checkout has only the dependencies that were carried over.
+  const isInstalled = !placed.changed || placed.carried.length > 0 || !installsIntoCheckout(project);
+  if (installed === wanted && isInstalled) return done(false);
   if (key === undefined) {
     await state.write({ ...rest, installed: wanted });
     return done(false);
   }
   if (placed.inPlace && !(await isWritableFolder(project.folder))) {
-    log.info("dependencies taken from the image", { folder: project.folder });
+    log.info("using the dependencies of the image", { folder: project.folder });
     return done(false);
   }
   await state.write(rest);
   let end = await installDependencies({ project, cli, log, signal });
   if (!end.ok && placed.carried.length > 0 && end.failure.reason === "installFailed") {
-    log.warn("installation failed on top of the last one; again from nothing");
+    log.warn("incremental installation failed; installing from scratch");
     for (const path of placed.carried) await rm(join(placed.root, path), { recursive: true, force: true });
     end = await installDependencies({ project, cli, log, signal });
   }
@@ -236,7 +236,7 @@ async function install(project: Project, placed: Placed, context: StepContext): 
   return done(true);
 }
 
-interface Selecting {
+interface SelectOptions {
   readonly state: StateFile;
   readonly stackContext: StackContext;
 }
@@ -246,21 +246,21 @@ interface SelectedStacks {
   readonly changed: boolean;
 }
 
-/** One after the other. What the backend is known to have is not asked for again. */
+/** Selects one stack after the other and skips those that are already selected. */
 async function selectStacks(
   stacks: readonly StackSettings[],
   project: Project,
-  { state, stackContext }: Selecting,
+  { state, stackContext }: SelectOptions,
 ): Promise<Outcome<SelectedStacks>> {
   const names = new Set(stacks.map(({ name }) => name));
   const { selected = [], ...rest } = await state.read();
-  // What was known of a stack that is listed no more may be wrong by the time it is listed again.
+  // Forget stacks that are no longer listed: they may have changed when they are listed again.
   let known = selected.filter(({ stack }) => names.has(stack));
   let changed = false;
   for (const stack of stacks) {
-    const place = placeOf(project, stack, stackContext);
-    if (!place.ok) return place;
-    const { key } = place.value;
+    const paths = stackPaths(project, stack, stackContext);
+    if (!paths.ok) return paths;
+    const { key } = paths.value;
     if (known.some((one) => one.stack === stack.name && one.key === key)) continue;
     known = known.filter((one) => one.stack !== stack.name);
     await state.write({ ...rest, selected: known });
@@ -294,44 +294,44 @@ async function configureStacks(
   const configured: Ready["stacks"] = [];
   let changed = false;
   for (const stack of stacks) {
-    const place = placeOf(project, stack, context);
-    if (!place.ok) return place;
+    const paths = stackPaths(project, stack, context);
+    if (!paths.ok) return paths;
     const end = await configureStack(project, stack, context);
-    if (!end.ok) return stacks.length > 1 ? ofStack(stack, end.failure) : end;
-    configured.push({ name: stack.name, settings: place.value.settings });
+    if (!end.ok) return stacks.length > 1 ? withStackName(stack, end.failure) : end;
+    configured.push({ name: stack.name, settings: paths.value.settings });
     changed ||= end.value;
   }
   return done({ stacks: configured, changed });
 }
 
-/** Among several stacks, a failure says which one it is about. */
-function ofStack({ name }: StackSettings, { reason, message, lines }: Failure): Outcome<never> {
+/** Names the stack in a failure if there are several. */
+function withStackName({ name }: StackSettings, { reason, message, lines }: Failure): Outcome<never> {
   return failed(reason, `the stack ${name} cannot be configured: ${message}`, lines);
 }
 
-interface Opening {
+interface ShellOptions {
   readonly context: StepContext;
-  /** Whether the program's folder is the agent's own. */
+  /** Whether the program's folder belongs to the agent. */
   readonly replaces: boolean;
 }
 
-/** Every stack has its settings beside the program; of several the first is the selected one. */
-async function openToShells(
+/** Links the settings of every stack into the program's folder and selects the first stack. */
+async function prepareShells(
   stacks: readonly StackSettings[],
   project: Project,
-  { context, replaces }: Opening,
+  { context, replaces }: ShellOptions,
 ): Promise<void> {
   const { options, cli, log } = context;
   const stackContext = { ...context, state: options.paths.state };
-  // The first comes last: if another stack has the same short name, the link leads to the selected one's settings.
+  // The first stack is last: if another stack has the same short name, the link points to the selected one's settings.
   for (const [index, stack] of [...stacks.entries()].toReversed()) {
-    const place = placeOf(project, stack, stackContext);
-    if (!place.ok) continue;
-    await publishSettings(project, stack, { ...place.value, replaces });
+    const paths = stackPaths(project, stack, stackContext);
+    if (!paths.ok) continue;
+    await publishSettings(project, stack, { ...paths.value, replaces });
     if (index > 0) continue;
-    const { projectFile: selectedBeside } = place.value;
+    const { projectFile: agentProjectFile } = paths.value;
     const env = await cli.environment();
-    await shareSelection({ env, project, selectedBeside, workspace: options.paths.workspace, log });
+    await shareSelection({ env, project, agentProjectFile, workspace: options.paths.workspace, log });
   }
 }
 
@@ -344,7 +344,7 @@ class PhaseClock {
     this.#onPhase = onPhase;
   }
 
-  begin(phase: PreparePhase): void {
+  start(phase: PreparePhase): void {
     this.end();
     this.#current = { phase, since: performance.now() };
     this.#onPhase(phase);

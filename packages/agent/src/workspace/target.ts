@@ -1,55 +1,59 @@
 /**
- * What a run of a stack needs. A stack that the workspace lists was prepared with it. If the workspace lists none, a run
- * may name any stack that exists: it runs with the settings that the source has for it, and it is never created.
+ * Finds what a run of a stack needs. Listed stacks were prepared with the workspace. If the workspace lists none, a run
+ * may use any existing stack, with the settings file in the source; the stack is never created.
  */
 import { done, type Outcome } from "../outcome.ts";
 import { loadProject } from "../pulumi/project.ts";
-import { configureStack, placeOf, type StackContext } from "../pulumi/stack.ts";
+import { configureStack, stackPaths, type StackContext } from "../pulumi/stack.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Ready, RunTarget, StateFile } from "./state.ts";
 
 export type FoundTarget =
   | { readonly kind: "found"; readonly target: RunTarget }
-  /** Not now: the workspace has to be prepared first. */
+  /** The workspace must be prepared first. */
   | { readonly kind: "unprepared"; readonly message: string }
-  /** Never, as the workspace is. */
+  /** A retry cannot help, because the workspace must change. */
   | { readonly kind: "impossible"; readonly message: string };
 
 type StackParts = Omit<StackContext, "signal">;
 
-/** Without a name, as operators of version 1 ask, it is the only stack that is prepared. */
+/** Without a name, as in requests of version 1, the target is the only prepared stack. */
 export async function findTarget(named: string | undefined, state: StateFile, parts: StackParts): Promise<FoundTarget> {
   const { ready } = await state.read();
   if (!ready) return { kind: "unprepared", message: "the workspace is not prepared" };
   const { stacks, root: _, ...common } = ready;
   const stack = named ?? (stacks.length === 1 ? stacks[0]?.name : undefined);
   if (stack === undefined)
-    return { kind: "unprepared", message: "the workspace is not prepared for exactly one stack" };
+    return {
+      kind: "unprepared",
+      message: "the request names no stack, and the workspace is not prepared for exactly one",
+    };
   const listed = stacks.find(({ name }) => name === stack);
   if (listed) return { kind: "found", target: { ...common, stack, settings: listed.settings } };
   if (stacks.length > 0) {
     const names = stacks.map(({ name }) => name).join(", ");
     return { kind: "unprepared", message: `the workspace is prepared for ${names}, not for ${stack}` };
   }
-  if (!(await isDirectory(ready.projectFolder))) return { kind: "unprepared", message: "the program is not there" };
-  const settings = await settingsOfUnlisted(stack, ready, parts);
+  if (!(await isDirectory(ready.projectFolder)))
+    return { kind: "unprepared", message: "the program's folder does not exist" };
+  const settings = await configureUnlisted(stack, ready, parts);
   return settings.ok
     ? { kind: "found", target: { ...common, stack, settings: settings.value, unlisted: true } }
     : { kind: "impossible", message: parts.cli.redactor.clean(settings.failure.message) };
 }
 
-async function settingsOfUnlisted(
+async function configureUnlisted(
   name: string,
   { projectFolder, root }: Ready,
   parts: StackParts,
 ): Promise<Outcome<string>> {
-  // Without configuration of the workspace there is nothing to encrypt: no command is started that would need a signal.
+  // Without configuration there is nothing to encrypt, so no command runs that would need a signal.
   const context = { ...parts, signal: new AbortController().signal };
   const project = await loadProject(projectFolder, root);
   if (!project.ok) return project;
   const stack = { name, create: false, config: [], environments: [] };
-  const place = placeOf(project.value, stack, context);
-  if (!place.ok) return place;
+  const paths = stackPaths(project.value, stack, context);
+  if (!paths.ok) return paths;
   const configured = await configureStack(project.value, stack, context);
-  return configured.ok ? done(place.value.settings) : configured;
+  return configured.ok ? done(paths.value.settings) : configured;
 }

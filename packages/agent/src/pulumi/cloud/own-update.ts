@@ -1,14 +1,14 @@
 /**
- * An update that a dead run of this workspace left behind holds its stack until its lease is over, minutes later. It is
- * known by a mark that each run gives its update, and it alone is cancelled: never whatever happens to run by then.
+ * An update that a dead run of this workspace left behind locks its stack until its lease expires minutes later. Each run
+ * marks its update, so that only this workspace's own update is cancelled, never another one.
  */
 import { parseJson } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { callApi } from "./api.ts";
 import { cloudUrl, type Environment } from "./backend.ts";
 
-/** What the CLI notes of a run's surroundings with its update: here, which run of which Workspace it is. */
-export function markOf(workspaceUid: string, runId: string): Record<string, string> {
+/** Variables that the CLI records with an update: here, the Workspace and the run. */
+export function updateMark(workspaceUid: string, runId: string): Record<string, string> {
   return { PULUMI_CI_SYSTEM: "Pulumi Kubernetes Operator", PULUMI_CI_BUILD_ID: `${workspaceUid}/${runId}` };
 }
 
@@ -16,10 +16,10 @@ const markName = "ci.build.id";
 
 interface OwnUpdateQuery {
   readonly env: Environment;
-  /** What the project file says of the backend. */
+  /** The backend in the project file. */
   readonly backend: string | undefined;
   readonly workspaceUid: string;
-  /** As it was selected: with or without its organization and project. */
+  /** The name as selected, with or without organization and project. */
   readonly stack: string;
   readonly project: string;
 }
@@ -36,7 +36,7 @@ const Updates = Type.Object({
 const DefaultOrganization = Type.Object({ GitHubLogin: Type.String() });
 const User = Type.Object({ githubLogin: Type.String() });
 
-/** The id of the update that was in the way, where it was left behind by this workspace and is cancelled now. */
+/** Cancels the active update if this workspace left it behind, and returns its ID. */
 export async function cancelOwnUpdate(query: OwnUpdateQuery): Promise<string | undefined> {
   const url = cloudUrl(query.env, query.backend);
   const token = query.env["PULUMI_ACCESS_TOKEN"];
@@ -62,15 +62,15 @@ async function stackPath(api: Api, { stack, project }: OwnUpdateQuery): Promise<
   const name = parts.at(-1) ?? "";
   const organization = parts.length > 1 ? parts[0] : await defaultOrganization(api);
   if (!organization) return undefined;
-  // As the CLI does it.
+  // The CLI does the same.
   const cleaned = project.replaceAll(/[^a-zA-Z0-9-_.]/g, "-");
   const segments = [organization, parts.length === 3 ? (parts[1] ?? "") : cleaned, name];
   return `/api/stacks/${segments.map(encodeURIComponent).join("/")}`;
 }
 
 async function defaultOrganization(api: Api): Promise<string | undefined> {
-  const chosen = await api.get(DefaultOrganization, "/api/user/organizations/default");
-  return chosen?.GitHubLogin || (await api.get(User, "/api/user"))?.githubLogin;
+  const configured = await api.get(DefaultOrganization, "/api/user/organizations/default");
+  return configured?.GitHubLogin || (await api.get(User, "/api/user"))?.githubLogin;
 }
 
 class Api {
@@ -85,13 +85,14 @@ class Api {
   }
 
   async get<S extends TSchema>(schema: S, path: string): Promise<Static<S> | undefined> {
-    const answer = await callApi({ method: "GET", url: this.#url + path, headers: this.#headers, env: this.#env });
-    const parsed = answer.kind === "answered" && answer.status === 200 ? parseJson(schema, answer.text) : undefined;
+    const response = await callApi({ method: "GET", url: this.#url + path, headers: this.#headers, env: this.#env });
+    const parsed =
+      response.kind === "answered" && response.status === 200 ? parseJson(schema, response.text) : undefined;
     return parsed?.ok ? parsed.value : undefined;
   }
 
   async post(path: string): Promise<boolean> {
-    const answer = await callApi({ method: "POST", url: this.#url + path, headers: this.#headers, env: this.#env });
-    return answer.kind === "answered" && answer.status < 300;
+    const response = await callApi({ method: "POST", url: this.#url + path, headers: this.#headers, env: this.#env });
+    return response.kind === "answered" && response.status < 300;
   }
 }

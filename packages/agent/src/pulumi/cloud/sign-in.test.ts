@@ -10,7 +10,7 @@ import { SignIn } from "./sign-in.ts";
 afterEach(() => void setSystemTime());
 
 test.each([86_400_000, -86_400_000])(
-  "uses a token for its lifetime when the wall clock is set by %d ms",
+  "uses a token for its lifetime when the wall clock jumps by %d ms",
   async (step) => {
     const folder = await mkdtemp(join(tmpdir(), "sign-in-"));
     let exchanges = 0;
@@ -32,7 +32,7 @@ test.each([86_400_000, -86_400_000])(
       } as const;
       expect(await signIn.ensure(request)).toMatchObject({ ok: true });
       setSystemTime(Date.now() + step);
-      expect(signIn.hasEnded).toBe(false);
+      expect(signIn.hasExpired).toBe(false);
       expect(await signIn.ensure(request)).toMatchObject({ ok: true });
       expect(exchanges).toBe(1);
     } finally {

@@ -1,11 +1,11 @@
 /**
- * Signing in to Pulumi Cloud where the workspace has no token of its own: the service account's token, which the kubelet
- * renews in its file, is exchanged for an access token, again before that one ends. It is kept in memory; the CLI, which
- * writes down what it is given, gets a folder in memory for that.
+ * Signs in to Pulumi Cloud if the workspace has no access token: exchanges the service account's token, whose file the
+ * kubelet renews, for an access token, and renews that before it expires. The access token stays in memory; the CLI,
+ * which stores its token in a file, gets a folder in memory.
  */
 import { join } from "node:path";
 import { done, failed, type Outcome } from "../../outcome.ts";
-import { readIfThere } from "../../system/files.ts";
+import { readIfExists } from "../../system/files.ts";
 import type { Log } from "../../system/log.ts";
 import type { Redactor } from "../../system/redact.ts";
 import { entry } from "../project.ts";
@@ -20,7 +20,7 @@ export interface OidcOptions {
   /** "", admin, team:NAME or user:LOGIN. */
   readonly scope: string;
   readonly expirationSeconds: number;
-  /** A folder in memory, where the CLI keeps the token that it is given. */
+  /** A folder in memory, where the CLI stores its token. */
   readonly credentials: string;
 }
 
@@ -31,18 +31,18 @@ interface SignInParts {
 }
 
 export interface SignInRequest {
-  /** That of the CLI, without what signing in adds to it. */
+  /** The CLI's environment, without the variables from signing in. */
   readonly env: Environment;
-  /** What the project file says of the backend. */
+  /** The backend in the project file. */
   readonly backend: string | undefined;
-  /** A run may take as long as a token is good for: it begins with a new one. */
+  /** A run may take as long as a token is valid, so it starts with a new one. */
   readonly purpose: "command" | "run";
   readonly signal?: AbortSignal | undefined;
 }
 
 const tokenVariable = "PULUMI_ACCESS_TOKEN";
 export const credentialsVariable = "PULUMI_CREDENTIALS_PATH";
-/** How much of its time a token must have before it, for a run and at most for a command. */
+/** How much of its lifetime a token must have left for a run and, at most, for a command. */
 const runShare = 0.9;
 const commandShare = 0.5;
 const commandMs = 5 * 60_000;
@@ -55,24 +55,24 @@ export class SignIn {
     this.#parts = parts;
   }
 
-  /** What the CLI is given besides its own environment. */
+  /** Additional variables for the CLI. */
   variables(env: Environment): Record<string, string> {
     const { oidc } = this.#parts;
     if (!oidc || !this.#token || env[tokenVariable]) return {};
     return { [tokenVariable]: this.#token.value, [credentialsVariable]: oidc.credentials };
   }
 
-  /** Where the CLI keeps the token: shells in the container find it there. */
+  /** Where the CLI stores the token, so that shells in the container can use it. */
   get credentialsFolder(): string | undefined {
     return this.#parts.oidc?.credentials;
   }
 
-  /** Whether the last token was of ours, and its time is over. */
-  get hasEnded(): boolean {
-    return this.#token !== undefined && this.#token.endsAt <= performance.now();
+  /** Whether the last token came from signing in and has expired. */
+  get hasExpired(): boolean {
+    return this.#token !== undefined && this.#token.expiresAt <= performance.now();
   }
 
-  /** One that is refused before its time is not tried again. */
+  /** Discards a token that the backend rejected before it expired. */
   forget(): void {
     this.#token = undefined;
   }
@@ -84,36 +84,40 @@ export class SignIn {
       this.#token = undefined;
       return done(undefined);
     }
-    if (this.#token?.url === url && isGoodFor(this.#token, request.purpose)) return done(undefined);
+    if (this.#token?.url === url && isValidFor(this.#token, request.purpose)) return done(undefined);
     return await this.#exchange(oidc, url, request);
   }
 
   async #exchange(oidc: OidcOptions, url: string, { env, signal }: SignInRequest): Promise<Outcome<undefined>> {
     const { redactor, log } = this.#parts;
     const { tokenFile, organization, scope, expirationSeconds } = oidc;
-    const identity = (await readIfThere(tokenFile))?.trim();
-    if (!identity) return failed("invalidToken", `the service account's token is not in ${tokenFile}`);
-    redactor.addPassing(identity);
+    const identity = (await readIfExists(tokenFile))?.trim();
+    if (!identity)
+      return failed(
+        "invalidToken",
+        `the service account's token is missing in ${tokenFile}; check the volume that projects it`,
+      );
+    redactor.addShortLived(identity);
     const token = await exchangeToken({ url, identity, organization, scope, expirationSeconds, env, redactor, signal });
     if (!token.ok) return token;
-    redactor.addPassing(token.value.value);
+    redactor.addShortLived(token.value.value);
     this.#token = { ...token.value, url };
-    const until = new Date(Date.now() + token.value.endsAt - performance.now()).toISOString();
+    const until = new Date(Date.now() + token.value.expiresAt - performance.now()).toISOString();
     log.info("signed in to Pulumi Cloud", { url, organization, ...(scope !== "" && { scope }), until });
     return done(undefined);
   }
 }
 
-function isGoodFor({ endsAt, lifetimeMs }: AccessToken, purpose: SignInRequest["purpose"]): boolean {
-  const least = purpose === "run" ? lifetimeMs * runShare : Math.min(commandMs, lifetimeMs * commandShare);
-  return endsAt - performance.now() > least;
+function isValidFor({ expiresAt, lifetimeMs }: AccessToken, purpose: SignInRequest["purpose"]): boolean {
+  const minimum = purpose === "run" ? lifetimeMs * runShare : Math.min(commandMs, lifetimeMs * commandShare);
+  return expiresAt - performance.now() > minimum;
 }
 
-/** Whether somebody has logged in already, in the image or in an init container. */
+/** Whether the image or an init container has already logged in. */
 async function hasCredentials(env: Environment, url: string): Promise<boolean> {
   const folder = env[credentialsVariable] || pulumiHome(env);
   try {
-    const stored: unknown = JSON.parse((await readIfThere(join(folder, "credentials.json"))) ?? "{}");
+    const stored: unknown = JSON.parse((await readIfExists(join(folder, "credentials.json"))) ?? "{}");
     const account = entry(entry(stored, "accounts"), url);
     return Boolean(entry(account, "accessToken") ?? entry(entry(stored, "accessTokens"), url));
   } catch {

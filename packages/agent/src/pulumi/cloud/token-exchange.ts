@@ -1,24 +1,24 @@
-/** The exchange of the service account's token for an access token (RFC 8693), and what a refusal means. */
+/** Exchanges the service account's token for an access token (RFC 8693), and explains a rejection. */
 import { parseJson } from "@pko/rpc";
 import { Type } from "typebox";
 import { done, failed, type Outcome } from "../../outcome.ts";
-import { cut, cutName, linesOf, told, type Clean } from "../../system/clean-text.ts";
+import { truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../../system/clean-text.ts";
 import { pause } from "../../system/pause.ts";
 import type { Redactor } from "../../system/redact.ts";
 import { entry } from "../project.ts";
-import { callApi, type ApiAnswer } from "./api.ts";
+import { callApi, type ApiResponse } from "./api.ts";
 import type { Environment } from "./backend.ts";
 
 interface Exchange {
   readonly url: string;
-  /** Of the service account. */
+  /** The service account's token. */
   readonly identity: string;
   readonly organization: string;
   /** "", admin, team:NAME or user:LOGIN. */
   readonly scope: string;
   readonly expirationSeconds: number;
   readonly env: Environment;
-  /** A server may repeat what it was sent. */
+  /** For the server's error, which may repeat the request. */
   readonly redactor: Redactor;
   readonly signal?: AbortSignal | undefined;
 }
@@ -26,48 +26,53 @@ interface Exchange {
 export interface AccessToken {
   readonly value: string;
   readonly lifetimeMs: number;
-  /** On the monotonic clock: the server says how long a token lasts, not until when. */
-  readonly endsAt: number;
+  /** On the monotonic clock, because the server returns a duration. */
+  readonly expiresAt: number;
 }
 
 const Granted = Type.Object({ access_token: Type.String({ minLength: 1 }), expires_in: Type.Number() });
 
 const tokenTypes = "urn:pulumi:token-type:access_token:";
-/** Between tries, when nobody answers or the server is in trouble. */
-const pausesMs = [1_000, 3_000];
+/** Delays before retries, when the server does not respond or has an error. */
+const retryDelaysMs = [1_000, 3_000];
 
 export async function exchangeToken(exchange: Exchange): Promise<Outcome<AccessToken>> {
-  const begun = performance.now();
-  const answer = await askPersistently(exchange);
-  if (answer.kind === "unreachable") return failed("backendUnavailable", answer.message);
-  if (isTrouble(answer)) {
-    return failed("backendUnavailable", `${exchange.url} answers a token exchange with ${answer.status}`);
+  const startedAt = performance.now();
+  const response = await postWithRetries(exchange);
+  if (response.kind === "unreachable") return failed("backendUnavailable", response.message);
+  if (isUnavailable(response)) {
+    return failed(
+      "backendUnavailable",
+      `${exchange.url} cannot exchange tokens now (HTTP ${response.status}); the operator retries`,
+    );
   }
-  if (answer.status !== 200) return refused(exchange, answer.status, answer.text);
-  const granted = parseJson(Granted, answer.text);
-  if (!granted.ok) return failed("invalidToken", `${exchange.url} answers a token exchange with something else`);
+  if (response.status !== 200) return rejection(exchange, response.status, response.text);
+  const granted = parseJson(Granted, response.text);
+  if (!granted.ok) {
+    return failed("invalidToken", `${exchange.url} returned no access token; check the backend's URL, ${alternative}`);
+  }
   const lifetimeMs = granted.value.expires_in * 1000;
-  return done({ value: granted.value.access_token, lifetimeMs, endsAt: begun + lifetimeMs });
+  return done({ value: granted.value.access_token, lifetimeMs, expiresAt: startedAt + lifetimeMs });
 }
 
-const isTrouble = (answer: ApiAnswer): boolean =>
-  answer.kind === "unreachable" || answer.status >= 500 || answer.status === 429;
+const isUnavailable = (response: ApiResponse): boolean =>
+  response.kind === "unreachable" || response.status >= 500 || response.status === 429;
 
-async function askPersistently(exchange: Exchange): Promise<ApiAnswer> {
-  let answer = await ask(exchange);
-  for (const ms of pausesMs) {
-    if (!isTrouble(answer) || exchange.signal?.aborted) break;
+async function postWithRetries(exchange: Exchange): Promise<ApiResponse> {
+  let response = await post(exchange);
+  for (const ms of retryDelaysMs) {
+    if (!isUnavailable(response) || exchange.signal?.aborted) break;
     await pause(ms, exchange.signal);
-    answer = await ask(exchange);
+    response = await post(exchange);
   }
-  return answer;
+  return response;
 }
 
-async function ask({ url, identity, organization, scope, expirationSeconds, env, signal }: Exchange) {
+async function post({ url, identity, organization, scope, expirationSeconds, env, signal }: Exchange) {
   const form = new URLSearchParams({
     grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-    audience: audienceOf(organization),
-    requested_token_type: `${tokenTypes}${kindOf(scope)}`,
+    audience: audienceFor(organization),
+    requested_token_type: `${tokenTypes}${tokenKind(scope)}`,
     scope,
     subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
     subject_token: identity,
@@ -83,56 +88,56 @@ async function ask({ url, identity, organization, scope, expirationSeconds, env,
   });
 }
 
-const audienceOf = (organization: string): string => `urn:pulumi:org:${organization}`;
+const audienceFor = (organization: string): string => `urn:pulumi:org:${organization}`;
 
-function kindOf(scope: string): "organization" | "team" | "personal" {
+function tokenKind(scope: string): "organization" | "team" | "personal" {
   if (scope.startsWith("team:")) return "team";
   return scope.startsWith("user:") ? "personal" : "organization";
 }
 
-/** In words that say what to do, with the names that have to be entered there. */
-function refused(exchange: Exchange, status: number, text: string): Outcome<never> {
+/** Names what to enter in Pulumi Cloud. */
+function rejection(exchange: Exchange, status: number, text: string): Outcome<never> {
   const { url, identity, organization, scope, redactor } = exchange;
   if (status === 404) {
-    return failed("invalidToken", `${url} knows no exchange of tokens (404): ${otherwise}`);
+    return failed("invalidToken", `${url} does not support token exchange (HTTP 404); check the URL, ${alternative}`);
   }
-  const { issuer, subject } = claimsOf(identity);
+  const { issuer, subject } = readClaims(identity);
   const whose = scope.replace(/^team:/, "for the team ").replace(/^user:/, "of the user ");
-  const what = `a token of the kind ${kindOf(scope)}${whose === scope ? "" : ` ${whose}`}`;
+  const what = `tokens of type ${tokenKind(scope)}${whose === scope ? "" : ` ${whose}`}`;
   return failed(
     "invalidToken",
-    `Pulumi Cloud does not exchange the service account's token (${status}: ${wordsOf(text, redactor)}): ` +
-      `in the organization ${organization}, register the OIDC issuer ${issuer} and allow ${subject} ${what}; ${otherwise}`,
+    `Pulumi Cloud rejects the service account's token (HTTP ${status}: ${serverMessage(text, redactor)}); ` +
+      `in the organization ${organization}, register the OIDC issuer ${issuer} and allow ${subject} ${what}, ${alternative}`,
   );
 }
 
-const otherwise = "or set envRefs.PULUMI_ACCESS_TOKEN";
+const alternative = "or set envRefs.PULUMI_ACCESS_TOKEN";
 
-function wordsOf(text: string, redactor: Redactor): Clean {
+function serverMessage(text: string, redactor: Redactor): Clean {
   try {
     const body: unknown = JSON.parse(text);
     for (const name of ["error_description", "message", "error"]) {
-      const words = entry(body, name);
-      if (typeof words === "string" && words !== "") return cut(redactor.clean(words), 500);
+      const message = entry(body, name);
+      if (typeof message === "string" && message !== "") return truncate(redactor.clean(message), 500);
     }
   } catch {
-    // Not JSON: a proxy's page, perhaps.
+    // Not JSON, possibly a proxy's page.
   }
-  const [line] = linesOf(redactor.clean(text.trim()));
-  return line ? cut(line, 200) : told`without a word`;
+  const [line] = nonEmptyLines(redactor.clean(text.trim()));
+  return line ? truncate(line, 200) : cleanText`no message`;
 }
 
-/** Names, not secrets: for people, and not verified. */
-function claimsOf(identity: string): { readonly issuer: string; readonly subject: string } {
-  const claims = decoded(identity);
+/** Only for messages: the token is not verified, and the claims are not secret. */
+function readClaims(identity: string): { readonly issuer: string; readonly subject: string } {
+  const claims = decodeClaims(identity);
   const text = (name: string): string | undefined => {
     const value = entry(claims, name);
-    return typeof value === "string" ? cutName(value, 300) : undefined;
+    return typeof value === "string" ? truncateName(value, 300) : undefined;
   };
   return { issuer: text("iss") ?? "of this cluster", subject: text("sub") ?? "the service account" };
 }
 
-function decoded(identity: string): unknown {
+function decodeClaims(identity: string): unknown {
   try {
     return JSON.parse(Buffer.from(identity.split(".")[1] ?? "", "base64url").toString());
   } catch {

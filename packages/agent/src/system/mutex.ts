@@ -1,8 +1,8 @@
-/** Work that must not overlap: one at a time, in the order it came. */
-export class Gate {
+/** Runs work one at a time, in the order of the calls. */
+export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
-  async enter<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = promise;
