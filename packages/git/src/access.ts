@@ -15,7 +15,7 @@ import {
 } from "./environment.ts";
 import { parseRemote, type Remote } from "./remote.ts";
 import { sshCommand } from "./ssh.ts";
-import { namesAuthorities, trustedAuthorities } from "./trust.ts";
+import { hasCaVariables, trustedAuthorities } from "./trust.ts";
 
 export type RepositoryCredentials =
   | { readonly kind: "none" }
@@ -161,7 +161,7 @@ async function overHttp(remote: HttpRemote, { credentials, ca }: Repository, pla
     const port = url.port || (url.protocol === "https:" ? "443" : "80");
     settings.push(["http.curloptResolve", `${url.hostname}:${port}:${place.addresses.map(bracketIpv6).join(",")}`]);
   }
-  const trusted = ca ?? (namesAuthorities(place.inherited) ? await trustedAuthorities(place.inherited) : undefined);
+  const trusted = ca ?? (hasCaVariables(place.inherited) ? await trustedAuthorities(place.inherited) : undefined);
   const env =
     trusted === undefined ? {} : { GIT_SSL_CAINFO: await writePrivate(join(place.folder, "ca.pem"), trusted) };
   return { settings, env, ...(authorization !== undefined && { authorization }) };

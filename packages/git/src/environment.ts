@@ -1,5 +1,5 @@
 /** How git is started: isolated from the settings of the machine and the user. */
-import type { NetworkPolicy } from "./addresses.ts";
+import type { Environment, NetworkPolicy } from "./addresses.ts";
 
 /** The variables that git inherits: the network between it and the server may need them. */
 const inheritedNames = [
@@ -22,7 +22,7 @@ export interface GitSurroundings {
   readonly home: string;
   readonly policy: NetworkPolicy;
   /** The environment of this process. */
-  readonly inherited: Readonly<Record<string, string | undefined>>;
+  readonly inherited: Environment;
 }
 
 export function gitEnvironment({ home, policy, inherited }: GitSurroundings): Record<string, string> {

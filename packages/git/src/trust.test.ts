@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { namesAuthorities, trustedAuthorities } from "./trust.ts";
+import { hasCaVariables, trustedAuthorities } from "./trust.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "trust-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -24,7 +24,7 @@ describe("trusted CAs", () => {
   test("git's own variable replaces all others", async () => {
     const env = { GIT_SSL_CAINFO: one, SSL_CERT_FILE: two, SSL_CERT_DIR: mounted };
     expect(await trustedAuthorities(env)).toBe(`${certificate("one")}\n`);
-    expect(namesAuthorities(env)).toBe(false);
+    expect(hasCaVariables(env)).toBe(false);
   });
 
   test("come from a file and from folders, each once", async () => {
@@ -32,7 +32,7 @@ describe("trusted CAs", () => {
     expect(await trustedAuthorities(env)).toBe(
       ["two", "one", "three"].map((name) => `${certificate(name)}\n`).join(""),
     );
-    expect(namesAuthorities(env)).toBe(true);
+    expect(hasCaVariables(env)).toBe(true);
   });
 
   test("a file is added to those in the system's folders", async () => {
@@ -44,6 +44,6 @@ describe("trusted CAs", () => {
 
   test("undefined if there are none, so that the runtime uses its own list", async () => {
     expect(await trustedAuthorities({ SSL_CERT_FILE: "/nowhere", SSL_CERT_DIR: "/nowhere" })).toBeUndefined();
-    expect(namesAuthorities({})).toBe(false);
+    expect(hasCaVariables({})).toBe(false);
   });
 });

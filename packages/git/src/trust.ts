@@ -5,7 +5,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "./addresses.ts";
 
 /** The first file with certificates is the system's bundle. */
 const bundles = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
@@ -19,7 +19,7 @@ export async function trustedAuthorities(env: Environment): Promise<string | und
 }
 
 /** Whether the environment names CAs in variables that git does not read. */
-export function namesAuthorities(env: Environment): boolean {
+export function hasCaVariables(env: Environment): boolean {
   return !env["GIT_SSL_CAINFO"] && Boolean(env["SSL_CERT_FILE"] || env["SSL_CERT_DIR"]);
 }
 

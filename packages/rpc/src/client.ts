@@ -2,7 +2,7 @@
 import type { Static, TSchema } from "typebox";
 import { postSecurely, WrongServer } from "./bun-fetch.ts";
 import { checkValue, parseJson, readJson } from "./check.ts";
-import { calls, ErrorBody, Frame, pathOf, streams } from "./contract.ts";
+import { calls, ErrorBody, Frame, methodPath, streams } from "./contract.ts";
 import { AgentError, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
 import type { InfoResult } from "./info.ts";
 import { callTimeoutMs, maxBodyBytes, maxLineBytes, silenceMs } from "./limits.ts";
@@ -131,7 +131,7 @@ async function translate(link: Link, name: string, outgoing: Outgoing): Promise<
   if (!version.ok) return version;
   const translated = outgoing.requestIn(version.value);
   if (!translated.ok) return unsupported(translated.message);
-  return succeed({ path: pathOf(version.value, name), request: translated.request });
+  return succeed({ path: methodPath(version.value, name), request: translated.request });
 }
 
 async function negotiateVersion(link: Link, call: CallOptions): Promise<Reply<ContractVersion>> {
@@ -146,7 +146,7 @@ async function negotiateVersion(link: Link, call: CallOptions): Promise<Reply<Co
 }
 
 async function readInfo(link: Link, call: CallOptions | undefined): Promise<Reply<InfoResult>> {
-  return await exchange(link, calls.info, { path: pathOf(infoVersion, calls.info.name), request: {}, ...call });
+  return await exchange(link, calls.info, { path: methodPath(infoVersion, calls.info.name), request: {}, ...call });
 }
 
 /** In version 1 a run uses the prepared stack, so the prepared stack must be the one in the request. */

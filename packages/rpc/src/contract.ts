@@ -44,6 +44,6 @@ export type Frame = Static<typeof Frame>;
 /** The response to a rejected request: an `AgentError`, possibly with a code from a later version. */
 export const ErrorBody = Type.Object({ error: Type.Unknown() });
 
-export function pathOf(version: ContractVersion, method: string): string {
+export function methodPath(version: ContractVersion, method: string): string {
   return `/v${version}/${method}`;
 }

@@ -59,7 +59,7 @@ export function fail(code: AgentErrorCode, message: string): { readonly ok: fals
 }
 
 /** The HTTP status, for proxies and people; callers act on the code in the body. */
-export function statusOf(code: AgentErrorCode): number {
+export function httpStatus(code: AgentErrorCode): number {
   switch (code) {
     case "invalidRequest":
       return 400;

@@ -9,6 +9,7 @@ export * from "./identity.ts";
 export * from "./info.ts";
 export * from "./limits.ts";
 export * from "./lines.ts";
+export * from "./pause.ts";
 export * from "./pod-environment.ts";
 export * from "./prepare.ts";
 export * from "./progress.ts";

@@ -2,8 +2,8 @@
 import type { Static, TSchema } from "typebox";
 import { listen, type Listener } from "./bun-listen.ts";
 import { parseRequest } from "./check.ts";
-import { calls, pathOf, streams } from "./contract.ts";
-import { fail, statusOf, succeed, type AgentError, type Reply } from "./errors.ts";
+import { calls, methodPath, streams } from "./contract.ts";
+import { fail, httpStatus, succeed, type AgentError, type Reply } from "./errors.ts";
 import { frameStream } from "./frames.ts";
 import type { InfoResult } from "./info.ts";
 import { heartbeatMs, maxBodyBytes } from "./limits.ts";
@@ -70,7 +70,7 @@ type Route = (body: string) => Promise<Response>;
 function allRoutes(options: ServeOptions): ReadonlyMap<string, Route> {
   const routes = contractVersions.flatMap((version) =>
     Object.entries(routesOfVersion(version, options)).map(
-      ([method, route]) => [pathOf(version, method), route] as const,
+      ([method, route]) => [methodPath(version, method), route] as const,
     ),
   );
   return new Map(routes);
@@ -204,9 +204,9 @@ async function* messagesInVersion(serving: Serving, method: string, messages: As
 }
 
 function errorInVersion(serving: Serving, error: AgentError): AgentError {
-  return translateError(error, vocabularies[serving.version], statusOf(error.code)) as AgentError;
+  return translateError(error, vocabularies[serving.version], httpStatus(error.code)) as AgentError;
 }
 
 function reject(error: AgentError): Response {
-  return Response.json({ error }, { status: statusOf(error.code) });
+  return Response.json({ error }, { status: httpStatus(error.code) });
 }

@@ -1,6 +1,7 @@
 /** Follows a run across broken connections: each event once, in order, until the result. */
 import type { StreamItem } from "./client.ts";
 import type { CallError } from "./errors.ts";
+import { pause } from "./pause.ts";
 import type { Progress, RunEvent, RunResult, WatchMessage, WatchRequest } from "./run.ts";
 
 export type WatchUpdate =
@@ -100,16 +101,4 @@ const isFinal: Readonly<Record<CallError["code"], boolean>> = {
 function backoff(options: WatchOptions, attempt: number): number {
   const first = options.backoffMs ?? 250;
   return Math.min(first * 2 ** (attempt - 1), options.maxBackoffMs ?? 10_000);
-}
-
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", done, { once: true });
-  });
 }

@@ -1,9 +1,8 @@
 /** The folders that the CLI and programs write to: those of the image, or folders on the volume if those are read-only. */
 import { accessSync, constants, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Environment } from "@pko/git";
 import { hasCode } from "../system/files.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where the CLI stores plugins, credentials and the selected stacks. */
 export function pulumiHome(env: Environment): string {

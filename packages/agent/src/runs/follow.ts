@@ -1,11 +1,10 @@
 /** Follows one command of a run: converts its engine events to the run's, and collects what explains its end. */
-import { errorMessage, type RunEvent, type StepCounts } from "@pko/rpc";
+import { errorMessage, pause, type RunEvent, type StepCounts } from "@pko/rpc";
 import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
 import { firstKnown, type KnownError } from "../pulumi/explain.ts";
 import { outputsFromEvent, type EventOutputs } from "../pulumi/outputs.ts";
 import { truncate, type Clean } from "../system/clean-text.ts";
 import type { Log } from "../system/log.ts";
-import { pause } from "../system/pause.ts";
 import type { EventLog } from "./event-log.ts";
 import { showsLock } from "../pulumi/locks.ts";
 import { findPermalink, readHead, type Launched, type LaunchEnd } from "./launcher.ts";

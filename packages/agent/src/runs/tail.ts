@@ -1,7 +1,7 @@
 /** Follows a file that another process writes: complete lines with a limit, up to the end of the file. */
 import { open, type FileHandle } from "node:fs/promises";
+import { pause } from "@pko/rpc";
 import { hasCode } from "../system/files.ts";
-import { pause } from "../system/pause.ts";
 
 type TailedLine =
   { readonly kind: "line"; readonly text: string } | { readonly kind: "tooLong"; readonly bytes: number };

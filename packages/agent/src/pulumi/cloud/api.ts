@@ -1,8 +1,6 @@
 /** Requests to Pulumi Cloud's API, with the CAs that the CLI trusts. The agent's only user of `tls` of `fetch`. */
-import { rootCertificates } from "node:tls";
-import { errorMessage, readText } from "@pko/rpc";
-import { readIfExists } from "../../system/files.ts";
-import type { Environment } from "./backend.ts";
+import { trustedAuthorities, type Environment } from "@pko/git";
+import { errorMessage, readText, splitBundle } from "@pko/rpc";
 
 interface ApiRequest {
   readonly method: "GET" | "POST";
@@ -25,6 +23,7 @@ const maxResponseBytes = 1024 * 1024;
 export async function callApi(request: ApiRequest): Promise<ApiResponse> {
   const { method, url, headers = {}, body, env, signal } = request;
   const timeout = AbortSignal.timeout(timeoutMs);
+  const ca = url.startsWith("https:") ? await trustedCas(env) : undefined;
   try {
     const response = await fetch(url, {
       method,
@@ -34,7 +33,7 @@ export async function callApi(request: ApiRequest): Promise<ApiResponse> {
       redirect: "error",
       keepalive: false,
       ...(body !== undefined && { body }),
-      ...(url.startsWith("https:") && { tls: { ca: await trustedCertificates(env) } }),
+      ...(ca && { tls: { ca } }),
     });
     const text = response.body ? await readText(response.body, maxResponseBytes) : "";
     return { kind: "answered", status: response.status, text: text ?? "" };
@@ -44,16 +43,10 @@ export async function callApi(request: ApiRequest): Promise<ApiResponse> {
   }
 }
 
-/** Where Go finds CAs; images add private CAs there. */
-const systemBundles = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
-
-async function trustedCertificates(env: Environment): Promise<string[]> {
-  const named = env["SSL_CERT_FILE"];
-  const files = named ? [named] : systemBundles;
-  const texts = await Promise.all(files.map((file) => readIfExists(file).catch(() => undefined)));
-  const found = texts.find((text) => text !== undefined);
-  const own = found?.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
-  return own.length > 0 ? own : [...rootCertificates];
+/** As for the CLI, which is a Go program. Undefined for the runtime's own list. */
+async function trustedCas({ SSL_CERT_FILE, SSL_CERT_DIR }: Environment): Promise<string[] | undefined> {
+  const bundle = await trustedAuthorities({ SSL_CERT_FILE, SSL_CERT_DIR });
+  return bundle === undefined ? undefined : splitBundle(bundle);
 }
 
 function hostIn(url: string): string {

@@ -1,8 +1,8 @@
 /** Which Pulumi Cloud the CLI uses, by the CLI's own rules; other backends have no access tokens. */
 
-const pulumiCloud = "https://api.pulumi.com";
+import type { Environment } from "@pko/git";
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+const pulumiCloud = "https://api.pulumi.com";
 
 /** Without a trailing slash; undefined for a backend other than Pulumi Cloud. `backend` comes from Pulumi.yaml. */
 export function cloudUrl(env: Environment, backend: string | undefined): string | undefined {

@@ -2,10 +2,11 @@
  * An update that a dead run of this workspace left behind locks its stack until its lease expires minutes later. Each run
  * marks its update, so that only this workspace's own update is cancelled, never another one.
  */
+import type { Environment } from "@pko/git";
 import { parseJson } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { callApi } from "./api.ts";
-import { cloudUrl, type Environment } from "./backend.ts";
+import { cloudUrl } from "./backend.ts";
 
 /** Variables that the CLI records with an update: here, the Workspace and the run. */
 export function updateMark(workspaceUid: string, runId: string): Record<string, string> {

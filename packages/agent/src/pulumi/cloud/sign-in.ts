@@ -4,13 +4,14 @@
  * which stores its token in a file, gets a folder in memory.
  */
 import { join } from "node:path";
+import type { Environment } from "@pko/git";
 import { done, failed, type Outcome } from "../../outcome.ts";
 import { readIfExists } from "../../system/files.ts";
 import type { Log } from "../../system/log.ts";
 import type { Redactor } from "../../system/redact.ts";
 import { entry } from "../project.ts";
 import { pulumiHome } from "../writable-folders.ts";
-import { cloudUrl, type Environment } from "./backend.ts";
+import { cloudUrl } from "./backend.ts";
 import { exchangeToken, type AccessToken } from "./token-exchange.ts";
 
 export interface OidcOptions {

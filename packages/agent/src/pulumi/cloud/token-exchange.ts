@@ -1,13 +1,12 @@
 /** Exchanges the service account's token for an access token (RFC 8693), and explains a rejection. */
-import { parseJson } from "@pko/rpc";
+import type { Environment } from "@pko/git";
+import { parseJson, pause } from "@pko/rpc";
 import { Type } from "typebox";
 import { done, failed, type Outcome } from "../../outcome.ts";
 import { truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../../system/clean-text.ts";
-import { pause } from "../../system/pause.ts";
 import type { Redactor } from "../../system/redact.ts";
 import { entry } from "../project.ts";
 import { callApi, type ApiResponse } from "./api.ts";
-import type { Environment } from "./backend.ts";
 
 interface Exchange {
   readonly url: string;
