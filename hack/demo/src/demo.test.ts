@@ -70,9 +70,9 @@ describe("lines of the workspace pod's log", () => {
   const cases: [string, object, string | undefined][] = [
     ["a new resource", { message: "resource finished", op: "create", name: "a", type: "b:c:D" }, "+ a  b:c:D"],
     ["a failed one", { message: "resource failed", op: "create", name: "a", type: "b:c:D" }, "✗ a  b:c:D"],
-    ["an error of the program", { level: "error", message: "program said", text: "boom" }, "boom"],
-    ["a warning", { level: "warn", message: "program said", text: "deprecated" }, undefined],
-    ["the URL of the update", { message: "page opened", url: "https://x" }, "details: https://x"],
+    ["an error of the program", { level: "error", message: "program output", text: "boom" }, "boom"],
+    ["a warning", { level: "warn", message: "program output", text: "deprecated" }, undefined],
+    ["the URL of the update", { message: "Pulumi Cloud link", url: "https://x" }, "details: https://x"],
     ["anything else", { message: "agent started" }, undefined],
   ];
   for (const [what, line, text] of cases) test(what, () => expect(resourceLine(JSON.stringify(line))).toBe(text));

@@ -45,8 +45,8 @@ export function resourceLine(line: string): string | undefined {
     return `${mark} ${String(entry["name"])}  ${String(entry["type"])}`;
   }
   if (entry?.["message"] === "resource failed") return `✗ ${String(entry["name"])}  ${String(entry["type"])}`;
-  if (entry?.["message"] === "program said" && entry["level"] === "error") return String(entry["text"]);
-  if (entry?.["message"] === "page opened") return `details: ${String(entry["url"])}`;
+  if (entry?.["message"] === "program output" && entry["level"] === "error") return String(entry["text"]);
+  if (entry?.["message"] === "Pulumi Cloud link") return `details: ${String(entry["url"])}`;
   return undefined;
 }
 

@@ -155,7 +155,7 @@ describe("a Stack on Pulumi Cloud", () => {
         });
       await applyTo(scene, withToken("wrong"));
       const refused = await stackUntil(scene, "by-hand", hasReason("WorkspaceFailed"));
-      const words = "Pulumi Cloud refuses the access token, because it is wrong or has ended";
+      const words = "Pulumi Cloud rejects the access token, because it is invalid or has expired";
       expect(JSON.stringify(refused.status?.conditions)).toContain(words);
       expect(
         await waitFor(async () => (await eventsJson(scene, "by-hand")).includes(words), { timeoutMs: 30_000 }),

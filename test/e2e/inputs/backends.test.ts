@@ -170,7 +170,7 @@ describe("a bucket as the backend", () => {
 
       await applyTo(scene, sealed(key));
       const warned = await stackUntil(scene, "sealed", (stack) => isReady(stack) && messageOf(stack).includes("But"));
-      expect(messageOf(warned)).toContain("the stack's secrets are encrypted by a passphrase, and secretsProvider");
+      expect(messageOf(warned)).toContain("the stack's secrets are encrypted by a passphrase, not by");
       expect(messageOf(warned)).toContain(`pulumi stack change-secrets-provider "${key}"`);
     },
     slow,

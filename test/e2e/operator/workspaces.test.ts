@@ -94,7 +94,7 @@ test(
     await applyTo(scene, newUpdate("missing", "bare", { stackName: "dev" }));
     const missing = await updateResult("missing");
     expect(failureReason(missing)).toBe("UpdateFailed");
-    expect(missing.status?.message).toContain("add it to spec.stacks of the Workspace with create: true");
+    expect(missing.status?.message).toContain("add it to the Workspace's spec.stacks");
 
     await execInPod(scene, "bare", "pulumi stack init dev && pulumi stack init prod");
     await applyTo(

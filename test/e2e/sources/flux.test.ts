@@ -166,8 +166,8 @@ test.concurrent(
     for (const name of names) {
       await deploy(name, { sourceRef: { apiVersion: `${group}/v1`, kind: "GitRepository", name } });
     }
-    await waitForMessage("missing", "the artifact: not found (404)");
-    await stalledBy(scene, "forged", { reason: "WorkspaceFailed", words: "its digest is another" });
+    await waitForMessage("missing", "the artifact does not exist (HTTP 404)");
+    await stalledBy(scene, "forged", { reason: "WorkspaceFailed", words: "the artifact's digest differs" });
     for (const name of names) await refresh("gitrepository", name);
     for (const name of names) await stackUntil(scene, name, hasText(name));
   },

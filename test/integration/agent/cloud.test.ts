@@ -1,4 +1,4 @@
-/** The agent on Pulumi Cloud: signing in with a service account's token, updates left behind, what users are told. */
+/** The agent with Pulumi Cloud: signing in with a service account's token, stale updates, error messages. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -68,7 +68,7 @@ const withToken = { env: { PULUMI_ACCESS_TOKEN: personal } };
 
 describe("signing in with the service account's token", () => {
   test(
-    "runs without a stored token, and renews the one it gets before it ends",
+    "runs without a stored token, and renews its token before it expires",
     async () => {
       const credentials = mkdtempSync(join(folder, "memory-"));
       const web = await onCloud(oidcFlags({ credentials })).start();
@@ -85,23 +85,23 @@ describe("signing in with the service account's token", () => {
         progress: { permalink: "http://console.example.com/acme/demo/signed-in/updates/1" },
       });
       expect(await web.outputs("first")).toMatchObject([{ name: "password", secret: true, value: "canary-secret" }]);
-      // One exchange for all of it.
+      // One exchange for all commands.
       expect(cloud.exchange.granted.slice(before)).toEqual([
         { subject: account, kind: "organization", name: "", expirationSeconds: 7200 },
       ]);
 
-      // Of a token that lives for half a minute a tenth is over after three seconds: the next run gets another one.
+      // A run needs 90% of a token's lifetime: of 30 seconds, 10% have passed after 3 seconds, so the next run gets a new token.
       cloud.exchange.longestSeconds = 30;
       const short = await onCloud(oidcFlags({ credentials })).start();
       await short.prepare(source, { name: "acme/demo/signed-in", config });
       cloud.exchange.longestSeconds = Infinity;
       const first = cloud.tokens.all().at(-1) ?? "";
-      const begun = Date.now();
-      await waitFor(() => Date.now() - begun > 3_500);
+      const startedAt = Date.now();
+      await waitFor(() => Date.now() - startedAt > 3_500);
       cloud.tokens.revoke(first);
       expect(await short.run("second", { kind: "refresh" })).toMatchObject({ outcome: "succeeded" });
 
-      // Nowhere but in the folder that is in memory.
+      // The token is only in the folder in memory.
       const stored = readFileSync(join(credentials, "credentials.json"), "utf8");
       expect(cloud.tokens.all().some((token) => stored.includes(token))).toBe(true);
       for (const each of [web, short]) {
@@ -113,7 +113,7 @@ describe("signing in with the service account's token", () => {
     slow,
   );
 
-  test("takes another token when the one it has is refused before its time", async () => {
+  test("gets another token when the current one is rejected before it expires", async () => {
     const web = await onCloud(oidcFlags({})).start();
     await web.prepare(program({}), { name: "acme/demo/revoked" });
     cloud.tokens.revoke(cloud.tokens.all().at(-1) ?? "");
@@ -121,7 +121,7 @@ describe("signing in with the service account's token", () => {
     expect(await web.run("two", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
   });
 
-  test("asks for tokens of a team and of a user", async () => {
+  test("requests tokens of a team and of a user", async () => {
     for (const [scope, kind, name] of [
       ["team:platform", "team", "platform"],
       ["user:jane", "personal", "jane"],
@@ -132,9 +132,9 @@ describe("signing in with the service account's token", () => {
     }
   });
 
-  test("leaves it to a token of its own, to who has logged in, and to other backends", async () => {
+  test("is not used with an access token, with stored credentials, or with other backends", async () => {
     const before = cloud.exchange.granted.length;
-    const file = tokenFile("not a token at all");
+    const file = tokenFile("not a token");
     await (await onCloud(oidcFlags({ file }), withToken).start()).prepare(program({}), { name: "acme/demo/own" });
 
     const loggedIn = onCloud(oidcFlags({ file }));
@@ -149,36 +149,36 @@ describe("signing in with the service account's token", () => {
     expect(cloud.exchange.granted).toHaveLength(before);
   });
 
-  test("tells whom to trust when it is refused, and goes on once that is done", async () => {
+  test("reports what to register when it is rejected, and continues after that", async () => {
     cloud.exchange.setIssuers("acme");
     const web = await onCloud(oidcFlags({ scope: "team:platform" })).start();
-    const refused = await web.tryPrepare(program({}), { name: "acme/demo/refused" });
-    expect(refused).toMatchObject({
+    const rejected = await web.tryPrepare(program({}), { name: "acme/demo/rejected" });
+    expect(rejected).toMatchObject({
       phase: "stack",
       reason: "invalidToken",
       message:
-        "Pulumi Cloud does not exchange the service account's token (401: the issuer https://cluster.example.com is not registered): in the organization acme, register the OIDC issuer https://cluster.example.com and allow system:serviceaccount:team:web a token of the kind team for the team platform; or set envRefs.PULUMI_ACCESS_TOKEN",
+        "Pulumi Cloud rejects the service account's token (HTTP 401: the issuer https://cluster.example.com is not registered); in the organization acme, register the OIDC issuer https://cluster.example.com and allow system:serviceaccount:team:web tokens of type team for the team platform, or set envRefs.PULUMI_ACCESS_TOKEN",
     });
     cloud.exchange.setIssuers("acme", trusted);
-    await web.prepare(program({}), { name: "acme/demo/refused" });
+    await web.prepare(program({}), { name: "acme/demo/rejected" });
   });
 
-  test("tells of a token that has expired, and of a server that does not answer", async () => {
+  test("reports an expired token and an unreachable server", async () => {
     const expired = await onCloud(
       oidcFlags({ file: tokenFile(cluster.sign(account, "urn:pulumi:org:acme", -60)) }),
     ).start();
-    const refused = await expired.tryPrepare(program({}), { name: "acme/demo/expired" });
-    expect(refused).toMatchObject({
+    const rejected = await expired.tryPrepare(program({}), { name: "acme/demo/expired" });
+    expect(rejected).toMatchObject({
       reason: "invalidToken",
       message: expect.stringContaining("has expired") as string,
     });
-    const nobody = await onCloud(oidcFlags({}), { env: { PULUMI_BACKEND_URL: "http://127.0.0.1:9" } }).start();
-    const unreachable = await nobody.tryPrepare(program({}), { name: "acme/demo/nobody" });
+    const offline = await onCloud(oidcFlags({}), { env: { PULUMI_BACKEND_URL: "http://127.0.0.1:9" } }).start();
+    const unreachable = await offline.tryPrepare(program({}), { name: "acme/demo/offline" });
     expect(unreachable).toMatchObject({ phase: "stack", reason: "backendUnavailable" });
   });
 
   test(
-    "trusts the certificates that the CLI trusts",
+    "trusts the CAs that the CLI trusts",
     async () => {
       const authority = await createAuthority("private");
       const tls = await authority.issue({ commonName: "cloud", ips: ["127.0.0.1"] });
@@ -192,8 +192,8 @@ describe("signing in with the service account's token", () => {
         await known.prepare(program({}), { name: "acme/demo/dev" });
         expect(secure.exchange.granted).toHaveLength(1);
         const unknown = await onCloud(oidcFlags({}), { env }).start();
-        const refused = await unknown.tryPrepare(program({}), { name: "acme/demo/dev" });
-        expect(refused).toMatchObject({
+        const rejected = await unknown.tryPrepare(program({}), { name: "acme/demo/dev" });
+        expect(rejected).toMatchObject({
           reason: "backendUnavailable",
           message: expect.stringMatching(/certificate/) as string,
         });
@@ -205,7 +205,7 @@ describe("signing in with the service account's token", () => {
   );
 
   test(
-    "tells when the token ended before the run did",
+    "reports a token that expired before the run ended",
     async () => {
       cloud.exchange.longestSeconds = 1;
       const web = await onCloud(oidcFlags({})).start();
@@ -214,15 +214,15 @@ describe("signing in with the service account's token", () => {
         variables: { slow: { "fn::secret": { "fn::readFile": "./gate" } } },
         resources: { kept: stash("${slow}") },
       });
-      await web.prepare(source, { name: "acme/demo/ends" });
+      await web.prepare(source, { name: "acme/demo/expires" });
       const gate = new Gate(web);
-      await web.begin("ends", { kind: "up" });
-      const update = await waitFor(() => cloud.stack("acme/demo/ends")?.active, { timeoutMs: 60_000 });
+      await web.begin("expires", { kind: "up" });
+      const update = await waitFor(() => cloud.stack("acme/demo/expires")?.active, { timeoutMs: 60_000 });
       cloud.exchange.longestSeconds = Infinity;
       await waitFor(() => Date.now() / 1000 > update.startedAt + 2);
       cloud.tokens.revoke(cloud.tokens.all().at(-1) ?? "");
       await gate.open("late");
-      expect(await web.result("ends")).toMatchObject({
+      expect(await web.result("expires")).toMatchObject({
         outcome: "failed",
         error: { class: "invalidToken", message: expect.stringContaining("oidc.expirationSeconds") as string },
       });
@@ -244,7 +244,7 @@ describe("an update that an interrupted run left behind", () => {
         await first.begin("one", { kind: "up" });
         const stack = () => cloud.stack(`acme/demo/${name.split("/").at(-1)}`);
         const left = await waitFor(() => stack()?.active, { timeoutMs: 30_000 });
-        // As when a node dies.
+        // Like a node failure.
         await first.dispose();
         expect(left.environment["ci.build.id"]).toBe("w1/one");
 
@@ -258,7 +258,7 @@ describe("an update that an interrupted run left behind", () => {
   );
 
   test(
-    "is left alone when it is another workspace's, or anybody else's",
+    "is left alone if it belongs to another workspace or to a user",
     async () => {
       const name = "acme/demo/others";
       const web = await onCloud(["--workspace-uid=w1"], withToken).start();
@@ -267,28 +267,28 @@ describe("an update that an interrupted run left behind", () => {
       expect(await web.run("one", { kind: "up" })).toMatchObject({ outcome: "failed", error: { class: "conflict" } });
       expect(other.result).toBe("in-progress");
       other.end("succeeded");
-      const person = cloud.hold(name);
+      const user = cloud.hold(name);
       expect(await web.run("two", { kind: "up" })).toMatchObject({ outcome: "failed", error: { class: "conflict" } });
-      expect(person.result).toBe("in-progress");
+      expect(user.result).toBe("in-progress");
     },
     slow,
   );
 });
 
-describe("what users are told of Pulumi Cloud", () => {
-  test("a token that is refused", async () => {
+describe("error messages about Pulumi Cloud", () => {
+  test("name the setting of a rejected token", async () => {
     const web = await onCloud([], { env: { PULUMI_ACCESS_TOKEN: "pul-wrong-wrong-wrong" } }).start();
     const failure = await web.tryPrepare(program({}), { name: "acme/demo/dev" });
     expect(failure).toMatchObject({ phase: "stack", reason: "invalidToken" });
-    expect("message" in failure && failure.message).toContain("put a valid one where envRefs.PULUMI_ACCESS_TOKEN");
+    expect("message" in failure && failure.message).toContain("update the Secret that envRefs.PULUMI_ACCESS_TOKEN");
   });
 
-  test("no token at all", async () => {
+  test("name the setting of a missing token", async () => {
     const failure = await (await onCloud([]).start()).tryPrepare(program({}), { name: "acme/demo/dev" });
     expect("message" in failure && failure.message).toContain("set envRefs.PULUMI_ACCESS_TOKEN");
   });
 
-  test("a stack that must be there already", async () => {
+  test("name the setting that allows to create a missing stack", async () => {
     const web = await onCloud([], withToken).start();
     const failure = await web.tryPrepare(program({}), { name: "acme/demo/missing", create: false });
     expect(failure).toMatchObject({ phase: "stack", reason: "stackNotFound" });

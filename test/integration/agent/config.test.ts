@@ -1,4 +1,4 @@
-/** Configuration as the agent writes it, compared with what the CLI itself makes of the same values. */
+/** Compares the configuration that the agent writes with the CLI's own for the same values. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,9 +8,9 @@ import { program, pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts
 
 setDefaultTimeout(180_000);
 
-const value = (key: string, it: unknown, more: Partial<ConfigItem> = {}): ConfigItem => ({
+const value = (key: string, content: unknown, more: Partial<ConfigItem> = {}): ConfigItem => ({
   key,
-  value: { from: "value", value: it },
+  value: { from: "value", value: content },
   ...more,
 });
 
@@ -40,7 +40,7 @@ function readBack(web: TestWorkspace, file: string): unknown {
 }
 
 describe("configuration", () => {
-  test("means to the CLI what it would if the CLI had set it", async () => {
+  test("is read by the CLI as if the CLI had set it", async () => {
     const web = await new TestWorkspace().start();
     const items = [
       value("text", "hello"),
@@ -74,7 +74,7 @@ describe("configuration", () => {
     expect(readBack(web, settingsFile(web))).toEqual(readBack(web, file));
   });
 
-  test("by path means the same too", async () => {
+  test("by path is also read as if the CLI had set it", async () => {
     const web = await new TestWorkspace().start();
     const paths: [string, string, boolean][] = [
       ["outer.inner", "text", false],
@@ -101,7 +101,7 @@ describe("configuration", () => {
     expect(readBack(web, settingsFile(web))).toEqual(readBack(web, file));
   });
 
-  test("reaches the program, secrets included, and their values no argument of any command", async () => {
+  test("reaches the program, including secrets, whose values are never in arguments", async () => {
     const web = await new TestWorkspace().start();
     const source = program({
       config: { name: { type: "string" }, count: { type: "integer" }, token: { type: "string" } },
@@ -120,7 +120,7 @@ describe("configuration", () => {
     expect(readFileSync(settingsFile(web), "utf8")).not.toContain("canary");
   });
 
-  test("of secrets costs one command each, and none when they have not changed", async () => {
+  test("of secrets needs one command each, and none if they are unchanged", async () => {
     const web = await new TestWorkspace().start();
     const secrets = (count: number) =>
       Array.from({ length: count }, (_, index) => value(`s${index}`, `canary-${index}`, { secret: true }));
@@ -137,7 +137,7 @@ describe("configuration", () => {
     );
   });
 
-  test("comes from variables and files of the workspace, as text or as JSON", async () => {
+  test("can come from variables and files of the workspace, as text or as JSON", async () => {
     const web = new TestWorkspace({ env: { FROM_ENV: '{"a":[1]}' } });
     mkdirSync(join(web.root, "secrets"));
     writeFileSync(join(web.root, "secrets/token"), "canary-file\n");
@@ -155,7 +155,7 @@ describe("configuration", () => {
     });
   });
 
-  test("that is taken away is gone; the repository's own stays", async () => {
+  test("is removed with its key; the repository's own stays", async () => {
     const web = await new TestWorkspace().start();
     const own = { "Pulumi.dev.yaml": "config:\n  demo:own: base\n  demo:both: base\nenvironment:\n  - base-env\n" };
     const source = program({ resources: { a: stash("x") } }, own);
@@ -175,7 +175,7 @@ describe("configuration", () => {
     expect(readFileSync(join(web.share, "workspace/Pulumi.dev.yaml"), "utf8")).toBe(keys());
   });
 
-  test("secrets of the repository's own settings file are still read", async () => {
+  test("in the repository's settings file may contain secrets", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ resources: { a: stash("x") } }), {
       config: [value("token", "canary-repo", { secret: true })],
@@ -191,30 +191,33 @@ describe("configuration", () => {
   });
 });
 
-describe("configuration that cannot be", () => {
+describe("invalid configuration", () => {
   const source = program({ resources: { a: stash("x") } });
-  const cases: Record<string, { item: ConfigItem; says: RegExp }> = {
-    "a key that is none": { item: value("a:b:c", "x"), says: /a:b:c/ },
-    "no value": { item: value("a", null), says: /a has no value/ },
-    "a missing variable": { item: { key: "a", value: { from: "env", name: "NOPE" } }, says: /NOPE is not set/ },
-    "a missing file": { item: { key: "a", value: { from: "file", path: "/nope" } }, says: /\/nope cannot be read/ },
-    "a folder for a file": { item: { key: "a", value: { from: "file", path: "/etc" } }, says: /cannot be read/ },
+  const cases: Record<string, { item: ConfigItem; message: RegExp }> = {
+    "an invalid key": { item: value("a:b:c", "x"), message: /a:b:c/ },
+    "a null value": { item: value("a", null), message: /a is null or missing/ },
+    "a missing variable": { item: { key: "a", value: { from: "env", name: "NOPE" } }, message: /NOPE is not set/ },
+    "a missing file": { item: { key: "a", value: { from: "file", path: "/nope" } }, message: /\/nope does not exist/ },
+    "a folder instead of a file": {
+      item: { key: "a", value: { from: "file", path: "/etc" } },
+      message: /not readable/,
+    },
     "a variable that is not JSON": {
       item: { key: "a", value: { from: "env", name: "HOME", json: true } },
-      says: /a: .*not valid JSON/,
+      message: /a cannot be used: .*not valid JSON/,
     },
-    "a reserved map": { item: value("a", { secure: "x" }), says: /reserved/ },
+    "a reserved map": { item: value("a", { secure: "x" }), message: /reserved/ },
   };
-  test("is explained, with its key", async () => {
+  test("is reported with its key", async () => {
     const web = await new TestWorkspace().start();
-    for (const { item, says } of Object.values(cases)) {
+    for (const { item, message } of Object.values(cases)) {
       const failure = await web.tryPrepare(source, { config: [item] });
       expect(failure).toMatchObject({ phase: "config", reason: "configInvalid" });
-      expect("message" in failure && failure.message).toMatch(says);
+      expect("message" in failure && failure.message).toMatch(message);
     }
   });
 
-  test("names of stacks that are none", async () => {
+  test("includes invalid stack names", async () => {
     const web = await new TestWorkspace().start();
     for (const name of ["--help", "a b", "../x", "a/b/c/d", "x\ny", "-x"]) {
       const failure = await web.tryPrepare(source, { name });

@@ -1,4 +1,4 @@
-/** A slow program without a language: YAML that reads a pipe waits there until the test writes to it. */
+/** A program that waits: YAML that reads a named pipe blocks until the test writes to it. */
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -14,25 +14,25 @@ export const gatedProgram: Source = program({
 export class Gate {
   readonly #path: string;
 
-  /** In the program's folder. */
-  constructor(place: TestWorkspace | string) {
-    this.#path = join(typeof place === "string" ? place : join(place.share, "workspace"), "gate");
+  /** Creates the pipe in the program's folder. */
+  constructor(where: TestWorkspace | string) {
+    this.#path = join(typeof where === "string" ? where : join(where.share, "workspace"), "gate");
     execFileSync("mkfifo", [this.#path]);
   }
 
-  /** Lets the program go on, once it waits. */
-  async open(word: string): Promise<void> {
+  /** Lets the program continue when it waits. */
+  async open(text: string): Promise<void> {
     for (let tries = 0; tries < 200; tries += 1) {
       try {
         const file = openSync(this.#path, constants.O_WRONLY | constants.O_NONBLOCK);
-        writeSync(file, word);
+        writeSync(file, text);
         closeSync(file);
         return;
       } catch {
-        // Nobody reads yet.
+        // The program does not read yet.
         await Bun.sleep(50);
       }
     }
-    throw new Error("the program never came to the gate");
+    throw new Error("the program never read from the gate");
   }
 }

@@ -1,4 +1,4 @@
-/** A Go program from its source: modules are fetched once, and each run compiles what has changed. */
+/** A Go program from source: modules are fetched once, and each run compiles the changes. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,21 +6,21 @@ import { createRepository, serveGit } from "@pko/agent/testing";
 import { repositoryRoot, toolPath } from "@pko/cluster";
 import { TestWorkspace, toolFolders } from "./harness.ts";
 
-// The first time the SDK is compiled.
+// The first run compiles the SDK.
 setDefaultTimeout(600_000);
 
 const example = join(repositoryRoot, "examples/languages/go");
 
-function filesOf(greeting: string): Record<string, string> {
+function exampleFiles(greeting: string): Record<string, string> {
   const texts = readdirSync(example).map((name) => [name, readFileSync(join(example, name), "utf8")] as const);
   return Object.fromEntries(texts.map(([name, text]) => [name, text.replace("Hello", greeting)]));
 }
 
-/** The machine's own Go, with the modules and the compiled packages that it keeps. */
+/** Uses this machine's Go with its caches. */
 async function environment(): Promise<Record<string, string>> {
   const names = ["GOMODCACHE", "GOCACHE", "GOPROXY", "GOSUMDB"];
   const values = (await Bun.$`go env ${names}`.text()).trimEnd().split("\n");
-  // Where modules have to be fetched, it is not through the proxy that keeps Pulumi from fetching anything.
+  // Fetch missing modules directly, not through the proxy that blocks Pulumi's downloads.
   return {
     ...Object.fromEntries(names.map((name, index) => [name, values[index] ?? ""])),
     HTTPS_PROXY: "",
@@ -28,7 +28,7 @@ async function environment(): Promise<Record<string, string>> {
   };
 }
 
-test("a Go program is compiled where it runs, and a new commit of the same modules installs nothing", async () => {
+test("a Go program is compiled in the workspace, and a new commit with the same modules installs nothing", async () => {
   const path = [...toolFolders, dirname(toolPath("pulumi-language-go"))];
   const web = await new TestWorkspace({ path, env: await environment() }).start();
   const repository = createRepository(join(web.root, "git"), "greeting");
@@ -41,14 +41,14 @@ test("a Go program is compiled where it runs, and a new commit of the same modul
   const prepare = (commit: string) =>
     web.prepare({ kind: "git", url: `http://127.0.0.1:${git.port}/greeting.git`, commit, shallow: false }, { config });
   try {
-    expect((await prepare(repository.commit(filesOf("Hello")))).changed).toMatchObject({ dependencies: true });
+    expect((await prepare(repository.commit(exampleFiles("Hello")))).changed).toMatchObject({ dependencies: true });
     expect((await web.run("up-1", { kind: "up" })).outcome).toBe("succeeded");
     expect(await web.outputs("up-1")).toMatchObject([
       { name: "greeting", value: "Hello, world!" },
       { name: "password", secret: true, value: "canary-go" },
       { name: "times", value: 3 },
     ]);
-    expect((await prepare(repository.commit(filesOf("Goodbye")))).changed).toMatchObject({ dependencies: false });
+    expect((await prepare(repository.commit(exampleFiles("Goodbye")))).changed).toMatchObject({ dependencies: false });
     expect((await web.run("up-2", { kind: "up" })).outcome).toBe("succeeded");
     expect(await web.outputs("up-2")).toMatchObject([{ name: "greeting", value: "Goodbye, world!" }, {}, {}]);
   } finally {

@@ -1,4 +1,4 @@
-/** An agent for a test file, gone after it, and programs for it to run. */
+/** An agent for a test file, stopped after it, and programs to run. */
 import { afterAll } from "bun:test";
 import { dirname } from "node:path";
 import { AgentWorkspace, type AgentOptions } from "@pko/agent/testing";

@@ -1,4 +1,4 @@
-/** Runs that are slow, cancelled, cut off, orphaned: what survives, what is reported, what is released. */
+/** Runs that are slow, cancelled, interrupted or orphaned: what survives, what is reported, which locks are removed. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
@@ -15,8 +15,8 @@ const isQuickDone = (update: { type: string; event?: unknown }): boolean =>
   JSON.stringify(update.event).includes('"finished"') &&
   JSON.stringify(update.event).includes("::first");
 
-/** An update that waits at the gate. */
-async function waiting(options: ConstructorParameters<typeof TestWorkspace>[0] = {}) {
+/** Starts an update that waits at the gate. */
+async function startGatedUpdate(options: ConstructorParameters<typeof TestWorkspace>[0] = {}) {
   const web = await new TestWorkspace(options).start();
   await web.prepare(gatedProgram);
   const gate = new Gate(web);
@@ -29,7 +29,7 @@ function cliPid(web: TestWorkspace): number {
   return Number(/"pid":(\d+)/.exec(record)?.[1]);
 }
 
-function sessionOf(pid: number): number[] {
+function sessionMembers(pid: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && existsSync(`/proc/${name}/stat`))
     .filter((name) => {
@@ -53,18 +53,18 @@ function locks(web: TestWorkspace): string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
 }
 
-async function locked(web: TestWorkspace): Promise<void> {
+async function waitForLock(web: TestWorkspace): Promise<void> {
   await waitFor(() => locks(web).length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
 }
 
-/** Until no process of the CLI's session is left. */
-async function ended(pid: number): Promise<void> {
-  await waitFor(() => sessionOf(pid).length === 0, { what: "the end of the CLI and all that it started" });
+/** Waits until the CLI's session has no more processes. */
+async function waitForEnd(pid: number): Promise<void> {
+  await waitFor(() => sessionMembers(pid).length === 0, { what: "the end of the CLI's processes" });
 }
 
 describe("a slow run", () => {
-  test("is one at a time; everything else waits for it", async () => {
-    const { web, gate } = await waiting();
+  test("excludes other runs and preparations", async () => {
+    const { web, gate } = await startGatedUpdate();
     const other = await web.agent.start({ runId: "up-2", operation: { kind: "up" } });
     expect(!other.ok && other.error).toMatchObject({ code: "busy", activeRun: "up-1" });
     const prepare = await web.agent.prepare({
@@ -81,7 +81,7 @@ describe("a slow run", () => {
     expect(await web.outputs("up-1")).toMatchObject([{ name: "word", value: "open" }]);
   });
 
-  test("is started once though it is asked for many times at once", async () => {
+  test("is started once even if it is requested many times in parallel", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(gatedProgram);
     const gate = new Gate(web);
@@ -94,8 +94,8 @@ describe("a slow run", () => {
     expect(web.cliCalls().filter((call) => call.includes(" up "))).toHaveLength(1);
   });
 
-  test("is followed by several readers, each from where it likes, while it runs", async () => {
-    const { web, gate } = await waiting();
+  test("can have several readers, from different positions, while it runs", async () => {
+    const { web, gate } = await startGatedUpdate();
     const readers = [1, 1, 3].map((fromSeq) => web.updates("up-1", fromSeq));
     await gate.open("read");
     const [first, second, third] = await Promise.all(readers);
@@ -106,8 +106,8 @@ describe("a slow run", () => {
 });
 
 describe("cancelling", () => {
-  test("stops the CLI as a user would, and its lock is released", async () => {
-    const { web } = await waiting();
+  test("stops the CLI gracefully, and its lock is removed", async () => {
+    const { web } = await startGatedUpdate();
     await web.until("up-1", isQuickDone);
     const pid = cliPid(web);
     expect(locks(web)).toHaveLength(1);
@@ -115,28 +115,28 @@ describe("cancelling", () => {
     const result = await web.result("up-1");
     expect(result).toMatchObject({ outcome: "cancelled", error: { class: "cancelled" } });
     expect(locks(web)).toEqual([]);
-    expect(sessionOf(pid)).toEqual([]);
-    // What was done is kept: the next update goes on from there.
+    expect(sessionMembers(pid)).toEqual([]);
+    // The state is kept, and the next update continues from there.
     await web.prepare(program({ resources: { first: stash("quick") } }));
     expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded", progress: { unchanged: 2 } });
   });
 
-  test("kills what does not stop in time, plugins included; the lock it leaves is its own to release", async () => {
-    // A CLI that does not heed SIGINT.
+  test("kills the CLI and its plugins after the grace period, and the next run removes the lock", async () => {
+    // A CLI that ignores SIGINT.
     const web = await new TestWorkspace({ beforeCli: "trap '' INT" }).start();
     await web.prepare(gatedProgram);
     const gate = new Gate(web);
     await web.begin("up-1", { kind: "up" });
     await web.until("up-1", isQuickDone);
     const pid = cliPid(web);
-    expect(sessionOf(pid).length).toBeGreaterThan(1);
-    const began = Date.now();
+    expect(sessionMembers(pid).length).toBeGreaterThan(1);
+    const startedAt = Date.now();
     await web.agent.cancel({ runId: "up-1", graceSeconds: 1 });
     expect(await web.result("up-1")).toMatchObject({ outcome: "cancelled" });
-    expect(Date.now() - began).toBeLessThan(8_000);
-    await ended(pid);
-    // Whether it removed its lock before its end is chance; here it did not.
-    const timestamp = await confirmation(web).then(({ lockedAt }) => lockedAt);
+    expect(Date.now() - startedAt).toBeLessThan(8_000);
+    await waitForEnd(pid);
+    // It may or may not have removed its lock: make sure that there is one.
+    const timestamp = await lockHolder(web).then(({ lockedAt }) => lockedAt);
     if (locks(web).length === 0) writeLock(web, { pid, hostname: hostname(), timestamp });
     await web.begin("up-2", { kind: "up" });
     await gate.open("after");
@@ -146,12 +146,12 @@ describe("cancelling", () => {
 });
 
 describe("an agent that is killed", () => {
-  test("leaves its run alive, and the next agent follows it to its end", async () => {
-    const { web, gate } = await waiting();
+  test("leaves its run alive, and the next agent process follows it to its end", async () => {
+    const { web, gate } = await startGatedUpdate();
     await web.until("up-1", isQuickDone);
     const pid = cliPid(web);
     await web.kill("SIGKILL");
-    expect(sessionOf(pid).length).toBeGreaterThan(0);
+    expect(sessionMembers(pid).length).toBeGreaterThan(0);
     await web.start();
     const state = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
     expect(state.ok && state.value.state).toBe("running");
@@ -165,14 +165,14 @@ describe("an agent that is killed", () => {
         ? [update.event.urn.split("::").at(-1)]
         : [],
     );
-    // Each once, those before the kill and those after.
+    // Each event once, before and after the kill.
     expect(finished).toEqual([...new Set(finished)]);
     expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded", progress: { created: 3 } });
     expect(await web.outputs("up-1")).toMatchObject([{ name: "word", value: "survived" }]);
     expect(web.cliCalls().filter((call) => call.includes(" up "))).toHaveLength(1);
   });
 
-  test("reports no output of the run that it cannot mask, and names the file that has it", async () => {
+  test("does not report output that it cannot mask, and names the file with it", async () => {
     const print = 'case "$*" in *" up "*) echo "connect with canary-config";; esac';
     const web = await new TestWorkspace({ beforeCli: print }).start();
     const item = { key: "token", secret: true, value: { from: "value" as const, value: "canary-config" } };
@@ -189,29 +189,29 @@ describe("an agent that is killed", () => {
     expect(result.output.tail).toContain("the output is not shown, because the workspace's agent was restarted");
     const file = join(web.share, "runs/up-1/stdout-0.log");
     expect(readFileSync(file, "utf8")).toContain("canary-config");
-    expect(web.log).toContain(`"message":"output kept in a file of the pod","run":"up-1","file":"${file}"`);
+    expect(web.log).toContain(`"message":"output is in a file in the pod","run":"up-1","file":"${file}"`);
     expect(web.log).not.toContain("canary-config");
 
-    // Prepared again, it knows the secrets.
+    // After a preparation it knows the secrets.
     await web.prepare(gatedProgram, { config: [item] });
     await web.begin("up-2", { kind: "up" });
     await gate.open("masked");
     expect((await web.result("up-2")).output.tail).toContain("connect with [secret]");
   });
 
-  test("whose run ended meanwhile tells how it ended", async () => {
-    const { web, gate } = await waiting();
+  test("reports the result of a run that ended while no agent was running", async () => {
+    const { web, gate } = await startGatedUpdate();
     await web.until("up-1", isQuickDone);
     const pid = cliPid(web);
     await web.kill("SIGKILL");
     await gate.open("meanwhile");
-    await ended(pid);
+    await waitForEnd(pid);
     await web.start();
     expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded" });
   });
 
-  test("with its run: the run is reported interrupted, its lock released by the next", async () => {
-    const { web, gate } = await waiting();
+  test("together with its run reports the run as interrupted, and the next run removes its lock", async () => {
+    const { web, gate } = await startGatedUpdate();
     await web.until("up-1", isQuickDone);
     const pid = cliPid(web);
     await web.kill("SIGKILL");
@@ -226,17 +226,17 @@ describe("an agent that is killed", () => {
     await web.begin("up-2", { kind: "up" });
     await gate.open("second");
     const updates = await web.updates("up-2");
-    expect(JSON.stringify(updates)).toContain("released the lock that an interrupted run left");
+    expect(JSON.stringify(updates)).toContain("removed the lock that an interrupted run left behind");
     expect(updates.at(-1)).toMatchObject({ type: "result", result: { outcome: "succeeded" } });
     expect(locks(web)).toEqual([]);
   });
 
-  test("in a pod that was replaced: the lock of a confirmed run is removed, and only then", async () => {
-    const { web } = await waiting();
-    const process = await confirmation(web);
+  test("with its pod leaves a lock, which only a later pod with a confirmed run removes", async () => {
+    const { web } = await startGatedUpdate();
+    const process = await lockHolder(web);
     await web.kill("SIGKILL");
     killAll(cliPid(web));
-    // Another pod of the workspace: the same backend, and nothing else of the former.
+    // Another pod of the workspace: the same backend, but another volume.
     const next = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${web.backend}` } }).start();
     await next.prepare(program({ resources: { a: stash("x") } }));
     const unconfirmed = { from: process.startedAt, to: new Date().toISOString() };
@@ -252,8 +252,8 @@ describe("an agent that is killed", () => {
   });
 });
 
-/** What the agent reports of the process that holds the lock. */
-async function confirmation(web: TestWorkspace): Promise<RunProcess> {
+/** Waits until the agent reports the process that holds the lock. */
+async function lockHolder(web: TestWorkspace): Promise<RunProcess> {
   let process: RunProcess | undefined;
   await web.until("up-1", (update) => {
     if (update.type === "event" && update.event.kind === "notice") process ??= update.event.process;
@@ -264,27 +264,27 @@ async function confirmation(web: TestWorkspace): Promise<RunProcess> {
 }
 
 function killAll(pid: number): void {
-  for (const member of sessionOf(pid)) process.kill(member, "SIGKILL");
+  for (const member of sessionMembers(pid)) process.kill(member, "SIGKILL");
 }
 
-describe("two clusters with equal names share a folder", () => {
-  /** Two agents with the host name of this machine, and one backend. */
+describe("two clusters with equal names that share a backend", () => {
+  /** Two agents with the same host name and the same backend. */
   async function clusters() {
-    const { web: first, gate } = await waiting();
+    const { web: first, gate } = await startGatedUpdate();
     const second = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${first.backend}` } }).start();
     await second.prepare(program({ resources: { a: stash("x") } }));
     return { first, second, gate };
   }
 
-  test("neither breaks the live lock of the other, also after a run of its own was killed", async () => {
+  test("do not break each other's live locks, even after a restart of the agent", async () => {
     const { first, second, gate } = await clusters();
-    await confirmation(first);
+    await lockHolder(first);
     const [held] = locks(first);
     const blocked = await second.run("up-2", { kind: "up" });
     expect(blocked).toMatchObject({ outcome: "failed", error: { class: "conflict" } });
     expect(blocked.error?.message).toContain(`@${hostname()} (pid ${cliPid(first)}) since `);
     expect(blocked.error?.message).toContain("`pulumi cancel --yes --stack dev` in the workspace's pod");
-    // Started again after that agent was killed: what its records say of its own processes proves nothing of this lock.
+    // After a restart of the agent, its own records do not prove anything about this lock.
     await second.kill("SIGKILL");
     await second.start();
     expect(await second.run("up-3", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
@@ -295,13 +295,13 @@ describe("two clusters with equal names share a folder", () => {
     expect(await second.run("up-4", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
   });
 
-  test("a lock with the PID of a dead run of the other is left alone when it was taken at another time", async () => {
+  test("do not break a lock with the PID of a dead run that was acquired at another time", async () => {
     const { first, second } = await clusters();
-    await confirmation(first);
+    await lockHolder(first);
     const pid = cliPid(first);
     await first.kill("SIGKILL");
     killAll(pid);
-    // Somebody cancels, and the other cluster's process gets the same PID.
+    // A user cancels, and the other cluster's process gets the same PID.
     for (const name of locks(first)) rmSync(join(lockFolder(first), name));
     writeLock(first, { pid, hostname: hostname(), timestamp: new Date(Date.now() + 5_000).toISOString() });
     expect(await second.run("up-2", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
@@ -311,9 +311,9 @@ describe("two clusters with equal names share a folder", () => {
     expect(locks(first)).toHaveLength(1);
   });
 
-  test("the lock of a confirmed dead run is broken, and the next update succeeds", async () => {
+  test("break the lock of their own confirmed dead run, and the next update succeeds", async () => {
     const { first, second } = await clusters();
-    await confirmation(first);
+    await lockHolder(first);
     await first.kill("SIGKILL");
     killAll(cliPid(first));
     expect(await second.run("up-2", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
@@ -331,8 +331,8 @@ function writeLock(web: TestWorkspace, holder: { pid: number; hostname: string; 
   writeFileSync(join(folder, `${crypto.randomUUID()}.json`), JSON.stringify({ username: "someone", ...holder }));
 }
 
-describe("locks of others", () => {
-  test("are conflicts, and stay", async () => {
+describe("foreign locks", () => {
+  test("are conflicts and stay", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ resources: { a: stash("x") } }));
     writeLock(web, { pid: 7, hostname: "laptop", timestamp: "2020-01-01T00:00:00Z" });
@@ -343,7 +343,7 @@ describe("locks of others", () => {
     expect(web.cliCalls().some((call) => call.includes("cancel"))).toBe(false);
   });
 
-  test("are left alone though one of ours is beside them", async () => {
+  test("are left alone even if there is one of our own, too", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ resources: { a: stash("x") } }));
     writeLock(web, { pid: 7, hostname: "laptop", timestamp: "2020-01-01T00:00:00Z" });
@@ -352,10 +352,10 @@ describe("locks of others", () => {
     expect(locks(web)).toHaveLength(2);
   });
 
-  test("of a living process of this pod are left alone", async () => {
+  test("of a live process in this pod are left alone", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ resources: { a: stash("x") } }));
-    // This test's own process, say someone's shell in the pod.
+    // The test's own process stands for a user's shell in the pod.
     writeLock(web, { pid: process.pid, hostname: hostname(), timestamp: new Date().toISOString() });
     expect(await web.run("up-1", { kind: "up" })).toMatchObject({ error: { class: "conflict" } });
     expect(locks(web)).toHaveLength(1);
@@ -363,8 +363,8 @@ describe("locks of others", () => {
 });
 
 describe("a workspace that stops", () => {
-  test("interrupts its run, tells its last words, and leaves no lock", async () => {
-    const { web } = await waiting();
+  test("interrupts its run, reports the result, and leaves no lock", async () => {
+    const { web } = await startGatedUpdate();
     await web.until("up-1", isQuickDone);
     const result: Promise<RunResult> = web.result("up-1");
     const stopped = web.kill("SIGTERM");
@@ -378,13 +378,13 @@ describe("a workspace that stops", () => {
 });
 
 describe("a CLI that is killed from outside", () => {
-  test("is an interrupted run", async () => {
-    const { web } = await waiting();
-    await locked(web);
+  test("is reported as an interrupted run", async () => {
+    const { web } = await startGatedUpdate();
+    await waitForLock(web);
     process.kill(cliPid(web), "SIGKILL");
     const result = await web.result("up-1");
     expect(result).toMatchObject({ outcome: "interrupted", error: { class: "interrupted" } });
     expect(result.error?.message).toContain("SIGKILL");
-    await ended(cliPid(web));
+    await waitForEnd(cliPid(web));
   });
 });

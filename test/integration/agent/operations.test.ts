@@ -16,7 +16,7 @@ describe("operations on a stack", () => {
       outputs: { plain: "${a.output}", list: [1, true, "x"], token: { "fn::secret": "canary-output" } },
     });
 
-  test("preparing creates the stack, and nothing is done twice", async () => {
+  test("preparing creates the stack, and repeats nothing", async () => {
     await web.start();
     const first = await web.prepare(source("one"));
     expect(first).toMatchObject({
@@ -32,7 +32,7 @@ describe("operations on a stack", () => {
     expect(web.cliCalls()).toHaveLength(calls);
   });
 
-  test("a preview changes nothing and tells what would", async () => {
+  test("a preview changes nothing and reports the changes", async () => {
     const result = await web.run("preview-1", { kind: "preview" });
     expect(result).toMatchObject({ outcome: "succeeded", operation: "preview", changes: { create: 2 } });
     expect(result.output.tail).toContain("Previewing update (dev)");
@@ -44,7 +44,7 @@ describe("operations on a stack", () => {
     });
   });
 
-  test("an update tells of each resource as it comes, then its result", async () => {
+  test("an update reports each resource as it changes, then its result", async () => {
     const calls = web.cliCalls().length;
     await web.begin("up-1", { kind: "up", message: "first update" });
     const updates = await web.updates("up-1");
@@ -66,7 +66,7 @@ describe("operations on a stack", () => {
     expect(web.cliCalls()).toHaveLength(calls + 1);
   });
 
-  test("a replay from any event tells the same", async () => {
+  test("a replay from any event has the same events", async () => {
     const whole = await web.updates("up-1");
     const part = await web.updates("up-1", 4);
     const seqs = (updates: typeof whole) => updates.flatMap((update) => (update.type === "event" ? [update.seq] : []));
@@ -74,7 +74,7 @@ describe("operations on a stack", () => {
     expect(part.at(-1)).toEqual(whole.at(-1));
   });
 
-  test("starting a run again finds it, and does nothing", async () => {
+  test("starting a run twice returns the existing run", async () => {
     const calls = web.cliCalls().length;
     const again = await web.agent.start({ runId: "up-1", operation: { kind: "up", message: "first update" } });
     expect(again.ok && again.value.state).toBe("finished");
@@ -84,7 +84,7 @@ describe("operations on a stack", () => {
     expect(web.cliCalls()).toHaveLength(calls);
   });
 
-  test("outputs arrive with their values, the secret ones marked", async () => {
+  test("outputs have their values, and secret ones are marked", async () => {
     expect(await web.outputs("up-1")).toEqual([
       { name: "list", secret: false, known: true, value: [1, true, "x"] },
       { name: "plain", secret: false, known: true, value: "one" },
@@ -92,7 +92,7 @@ describe("operations on a stack", () => {
     ]);
   });
 
-  test("a new program runs in the same workspace, with no stack to select and no config to set", async () => {
+  test("a new program runs in the same workspace without selecting or configuring the stack again", async () => {
     const calls = web.cliCalls().length;
     const prepared = await web.prepare(source("two"));
     expect(prepared.changed).toEqual({ source: true, dependencies: false, stack: false, config: false });
@@ -105,7 +105,7 @@ describe("operations on a stack", () => {
     expect(web.cliCalls()).toHaveLength(calls + 1);
   });
 
-  test("a refresh, and an update that expects no changes", async () => {
+  test("a refresh and an update may expect no changes", async () => {
     expect(await web.run("refresh-1", { kind: "refresh" })).toMatchObject({
       outcome: "succeeded",
       changes: { same: 2 },
@@ -121,7 +121,7 @@ describe("operations on a stack", () => {
     expect(failed).toMatchObject({ outcome: "failed", error: { class: "unexpectedChanges" } });
   });
 
-  test("targets narrow an update", async () => {
+  test("targets limit an update", async () => {
     const two = program({ resources: { a: stash("three"), b: stash("new") } });
     await web.prepare(two);
     const result = await web.run("up-5", { kind: "up", targets: ["urn:pulumi:dev::demo::pulumi:index:Stash::b"] });
@@ -136,7 +136,7 @@ describe("operations on a stack", () => {
     expect(result.changes).toMatchObject({ replace: 1 });
   });
 
-  test("a destroy removes the stack when asked, and the next preparation makes it anew", async () => {
+  test("a destroy removes the stack if requested, and the next preparation creates it again", async () => {
     const destroyed = await web.run("destroy-1", { kind: "destroy", remove: true });
     expect(destroyed).toMatchObject({ outcome: "succeeded", operation: "destroy" });
     expect(destroyed.progress.deleted).toBeGreaterThan(1);
@@ -148,7 +148,7 @@ describe("operations on a stack", () => {
     expect(await web.run("up-7", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
   });
 
-  test("a destroy keeps the emptied stack, which another workspace then uses again", async () => {
+  test("a destroy keeps the empty stack, which another workspace can use", async () => {
     expect(await web.run("destroy-kept", { kind: "destroy" })).toMatchObject({ outcome: "succeeded" });
     expect(existsSync(join(web.backend, ".pulumi/stacks/demo/dev.json"))).toBe(true);
     const next = await new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${web.backend}` } }).start();
@@ -157,13 +157,13 @@ describe("operations on a stack", () => {
     expect(await next.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded", changes: { create: 2 } });
   });
 
-  test("a stack whose source is gone is destroyed by its project's name", async () => {
+  test("a stack whose source no longer exists can be destroyed by its project's name", async () => {
     await web.prepare({ kind: "project", name: "demo", runtime: "yaml" });
     const destroyed = await web.run("destroy-2", { kind: "destroy" });
     expect(destroyed).toMatchObject({ outcome: "succeeded", changes: { delete: 2 } });
   });
 
-  test("the agent tells of itself", async () => {
+  test("info reports versions and what is prepared", async () => {
     const info = await web.agent.info();
     expect(info.ok && info.value).toMatchObject({
       protocol: protocolVersion,
@@ -173,7 +173,7 @@ describe("operations on a stack", () => {
     });
   });
 
-  test("what it does not know, it says", async () => {
+  test("requests about unknown runs return notFound", async () => {
     for (const reply of [await web.agent.cancel({ runId: "nope" }), await web.agent.outputs({ runId: "nope" })]) {
       expect(reply.ok || reply.error.code).toBe("notFound");
     }
@@ -183,7 +183,7 @@ describe("operations on a stack", () => {
     expect(failed.ok || failed.error.code).toBe("unprepared");
   });
 
-  test("no secret is in its log, or in what it keeps of runs", async () => {
+  test("no secret is in the log or in the files of runs", async () => {
     expect(web.log).not.toContain("canary");
     for (const run of readdirSync(join(web.share, "runs"))) {
       for (const file of readdirSync(join(web.share, "runs", run))) {
@@ -199,7 +199,7 @@ describe("the pod's log", () => {
   /** A line of the CLI's own logger, with its level. */
   const verbose = /^ ?\{"time":.*"level":"INFO",.*"v":\d+\}$/m;
 
-  test("has what the CLI prints as plain lines, with its verbose log up to level 8", async () => {
+  test("has the CLI's output as plain lines, with its verbose log up to level 8", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(source, { config });
     await web.run("quiet", { kind: "up" });
@@ -207,31 +207,31 @@ describe("the pod's log", () => {
     expect(web.log).toMatch(/^ \+ {2}pulumi:index:Stash a created/m);
     expect(web.log).toMatch(/^ {4}token: \[secret\]$/m);
     expect(web.log).not.toMatch(verbose);
-    await web.run("talkative", { kind: "refresh", logLevel: 8 });
+    await web.run("verbose", { kind: "refresh", logLevel: 8 });
     expect(web.log).toMatch(verbose);
     expect(web.log).not.toContain("canary");
   });
 
-  test("leaves a log of level 9 and above in a file of the pod, and names it", async () => {
+  test("names the file in the pod with a log of level 9 and above", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(source, { config });
-    await web.run("loud", { kind: "up", logLevel: 9 });
+    await web.run("debug", { kind: "up", logLevel: 9 });
     expect(web.log).toMatch(/^Updating \(dev\):$/m);
     expect(web.log).not.toMatch(verbose);
-    const file = join(web.share, "runs/loud/stderr-0.log");
-    expect(web.log).toContain(`"message":"verbose log kept in a file of the pod","run":"loud","file":"${file}"`);
+    const file = join(web.share, "runs/debug/stderr-0.log");
+    expect(web.log).toContain(`"message":"verbose log is in a file in the pod","run":"debug","file":"${file}"`);
     expect(readFileSync(file, "utf8")).toMatch(verbose);
   });
 
-  test("keeps a log of level 9 out of the result of a run that fails, but for the CLI's own errors", async () => {
+  test("keeps a log of level 9 out of the result of a failed run, except for the CLI's own errors", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(source, { config });
     const folder = join(web.backend, ".pulumi/locks/organization/demo/dev");
     mkdirSync(folder, { recursive: true });
     const holder = { pid: 7, username: "someone", hostname: "laptop", timestamp: "2020-01-01T00:00:00Z" };
     writeFileSync(join(folder, "00000000-0000-4000-8000-000000000000.json"), JSON.stringify(holder));
-    const result = await web.run("loud", { kind: "up", logLevel: 9 });
-    expect(readFileSync(join(web.share, "runs/loud/stderr-0.log"), "utf8")).toMatch(verbose);
+    const result = await web.run("debug", { kind: "up", logLevel: 9 });
+    expect(readFileSync(join(web.share, "runs/debug/stderr-0.log"), "utf8")).toMatch(verbose);
     expect(result).toMatchObject({ outcome: "failed", error: { class: "conflict" } });
     expect(result.error?.message).toContain("someone@laptop");
     expect(result.error?.lines.join("\n")).toContain("error: the stack is currently locked by 1 lock(s)");
@@ -250,7 +250,7 @@ describe("stacks that must exist", () => {
     expect(unprepared.ok || unprepared.error.code).toBe("unprepared");
   });
 
-  test("a stack that was removed behind the agent's back is found missing, and made again", async () => {
+  test("a stack that was removed outside the agent is reported as missing, then created again", async () => {
     const web = await new TestWorkspace().start();
     const source = program({ resources: { a: stash("x") } });
     await web.prepare(source);

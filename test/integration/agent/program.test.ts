@@ -1,4 +1,4 @@
-/** A Program with every section of Pulumi YAML: kept whole by the API server, and run by a real agent. */
+/** A Program with every section of Pulumi YAML: stored unchanged by the API server, and run by a real agent. */
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { apiServerWithApi, patience, programs } from "../api/install.ts";
 import { program, TestWorkspace } from "./harness.ts";
 
 test(
-  "packages, configuration of every type, variables, functions, options, references and outputs",
+  "runs packages, configuration of every type, variables, functions, options, references and outputs",
   async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ name: "base", outputs: { text: "from the base", secret: { "fn::secret": "hush" } } }), {

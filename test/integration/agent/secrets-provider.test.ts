@@ -1,4 +1,4 @@
-/** Who encrypts a stack's secrets: a passphrase or a key of a cloud, and what is said where the stack has another. */
+/** How a stack's secrets are encrypted: with a passphrase or a cloud key, and the warning if the stack has another. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -7,15 +7,15 @@ import { program, pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts
 
 setDefaultTimeout(180_000);
 
-/** The two calls of AWS KMS that Pulumi makes; the "ciphertext" is the text turned round. */
+/** The two AWS KMS calls that Pulumi uses; the "ciphertext" is the reversed text. */
 const kms = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
   async fetch(request) {
     const { Plaintext, CiphertextBlob, KeyId } = (await request.json()) as Record<string, string | undefined>;
-    const turned = (text = ""): string => Buffer.from(Buffer.from(text, "base64").toReversed()).toString("base64");
+    const reversed = (text = ""): string => Buffer.from(Buffer.from(text, "base64").toReversed()).toString("base64");
     const isEncryption = request.headers.get("x-amz-target") === "TrentService.Encrypt";
-    const answer = isEncryption ? { CiphertextBlob: turned(Plaintext) } : { Plaintext: turned(CiphertextBlob) };
+    const answer = isEncryption ? { CiphertextBlob: reversed(Plaintext) } : { Plaintext: reversed(CiphertextBlob) };
     return Response.json({ KeyId: KeyId ?? "key", EncryptionAlgorithm: "SYMMETRIC_DEFAULT", ...answer });
   },
 });
@@ -34,8 +34,8 @@ const kept = program({
 });
 const config = [{ key: "password", secret: true, value: { from: "value" as const, value: "canary-password" } }];
 
-/** Not synchronously: the key is served from here. */
-async function change(web: TestWorkspace, ...args: string[]): Promise<void> {
+/** Asynchronous, because this process serves the key. */
+async function runStackCommand(web: TestWorkspace, ...args: string[]): Promise<void> {
   await promisify(execFile)(pulumi, ["--non-interactive", "stack", ...args], {
     cwd: join(web.share, "workspace"),
     env: {
@@ -49,7 +49,7 @@ async function change(web: TestWorkspace, ...args: string[]): Promise<void> {
 }
 
 describe("secretsProvider", () => {
-  test("is a key of AWS KMS for a new stack: no passphrase is needed", async () => {
+  test("may be an AWS KMS key for a new stack, which then needs no passphrase", async () => {
     const web = await new TestWorkspace({ env: { ...credentials, PULUMI_CONFIG_PASSPHRASE: "" } }).start();
     const prepared = await web.prepare(kept, { config, secretsProvider: key });
     expect(prepared.warning).toBeUndefined();
@@ -59,27 +59,27 @@ describe("secretsProvider", () => {
     ]);
   });
 
-  test("that cannot be reached is told by name, and no stack is made", async () => {
-    const nobody = { ...credentials, AWS_ENDPOINT_URL_KMS: "http://127.0.0.1:9" };
-    const web = await new TestWorkspace({ env: nobody }).start();
+  test("that is unreachable is reported by name, and no stack is created", async () => {
+    const offline = { ...credentials, AWS_ENDPOINT_URL_KMS: "http://127.0.0.1:9" };
+    const web = await new TestWorkspace({ env: offline }).start();
     const failure = await web.tryPrepare(kept, { config, secretsProvider: key });
     expect(failure).toMatchObject({ phase: "stack", reason: "other" });
     expect(JSON.stringify(failure)).toContain("KMS: Encrypt");
     expect(JSON.stringify(failure)).toContain("connection refused");
   });
 
-  test("of a stack that has another is explained; what it has is used until somebody changes it", async () => {
+  test("that differs from the stack's is reported, and the stack's is used until a user changes it", async () => {
     const web = await new TestWorkspace({ env: credentials }).start();
     expect((await web.prepare(kept, { config })).warning).toBeUndefined();
     expect((await web.run("up-1", { kind: "up" })).outcome).toBe("succeeded");
 
     const { warning } = await web.prepare(kept, { config, secretsProvider: key });
-    expect(warning).toContain(`encrypted by a passphrase, and secretsProvider`);
+    expect(warning).toContain(`encrypted by a passphrase, not by ${key}, because secretsProvider`);
     expect(warning).toContain(`pulumi stack change-secrets-provider "${key}"`);
     expect((await web.run("up-2", { kind: "up" })).outcome).toBe("succeeded");
     expect((await web.prepare(kept, { config, secretsProvider: "passphrase" })).warning).toBeUndefined();
 
-    await change(web, "change-secrets-provider", "--stack=dev", key);
+    await runStackCommand(web, "change-secrets-provider", "--stack=dev", key);
     expect((await web.prepare(kept, { config, secretsProvider: key })).warning).toBeUndefined();
     expect((await web.run("up-3", { kind: "up" })).outcome).toBe("succeeded");
     expect(await web.outputs("up-3")).toMatchObject([{ name: "password", value: "canary-password" }]);
@@ -87,7 +87,7 @@ describe("secretsProvider", () => {
 });
 
 describe("a passphrase", () => {
-  test("that is not the stack's is told in words that help", async () => {
+  test("that is not the stack's is reported with the remedy", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(kept, { config });
     expect((await web.run("up-1", { kind: "up" })).outcome).toBe("succeeded");

@@ -1,4 +1,4 @@
-/** What a person finds in a shell of the container: the CLI as it is typed, without options. */
+/** A user's shell in the container: CLI commands work without options. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
@@ -17,8 +17,12 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** Types a command where `kubectl exec` starts a shell, with the container's variables. */
-function type(web: TestWorkspace, command: string, PWD: string | undefined = join(web.share, "workspace")): string {
+/** Runs a command in the folder in which `kubectl exec` starts a shell, with the container's variables. */
+function runInShell(
+  web: TestWorkspace,
+  command: string,
+  PWD: string | undefined = join(web.share, "workspace"),
+): string {
   const env = {
     PATH: `${join(pulumi, "..")}:${toolFolders.join(":")}:${process.env["PATH"] ?? ""}`,
     HOME: join(web.root, "home"),
@@ -58,31 +62,31 @@ describe("a program in a folder of a repository", () => {
     expect(await web.run("up-1", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
     expect(realpathSync(join(web.share, "workspace"))).toBe(realpathSync(join(web.share, "source/infra/web")));
     for (const PWD of [join(web.share, "workspace"), ""]) {
-      expect(type(web, "pulumi stack --show-name", PWD).trim()).toBe("dev");
+      expect(runInShell(web, "pulumi stack --show-name", PWD).trim()).toBe("dev");
     }
-    expect(type(web, "pulumi config get region && pulumi config get size && pulumi config get token")).toBe(
+    expect(runInShell(web, "pulumi config get region && pulumi config get size && pulumi config get token")).toBe(
       "eu\nlarge\ncanary-token\n",
     );
-    expect(type(web, "pulumi preview --diff")).toContain("2 unchanged");
-    expect(type(web, "pulumi refresh --yes --skip-preview")).toContain("2 unchanged");
-    expect(type(web, "pulumi cancel --yes 2>&1")).toContain("has been canceled");
+    expect(runInShell(web, "pulumi preview --diff")).toContain("2 unchanged");
+    expect(runInShell(web, "pulumi refresh --yes --skip-preview")).toContain("2 unchanged");
+    expect(runInShell(web, "pulumi cancel --yes 2>&1")).toContain("has been canceled");
   });
 
-  test("stays as it was for git, and its own settings stay the base of the stack's", async () => {
-    expect(type(web, "git status --porcelain")).toBe("");
-    // The key that the spec no longer has is gone; that of the repository stays.
+  test("is unchanged for git, and its own settings stay the base of the stack's", async () => {
+    expect(runInShell(web, "git status --porcelain")).toBe("");
+    // The key that the spec no longer has is removed; the repository's key stays.
     await web.prepare(at(app.git("rev-parse", "main")), { config: config.slice(1) });
-    expect(type(web, "pulumi config --json | tr -d ' \\n'")).not.toContain("region");
-    expect(type(web, "pulumi config get size").trim()).toBe("large");
+    expect(runInShell(web, "pulumi config --json | tr -d ' \\n'")).not.toContain("region");
+    expect(runInShell(web, "pulumi config get size").trim()).toBe("large");
     const next = bare.commit({ "infra/web/Pulumi.yaml": yaml("two") });
     await web.prepare(at(next, "bare"), { config });
-    expect(type(web, "pulumi config --json")).not.toContain("size");
-    expect(type(web, "pulumi config get region").trim()).toBe("eu");
-    expect(type(web, "git status --porcelain")).toBe("");
+    expect(runInShell(web, "pulumi config --json")).not.toContain("size");
+    expect(runInShell(web, "pulumi config get region").trim()).toBe("eu");
+    expect(runInShell(web, "git status --porcelain")).toBe("");
     expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded" });
   });
 
-  test("is in a working directory that exists, also when its folder is renamed and its project file is wrong", async () => {
+  test("is in a working directory that exists, even if its folder is renamed and its project file is invalid", async () => {
     const moved = createRepository(root, "moved");
     const renamed = await new TestWorkspace().start();
     const folder = join(renamed.share, "workspace");
@@ -94,9 +98,9 @@ describe("a program in a folder of a repository", () => {
   });
 
   test("is selected again after the stack was removed", async () => {
-    expect(await web.run("gone", { kind: "destroy", remove: true })).toMatchObject({ outcome: "succeeded" });
+    expect(await web.run("removed", { kind: "destroy", remove: true })).toMatchObject({ outcome: "succeeded" });
     await web.prepare(at(bare.git("rev-parse", "main"), "bare"), { config });
-    expect(type(web, "pulumi stack --show-name").trim()).toBe("dev");
-    expect(type(web, "pulumi config get region").trim()).toBe("eu");
+    expect(runInShell(web, "pulumi stack --show-name").trim()).toBe("dev");
+    expect(runInShell(web, "pulumi config get region").trim()).toBe("eu");
   });
 });

@@ -1,4 +1,4 @@
-/** Sources in a living workspace: what a new commit costs, what is kept, and what is refused without harm. */
+/** Sources in a running workspace: the work for a new commit, what is kept, and rejected sources that change nothing. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
@@ -39,7 +39,7 @@ describe("a repository", () => {
   const app = createRepository(root, "app");
   const web = new TestWorkspace();
 
-  test("is prepared and run; its next commit runs in the same workspace", async () => {
+  test("is prepared and run, and its next commit runs in the same workspace", async () => {
     await web.start();
     const one = app.commit({ "infra/Pulumi.yaml": yaml("one"), "README.md": "x" });
     const first = await web.prepare(git("app", { commit: one, dir: "infra" }));
@@ -55,7 +55,7 @@ describe("a repository", () => {
     expect(existsSync(join(web.share, "source/README.md"))).toBe(false);
   });
 
-  test("that is there already is not asked for again; a branch is, and is not written again", async () => {
+  test("is not fetched again for the same commit; an unchanged branch is queried, but not checked out again", async () => {
     const head = app.git("rev-parse", "main");
     const before = server.requests.length;
     await web.prepare(git("app", { commit: head, dir: "infra" }));
@@ -68,7 +68,7 @@ describe("a repository", () => {
     expect(server.requests.length).toBeGreaterThan(before);
   });
 
-  test("that fails leaves the workspace as it was, and recovers without help", async () => {
+  test("that fails leaves the workspace unchanged, and the next preparation recovers", async () => {
     const tree = () => readFileSync(join(web.share, "source/infra/Pulumi.yaml"), "utf8");
     const before = tree();
     const good = git("app", { ref: "main", dir: "infra" });
@@ -118,7 +118,7 @@ describe("a repository", () => {
     expect(readdirSync(web.share).toSorted()).toEqual(["agent", "runs", "source", "workspace"]);
   });
 
-  test("with links inside itself is fine; a project file that is a link out of it is not", async () => {
+  test("may have links within itself, but no project file that is a link outside", async () => {
     expect((await web.prepare(git("links", { ref: "main", dir: "alias" }))).project.name).toBe("demo");
     for (const dir of ["evil", "config"]) {
       const failure = await web.tryPrepare(git("links", { ref: "main", dir }));
@@ -128,13 +128,13 @@ describe("a repository", () => {
   });
 });
 
-describe("projects that are none", () => {
-  const cases: Record<string, { files: Record<string, string>; says: RegExp }> = {
-    "no project file": { files: { "main.py": "" }, says: /no Pulumi\.yaml/ },
-    "a project file that is not YAML": { files: { "Pulumi.yaml": "name: [x\n\tb" }, says: /cannot be read/ },
-    "no name": { files: { "Pulumi.yaml": "runtime: yaml\n" }, says: /no name/ },
-    "no runtime": { files: { "Pulumi.yaml": "name: x\n" }, says: /no runtime/ },
-    "a list": { files: { "Pulumi.yaml": "- a\n" }, says: /no name/ },
+describe("invalid projects", () => {
+  const cases: Record<string, { files: Record<string, string>; message: RegExp }> = {
+    "no project file": { files: { "main.py": "" }, message: /no Pulumi\.yaml/ },
+    "a project file that is not YAML": { files: { "Pulumi.yaml": "name: [x\n\tb" }, message: /not valid YAML/ },
+    "no name": { files: { "Pulumi.yaml": "runtime: yaml\n" }, message: /no name/ },
+    "no runtime": { files: { "Pulumi.yaml": "name: x\n" }, message: /no valid runtime/ },
+    "a list": { files: { "Pulumi.yaml": "- a\n" }, message: /no name/ },
     "a bomb of aliases": {
       files: {
         "Pulumi.yaml": `name: x\nruntime: yaml\na: &a [1,1,1,1,1,1,1,1,1]\n${"bcdefghi"
@@ -145,21 +145,21 @@ describe("projects that are none", () => {
           )
           .join("\n")}\n`,
       },
-      says: /cannot be read/,
+      message: /not valid YAML/,
     },
   };
-  test("are explained", async () => {
+  test("are reported with the reason", async () => {
     const web = await new TestWorkspace().start();
-    for (const { files, says } of Object.values(cases)) {
+    for (const { files, message } of Object.values(cases)) {
       const failure = await web.tryPrepare({ kind: "files", files });
       expect(failure).toMatchObject({ phase: "source", reason: "projectInvalid" });
-      expect("message" in failure && failure.message).toMatch(says);
+      expect("message" in failure && failure.message).toMatch(message);
     }
   });
 });
 
 describe("a folder of the image", () => {
-  test("is used where it is, and gets nothing but a link to the stack's settings", async () => {
+  test("is used in place, and gets only a link to the stack's settings", async () => {
     const web = await new TestWorkspace().start();
     const folder = join(web.root, "image/app");
     mkdirSync(folder, { recursive: true });
@@ -170,7 +170,7 @@ describe("a folder of the image", () => {
     expect(readdirSync(folder).toSorted()).toEqual(["Pulumi.dev.yaml", "Pulumi.yaml"]);
     expect(readlinkSync(join(folder, "Pulumi.dev.yaml"))).toMatch(/\/agent\/stacks\/\w+\/settings\.yaml$/);
     expect((await web.prepare({ kind: "local", dir: folder }, { config: [item] })).changed.source).toBe(false);
-    // A settings file that the folder brings stays as it is.
+    // An existing settings file in the folder stays unchanged.
     const settings = join(folder, "Pulumi.prod.yaml");
     writeFileSync(settings, "config: {}\n");
     await web.prepare({ kind: "local", dir: folder }, { name: "prod", config: [item] });
@@ -192,7 +192,7 @@ describe("dependencies", () => {
   });
   const installs = (web: TestWorkspace) => web.cliCalls().filter((call) => call.endsWith(" install")).length;
 
-  test("are installed once, and again only when what names them changes", async () => {
+  test("are installed once, and again only when a manifest changes", async () => {
     const web = await new TestWorkspace().start();
     expect((await web.prepare(node({}))).changed.dependencies).toBe(true);
     const installed = join(web.share, "workspace/node_modules/helper");
@@ -219,7 +219,7 @@ describe("dependencies", () => {
     expect(installs(web)).toBe(2);
   });
 
-  test("that cannot be installed are explained, and tried again", async () => {
+  test("that cannot be installed are reported and retried", async () => {
     const web = await new TestWorkspace().start();
     const broken = node({ "package.json": JSON.stringify({ name: "app", dependencies: { nope: "file:./nope.tgz" } }) });
     for (let attempt = 0; attempt < 2; attempt += 1) {
@@ -231,7 +231,7 @@ describe("dependencies", () => {
     expect((await web.prepare(node({}))).changed.dependencies).toBe(true);
   });
 
-  test("of a project whose source is gone are not looked for", async () => {
+  test("of a project without its source are not installed", async () => {
     const web = await new TestWorkspace().start();
     const prepared = await web.prepare({ kind: "project", name: "demo", runtime: "nodejs" });
     expect(prepared.changed.dependencies).toBe(false);
@@ -244,18 +244,18 @@ describe("dependencies", () => {
     expect(installs(web)).toBe(0);
   });
 
-  test("of a program that is compiled already need no installation, nor its compiler", async () => {
+  test("of a compiled program need neither an installation nor a compiler", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ runtime: { name: "go", options: { binary: "demo" } } }));
     expect(installs(web)).toBe(0);
   });
 
-  test("that are packages of a YAML program are installed once, and known to the next revision", async () => {
+  test("that are packages of a YAML program are installed once and carried over to the next revision", async () => {
     const web = await new TestWorkspace().start();
     const folder = join(web.root, "greeting");
     mkdirSync(folder);
     writeFileSync(join(folder, "PulumiPlugin.yaml"), "runtime: yaml\n");
-    const greeter = { resources: { said: stash("hello") }, outputs: { text: "${said.output}" } };
+    const greeter = { resources: { greeting: stash("hello") }, outputs: { text: "${greeting.output}" } };
     writeFileSync(
       join(folder, "Pulumi.yaml"),
       JSON.stringify({ name: "greeting", runtime: "yaml", components: { greeter } }),
@@ -277,14 +277,14 @@ describe("dependencies", () => {
 });
 
 describe("preparations that overlap", () => {
-  test("the same one is joined, another takes its place", async () => {
+  test("the same request joins, another request replaces it", async () => {
     const web = await new TestWorkspace({ beforeCli: firstSelectionHangs }).start();
     const request = (input: string) => ({
       source: program({ resources: { a: stash(input) } }),
       stacks: [{ name: "dev", create: true, config: [], environments: [] }],
     });
     const [one, same] = [web.agent.prepare(request("one")), web.agent.prepare(request("one"))];
-    await waitFor(() => selections(web).length === 1, { what: "the first selection to begin" });
+    await waitFor(() => selections(web).length === 1, { what: "the start of the first selection" });
     const two = web.agent.prepare(request("two"));
     const start = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
     expect(start.ok || start.error.code).toBe("busy");
@@ -298,7 +298,7 @@ describe("preparations that overlap", () => {
   });
 });
 
-/** For as long as it takes until it is superseded. */
+/** Hangs until it is superseded. */
 const firstSelectionHangs = 'case "$*" in *select*) mkdir "$0.selected" 2>/dev/null && sleep 60;; esac';
 
 const selections = (workspace: TestWorkspace): string[] =>

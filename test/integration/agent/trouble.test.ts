@@ -1,4 +1,4 @@
-/** What goes wrong with programs, plugins and CLIs: each told by its class, in words a user can act on. */
+/** Failures of programs, plugins and CLIs: each has a class and a message that a user can act on. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import {
@@ -21,7 +21,7 @@ import { program, stash, TestWorkspace, toolFolders, tools } from "./harness.ts"
 setDefaultTimeout(120_000);
 
 describe("programs", () => {
-  test("an error of the program reaches the result with its line", async () => {
+  test("an error of the program is in the result with its line", async () => {
     const web = await new TestWorkspace().start();
     const source = {
       kind: "files" as const,
@@ -38,8 +38,8 @@ describe("programs", () => {
     expect(JSON.stringify(result)).not.toContain(String.raw`\u001b`);
   });
 
-  test("a secret in an error is masked, though it is longer than what is told of a line", async () => {
-    // A key of a cloud, in one line, which the CLI does not know to be a secret. YAML's errors quote the line that is wrong.
+  test("a secret in an error is masked even if it is longer than the limit of a line", async () => {
+    // A cloud key on one line, which the CLI does not know to be secret. Pulumi YAML errors quote the line.
     const secret = `canary-${"0123456789abcdef".repeat(150)}`;
     const web = await new TestWorkspace({ env: { CLOUD_CREDENTIALS: secret } }).start();
     const text = `name: demo\nruntime: yaml\noutputs:\n  a: "\${nope.x} ${secret}"\n`;
@@ -48,10 +48,10 @@ describe("programs", () => {
     const updates = JSON.stringify(await web.updates("up-1"));
     expect(updates).toContain("could not be found");
     expect(updates).toContain("[secret]");
-    for (const told of [updates, web.log]) expect(told).not.toContain("canary-");
+    for (const text of [updates, web.log]) expect(text).not.toContain("canary-");
   });
 
-  test("a plugin that cannot be had", async () => {
+  test("a plugin that cannot be downloaded", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({ resources: { a: { type: "random:RandomString", properties: { length: 5 } } } }));
     const result = await web.run("up-1", { kind: "up" });
@@ -91,14 +91,14 @@ describe("programs", () => {
 describe("CLIs", () => {
   const pretend = (version: string) => `case "$*" in *" version") echo ${version}; exit 0;; esac`;
 
-  test("one that is too old for anything", async () => {
+  test("one that is too old for the agent", async () => {
     const web = await new TestWorkspace({ beforeCli: pretend("v3.100.0") }).start();
     const failure = await web.tryPrepare(program({}));
     expect(failure).toMatchObject({ reason: "versionTooLow" });
     expect("message" in failure && failure.message).toMatch(/3\.100\.0.*3\.105\.0.*image/);
   });
 
-  test("one that is too old for what is asked", async () => {
+  test("one that is too old for the operation", async () => {
     const web = await new TestWorkspace({ beforeCli: pretend("v3.150.0") }).start();
     await web.prepare(program({}));
     const result = await web.run("refresh-1", { kind: "refresh", runProgram: true });
@@ -107,7 +107,7 @@ describe("CLIs", () => {
     expect(await web.run("refresh-2", { kind: "refresh" })).toMatchObject({ outcome: "succeeded" });
   });
 
-  test("none", async () => {
+  test("a missing one", async () => {
     const web = await new TestWorkspace({ flags: ["--pulumi", "/nonexistent/pulumi"] }).start();
     const failure = await web.tryPrepare(program({}));
     expect(failure).toMatchObject({ reason: "toolMissing" });
@@ -116,8 +116,8 @@ describe("CLIs", () => {
   });
 });
 
-describe("a file of variables that cannot be read", () => {
-  test("fails a preparation, in words that say which file, and not the agent", async () => {
+describe("an unreadable file of variables", () => {
+  test("fails a preparation with the file's name, but not the agent", async () => {
     const web = new TestWorkspace();
     const file = join(web.root, "variables");
     mkdirSync(file);
@@ -125,17 +125,15 @@ describe("a file of variables that cannot be read", () => {
     await broken.start();
     const failure = await broken.tryPrepare(program({}));
     expect(failure).toMatchObject({ phase: "source", reason: "other" });
-    expect("message" in failure && failure.message).toContain(
-      `the file ${file}, which PULUMI_ENV names, cannot be read`,
-    );
+    expect("message" in failure && failure.message).toContain(`the file ${file} in PULUMI_ENV cannot be read`);
     expect(await broken.agent.info()).toMatchObject({ ok: true });
     rmSync(file, { recursive: true });
     await broken.prepare(program({}));
   });
 });
 
-describe("too much", () => {
-  test("an event larger than is read is left out; its output is asked of the CLI", async () => {
+describe("limits", () => {
+  test("an event that is too large is dropped, and its outputs are read from the CLI", async () => {
     const web = await new TestWorkspace().start();
     const source = program(
       {
@@ -146,11 +144,11 @@ describe("too much", () => {
       { "big.txt": "x".repeat(300_000) },
     );
     await web.prepare(source);
-    // The request is bounded, so the file grows where it is.
+    // The size of a request is limited, so the file is enlarged in place.
     writeFileSync(join(web.share, "workspace/big.txt"), "x".repeat(5_000_000));
     await web.begin("up-1", { kind: "up" });
     const updates = await web.updates("up-1");
-    expect(JSON.stringify(updates)).toMatch(/an event of 50\d+ bytes is left out/);
+    expect(JSON.stringify(updates)).toMatch(/dropped an event of 50\d+ bytes/);
     expect(updates.at(-1)).toMatchObject({ type: "result", result: { outcome: "succeeded" } });
     const outputs = await web.agent.outputs({ runId: "up-1" });
     expect(outputs.ok || outputs.error).toMatchObject({ code: "tooLarge" });
@@ -168,7 +166,7 @@ describe("too much", () => {
     expect((await web.updates("up-1")).at(-1)?.type).toBe("result");
   });
 
-  test("output without end is kept whole on disk, and told by its end", async () => {
+  test("endless output is kept on disk, and the result has its end", async () => {
     const noisy = 'case "$*" in *" up "*) head -c 30000000 /dev/zero | tr "\\0" "\\n"; echo the end;; esac';
     const web = await new TestWorkspace({ beforeCli: noisy }).start();
     await web.prepare(program({ resources: { a: stash("x") } }));
@@ -181,7 +179,7 @@ describe("too much", () => {
     expect(statSync(join(web.share, "runs/up-1/stdout-0.log")).size).toBe(result.output.bytes);
   });
 
-  test("runs without end are forgotten, the oldest first", async () => {
+  test("the oldest runs are deleted", async () => {
     const web = await new TestWorkspace().start();
     await web.prepare(program({}));
     for (let index = 0; index < 22; index += 1) await web.run(`preview-${index}`, { kind: "preview" });
@@ -190,8 +188,8 @@ describe("too much", () => {
   });
 });
 
-describe("state that a crash has torn", () => {
-  test("is taken for none, and made again", async () => {
+describe("state that a crash left incomplete", () => {
+  test("is ignored and rebuilt", async () => {
     const web = await new TestWorkspace().start();
     const source = program({ resources: { a: stash("x") } });
     await web.prepare(source);
@@ -210,11 +208,11 @@ describe("state that a crash has torn", () => {
   });
 });
 
-/** Starts the executable as another user than root, with the tools where that user can reach them. */
+/** Starts the executable as a non-root user, with copies of the tools that this user can access. */
 async function startRestricted(web: TestWorkspace): Promise<string> {
   const bin = join(web.root, "bin");
   mkdirSync(bin);
-  // The cache may be out of that user's reach.
+  // The user may not have access to the cache.
   for (const [index, name] of tools.entries()) {
     const tool = join(toolFolders[index] ?? "", name);
     try {
@@ -225,7 +223,7 @@ async function startRestricted(web: TestWorkspace): Promise<string> {
   }
   const agent = join(bin, "agent");
   buildAgent({ outfile: agent, version: "9.9.9" });
-  // As the bootstrap container does.
+  // Like the bootstrap container.
   const installed = join(web.share, "agent-executable");
   execFileSync(agent, ["install", installed]);
   for (const folder of [web.root, web.share, web.backend, bin]) chownSync(folder, 1000, 1000);
@@ -235,7 +233,7 @@ async function startRestricted(web: TestWorkspace): Promise<string> {
 }
 
 describe.if(process.getuid?.() === 0)("a restricted workspace", () => {
-  test("runs as another user, with no home to write to, as one executable", async () => {
+  test("runs as a non-root user, without a writable home, as one executable", async () => {
     const web = new TestWorkspace({ env: { HOME: "/nonexistent", PULUMI_HOME: "" } });
     const installed = await startRestricted(web);
     expect(execFileSync(installed, ["version"], { encoding: "utf8" })).toBe("9.9.9\n");
@@ -248,7 +246,7 @@ describe.if(process.getuid?.() === 0)("a restricted workspace", () => {
     expect(info.ok && info.value.residentBytes).toBeLessThan(60_000_000);
   });
 
-  test("finds the plugins of an image whose PULUMI_HOME it cannot write to", async () => {
+  test("finds the plugins of an image whose PULUMI_HOME is read-only", async () => {
     const image = mkdtempSync(join(tmpdir(), "pko-agent-image-"));
     try {
       chmodSync(image, 0o755);

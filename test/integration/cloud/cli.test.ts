@@ -1,4 +1,4 @@
-/** The stand-in for Pulumi Cloud is what the real CLI takes it for: without this, nothing that is tested on it counts. */
+/** Checks the fake Pulumi Cloud with the real CLI, because other tests rely on it. */
 import { afterAll, describe, expect, test } from "bun:test";
 
 import { identityProvider, serveCloud, waitFor } from "@pko/testkit";
@@ -30,9 +30,9 @@ afterAll(async () => {
 const project = (name: string, body: object): string => JSON.stringify({ name, runtime: "yaml", ...body });
 const stash = (input: unknown): object => ({ type: "pulumi:index:Stash", properties: { input } });
 
-describe("the CLI on the stand-in for Pulumi Cloud", () => {
+describe("the CLI with the fake Pulumi Cloud", () => {
   test(
-    "keeps a stack there from its creation to its removal",
+    "manages a stack from its creation to its removal",
     async () => {
       const cli = newCli();
       const program = {
@@ -60,7 +60,7 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
         ["refresh", "succeeded"],
       ]);
       expect(stack?.updates[1]?.events).toBeGreaterThan(3);
-      // As it chooses by the server's capabilities.
+      // The CLI chooses by the server's capabilities.
       expect(stack?.updates[1]?.checkpoints).toContain("verbatim");
       expect(stack?.updates[1]?.checkpoints).toContain("delta");
 
@@ -75,15 +75,15 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
   );
 
   test(
-    "is refused while another update runs, and cancels one",
+    "is rejected while another update runs, and can cancel it",
     async () => {
       const cli = newCli();
       cli.write("Pulumi.yaml", project("busy", { resources: { kept: stash("x") } }));
       await cli.run("stack", "init", "acme/dev");
       const other = cloud.hold("acme/busy/dev");
-      const refused = await cli.try("up", "--yes", "--skip-preview");
-      expect(refused.stderr).toContain("[409] Conflict: Another update is currently in progress.");
-      // A preview takes no lock.
+      const rejected = await cli.try("up", "--yes", "--skip-preview");
+      expect(rejected.stderr).toContain("[409] Conflict: Another update is currently in progress.");
+      // A preview does not lock.
       await cli.run("preview");
       await cli.run("cancel", "--yes");
       expect(other.result).toBe("cancelled");
@@ -93,7 +93,7 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
   );
 
   test(
-    "loses its lease when somebody cancels its update",
+    "loses its lease when its update is cancelled",
     async () => {
       const cli = newCli();
       const program = { variables: { slow: { "fn::readFile": "./gate" } }, outputs: { word: "${slow}" } };
@@ -112,7 +112,7 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
   );
 
   test(
-    "reads ESC environments in their order",
+    "reads ESC environments in order",
     async () => {
       const cli = newCli();
       cloud.environments.set("acme", "base", {
@@ -123,17 +123,20 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
       });
       cloud.environments.set("acme", "team/above", { values: { pulumiConfig: { "esc:who": "above" } } });
       const config = { who: { type: "string" }, only: { type: "string" }, hidden: { type: "string" } };
-      cli.write("Pulumi.yaml", project("esc", { config, outputs: { said: "${who} ${only}", hidden: "${hidden}" } }));
+      cli.write(
+        "Pulumi.yaml",
+        project("esc", { config, outputs: { greeting: "${who} ${only}", hidden: "${hidden}" } }),
+      );
       await cli.run("stack", "init", "acme/esc/dev");
       await cli.run("config", "env", "add", "base", "--yes");
       await cli.run("config", "env", "add", "team/above", "--yes");
       await cli.run("up", "--yes", "--skip-preview");
-      expect(await cli.run("stack", "output", "said")).toBe("above here\n");
+      expect(await cli.run("stack", "output", "greeting")).toBe("above here\n");
       expect(await cli.run("stack", "output", "hidden")).toBe("[secret]\n");
       expect(cloud.environments.openings.at(-1)).toEqual(["base", "team/above"]);
       await cli.run("config", "env", "rm", "team/above", "--yes");
       await cli.run("up", "--yes", "--skip-preview");
-      expect(await cli.run("stack", "output", "said")).toBe("base here\n");
+      expect(await cli.run("stack", "output", "greeting")).toBe("base here\n");
 
       await cli.run("config", "env", "add", "nowhere", "--yes");
       const missing = await cli.try("up", "--yes", "--skip-preview");
@@ -142,18 +145,18 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
     slow,
   );
 
-  test("is told of a token that is not valid, and of an organization that is not its own", async () => {
+  test("reports an invalid token and a foreign organization", async () => {
     const stranger = newCli({ PULUMI_ACCESS_TOKEN: "pul-0123456789abcdef" });
-    const refused = await stranger.try("whoami");
-    expect(refused.code).not.toBe(0);
-    expect(refused.stderr).toContain("Unauthorized: No credentials provided or are invalid.");
+    const rejected = await stranger.try("whoami");
+    expect(rejected.code).not.toBe(0);
+    expect(rejected.stderr).toContain("Unauthorized: No credentials provided or are invalid.");
     const cli = newCli();
     cli.write("Pulumi.yaml", project("other", {}));
     const foreign = await cli.try("stack", "init", "other/other/dev");
     expect(foreign.stderr).toContain("Organization 'other' not found");
   });
 
-  test("exchanges a token of an identity provider that the organization trusts", async () => {
+  test("exchanges a token from an identity provider that the organization trusts", async () => {
     const cluster = identityProvider("https://cluster.example.com");
     const account = "system:serviceaccount:pulumi:web";
     const subject = /^system:serviceaccount:pulumi:web$/;
@@ -176,13 +179,13 @@ describe("the CLI on the stand-in for Pulumi Cloud", () => {
 
     const stranger = identityProvider("https://stranger.example.com");
     const forger = identityProvider(cluster.url);
-    const refusals = [
+    const rejections = [
       [cluster.sign("system:serviceaccount:other:web", "urn:pulumi:org:acme"), "no policy allows"],
       [cluster.sign(account, "urn:pulumi:org:acme", -1), "has expired"],
       [cluster.sign(account, "https://kubernetes.default.svc"), "is not for urn:pulumi:org:acme"],
       [stranger.sign(account, "urn:pulumi:org:acme"), "is not registered"],
       [forger.sign(account, "urn:pulumi:org:acme"), "signed by an unknown key"],
     ] as const;
-    for (const [jwt, words] of refusals) expect((await login(jwt)).stderr).toContain(words);
+    for (const [jwt, message] of rejections) expect((await login(jwt)).stderr).toContain(message);
   });
 });

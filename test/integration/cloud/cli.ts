@@ -1,4 +1,4 @@
-/** The real Pulumi CLI in a project folder of its own, with nothing of this machine's environment. */
+/** The real Pulumi CLI in a temporary project folder, isolated from this machine's environment. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ export class Cli {
 
   async run(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.try(...args);
-    if (code !== 0) throw new Error(`pulumi ${args.join(" ")} ended with ${code}:\n${stdout}\n${stderr}`);
+    if (code !== 0) throw new Error(`pulumi ${args.join(" ")} exited with code ${code}:\n${stdout}\n${stderr}`);
     return stdout;
   }
 

@@ -1,15 +1,15 @@
-/** Version 1 as this version describes it is version 1 as it was released. */
+/** The current description of version 1 equals the released version 1. */
 import { describe, expect, test } from "bun:test";
 import { PrepareRequestV1, protocolVersion, StartRequestV1, vocabularies } from "@pko/rpc";
 
 import * as v1 from "../../skew/v1/rpc/src/index.ts";
 
-test("the version before this one is frozen in the tree", () => {
+test("the previous version is frozen in the repository", () => {
   expect<number>(v1.protocolVersion).toBe(protocolVersion - 1);
 });
 
-describe("version 1 still has the same", () => {
-  const schemas: Record<string, readonly [ours: unknown, frozen: unknown]> = {
+describe("version 1 has the same", () => {
+  const schemas: Record<string, readonly [current: unknown, frozen: unknown]> = {
     "request to prepare": [PrepareRequestV1, v1.PrepareRequest],
     "request to start": [StartRequestV1, v1.StartRequest],
     "kinds of events": [vocabularies[1].event, v1.RunEvent],
@@ -22,9 +22,9 @@ describe("version 1 still has the same", () => {
     "reasons of preparing": [vocabularies[1].prepareReason, v1.PrepareReason],
     "error codes": [vocabularies[1].errorCode, v1.AgentErrorCode],
   };
-  for (const [name, [ours, frozen]] of Object.entries(schemas)) {
-    test(name, () => expect(jsonOf(ours)).toEqual(jsonOf(frozen)));
+  for (const [name, [current, frozen]] of Object.entries(schemas)) {
+    test(name, () => expect(toJson(current)).toEqual(toJson(frozen)));
   }
 });
 
-const jsonOf = (schema: unknown): unknown => JSON.parse(JSON.stringify(schema));
+const toJson = (schema: unknown): unknown => JSON.parse(JSON.stringify(schema));

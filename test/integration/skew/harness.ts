@@ -1,4 +1,4 @@
-/** The operator's side of version 1 and of this version, and the agent of version 1 as an executable. */
+/** The operator's side of version 1 and of the current version, and the agent of version 1 as an executable. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ import type { TestWorkspace } from "../agent/harness.ts";
 
 const repository = join(import.meta.dir, "../../..");
 
-/** Compiled from the frozen sources. */
+/** Compiles the frozen sources. */
 export function compileOldAgent(): string {
   const folder = mkdtempSync(join(tmpdir(), "pko-skew-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -28,14 +28,14 @@ export function compileOldAgent(): string {
   return executable;
 }
 
-export function podOf(web: TestWorkspace): AgentPod {
+export function agentPod(web: TestWorkspace): AgentPod {
   const { workspace, ip, port } = web.dialled;
   return { workspace, uid: "pod-a", restarts: 0, ip, port };
 }
 
 type State = { readonly state: string };
 
-interface Books<P, S> {
+interface Clients<P, S> {
   readonly preparations: { ensure(pod: AgentPod, request: P): State; stop(): Promise<void> };
   readonly runs: {
     ensure(pod: AgentPod, request: S): State;
@@ -51,52 +51,52 @@ export interface Finished {
   readonly outputs: readonly { readonly name: string; readonly value?: unknown }[];
 }
 
-/** One operator process, as far as it deals with agents. */
+/** The part of an operator process that calls agents. */
 export class OperatorSide<P, S extends { readonly runId: string }> {
-  readonly #books: Books<P, S>;
+  readonly #clients: Clients<P, S>;
   readonly #pod: AgentPod;
 
-  constructor(pod: AgentPod, books: Books<P, S>) {
+  constructor(pod: AgentPod, clients: Clients<P, S>) {
     this.#pod = pod;
-    this.#books = books;
+    this.#clients = clients;
     afterAll(() => this.stop());
   }
 
   async prepared(request: P): Promise<State> {
-    const state = (): State => this.#books.preparations.ensure(this.#pod, request);
+    const state = (): State => this.#clients.preparations.ensure(this.#pod, request);
     await waitFor(() => state().state === "done", { timeoutMs: 60_000, what: "the workspace to be prepared" });
     return state();
   }
 
   /** Starts the run, or attaches to it, and waits until it is followed. */
   async following(request: S): Promise<void> {
-    await this.#until(() => this.#books.runs.ensure(this.#pod, request), "running");
+    await this.#until(() => this.#clients.runs.ensure(this.#pod, request), "running");
   }
 
   async refused(request: S): Promise<State> {
-    return await this.#until(() => this.#books.runs.ensure(this.#pod, request), "refused");
+    return await this.#until(() => this.#clients.runs.ensure(this.#pod, request), "refused");
   }
 
   async finished(runId: string): Promise<Finished> {
-    return (await this.#until(() => this.#books.runs.attach(this.#pod, runId), "finished")) as Finished;
+    return (await this.#until(() => this.#clients.runs.attach(this.#pod, runId), "finished")) as Finished;
   }
 
   cancel(runId: string): void {
-    this.#books.runs.cancel(this.#pod, runId);
+    this.#clients.runs.cancel(this.#pod, runId);
   }
 
-  /** As a process that ends: its streams break off, its runs go on. */
+  /** Like the end of the operator process: its streams end, the runs continue. */
   async stop(): Promise<void> {
-    await Promise.all([this.#books.preparations.stop(), this.#books.runs.stop()]);
+    await Promise.all([this.#clients.preparations.stop(), this.#clients.runs.stop()]);
   }
 
   async #until(state: () => State, expected: string): Promise<State> {
     const seen: string[] = [];
-    const isThere = (): boolean => {
+    const isReached = (): boolean => {
       seen.push(JSON.stringify(state()));
       return state().state === expected;
     };
-    await waitFor(isThere, { timeoutMs: 30_000, what: `a run that is ${expected}` }).catch((error: unknown) => {
+    await waitFor(isReached, { timeoutMs: 30_000, what: `a run that is ${expected}` }).catch((error: unknown) => {
       throw new Error(`last state: ${seen.at(-1)}`, { cause: error });
     });
     return state();
@@ -106,16 +106,16 @@ export class OperatorSide<P, S extends { readonly runId: string }> {
 const quick = { baseMs: 20, factor: 2, capMs: 200, jitter: 0 };
 
 export function oldOperator(web: TestWorkspace): OperatorSide<OldPrepareRequest, OldStartRequest> {
-  const options = { authority: authorityOf(web), wake: () => undefined, backoff: quick, patience: quick };
-  return new OperatorSide(podOf(web), { preparations: oldPreparations(options), runs: oldRuns(options) });
+  const options = { authority: clientAuthority(web), wake: () => undefined, backoff: quick, patience: quick };
+  return new OperatorSide(agentPod(web), { preparations: oldPreparations(options), runs: oldRuns(options) });
 }
 
 export function newOperator(web: TestWorkspace): OperatorSide<PrepareRequest, StartRequest> {
-  const options = { authority: authorityOf(web), wake: () => undefined, backoff: quick, patience: quick };
-  return new OperatorSide(podOf(web), { preparations: preparations(options), runs: runs(options) });
+  const options = { authority: clientAuthority(web), wake: () => undefined, backoff: quick, patience: quick };
+  return new OperatorSide(agentPod(web), { preparations: preparations(options), runs: runs(options) });
 }
 
-function authorityOf(web: TestWorkspace) {
+function clientAuthority(web: TestWorkspace) {
   const { credentials } = web.dialled;
   return { operatorCredentials: () => credentials, distrusted: () => undefined };
 }

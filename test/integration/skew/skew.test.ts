@@ -1,6 +1,6 @@
 /**
- * Neighboring versions in the middle of a run, with real agent processes and the real CLI: the frozen version 1 against this
- * version, in both directions. One process is started, one result is reported.
+ * Adjacent versions during a run, with real agent processes and the real CLI: the frozen version 1 with the current
+ * version, in both directions. One process is started and one result is reported.
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ const dev = { name: "dev", create: true, config: [], environments: [] };
 const source = program({ resources: { a: stash("x") }, outputs: { word: "${a.output}" } });
 const lostRuns = [{ from: "2026-01-01T00:00:00Z", to: "2026-01-01T01:00:00Z", hostname: "web-workspace-0", pid: 7 }];
 
-/** How often the CLI was started for operations: everything else that it is used for changes nothing. */
+/** The operations for which the CLI was started; its other commands change nothing. */
 function operations(web: TestWorkspace): string[] {
   return web.cliCalls().flatMap((call) => /(?:^|\s)(up|preview|refresh|destroy)(?:\s|$)/.exec(call)?.[1] ?? []);
 }
@@ -35,7 +35,7 @@ describe("upgrade: an old agent and a new operator", () => {
     const gate = await startedByOldOperator(web);
 
     const after = newOperator(web);
-    // The new operator words the operation differently, and has fields that the old agent refuses.
+    // The new operator sends another operation, and fields that the old agent rejects.
     const operation: Operation = { kind: "up", message: "by the new operator", parallel: 4 };
     await after.following({ runId: "up-1", operation, stack: "dev", lostRuns });
     await gate.open("through");
@@ -47,7 +47,7 @@ describe("upgrade: an old agent and a new operator", () => {
     expect(runFolders(web)).toEqual(["up-1"]);
   });
 
-  test("a run is followed though the old agent could not start it: it has options of a later version", async () => {
+  test("a run is followed although the old agent could not start it with options of a later version", async () => {
     const web = await onOldAgent();
     const gate = await startedByOldOperator(web);
     const operator = newOperator(web);
@@ -86,12 +86,14 @@ describe("upgrade: an old agent and a new operator", () => {
     expect(operations(web)).toEqual(["up", "up", "destroy"]);
   });
 
-  test("what the old agent cannot do is refused, with what to do about it, and changes nothing", async () => {
+  test("a request that the old agent does not support is rejected with the remedy and changes nothing", async () => {
     const web = await onOldAgent();
     const operator = newOperator(web);
     const refused = await operator.prepared({ source, stacks: [dev, { ...dev, name: "prod" }] });
     expect(refused).toMatchObject({ result: { ok: false } });
-    expect(JSON.stringify(refused)).toMatch(/older version .* exactly one stack per Workspace; .* delete the pod/);
+    expect(JSON.stringify(refused)).toMatch(
+      /older than the operator .* exactly one stack per Workspace; .* delete the pod/,
+    );
     await operator.prepared({ source, stacks: [dev] });
     const start = await web.agent.start({ runId: "destroy-1", operation: { kind: "destroy" }, stack: "prod" });
     expect(start.ok || start.error.code).toBe("unsupported");
@@ -121,7 +123,7 @@ describe("rollback: a new agent and an old operator", () => {
     expect(runFolders(web)).toEqual(["up-1"]);
   });
 
-  test("events of kinds that the old operator does not know do not keep it from the result", async () => {
+  test("the old operator gets the result despite events that it does not know", async () => {
     const web = await onNewAgent();
     await web.prepare(source);
     await web.run("up-1", { kind: "up" });
@@ -147,7 +149,7 @@ describe("rollback: a new agent and an old operator", () => {
 });
 
 describe("an agent and the operator of the next version", () => {
-  test("a run that the agent knows is attached to, whatever else the request says; unknown fields are ignored", async () => {
+  test("a known run is returned regardless of the rest of the request, and unknown fields are ignored", async () => {
     const web = await onNewAgent();
     await web.prepare(gatedProgram);
     const gate = new Gate(web);
@@ -163,7 +165,7 @@ describe("an agent and the operator of the next version", () => {
   });
 });
 
-/** The run up-1, which waits at the gate; the operator that started it is gone. */
+/** Starts the run up-1, which waits at the gate, and stops the operator. */
 async function startedByOldOperator(web: TestWorkspace): Promise<Gate> {
   const operator = oldOperator(web);
   await operator.prepared({ source: gatedProgram, stack: dev });
@@ -173,7 +175,7 @@ async function startedByOldOperator(web: TestWorkspace): Promise<Gate> {
   return gate;
 }
 
-/** As an agent of a later version would have written it, among the others. */
+/** Adds an event that an agent of a later version would write. */
 function addEventOfLaterKind(web: TestWorkspace, runId: string): void {
   const file = join(web.share, "runs", runId, "events.ndjson");
   const seq = readFileSync(file, "utf8").trimEnd().split("\n").length + 1;

@@ -1,4 +1,4 @@
-/** The Update controller attaches to a run that the old operator started at an old agent: one start, one recorded result. */
+/** The Update controller attaches to a run that the old operator started in an old agent: one start, one result. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { builtin } from "@pko/kube";
@@ -15,7 +15,7 @@ import { compileOldAgent } from "./harness.ts";
 const oldAgent = compileOldAgent();
 const stack = { name: "dev", create: true, config: [], environments: [] };
 
-test("an Update whose run was under way during the upgrade succeeds, with one process and one result", async () => {
+test("an Update that runs during the upgrade succeeds, with one process and one result", async () => {
   await using world = await World.create();
   await using agent = new AgentProcess([oldAgent]);
   const workspace = { namespace: world.namespace.name, name: "web" };
@@ -29,16 +29,16 @@ test("an Update whose run was under way during the upgrade succeeds, with one pr
   const [preparing, running] = [oldPreparations(options), oldRuns(options)];
   await waitFor(() => preparing.ensure(pod, { source: gatedProgram, stack }).state === "done", { timeoutMs: 60_000 });
   const gate = new Gate(join(agent.share, "workspace"));
-  const runId = await world.update("make");
+  const runId = await world.update("create");
   await waitFor(() => running.ensure(pod, { runId, operation: { kind: "up" } }).state === "running");
   await Promise.all([preparing.stop(), running.stop()]);
 
   const upgraded = world.operator();
-  await world.until("make", { Progressing: "True/Progressing" });
+  await world.until("create", { Progressing: "True/Progressing" });
   await gate.open("through");
-  const made = await world.until("make", { Complete: "True/Updated", Failed: "False/UpdateSucceeded" });
+  const created = await world.until("create", { Complete: "True/Updated", Failed: "False/UpdateSucceeded" });
 
-  expect(made.status?.changes?.["create"]).toBeGreaterThan(0);
+  expect(created.status?.changes?.["create"]).toBeGreaterThan(0);
   expect(agent.cliCalls().filter((call) => /(?:^|\s)up(?:\s|$)/.test(call))).toHaveLength(1);
   expect(upgraded.events.filter(({ reason }) => reason === "UpdateSucceeded")).toHaveLength(1);
 }, 180_000);

@@ -29,8 +29,8 @@ export function isProvider(actual: Provider, wanted: Provider): boolean {
 
 export function providerWarning(actual: Provider, wanted: Provider): string {
   return (
-    `the stack's secrets are encrypted by ${describe(actual)}, but secretsProvider, which applies only when a stack is ` +
-    `created, is ${describe(wanted)}; to change the stack, run \`pulumi stack change-secrets-provider "${wanted}"\` ` +
+    `the stack's secrets are encrypted by ${describe(actual)}, not by ${describe(wanted)}, because secretsProvider ` +
+    `applies only when a stack is created; to change the stack, run \`pulumi stack change-secrets-provider "${wanted}"\` ` +
     "where both are available, then delete the workspace's pod; or set secretsProvider to the stack's provider"
   );
 }
