@@ -73,7 +73,7 @@ async function measure() {
       const begin = now();
       await web.prepare(source(`round ${round}`));
       const start = now();
-      await web.begin(`run-${round}`, { kind: "up" });
+      await web.startRun(`run-${round}`, { kind: "up" });
       await web.result(`run-${round}`);
       samples.prepare.push(start - begin);
       samples.startToCli.push(lastCliStart() - start);

@@ -216,7 +216,7 @@ describe("signing in with the service account's token", () => {
       });
       await web.prepare(source, { name: "acme/demo/expires" });
       const gate = new Gate(web);
-      await web.begin("expires", { kind: "up" });
+      await web.startRun("expires", { kind: "up" });
       const update = await waitFor(() => cloud.stack("acme/demo/expires")?.active, { timeoutMs: 60_000 });
       cloud.exchange.longestSeconds = Infinity;
       await waitFor(() => Date.now() / 1000 > update.startedAt + 2);
@@ -241,7 +241,7 @@ describe("an update that an interrupted run left behind", () => {
         await first.prepare(gatedProgram, { name });
         const gate = new Gate(first);
         expect(gate).toBeDefined();
-        await first.begin("one", { kind: "up" });
+        await first.startRun("one", { kind: "up" });
         const stack = () => cloud.stack(`acme/demo/${name.split("/").at(-1)}`);
         const left = await waitFor(() => stack()?.active, { timeoutMs: 30_000 });
         // Like a node failure.
@@ -288,7 +288,7 @@ describe("error messages about Pulumi Cloud", () => {
     expect("message" in failure && failure.message).toContain("set envRefs.PULUMI_ACCESS_TOKEN");
   });
 
-  test("name the setting that allows to create a missing stack", async () => {
+  test("name the setting that prevents the creation of a missing stack", async () => {
     const web = await onCloud([], withToken).start();
     const failure = await web.tryPrepare(program({}), { name: "acme/demo/missing", create: false });
     expect(failure).toMatchObject({ phase: "stack", reason: "stackNotFound" });

@@ -20,7 +20,7 @@ async function startGatedUpdate(options: ConstructorParameters<typeof TestWorksp
   const web = await new TestWorkspace(options).start();
   await web.prepare(gatedProgram);
   const gate = new Gate(web);
-  await web.begin("up-1", { kind: "up" });
+  await web.startRun("up-1", { kind: "up" });
   return { web, gate };
 }
 
@@ -126,7 +126,7 @@ describe("cancelling", () => {
     const web = await new TestWorkspace({ beforeCli: "trap '' INT" }).start();
     await web.prepare(gatedProgram);
     const gate = new Gate(web);
-    await web.begin("up-1", { kind: "up" });
+    await web.startRun("up-1", { kind: "up" });
     await web.until("up-1", isQuickDone);
     const pid = cliPid(web);
     expect(sessionMembers(pid).length).toBeGreaterThan(1);
@@ -138,7 +138,7 @@ describe("cancelling", () => {
     // It may or may not have removed its lock: make sure that there is one.
     const timestamp = await lockHolder(web).then(({ lockedAt }) => lockedAt);
     if (locks(web).length === 0) writeLock(web, { pid, hostname: hostname(), timestamp });
-    await web.begin("up-2", { kind: "up" });
+    await web.startRun("up-2", { kind: "up" });
     await gate.open("after");
     expect(await web.result("up-2")).toMatchObject({ outcome: "succeeded" });
     expect(locks(web)).toEqual([]);
@@ -178,7 +178,7 @@ describe("an agent that is killed", () => {
     const item = { key: "token", secret: true, value: { from: "value" as const, value: "canary-config" } };
     await web.prepare(gatedProgram, { config: [item] });
     const gate = new Gate(web);
-    await web.begin("up-1", { kind: "up" });
+    await web.startRun("up-1", { kind: "up" });
     await web.until("up-1", isQuickDone);
     expect(web.log).toContain("connect with [secret]");
     await web.kill("SIGKILL");
@@ -194,7 +194,7 @@ describe("an agent that is killed", () => {
 
     // After a preparation it knows the secrets.
     await web.prepare(gatedProgram, { config: [item] });
-    await web.begin("up-2", { kind: "up" });
+    await web.startRun("up-2", { kind: "up" });
     await gate.open("masked");
     expect((await web.result("up-2")).output.tail).toContain("connect with [secret]");
   });
@@ -223,7 +223,7 @@ describe("an agent that is killed", () => {
     const again = await web.agent.start({ runId: "up-1", operation: { kind: "up" } });
     expect(again.ok && again.value.result?.outcome).toBe("interrupted");
 
-    await web.begin("up-2", { kind: "up" });
+    await web.startRun("up-2", { kind: "up" });
     await gate.open("second");
     const updates = await web.updates("up-2");
     expect(JSON.stringify(updates)).toContain("removed the lock that an interrupted run left behind");

@@ -46,7 +46,7 @@ describe("operations on a stack", () => {
 
   test("an update reports each resource as it changes, then its result", async () => {
     const calls = web.cliCalls().length;
-    await web.begin("up-1", { kind: "up", message: "first update" });
+    await web.startRun("up-1", { kind: "up", message: "first update" });
     const updates = await web.updates("up-1");
     const seqs = updates.flatMap((update) => (update.type === "event" ? [update.seq] : []));
     expect(seqs).toEqual(seqs.map((_, index) => index + 1));
@@ -111,7 +111,7 @@ describe("operations on a stack", () => {
       changes: { same: 2 },
     });
     const both = { kind: "up", refresh: true, expectNoRefreshChanges: true } as const;
-    await web.begin("up-3", both);
+    await web.startRun("up-3", both);
     const steps = (await web.updates("up-3")).flatMap((update) =>
       update.type === "event" && update.event.kind === "step" ? [update.event.name] : [],
     );

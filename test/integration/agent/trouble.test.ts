@@ -44,7 +44,7 @@ describe("programs", () => {
     const web = await new TestWorkspace({ env: { CLOUD_CREDENTIALS: secret } }).start();
     const text = `name: demo\nruntime: yaml\noutputs:\n  a: "\${nope.x} ${secret}"\n`;
     await web.prepare({ kind: "files", files: { "Pulumi.yaml": text } });
-    await web.begin("up-1", { kind: "up" });
+    await web.startRun("up-1", { kind: "up" });
     const updates = JSON.stringify(await web.updates("up-1"));
     expect(updates).toContain("could not be found");
     expect(updates).toContain("[secret]");
@@ -146,7 +146,7 @@ describe("limits", () => {
     await web.prepare(source);
     // The size of a request is limited, so the file is enlarged in place.
     writeFileSync(join(web.share, "workspace/big.txt"), "x".repeat(5_000_000));
-    await web.begin("up-1", { kind: "up" });
+    await web.startRun("up-1", { kind: "up" });
     const updates = await web.updates("up-1");
     expect(JSON.stringify(updates)).toMatch(/dropped an event of 50\d+ bytes/);
     expect(updates.at(-1)).toMatchObject({ type: "result", result: { outcome: "succeeded" } });

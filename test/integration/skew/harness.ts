@@ -29,7 +29,7 @@ export function compileOldAgent(): string {
 }
 
 export function agentPod(web: TestWorkspace): AgentPod {
-  const { workspace, ip, port } = web.dialled;
+  const { workspace, ip, port } = web.operatorConnection;
   return { workspace, uid: "pod-a", restarts: 0, ip, port };
 }
 
@@ -116,6 +116,6 @@ export function newOperator(web: TestWorkspace): OperatorSide<PrepareRequest, St
 }
 
 function clientAuthority(web: TestWorkspace) {
-  const { credentials } = web.dialled;
+  const { credentials } = web.operatorConnection;
   return { operatorCredentials: () => credentials, distrusted: () => undefined };
 }

@@ -44,7 +44,8 @@ describe("Updates in one Workspace", () => {
     const typo = await world.update("a-typo", { stackName: "dve" });
     await runStarted(agent, typo);
     const right = await world.update("b-right");
-    const message = "the stack does not exist, and the operator creates only stacks that the Workspace lists with create: true";
+    const message =
+      "the stack does not exist, and the operator creates only stacks that the Workspace lists with create: true";
     agent.finish(typo, { outcome: "failed", error: { class: "stackNotFound", message, lines: [] } });
     const done = await world.until("a-typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
     expect(done.status).toMatchObject({ message, errorClass: "stackNotFound" });

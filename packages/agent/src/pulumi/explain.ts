@@ -17,7 +17,7 @@ const patterns: readonly Pattern[] = [
   {
     class: "conflict",
     pattern: /\[409\] Conflict: Another update is currently in progress|the stack is currently locked by/,
-    message: cleanText`another update of the stack is in progress; wait for its end or cancel it`,
+    message: cleanText`another update of the stack is in progress`,
   },
   {
     class: "invalidToken",

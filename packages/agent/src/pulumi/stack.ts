@@ -65,11 +65,11 @@ export async function selectStack(
   stack: StackSettings,
   context: StackContext,
 ): Promise<Outcome<Selected>> {
-  const place = stackPaths(project, stack, context);
-  if (!place.ok) return place;
-  const folder = await projectCopy(project, place.value);
+  const paths = stackPaths(project, stack, context);
+  if (!paths.ok) return paths;
+  const folder = await projectCopy(project, paths.value);
   const settingsFile = join(folder, `Pulumi.${shortName(stack.name)}.yaml`);
-  const known = await knownKeys(project, stack, place.value);
+  const known = await knownKeys(project, stack, paths.value);
   const before = renderSettings(undefined, { project: project.name, keys: known, settings: [], environments: [] });
   if (!before.ok) return before;
   await writeAtomically(settingsFile, before.value);
@@ -92,8 +92,8 @@ export async function selectStack(
   const keys = isOutdated ? {} : created;
   const after = renderSettings(undefined, { project: project.name, keys, settings: [], environments: [] });
   if (!after.ok) return after;
-  await writeAtomically(place.value.settings, after.value);
-  const actual = providerOfKeys(await knownKeys(project, stack, place.value)) ?? provider;
+  await writeAtomically(paths.value.settings, after.value);
+  const actual = providerOfKeys(await knownKeys(project, stack, paths.value)) ?? provider;
   if (!secretsProvider || actual === undefined || isProvider(actual, secretsProvider)) return done({});
   return done({ warning: providerWarning(actual, secretsProvider) });
 }
@@ -122,15 +122,15 @@ export async function configureStack(
   stack: StackSettings,
   context: StackContext,
 ): Promise<Outcome<boolean>> {
-  const place = stackPaths(project, stack, context);
-  if (!place.ok) return place;
+  const paths = stackPaths(project, stack, context);
+  if (!paths.ok) return paths;
   const items = await resolveConfig(stack.config, project.name, await context.cli.environment());
   if (!items.ok) return items;
   context.cli.redactor.add(...items.value.filter(({ secret }) => secret).map(({ value }) => secretText(value)));
-  const keys = await knownKeys(project, stack, place.value);
-  const encrypted = await encryptItems(items.value, keys, { project, stack, context, place: place.value });
+  const keys = await knownKeys(project, stack, paths.value);
+  const encrypted = await encryptItems(items.value, keys, { project, stack, context, paths: paths.value });
   if (!encrypted.ok) return encrypted;
-  const base = await readRepositorySettings(project, stack, place.value);
+  const base = await readRepositorySettings(project, stack, paths.value);
   const text = renderSettings(base, {
     project: project.name,
     keys: encrypted.value.keys,
@@ -138,8 +138,8 @@ export async function configureStack(
     environments: stack.environments,
   });
   if (!text.ok) return text;
-  if (text.value === (await readIfExists(place.value.settings))) return done(false);
-  await writeAtomically(place.value.settings, text.value);
+  if (text.value === (await readIfExists(paths.value.settings))) return done(false);
+  await writeAtomically(paths.value.settings, text.value);
   return done(true);
 }
 
@@ -147,18 +147,18 @@ interface Encrypting {
   readonly project: Project;
   readonly stack: StackSettings;
   readonly context: StackContext;
-  readonly place: StackPaths;
+  readonly paths: StackPaths;
 }
 
 async function encryptItems(
   items: readonly ResolvedItem[],
   keys: StackKeys,
-  { project, stack, context, place }: Encrypting,
+  { project, stack, context, paths }: Encrypting,
 ): ReturnType<SecretStore["encrypt"]> {
   const values = items.filter(({ secret }) => secret).map(({ value }) => secretText(value));
   return await context.secrets.encrypt(values, keys, {
     cli: context.cli,
-    folder: await projectCopy(project, place),
+    folder: await projectCopy(project, paths),
     project: project.name,
     stack: stack.name,
     signal: context.signal,
@@ -170,9 +170,9 @@ function settingValue(item: ResolvedItem, ciphertexts: ReadonlyMap<string, strin
   return { kind: "secure" as const, ciphertext: ciphertexts.get(secretText(item.value)) ?? "" };
 }
 
-async function knownKeys(project: Project, stack: StackSettings, place: StackPaths): Promise<StackKeys> {
-  const repository = readStackKeys(await readRepositorySettings(project, stack, place));
-  return chooseKeys(repository, readStackKeys(await readIfExists(place.settings)));
+async function knownKeys(project: Project, stack: StackSettings, paths: StackPaths): Promise<StackKeys> {
+  const repository = readStackKeys(await readRepositorySettings(project, stack, paths));
+  return chooseKeys(repository, readStackKeys(await readIfExists(paths.settings)));
 }
 
 /** The settings file in the source. */
@@ -187,11 +187,11 @@ function repositorySettings(project: Project, stack: StackSettings): string {
 async function readRepositorySettings(
   project: Project,
   stack: StackSettings,
-  place: StackPaths,
+  paths: StackPaths,
 ): Promise<string | undefined> {
   const path = repositorySettings(project, stack);
   const target = await linkTarget(path);
-  const isPublished = target !== undefined && isInside(dirname(place.folder), target);
+  const isPublished = target !== undefined && isInside(dirname(paths.folder), target);
   return await readIfExists(isPublished ? replacedSettings(dirname(target)) : path);
 }
 
@@ -204,17 +204,17 @@ const replacedSettings = (stackFolder: string): string => join(stackFolder, "rep
 export async function publishSettings(
   project: Project,
   stack: StackSettings,
-  place: StackPaths & { readonly replaces: boolean },
+  paths: StackPaths & { readonly replaces: boolean },
 ): Promise<void> {
   const path = repositorySettings(project, stack);
   // The settings are YAML, but the CLI would parse a .json file as JSON.
-  if (extname(path) === ".json" || (await linkTarget(path)) === place.settings) return;
-  const own = await readRepositorySettings(project, stack, place);
-  if (own !== undefined && !place.replaces) return;
+  if (extname(path) === ".json" || (await linkTarget(path)) === paths.settings) return;
+  const own = await readRepositorySettings(project, stack, paths);
+  if (own !== undefined && !paths.replaces) return;
   try {
-    if (own === undefined) await rm(replacedSettings(place.folder), { force: true });
-    else await writeAtomically(replacedSettings(place.folder), own);
-    await placeLink(path, place.settings);
+    if (own === undefined) await rm(replacedSettings(paths.folder), { force: true });
+    else await writeAtomically(replacedSettings(paths.folder), own);
+    await placeLink(path, paths.settings);
   } catch (error) {
     // The folder may be a read-only part of the image.
     if (!hasCode(error, "EACCES", "EPERM", "EROFS", "ENOENT")) throw error;
@@ -222,12 +222,12 @@ export async function publishSettings(
 }
 
 /** Writes the parts of the project file that the CLI needs to identify the stack. */
-async function projectCopy(project: Project, place: StackPaths): Promise<string> {
-  const folder = dirname(place.projectFile);
+async function projectCopy(project: Project, paths: StackPaths): Promise<string> {
+  const folder = dirname(paths.projectFile);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const backend = project.backendUrl === undefined ? {} : { backend: { url: project.backendUrl } };
   const content = stringify({ name: project.name, runtime: project.runtime, ...backend });
-  await writeAtomically(place.projectFile, content);
+  await writeAtomically(paths.projectFile, content);
   return folder;
 }
 

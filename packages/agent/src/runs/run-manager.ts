@@ -89,7 +89,7 @@ export class RunManager {
     for (const folder of await listRuns(this.#options.runs)) {
       if (await folder.readResult()) continue;
       const record = await folder.readRecord();
-      // Without a record nothing was started, and no caller was told otherwise.
+      // Without a record nothing was started, and no request was answered.
       if (record) unfinished.push({ folder, record });
       else await removeFolder(folder.path);
     }

@@ -59,7 +59,7 @@ interface AgentAddress {
   readonly credentials: Credentials;
 }
 
-interface BeginOptions {
+interface StartRunOptions {
   /** By default the stack that was prepared first. */
   readonly stack?: string;
   readonly lostRuns?: LostRun[];
@@ -91,7 +91,7 @@ export class AgentWorkspace {
   }
 
   /** What an operator needs to connect to the agent. */
-  get dialled(): AgentAddress {
+  get operatorConnection(): AgentAddress {
     if (!this.#operator) throw new Error("the agent is not started");
     return { workspace, ip: "127.0.0.1", port: this.#port, credentials: this.#operator };
   }
@@ -218,7 +218,7 @@ export class AgentWorkspace {
     return reply.value.ok ? reply.value.prepared : reply.value.failure;
   }
 
-  async begin(runId: string, operation: Operation, options: BeginOptions = {}): Promise<void> {
+  async startRun(runId: string, operation: Operation, options: StartRunOptions = {}): Promise<void> {
     const { stack = this.#stack, lostRuns = [] } = options;
     const reply = await this.agent.start({ runId, stack, operation, lostRuns });
     if (!reply.ok) throw new Error(`start: ${reply.error.code} ${reply.error.message}`);
@@ -237,8 +237,8 @@ export class AgentWorkspace {
     return last.result;
   }
 
-  async run(runId: string, operation: Operation, options: BeginOptions = {}): Promise<RunResult> {
-    await this.begin(runId, operation, options);
+  async run(runId: string, operation: Operation, options: StartRunOptions = {}): Promise<RunResult> {
+    await this.startRun(runId, operation, options);
     return await this.result(runId);
   }
 
