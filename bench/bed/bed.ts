@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { UserError } from "@pko/cluster";
-import { builtin, connect, isNotFound, kubeconfigCredentials, type Client, type Known } from "@pko/kube";
+import { builtin, connect, isNotFound, kubeconfigCredentials, type Client, type ApiObject } from "@pko/kube";
 import { kubectlFor, type Kubectl } from "@pko/testkit";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -205,7 +205,7 @@ export class Bed {
   }
 
   /** The processes of these pods, as seen on their nodes. */
-  async podProcesses(pods: readonly Known<Pod>[]): Promise<Process[]> {
+  async podProcesses(pods: readonly ApiObject<Pod>[]): Promise<Process[]> {
     const nodes = new Set(pods.flatMap(({ spec }) => spec?.nodeName ?? []));
     const uids = new Set(pods.map(({ metadata }) => metadata.uid));
     const found: Process[] = [];

@@ -1,5 +1,5 @@
 /** The part of the API that the benchmark reads, which is the same for every operator of this API. */
-import { builtin, resource, type KubeObject, type Known } from "@pko/kube";
+import { builtin, resource, type KubeObject, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 
@@ -65,8 +65,8 @@ export const updates = resource<Update>({
   namespaced: true,
 });
 export const { pods, statefulSets } = builtin;
-export type KnownPod = Known<Pod>;
-export type KnownStatefulSet = Known<StatefulSet>;
+export type KnownPod = ApiObject<Pod>;
+export type KnownStatefulSet = ApiObject<StatefulSet>;
 
 interface Conditioned {
   readonly status?: { readonly conditions?: readonly Condition[] } | undefined;

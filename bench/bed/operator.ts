@@ -1,5 +1,5 @@
 /** The installed operator, this one or another: finds its pods, and scales it down and up. */
-import { builtin, type Client, type Known } from "@pko/kube";
+import { builtin, type Client, type ApiObject } from "@pko/kube";
 import { UserError } from "@pko/cluster";
 import type { Deployment } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -29,9 +29,9 @@ export async function findOperator(client: Client, wanted?: string): Promise<Ope
   return found[0] && new Operator(client, found[0]);
 }
 
-const deploymentName = ({ metadata }: Known<Deployment>): string => `${metadata.namespace}/${metadata.name}`;
+const deploymentName = ({ metadata }: ApiObject<Deployment>): string => `${metadata.namespace}/${metadata.name}`;
 
-function isOperator({ metadata, spec }: Known<Deployment>): boolean {
+function isOperator({ metadata, spec }: ApiObject<Deployment>): boolean {
   const images = (spec?.template.spec?.containers ?? []).map(({ image = "" }) => image);
   return [metadata.name ?? "", ...images].some((text) => text.includes(productName));
 }
@@ -45,7 +45,7 @@ export class Operator {
   readonly #selector: string;
   readonly #replicas: number;
 
-  constructor(client: Client, deployment: Known<Deployment>) {
+  constructor(client: Client, deployment: ApiObject<Deployment>) {
     const { metadata, spec } = deployment;
     this.#client = client;
     this.#ref = { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
@@ -63,7 +63,7 @@ export class Operator {
     return this.#ref.namespace;
   }
 
-  async pods(): Promise<Known<Pod>[]> {
+  async pods(): Promise<ApiObject<Pod>[]> {
     const { items } = await this.#client.list(builtin.pods, {
       namespace: this.#ref.namespace,
       labelSelector: this.#selector,
@@ -72,8 +72,8 @@ export class Operator {
   }
 
   /** A ready pod. */
-  async pod(signal: AbortSignal): Promise<Known<Pod>> {
-    const find = async (): Promise<Known<Pod> | undefined> => (await this.pods()).find(isReady);
+  async pod(signal: AbortSignal): Promise<ApiObject<Pod>> {
+    const find = async (): Promise<ApiObject<Pod> | undefined> => (await this.pods()).find(isReady);
     return await waitUntil(find, { what: `a ready pod of ${this.name}`, timeoutMs: 120_000, signal });
   }
 
@@ -94,7 +94,7 @@ export class Operator {
   }
 }
 
-function isReady({ metadata, status }: Known<Pod>): boolean {
+function isReady({ metadata, status }: ApiObject<Pod>): boolean {
   const isReadyNow = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false;
   return metadata.deletionTimestamp === undefined && isReadyNow;
 }

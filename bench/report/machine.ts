@@ -1,12 +1,12 @@
 /** The machine on which the figures were measured. */
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
 
-import { resource, type Client, type Known } from "@pko/kube";
+import { resource, type Client, type ApiObject } from "@pko/kube";
 import type { Node } from "kubernetes-types/core/v1";
 
 import type { Machine } from "./figures.ts";
 
-const nodes = resource<Known<Node>>({ apiVersion: "v1", kind: "Node", plural: "nodes", namespaced: false });
+const nodes = resource<ApiObject<Node>>({ apiVersion: "v1", kind: "Node", plural: "nodes", namespaced: false });
 
 export const loadNow = (): number => loadavg()[0] ?? 0;
 
@@ -24,7 +24,7 @@ export async function describeMachine(client: Client): Promise<Machine> {
   };
 }
 
-function describeNode({ metadata, status }: Known<Node>): string {
+function describeNode({ metadata, status }: ApiObject<Node>): string {
   const { cpu = "?", memory = "?", pods = "?" } = status?.allocatable ?? {};
   return `node ${metadata.name}: ${cpu} cores, ${memory}, ${pods} pods`;
 }

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 
 import { caSecretName, pulumiContainer } from "@pko/api";
 import { toolPath } from "@pko/cluster";
-import { builtin, isNotFound, keyOf, reflector, type Client, type Key, type Known } from "@pko/kube";
+import { builtin, isNotFound, keyOf, reflector, type Client, type Key, type ApiObject } from "@pko/kube";
 import { issueOperatorCertificate, type Authorities, type Certificate } from "@pko/rpc/pki";
 import { spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
 import type { Container, Pod, Secret } from "kubernetes-types/core/v1";
@@ -49,7 +49,7 @@ export class FakeKubelet implements AsyncDisposable {
   readonly #pods = new Map<Key, RunningPod>();
   /** Changes of each pod name are processed one after another. */
   readonly #work = new Map<Key, Promise<void>>();
-  readonly #wanted = new Map<Key, Known<Pod> | undefined>();
+  readonly #wanted = new Map<Key, ApiObject<Pod> | undefined>();
   readonly faults: unknown[] = [];
 
   constructor(options: KubeletOptions) {
@@ -66,7 +66,7 @@ export class FakeKubelet implements AsyncDisposable {
     await Promise.all([...this.#pods.keys()].map((key) => this.#stopPod(key)));
   }
 
-  #onPod(key: Key, pod: Known<Pod> | undefined): void {
+  #onPod(key: Key, pod: ApiObject<Pod> | undefined): void {
     this.#wanted.set(key, pod?.metadata.deletionTimestamp ? undefined : pod);
     const before = this.#work.get(key) ?? Promise.resolve();
     const next = before
@@ -84,7 +84,7 @@ export class FakeKubelet implements AsyncDisposable {
     if (pod && !this.#pods.has(key) && !this.#stop.signal.aborted) await this.#startPod(pod);
   }
 
-  async #startPod(pod: Known<Pod>): Promise<void> {
+  async #startPod(pod: ApiObject<Pod>): Promise<void> {
     const { name = "", uid = "" } = pod.metadata;
     const { namespace } = this.#options;
     const workspace = { namespace, name: name.replace(/-workspace-0$/, "") };
@@ -160,7 +160,7 @@ export class FakeKubelet implements AsyncDisposable {
     return await issueOperatorCertificate(JSON.parse(textIn(secret, "authorities.json")) as Authorities, new Date());
   }
 
-  async #secret(name: string): Promise<Known<Secret>> {
+  async #secret(name: string): Promise<ApiObject<Secret>> {
     const { client, namespace } = this.#options;
     return await waitFor(() => client.find(builtin.secrets, { namespace, name }), {
       timeoutMs,
@@ -169,7 +169,8 @@ export class FakeKubelet implements AsyncDisposable {
   }
 }
 
-const textIn = ({ data }: Known<Secret>, key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
+const textIn = ({ data }: ApiObject<Secret>, key: string): string =>
+  Buffer.from(data?.[key] ?? "", "base64").toString();
 
 function runningStatus(image: string, ip: string): NonNullable<Pod["status"]> {
   const now = new Date().toISOString().replace(/\.\d+/, "");

@@ -1,12 +1,12 @@
 /** An mTLS server that sends a line per second to 200 streams; the readers are in another process (streams-client.ts). */
 import { join } from "node:path";
 
-import { createAuthority } from "@pko/cluster";
+import { createCa } from "@pko/cluster";
 
 import type { Load } from "./load.ts";
 
 export async function streamServer(streams: number, end: AbortSignal): Promise<Load> {
-  const authority = await createAuthority("soak");
+  const authority = await createCa("soak");
   const serving = await authority.issue({ commonName: "server", ips: ["127.0.0.1"] });
   const client = await authority.issue({ commonName: "client" });
   const counts = { open: 0, opened: 0, lines: 0 };

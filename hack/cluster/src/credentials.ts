@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Layout } from "./layout.ts";
 import { network } from "./network.ts";
 import { allNodes } from "./nodes.ts";
-import { createAuthority, type Authority, type KeyPair } from "./pki.ts";
+import { createCa, type Authority, type KeyPair } from "./pki.ts";
 
 /** The identities of the programs for RBAC and the Node authorizer, by the name of their kubeconfig. */
 const identities = {
@@ -25,7 +25,7 @@ const identities = {
 export async function writeCredentials(layout: Layout): Promise<void> {
   await mkdir(layout.pki, { recursive: true, mode: 0o700 });
   await mkdir(layout.kubeconfigs, { recursive: true, mode: 0o700 });
-  const authority = await createAuthority("local-cluster");
+  const authority = await createCa("local-cluster");
   await writePair(layout, "ca", authority);
   await writePair(layout, "apiserver", await authority.issue(apiServerSubject));
   await writePair(layout, "kubelet-client", await authority.issue(identities.admin));

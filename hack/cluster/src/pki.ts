@@ -24,7 +24,7 @@ export interface Authority extends KeyPair {
   issue(subject: Subject): Promise<KeyPair>;
 }
 
-export async function createAuthority(commonName: string): Promise<Authority> {
+export async function createCa(commonName: string): Promise<Authority> {
   const keys = await generateKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),

@@ -88,6 +88,6 @@ export type StackReason<Type extends StackConditionType> = ReasonOf<typeof stack
 export type WorkspaceReason = keyof typeof workspaceReasons;
 export type UpdateConditionType = ConditionTypeOf<typeof updateConditions>;
 export type UpdateReason = keyof typeof updateReasons;
-export type UpdateStall = keyof typeof updateStalls;
+export type UpdateStalledReason = keyof typeof updateStalls;
 
 export const conditionTypes = (table: ConditionTable): string[] => Object.keys(table);

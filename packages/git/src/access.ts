@@ -11,11 +11,11 @@ import {
   gitSettings,
   settingVariables,
   type GitConfigLine,
-  type GitSurroundings,
+  type GitProcessContext,
 } from "./environment.ts";
 import { parseRemote, type Remote } from "./remote.ts";
 import { sshCommand } from "./ssh.ts";
-import { hasCaVariables, trustedAuthorities } from "./trust.ts";
+import { hasCaVariables, trustedCaCertificates } from "./trust.ts";
 
 export type RepositoryCredentials =
   | { readonly kind: "none" }
@@ -36,7 +36,7 @@ interface Repository {
 }
 
 interface OpenOptions {
-  readonly surroundings: GitSurroundings;
+  readonly surroundings: GitProcessContext;
   /** Additional settings for the command. */
   readonly settings: readonly GitConfigLine[];
 }
@@ -139,7 +139,7 @@ async function checkedAddresses(remote: Remote, { policy, isProxied }: Network):
 interface Place {
   readonly folder: string;
   readonly addresses: readonly string[];
-  readonly inherited: GitSurroundings["inherited"];
+  readonly inherited: GitProcessContext["inherited"];
 }
 
 interface Access {
@@ -161,7 +161,7 @@ async function overHttp(remote: HttpRemote, { credentials, ca }: Repository, pla
     const port = url.port || (url.protocol === "https:" ? "443" : "80");
     settings.push(["http.curloptResolve", `${url.hostname}:${port}:${place.addresses.map(bracketIpv6).join(",")}`]);
   }
-  const trusted = ca ?? (hasCaVariables(place.inherited) ? await trustedAuthorities(place.inherited) : undefined);
+  const trusted = ca ?? (hasCaVariables(place.inherited) ? await trustedCaCertificates(place.inherited) : undefined);
   const env =
     trusted === undefined ? {} : { GIT_SSL_CAINFO: await writePrivate(join(place.folder, "ca.pem"), trusted) };
   return { settings, env, ...(authorization !== undefined && { authorization }) };

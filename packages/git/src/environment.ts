@@ -17,7 +17,7 @@ const inheritedNames = [
   "GIT_SSL_CAINFO",
 ] as const;
 
-export interface GitSurroundings {
+export interface GitProcessContext {
   /** A folder for git alone. */
   readonly home: string;
   readonly policy: NetworkPolicy;
@@ -25,7 +25,7 @@ export interface GitSurroundings {
   readonly inherited: Environment;
 }
 
-export function gitEnvironment({ home, policy, inherited }: GitSurroundings): Record<string, string> {
+export function gitEnvironment({ home, policy, inherited }: GitProcessContext): Record<string, string> {
   const kept = inheritedNames.flatMap((name) => {
     const value = inherited[name];
     return value === undefined ? [] : [[name, value] as const];

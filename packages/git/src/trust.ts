@@ -13,7 +13,7 @@ const folders = ["/etc/ssl/certs", "/etc/pki/tls/certs"];
 const certificateForm = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /** In PEM; undefined if there are none, so that the runtime's own list is used. */
-export async function trustedAuthorities(env: Environment): Promise<string | undefined> {
+export async function trustedCaCertificates(env: Environment): Promise<string | undefined> {
   const certificates = new Set(await findCertificates(env));
   return certificates.size === 0 ? undefined : `${[...certificates].join("\n")}\n`;
 }

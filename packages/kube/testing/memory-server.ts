@@ -1,7 +1,7 @@
 /** An in-memory API server with faults and a manual clock, for the reflector's tests. It has only config maps. */
 import type { ConfigMap as ConfigMapFields } from "kubernetes-types/core/v1";
 
-import type { Known } from "../src/client/builtin.ts";
+import type { ApiObject } from "../src/client/builtin.ts";
 import type { Client, ListOptions, ObjectList, WatchEvent, WatchOptions } from "../src/client/client.ts";
 import { sleep } from "../src/clock.ts";
 import { ApiError, ConnectionError } from "../src/client/errors.ts";
@@ -9,7 +9,7 @@ import { trusted } from "../src/client/json.ts";
 import type { ManualClock } from "../src/manual-clock.ts";
 import { parseKey, type Key, type KubeObject, type Resource } from "../src/resource.ts";
 
-export type ConfigMap = Known<ConfigMapFields>;
+export type ConfigMap = ApiObject<ConfigMapFields>;
 
 interface Recorded {
   readonly key: Key;

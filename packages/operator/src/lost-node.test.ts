@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Known } from "@pko/kube";
+import type { ApiObject } from "@pko/kube";
 import type { Pod, PodCondition } from "kubernetes-types/core/v1";
 
 import { lostNodeAt, lostNodeMessage, overduePod } from "./lost-node.ts";
@@ -18,7 +18,7 @@ function pod(
   conditions: readonly PodCondition[],
   metadata: object = {},
   nodeName: string | null = "worker-2",
-): Known<Pod> {
+): ApiObject<Pod> {
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -33,7 +33,7 @@ const up = [condition("Ready", "True"), condition("ContainersReady", "True")];
 const nodeNotReady = [condition("Ready", "False"), condition("ContainersReady", "True")];
 
 describe("a pod is overdue", () => {
-  const cases: Readonly<Record<string, readonly [pod: Known<Pod>, sinceSeconds: number | undefined]>> = {
+  const cases: Readonly<Record<string, readonly [pod: ApiObject<Pod>, sinceSeconds: number | undefined]>> = {
     "not while it is ready": [pod(up), undefined],
     "from the end of its grace period, once it is being deleted": [pod(up, { deletionTimestamp: at(-30) }), -30],
     "in the future, while its grace period lasts": [pod(up, { deletionTimestamp: at(600) }), 600],

@@ -2,7 +2,7 @@
  * When a pod's node counts as lost, and what to report then. Pure. The operator may not read nodes, so it derives this from
  * the pod's status (docs/adr/0015-locks-and-lost-nodes.md).
  */
-import { timestamp, type Known } from "@pko/kube";
+import { timestamp, type ApiObject } from "@pko/kube";
 import type { Pod, PodCondition } from "kubernetes-types/core/v1";
 
 /** The default time after which Kubernetes evicts pods from a node that does not respond. */
@@ -17,7 +17,7 @@ export interface OverduePod {
   readonly since: number;
 }
 
-export function overduePod(pod: Known<Pod>): OverduePod | undefined {
+export function overduePod(pod: ApiObject<Pod>): OverduePod | undefined {
   const { namespace = "", name = "" } = pod.metadata;
   const node = pod.spec?.nodeName;
   const times = [endOfGrace(pod), nodeNotReadySince(pod)].filter((time) => time !== undefined);
@@ -30,7 +30,7 @@ export function lostNodeAt(overdue: OverduePod | undefined, afterMs: number): nu
 }
 
 /** The deletion timestamp is the end of the grace period: a kubelet that works has confirmed the end of the pod by then. */
-function endOfGrace({ metadata }: Known<Pod>): number | undefined {
+function endOfGrace({ metadata }: ApiObject<Pod>): number | undefined {
   return timeOf(metadata.deletionTimestamp);
 }
 
@@ -39,7 +39,7 @@ function endOfGrace({ metadata }: Known<Pod>): number | undefined {
  * A kubelet that finds a pod not ready also reports its containers as not ready, or names a readiness gate. The controller
  * does not change a pod that was not ready before, so a lost node does not show in such a pod (docs/adr/0015).
  */
-function nodeNotReadySince({ status }: Known<Pod>): number | undefined {
+function nodeNotReadySince({ status }: ApiObject<Pod>): number | undefined {
   const condition = (wanted: string): PodCondition | undefined =>
     status?.conditions?.find(({ type }) => type === wanted);
   const [ready, containers] = [condition("Ready"), condition("ContainersReady")];

@@ -33,7 +33,7 @@ import { authority } from "./agents/authority.ts";
 import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
-import { upgradeDefinitions } from "./crds/upgrade.ts";
+import { upgradeCrds } from "./crds/upgrade.ts";
 import { programs, stacks, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
@@ -63,7 +63,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const metrics = metricsRegistry();
   const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
   const reading = connect(credentials, connection);
-  if (options.upgradeCrds) await upgradeDefinitions({ client: reading, log });
+  if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const elector = createElector(options, { credentials, connection, log, metrics });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Occupied } from "@pko/kube";
 
-import { conflictMessage, conflictPauseMs, ConflictTimes } from "./ownership.ts";
+import { conflictMessage, conflictPauseMs } from "./ownership.ts";
 
 const stack = { kind: "Stack", name: "dev" };
 const occupant = (kind: string) => ({ kind, namespace: "shop", name: "dev-workspace" });
@@ -43,18 +43,4 @@ test("names are read again every 15 seconds at first, and every two minutes in t
   expect(pause(120)).toBe(30 * second);
   expect(pause(86_400)).toBe(2 * minute);
   expect(conflictPauseMs([former], 86_400_000)).toBe(5 * second);
-});
-
-test("a conflict lasts from when it is first seen until something else is reported", () => {
-  const times = new ConflictTimes();
-  times.record("shop/dev", false, 1000);
-  expect(times.since("shop/dev")).toBeUndefined();
-  times.record("shop/dev", true, 2000);
-  times.record("shop/dev", true, 3000);
-  expect(times.since("shop/dev")).toBe(2000);
-  times.record("shop/dev", false, 4000);
-  times.record("shop/dev", true, 5000);
-  expect(times.since("shop/dev")).toBe(5000);
-  times.delete("shop/dev");
-  expect(times.since("shop/dev")).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 /** What is reported when an object of another owner has a name that a Stack, Workspace or Update needs. */
-import type { Key, Occupant, Occupied, Owner } from "@pko/kube";
+import type { Occupant, Occupied, Owner } from "@pko/kube";
 
 /** The object that needs the name. */
 type Claimant = Pick<Owner, "kind" | "name">;
@@ -41,27 +41,6 @@ const pauses = { former: 5000, least: 15_000, most: 120_000 } as const;
 export function conflictPauseMs(occupied: readonly Occupied[], sinceMs: number): number {
   if (!isForeign(occupied)) return pauses.former;
   return Math.min(pauses.most, Math.max(pauses.least, sinceMs / 4));
-}
-
-/**
- * Since when each object has been blocked. The condition cannot tell: its time stays the same when only its reason changes.
- * In memory, so pauses begin anew after a restart.
- */
-export class ConflictTimes {
-  readonly #since = new Map<Key, number>();
-
-  since(key: Key): number | undefined {
-    return this.#since.get(key);
-  }
-
-  record(key: Key, isBlocked: boolean, now: number): void {
-    if (!isBlocked) this.#since.delete(key);
-    else if (!this.#since.has(key)) this.#since.set(key, now);
-  }
-
-  delete(key: Key): void {
-    this.#since.delete(key);
-  }
 }
 
 /** The reason of the Stalled condition of Stacks and Workspaces. */

@@ -81,11 +81,6 @@ export function httpStatus(code: AgentErrorCode): number {
   }
 }
 
-/** The end of an exhaustive switch: the compiler proves it is not reached. */
-export function assertNever(value: never): never {
-  throw new Error(`unexpected value: ${JSON.stringify(value)}`);
-}
-
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

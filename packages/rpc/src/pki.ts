@@ -41,7 +41,7 @@ export interface Certificate extends KeyPair {
 }
 
 export async function createAuthorities(now: Date): Promise<Authorities> {
-  return [await createAuthority(now)];
+  return [await createCa(now)];
 }
 
 /** Whether `rotateAuthorities` would change anything. */
@@ -54,12 +54,12 @@ export function isRotationDue(authorities: Authorities, now: Date): boolean {
 export async function rotateAuthorities(authorities: Authorities, now: Date): Promise<Authorities> {
   if (!isRotationDue(authorities, now)) return authorities;
   const usable = usableAuthorities(authorities, now);
-  return needsSuccessor(usable, now) ? [...usable, await createAuthority(now)] : usable;
+  return needsSuccessor(usable, now) ? [...usable, await createCa(now)] : usable;
 }
 
 /** Starts a rotation before it is due: the new CA takes over as in any other rotation. */
 export async function addAuthority(authorities: Authorities, now: Date): Promise<Authorities> {
-  return [...usableAuthorities(authorities, now), await createAuthority(now)];
+  return [...usableAuthorities(authorities, now), await createCa(now)];
 }
 
 /**
@@ -148,7 +148,7 @@ function parse(pem: string): x509.X509Certificate | undefined {
   }
 }
 
-async function createAuthority(now: Date): Promise<KeyPair> {
+async function createCa(now: Date): Promise<KeyPair> {
   const keys = await generateKeys();
   const serialNumber = serial();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

@@ -119,12 +119,12 @@ function translateResult(result: unknown, vocabulary: Vocabulary): unknown {
   return { ...translated, error: withKnown(error, "class", { set: vocabulary.errorClass, otherwise: "other" }) };
 }
 
-interface Known {
+interface ApiObject {
   readonly set: TSchema;
   readonly otherwise: string;
 }
 
-function withKnown(value: Fields, field: string, { set, otherwise }: Known): Fields {
+function withKnown(value: Fields, field: string, { set, otherwise }: ApiObject): Fields {
   return typeof value[field] !== "string" || Check(set, value[field]) ? value : { ...value, [field]: otherwise };
 }
 

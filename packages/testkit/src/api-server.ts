@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createAuthority, toolPath, type Authority, type KeyPair } from "@pko/cluster";
+import { createCa, toolPath, type Authority, type KeyPair } from "@pko/cluster";
 import { connect, staticCredentials, type Client, type ConnectOptions, type Credentials } from "@pko/kube";
 
 import { spawnChild, type ChildProcess } from "./child-process.ts";
@@ -131,7 +131,7 @@ interface Layout {
 }
 
 async function prepare(folder: string): Promise<Layout> {
-  const authority = await createAuthority("testkit");
+  const authority = await createCa("testkit");
   const [server, admin, serviceAccounts] = await Promise.all([
     authority.issue({ commonName: "kube-apiserver", ips: ["127.0.0.1"], dns: ["localhost", "kubernetes.default.svc"] }),
     authority.issue({ commonName: "admin", organization: "system:masters" }),

@@ -6,7 +6,7 @@
  * awaits (a delay, or the end of a process that it kills) happens before the request continues. Watch events: `onEvent`.
  * Connections: `freeze`, `cut`, …
  */
-import { createAuthority } from "@pko/cluster";
+import { createCa } from "@pko/cluster";
 import { staticCredentials, type Credentials } from "@pko/kube";
 
 import { filterEvents, type EventRule } from "./event-filter.ts";
@@ -69,7 +69,7 @@ export interface FaultProxy
 }
 
 export async function faultProxy(target: Credentials): Promise<FaultProxy> {
-  const authority = await createAuthority("fault proxy");
+  const authority = await createCa("fault proxy");
   const certificate = await authority.issue({ commonName: "fault-proxy", ips: ["127.0.0.1"], dns: ["localhost"] });
   const journal = new Journal();
   const inner = await streamingServer({

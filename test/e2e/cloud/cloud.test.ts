@@ -97,10 +97,10 @@ describe("a Stack on Pulumi Cloud", () => {
       // The organization does not trust the cluster yet.
       await applyTo(scene, stack({ environment: ["base"] }));
       const refused = await stackUntil(scene, "signed-in", hasReason("WorkspaceFailed"));
-      const words = `register the OIDC issuer ${issuer.url} and allow system:serviceaccount:${scene.namespace}:pulumi a token of the kind organization`;
-      expect(JSON.stringify(refused.status?.conditions)).toContain(words);
+      const message = `register the OIDC issuer ${issuer.url} and allow system:serviceaccount:${scene.namespace}:pulumi a token of the kind organization`;
+      expect(JSON.stringify(refused.status?.conditions)).toContain(message);
       expect(
-        await waitFor(async () => (await eventsJson(scene, "signed-in")).includes(words), { timeoutMs: 30_000 }),
+        await waitFor(async () => (await eventsJson(scene, "signed-in")).includes(message), { timeoutMs: 30_000 }),
       ).toBe(true);
 
       cloud.exchange.setIssuers("acme", issuer);
@@ -155,10 +155,10 @@ describe("a Stack on Pulumi Cloud", () => {
         });
       await applyTo(scene, withToken("wrong"));
       const refused = await stackUntil(scene, "by-hand", hasReason("WorkspaceFailed"));
-      const words = "Pulumi Cloud rejects the access token, because it is invalid or has expired";
-      expect(JSON.stringify(refused.status?.conditions)).toContain(words);
+      const message = "Pulumi Cloud rejects the access token, because it is invalid or has expired";
+      expect(JSON.stringify(refused.status?.conditions)).toContain(message);
       expect(
-        await waitFor(async () => (await eventsJson(scene, "by-hand")).includes(words), { timeoutMs: 30_000 }),
+        await waitFor(async () => (await eventsJson(scene, "by-hand")).includes(message), { timeoutMs: 30_000 }),
       ).toBe(true);
 
       await applyTo(scene, withToken("accessToken"));

@@ -58,11 +58,11 @@ export const isAt = (revision: string | undefined): StackPredicate =>
   );
 
 /** The message of the Ready condition. */
-export const messageOf = ({ status }: Stack): string =>
+export const readyMessage = ({ status }: Stack): string =>
   status?.conditions?.find(({ type }) => type === "Ready")?.message ?? "";
 
 /** The reason of the Stalled condition; undefined if there is none. */
-export const stalledReasonOf = ({ status }: Stack): string | undefined =>
+export const stalledReason = ({ status }: Stack): string | undefined =>
   status?.conditions?.find(({ type }) => type === "Stalled")?.reason;
 
 /** Whether a condition has this reason. */
@@ -73,7 +73,7 @@ export const hasReason = (wanted: string): StackPredicate =>
 
 interface StalledCondition {
   /** Part of the message. */
-  readonly words: string;
+  readonly message: string;
   /** SourceUnavailable by default. */
   readonly reason?: string;
 }
@@ -82,16 +82,16 @@ interface StalledCondition {
 export async function stalledBy(
   place: Place,
   name: string,
-  { words, reason = "SourceUnavailable" }: StalledCondition,
+  { message, reason = "SourceUnavailable" }: StalledCondition,
 ): Promise<Stack> {
   const isStalled = described(
-    `is stalled by ${reason}: ${words}`,
+    `is stalled by ${reason}: ${message}`,
     ({ status, metadata }) =>
       status?.observedGeneration === metadata.generation &&
       status?.observedReconcileRequest === metadata.annotations?.[reconcileRequestAnnotation] &&
       Boolean(
         status?.conditions?.some(
-          (each) => each.type === "Stalled" && each.reason === reason && each.message.includes(words),
+          (each) => each.type === "Stalled" && each.reason === reason && each.message.includes(message),
         ),
       ),
   );

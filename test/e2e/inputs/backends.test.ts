@@ -15,14 +15,14 @@ import {
   killPod,
   listUpdates,
   literal,
-  messageOf,
+  readyMessage,
   newProgram,
   newSecret,
   newStackWithoutBackend,
   readOutput,
   requestReconcile,
   stackUntil,
-  stalledReasonOf,
+  stalledReason,
   useScene,
 } from "../harness.ts";
 import { serveS3, type S3Server } from "./s3-server.ts";
@@ -123,8 +123,8 @@ describe("a bucket as the backend", () => {
 
       const lock = writeForeignLock("stored");
       await requestReconcile(scene, "stored", "while-locked");
-      const conflict = (stack: Stack): boolean => stalledReasonOf(stack) === "UpdateConflict";
-      expect(messageOf(await stackUntil(scene, "stored", conflict))).toContain("stored-workspace-0 (pid 7)");
+      const conflict = (stack: Stack): boolean => stalledReason(stack) === "UpdateConflict";
+      expect(readyMessage(await stackUntil(scene, "stored", conflict))).toContain("stored-workspace-0 (pid 7)");
       expect(locksOf("stored")).toHaveLength(1);
       rmSync(lock);
       await requestReconcile(scene, "stored", "released");
@@ -138,7 +138,7 @@ describe("a bucket as the backend", () => {
     async () => {
       await applyTo(scene, onBucket("refused", { secret: "aws-mistyped", ...program }));
       const refused = await stackUntil(scene, "refused", isStalled);
-      expect(messageOf(refused)).toContain("SignatureDoesNotMatch");
+      expect(readyMessage(refused)).toContain("SignatureDoesNotMatch");
       expect(JSON.stringify(refused)).not.toContain("canary");
       await applyTo(scene, keys("aws-mistyped", s3.secretAccessKey));
       await stackUntil(scene, "refused", isReady);
@@ -155,12 +155,12 @@ describe("a bucket as the backend", () => {
       const sealed = (secretsProvider: string): object =>
         onBucket("sealed", { env: { AWS_ENDPOINT_URL_KMS: closed }, ...program, secretsProvider });
       await applyTo(scene, sealed(key));
-      const message = messageOf(await stackUntil(scene, "sealed", isStalled));
+      const message = readyMessage(await stackUntil(scene, "sealed", isStalled));
       expect(message).toContain("could not create secrets manager for new stack");
       expect(message).toContain("KMS: Encrypt");
 
       await applyTo(scene, sealed("passphrase"));
-      expect(messageOf(await stackUntil(scene, "sealed", isReady))).not.toContain("But");
+      expect(readyMessage(await stackUntil(scene, "sealed", isReady))).not.toContain("But");
       const state = readFileSync(s3.path("states", ".pulumi/stacks/kept/sealed.json"), "utf8");
       expect(JSON.parse(state)).toMatchObject({
         checkpoint: { latest: { secrets_providers: { type: "passphrase" } } },
@@ -169,9 +169,13 @@ describe("a bucket as the backend", () => {
       expect(state).not.toContain("canary");
 
       await applyTo(scene, sealed(key));
-      const warned = await stackUntil(scene, "sealed", (stack) => isReady(stack) && messageOf(stack).includes("But"));
-      expect(messageOf(warned)).toContain("the stack's secrets are encrypted by a passphrase, not by");
-      expect(messageOf(warned)).toContain(`pulumi stack change-secrets-provider "${key}"`);
+      const warned = await stackUntil(
+        scene,
+        "sealed",
+        (stack) => isReady(stack) && readyMessage(stack).includes("But"),
+      );
+      expect(readyMessage(warned)).toContain("the stack's secrets are encrypted by a passphrase, not by");
+      expect(readyMessage(warned)).toContain(`pulumi stack change-secrets-provider "${key}"`);
     },
     slow,
   );
@@ -183,4 +187,4 @@ const program = {
   destroyOnFinalize: true,
 };
 
-const isStalled = (stack: Stack): boolean => stalledReasonOf(stack) === "WorkspaceFailed";
+const isStalled = (stack: Stack): boolean => stalledReason(stack) === "WorkspaceFailed";

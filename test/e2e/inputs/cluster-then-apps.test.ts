@@ -16,7 +16,7 @@ import {
   javascriptProject,
   kubectl,
   listUpdates,
-  messageOf,
+  readyMessage,
   newServiceAccount,
   onFileBackend,
   podWith,
@@ -150,7 +150,7 @@ test(
     // In the wrong order.
     await applyTo(scene, appsStack());
     const waiting = await stackUntil(scene, "apps-dev", hasReason("PrerequisiteNotSatisfied"));
-    expect(messageOf(waiting)).toContain("there is no Stack cluster-dev");
+    expect(readyMessage(waiting)).toContain("there is no Stack cluster-dev");
 
     const config = { "aws:region": "us-west-2", "cluster:nodeCount": "3", "cluster:instanceType": "t3.medium" };
     await applyTo(scene, documentStack("cluster-dev", "pulumi-eks", { config }));

@@ -10,7 +10,7 @@ import {
   isReady,
   kubectl,
   literal,
-  messageOf,
+  readyMessage,
   newConfigMap,
   newProgram,
   newSecret,
@@ -19,7 +19,7 @@ import {
   podUid,
   readOutput,
   stackUntil,
-  stalledReasonOf,
+  stalledReason,
   useScene,
 } from "../harness.ts";
 import { echoProject, type Given } from "./echo.ts";
@@ -148,8 +148,8 @@ describe("configuration", () => {
 
       await applyTo(scene, limits('{"requests": '));
       // Either the Stack or its Workspace reports it first, and names the value.
-      const invalid = await stackUntil(scene, "configured", (stack) => stalledReasonOf(stack) !== undefined);
-      expect(messageOf(invalid)).toMatch(
+      const invalid = await stackUntil(scene, "configured", (stack) => stalledReason(stack) !== undefined);
+      expect(readyMessage(invalid)).toMatch(
         /configuration limits: the value is not valid JSON|is not valid JSON, which the configuration value limits needs/,
       );
       await applyTo(scene, limits('{"requests": {"perSecond": 30}}'));
@@ -179,9 +179,11 @@ describe("configuration", () => {
           workspaceTemplate: { spec: { ...template, ...more } },
         });
       await applyTo(scene, withImage({ image }));
-      const stalled = await stackUntil(scene, "dated", (stack) => stalledReasonOf(stack) === "PulumiVersionTooLow");
-      expect(messageOf(stalled)).toContain(`the workspace's Pulumi CLI is ${oldVersion}; the operator needs 3.105.0`);
-      expect(messageOf(stalled)).toContain("pulumi/pulumi:3.105.0-nonroot or later"); // `kubectl apply` removes the image.
+      const stalled = await stackUntil(scene, "dated", (stack) => stalledReason(stack) === "PulumiVersionTooLow");
+      expect(readyMessage(stalled)).toContain(
+        `the workspace's Pulumi CLI is ${oldVersion}; the operator needs 3.105.0`,
+      );
+      expect(readyMessage(stalled)).toContain("pulumi/pulumi:3.105.0-nonroot or later"); // `kubectl apply` removes the image.
       await applyTo(scene, withImage({}));
       const ready = await stackUntil(scene, "dated", isReady);
       expect(ready.status?.outputs).toEqual({ text: "plain" });

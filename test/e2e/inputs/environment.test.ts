@@ -14,7 +14,7 @@ import {
   kubectl,
   listUpdates,
   literal,
-  messageOf,
+  readyMessage,
   newConfigMap,
   newProgram,
   newSecret,
@@ -27,7 +27,7 @@ import {
   readOutput,
   requestReconcile,
   stackUntil,
-  stalledReasonOf,
+  stalledReason,
   useScene,
 } from "../harness.ts";
 import { echoProject, type Given } from "./echo.ts";
@@ -59,7 +59,7 @@ const base = (region: string): object =>
   newProgram("base", { outputs: { region, cluster: { name: region, nodes: [1, 2] }, constant: "same" } });
 
 /** Variables that Stacks must not read, each with its error message. */
-const refused: Readonly<Record<string, readonly [envRef: object, words: string]>> = {
+const refused: Readonly<Record<string, readonly [envRef: object, message: string]>> = {
   "the operator's own environment": [
     { type: "Env", env: { name: "HOME" } },
     "would read the operator's own environment",
@@ -264,7 +264,7 @@ describe("the environment", () => {
       });
       await applyTo(scene, dependent);
       const waiting = await stackUntil(scene, "dependent", isWaiting);
-      expect(messageOf(waiting)).toContain("there is no Stack base");
+      expect(readyMessage(waiting)).toContain("there is no Stack base");
 
       const provider = (more: object = {}): object =>
         newStackWithDestroy("base", { programRef: { name: "base" }, ...more });
@@ -284,7 +284,7 @@ describe("the environment", () => {
       // The Stack base exists in the other namespace only.
       const envRefs = { ...onFileBackend.envRefs, REGION: output("region") };
       await applyTo(scene.second, newStackWithDestroy("other", { ...source(), envRefs }));
-      expect(messageOf(await stackUntil(scene.second, "other", isWaiting))).toContain("there is no Stack base");
+      expect(readyMessage(await stackUntil(scene.second, "other", isWaiting))).toContain("there is no Stack base");
 
       await applyTo(scene, base("us-east-1"));
       await waitFor(async () => (await readVariables("dependent"))["REGION"] === "us-east-1", {
@@ -295,18 +295,18 @@ describe("the environment", () => {
 
       const back = { ...onFileBackend.envRefs, BACK: { type: "StackOutput", stack: "dependent", output: "given" } };
       await applyTo(scene, provider({ envRefs: back }));
-      const cycle = await stackUntil(scene, "base", (stack) => stalledReasonOf(stack) === "SpecInvalid");
-      expect(messageOf(cycle)).toContain("Stacks depend on each other: base → dependent → base");
+      const cycle = await stackUntil(scene, "base", (stack) => stalledReason(stack) === "SpecInvalid");
+      expect(readyMessage(cycle)).toContain("Stacks depend on each other: base → dependent → base");
       await applyTo(scene, provider());
       await stackUntil(scene, "base", isReady);
     },
     slow,
   );
 
-  for (const [what, [envRef, words]] of Object.entries(refused)) {
+  for (const [what, [envRef, message]] of Object.entries(refused)) {
     test.concurrent(`does not have ${what}`, async () => {
       const stack = newStackWithDestroy("refused", { programRef: { name: "base" }, envRefs: { A: envRef } });
-      expect(await applyError(stack)).toContain(words);
+      expect(await applyError(stack)).toContain(message);
     });
   }
 
@@ -317,9 +317,9 @@ describe("the environment", () => {
       const envRefs = { ...onFileBackend.envRefs, A: { type: "Secret", secret } };
       // With the chart's policy, the API server rejects the Stack.
       const rejection = await applyError(newStackWithDestroy("curious", { programRef: { name: "base" }, envRefs }));
-      const isInvalid = (stack: Stack): boolean => stalledReasonOf(stack) === "SpecInvalid";
-      const words = rejection || messageOf(await stackUntil(scene, "curious", isInvalid));
-      expect(words).toContain("a Stack can read Secrets only in its own namespace");
+      const isInvalid = (stack: Stack): boolean => stalledReason(stack) === "SpecInvalid";
+      const message = rejection || readyMessage(await stackUntil(scene, "curious", isInvalid));
+      expect(message).toContain("a Stack can read Secrets only in its own namespace");
     },
     slow,
   );

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { createKey, serveGit } from "@pko/agent/testing";
 import { caSecretName, leaseName } from "@pko/api";
-import { createAuthority, network } from "@pko/cluster";
+import { createCa, network } from "@pko/cluster";
 import { builtin } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
@@ -50,7 +50,7 @@ describe("the chart on a cluster", () => {
     "installs with the documented command, and prints the next steps",
     async () => {
       const notes = await installChart(home, values);
-      expect(notes).toContain(`It serves ${scene.namespace} and no other namespace.`);
+      expect(notes).toContain(`It watches only these namespaces: ${scene.namespace}.`);
       expect(notes).toContain("kubectl create secret generic pulumi-api-secret");
       // Admission would accept its pods under the restricted profile.
       const restricted = "pod-security.kubernetes.io/enforce=restricted";
@@ -104,7 +104,7 @@ describe("the chart on a cluster", () => {
     async () => {
       const { folder, git } = scene;
       const repository = git.create("cloned");
-      const ca = await createAuthority("a private CA");
+      const ca = await createCa("a private CA");
       const tls = await ca.issue({ commonName: "git", ips: [network.machine] });
       const https = serveGit(git.folder, { hostname: network.machine, tls });
       // The restricted namespace would reject the pod of the SSH server.

@@ -21,7 +21,7 @@ import {
   isReady,
   kubectl,
   listUpdates,
-  messageOf,
+  readyMessage,
   newProgram,
   newSecret,
   onFileBackend,
@@ -76,8 +76,8 @@ describe("a switch from the Go operator", () => {
     async () => {
       // The Go operator recorded no process, so the lock may belong to another cluster.
       const blocked = await stackUntil(scene, "busy", ({ status }) => status?.lastUpdate?.failure === "conflict");
-      expect(messageOf(blocked)).toContain("locked by pulumi@busy-workspace-0 (pid 7) since ");
-      expect(messageOf(blocked)).toContain("`pulumi cancel --yes --stack dev`");
+      expect(readyMessage(blocked)).toContain("locked by pulumi@busy-workspace-0 (pid 7) since ");
+      expect(readyMessage(blocked)).toContain("`pulumi cancel --yes --stack dev`");
       await execInStatePod("rm /state/.pulumi/locks/organization/busy/dev/*.json");
       await requestReconcile(scene, "busy", "unlocked");
       const stack = await stackUntil(scene, "busy", isReady);

@@ -14,7 +14,7 @@ import {
   getStack,
   killPod,
   kubectl,
-  messageOf,
+  readyMessage,
   newStack,
   podWith,
   slowProject,
@@ -50,15 +50,15 @@ test(
     await stopSecondNode(stateRoot);
 
     for (const name of names) {
-      const stack = await stalledBy(scene, name, { reason: "NodeLost", words: `on node ${secondNode.name}` });
-      expect(messageOf(stack)).toContain(`kubectl delete pod ${name}-workspace-0 -n ${scene.namespace} --force`);
+      const stack = await stalledBy(scene, name, { reason: "NodeLost", message: `on node ${secondNode.name}` });
+      expect(readyMessage(stack)).toContain(`kubectl delete pod ${name}-workspace-0 -n ${scene.namespace} --force`);
     }
     expect(await eventsJson(scene, "forced")).toContain("StackNodeLost");
     expect((await firing()).toSorted()).toEqual(names.toSorted());
 
     await kubectl(["delete", "stack", "leaving", ...at(scene), "--wait=false"]);
-    const leaving = await stackUntil(scene, "leaving", (stack) => messageOf(stack).includes("when it has ended"));
-    expect(messageOf(leaving)).toContain("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
+    const leaving = await stackUntil(scene, "leaving", (stack) => readyMessage(stack).includes("when it has ended"));
+    expect(readyMessage(leaving)).toContain("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
 
     await killPod(scene, "forced");
     await waitFor(async () => (await loggedStarts(scene, "forced")).length === 2, {

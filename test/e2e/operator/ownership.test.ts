@@ -52,7 +52,10 @@ test(
       { timeoutMs: slow / 3, pollMs: 500, what: "the pod of the StatefulSet to run" },
     );
     await applyTo(scene, newProgram("dev", { outputs: { a: 1 } }), newStack("dev", { programRef: { name: "dev" } }));
-    await stalledBy(scene, "dev", { reason, words: `StatefulSet ${scene.namespace}/dev-workspace (without an owner)` });
+    await stalledBy(scene, "dev", {
+      reason,
+      message: `StatefulSet ${scene.namespace}/dev-workspace (without an owner)`,
+    });
     expect(await read()).toEqual(before);
     await deleteStack(scene, "dev");
     await waitFor(async () => (await client.find(builtin.secrets, ref("dev-workspace-tls"))) === undefined);
@@ -73,7 +76,7 @@ test(
       newProgram("shop", { outputs: { url: "https://shop.example.com" } }),
       newStack("shop", { programRef: { name: "shop" } }),
     );
-    const stack = await stalledBy(scene, "shop", { reason, words: `Secret ${scene.namespace}/shop-outputs` });
+    const stack = await stalledBy(scene, "shop", { reason, message: `Secret ${scene.namespace}/shop-outputs` });
     expect(stack.status?.lastUpdate).toMatchObject({ state: "succeeded", outputsPending: true });
     expect(await read()).toEqual(before);
     await client.delete(builtin.secrets, ref("shop-outputs"));

@@ -61,9 +61,9 @@ test.concurrent(
     // The docs use this version, which the controller no longer serves.
     const sourceRef = { apiVersion: `${group}/v1beta2`, kind: "GitRepository", name: "web" };
     await deploy("web", { sourceRef, dir: "infra" });
-    await stalledBy(scene, "web", { words: "there is no GitRepository web" });
+    await stalledBy(scene, "web", { message: "there is no GitRepository web" });
     await applyTo(scene, gitRepository("web", { branch: "release" }));
-    await stalledBy(scene, "web", { words: "GitRepository web is not ready: failed to checkout" });
+    await stalledBy(scene, "web", { message: "GitRepository web is not ready: failed to checkout" });
 
     repository.commit({ "infra/Pulumi.yaml": project("one") }, "release");
     await refresh("gitrepository", "web");
@@ -86,10 +86,10 @@ test.concurrent(
 
     repository.commit({ "infra/Pulumi.yaml": project("three"), "infra/ballast": "x".repeat(maxBytes) }, "release");
     await refresh("gitrepository", "web");
-    await stalledBy(scene, "web", { reason: "WorkspaceFailed", words: `more than ${maxBytes} bytes` });
+    await stalledBy(scene, "web", { reason: "WorkspaceFailed", message: `more than ${maxBytes} bytes` });
     repository.commit({ "elsewhere/Pulumi.yaml": project("four") }, "release");
     await refresh("gitrepository", "web");
-    await stalledBy(scene, "web", { reason: "WorkspaceFailed", words: 'the source has no folder "infra"' });
+    await stalledBy(scene, "web", { reason: "WorkspaceFailed", message: 'the source has no folder "infra"' });
     repository.commit({ "infra/Pulumi.yaml": project("five") }, "release");
     await refresh("gitrepository", "web");
     await stackUntil(scene, "web", hasText("five"));
@@ -108,7 +108,7 @@ test.concurrent(
       spec: { interval: "1h", url: registry.url("programs/image"), insecure: true, ref: { tag: "stable" } },
     });
     await deploy("image", { sourceRef: { apiVersion: `${group}/v1`, kind: "OCIRepository", name: "image" } });
-    await stalledBy(scene, "image", { words: "OCIRepository image is not ready" });
+    await stalledBy(scene, "image", { message: "OCIRepository image is not ready" });
     registry.push("programs/image:stable", yamlProject("one"));
     await refresh("ocirepository", "image");
     await stackUntil(scene, "image", hasText("one"));
@@ -139,7 +139,7 @@ test.concurrent(
       },
     });
     await deploy("store", { sourceRef: { apiVersion: `${group}/v1`, kind: "Bucket", name: "store" }, dir: "app" });
-    await stalledBy(scene, "store", { words: "Bucket store is not ready" });
+    await stalledBy(scene, "store", { message: "Bucket store is not ready" });
     await applyTo(scene, credentials("access-key"));
     await refresh("bucket", "store");
     await stackUntil(scene, "store", hasText("one"));
@@ -167,7 +167,7 @@ test.concurrent(
       await deploy(name, { sourceRef: { apiVersion: `${group}/v1`, kind: "GitRepository", name } });
     }
     await waitForMessage("missing", "the artifact does not exist (HTTP 404)");
-    await stalledBy(scene, "forged", { reason: "WorkspaceFailed", words: "the artifact's digest differs" });
+    await stalledBy(scene, "forged", { reason: "WorkspaceFailed", message: "the artifact's digest differs" });
     for (const name of names) await refresh("gitrepository", name);
     for (const name of names) await stackUntil(scene, name, hasText(name));
   },
@@ -192,7 +192,7 @@ test.concurrent(
     });
     const sourceRef = { apiVersion: `${group}/v1`, kind: "ExternalArtifact", name: "external" };
     await deploy("external", { sourceRef });
-    await stalledBy(scene, "external", { words: "ExternalArtifact external has no artifact yet" });
+    await stalledBy(scene, "external", { message: "ExternalArtifact external has no artifact yet" });
     const lastTransitionTime = new Date().toISOString();
     const ready = {
       type: "Ready",

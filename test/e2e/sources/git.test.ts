@@ -4,7 +4,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { createKey, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
-import { createAuthority, network } from "@pko/cluster";
+import { createCa, network } from "@pko/cluster";
 
 import {
   agentLog,
@@ -73,7 +73,7 @@ async function serveMounted(): Promise<string> {
 async function serveWithPrivateCa(
   intercept?: (request: Request) => Response | undefined,
 ): Promise<[string, GitServer]> {
-  const authority = await createAuthority("a private CA");
+  const authority = await createCa("a private CA");
   const tls = await authority.issue({ commonName: "git", ips: [network.machine] });
   const server = serveGit(scene.git.folder, { hostname: network.machine, tls, ...(intercept && { intercept }) });
   scene.defer(() => server.stop());
@@ -103,13 +103,13 @@ test.concurrent(
       gitAuth: { accessToken: fromSecret("access", "token") },
     };
     await deploy("private", withToken);
-    await stalledBy(scene, "private", { words: "there is no Secret access" });
+    await stalledBy(scene, "private", { message: "there is no Secret access" });
     await replaceSecret("access", { token: canaries.token });
     await requestReconcile(scene, "private", "without the CA");
-    await stalledBy(scene, "private", { words: "its authority's certificate under the key ca.crt" });
+    await stalledBy(scene, "private", { message: "add its CA certificate under the key ca.crt" });
     await replaceSecret("access", { token: "stale", "ca.crt": ca });
     await requestReconcile(scene, "private", "with a stale token");
-    await stalledBy(scene, "private", { words: "the Git server rejects the credentials" }); // The operator retries without a request.
+    await stalledBy(scene, "private", { message: "the Git server rejects the credentials" }); // The operator retries without a request.
     await replaceSecret("access", { token: `${canaries.token}\n`, "ca.crt": ca });
     await stackUntil(scene, "private", isAt(commits["token"]));
     const pod = await podUid(scene, "private");
@@ -134,7 +134,7 @@ test.concurrent(
       privateKey: fromSecret("github", "pem"),
     };
     await deploy("private", { projectRepo: privateUrl("app"), branch: "main", gitAuth: { githubApp } });
-    await stalledBy(scene, "private", { words: "GitHub has no such installation of the App" });
+    await stalledBy(scene, "private", { message: "GitHub has no such installation of the App" });
     await replaceSecret("github", {
       app: github.appId,
       at: github.installationId,
@@ -186,16 +186,16 @@ test.concurrent(
     const spec = { projectRepo: ssh.url("sealed"), branch: "main", gitAuth: { sshAuth } };
     await replaceSecret("ssh", { ...given, known_hosts: ssh.knownHosts(other) });
     await deploy("sealed", spec);
-    await stalledBy(scene, "sealed", { words: "key differs from the one in known_hosts" }); // Without known_hosts, only the large Git hosts are known.
+    await stalledBy(scene, "sealed", { message: "key differs from the one in known_hosts" }); // Without known_hosts, only the large Git hosts are known.
     await replaceSecret("ssh", { key: given.key, passphrase: given.passphrase });
     await requestReconcile(scene, "sealed", "an unknown host");
-    await stalledBy(scene, "sealed", { words: "the SSH host's key is not in known_hosts" });
+    await stalledBy(scene, "sealed", { message: "the SSH host's key is not in known_hosts" });
     await replaceSecret("ssh", { ...given, passphrase: "another" });
     await requestReconcile(scene, "sealed", "a wrong passphrase");
-    await stalledBy(scene, "sealed", { words: "the passphrase is wrong" });
+    await stalledBy(scene, "sealed", { message: "the passphrase is wrong" });
     await replaceSecret("ssh", { ...given, key: other.privateKey });
     await requestReconcile(scene, "sealed", "an unknown key");
-    await stalledBy(scene, "sealed", { words: "the server rejects the SSH key" });
+    await stalledBy(scene, "sealed", { message: "the server rejects the SSH key" });
     await replaceSecret("ssh", given);
     await stackUntil(scene, "sealed", isAt(commit));
 
@@ -205,7 +205,7 @@ test.concurrent(
     await deploy("sealed", { projectRepo: ssh.scp("scp"), branch: "main", gitAuthSecret: "deploy-key" });
     await stackUntil(scene, "sealed", isAt(next));
     await deploy("sealed", { projectRepo: ssh.scp("missing"), branch: "main", gitAuthSecret: "deploy-key" });
-    await stalledBy(scene, "sealed", { words: "the repository is not there" });
+    await stalledBy(scene, "sealed", { message: "the repository does not exist" });
     const sinks = [await scene.operator.log(), await agentLog(scene, "sealed")].join("\n");
     expect(sinks).not.toContain(canaries.passphrase);
   },
@@ -270,10 +270,10 @@ test.concurrent(
       repoDir: "infra",
       resyncFrequencySeconds: 60,
     });
-    await stalledBy(scene, "troubled", { words: "the repository has no refs/heads/later and no refs/tags/later" });
+    await stalledBy(scene, "troubled", { message: "the repository has no refs/heads/later and no refs/tags/later" });
     repository.git("branch", "later", first);
     await requestReconcile(scene, "troubled", "the branch exists");
-    await stalledBy(scene, "troubled", { reason: "WorkspaceFailed", words: 'the source has no folder "infra"' });
+    await stalledBy(scene, "troubled", { reason: "WorkspaceFailed", message: 'the source has no folder "infra"' });
     const infra = { "infra/Pulumi.yaml": yamlProject("two")["Pulumi.yaml"] ?? "" };
     const second = repository.commit(infra, "later");
     await requestReconcile(scene, "troubled", "the folder exists");
@@ -291,7 +291,7 @@ test.concurrent(
     renameSync(repository.folder, moved);
     await requestReconcile(scene, "troubled", "the repository is missing");
     await stalledBy(scene, "troubled", {
-      words: "the repository does not exist, or these credentials have no access to it",
+      message: "the repository does not exist, or these credentials have no access to it",
     });
     const count = (await listUpdates(scene, "troubled")).length;
     renameSync(moved, repository.folder);

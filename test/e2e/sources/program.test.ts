@@ -13,7 +13,7 @@ import {
   isReady,
   kubectl,
   listUpdates,
-  messageOf,
+  readyMessage,
   newConfigMap,
   newProgram,
   newSecret,
@@ -77,7 +77,7 @@ test.concurrent(
     // A protected resource is not deleted, and the error names it.
     await applyTo(scene, newProgram("sections", sections(2, { added: stash("new") })));
     const refused = await stackUntil(scene, "sections", ({ status }) => status?.lastUpdate?.state === "failed");
-    expect(messageOf(refused)).toMatch(/locked.*protect/s);
+    expect(readyMessage(refused)).toMatch(/locked.*protect/s);
     await applyTo(scene, newProgram("sections", sections(2, { locked, added: stash("new") })));
     await stackUntil(scene, "sections", isReady);
 
@@ -108,17 +108,17 @@ test.concurrent(
   "a Stack waits for a missing Program, reports the broken line, and continues when a deleted Program is created again",
   async () => {
     await applyTo(scene, stack("late", {}));
-    await stackUntil(scene, "late", saysOfSource("there is no Program late"));
+    await stackUntil(scene, "late", isSourceUnavailable("there is no Program late"));
     await applyTo(scene, newProgram("late", { outputs: { text: { "fn::join": "not a list" } } }));
     const misused = await stackUntil(scene, "late", isFailedAt("1"));
-    expect(messageOf(misused)).toMatch(/Pulumi\.yaml:5.*fn::join must be a two-valued list/s);
+    expect(readyMessage(misused)).toMatch(/Pulumi\.yaml:5.*fn::join must be a two-valued list/s);
     // The message quotes the line, because users cannot read the file.
-    expect(messageOf(misused)).toContain("fn::join: not a list");
+    expect(readyMessage(misused)).toContain("fn::join: not a list");
 
     await applyTo(scene, newProgram("late", { resources: { kept: stash("${nothing.here}") } }));
     const unknown = await stackUntil(scene, "late", isFailedAt("2"));
-    expect(messageOf(unknown)).toMatch(/nothing.*Pulumi\.yaml/s);
-    expect(messageOf(unknown)).toContain("input: ${nothing.here}");
+    expect(readyMessage(unknown)).toMatch(/nothing.*Pulumi\.yaml/s);
+    expect(readyMessage(unknown)).toContain("input: ${nothing.here}");
 
     await applyTo(scene, newProgram("late", { outputs: { text: "fixed" } }));
     const fixed = await stackUntil(scene, "late", isReady);
@@ -126,7 +126,7 @@ test.concurrent(
     const count = (await listUpdates(scene, "late")).length;
 
     await kubectl(["delete", "program", "late", ...at(scene)]);
-    await stackUntil(scene, "late", saysOfSource("there is no Program late"));
+    await stackUntil(scene, "late", isSourceUnavailable("there is no Program late"));
     await applyTo(scene, newProgram("late", { outputs: { text: "back" } }));
     await stackUntil(scene, "late", (each) => isReady(each) && each.status?.outputs?.["text"] === "back");
     expect(await listUpdates(scene, "late")).toHaveLength(count + 1);
@@ -138,10 +138,10 @@ function stack(name: string, spec: object): object {
   return newStack(name, { programRef: { name }, ...spec });
 }
 
-const saysOfSource =
+const isSourceUnavailable =
   (text: string) =>
   (each: Stack): boolean =>
-    hasReason("SourceUnavailable")(each) && messageOf(each).includes(text);
+    hasReason("SourceUnavailable")(each) && readyMessage(each).includes(text);
 
 const isFailedAt =
   (generation: string) =>

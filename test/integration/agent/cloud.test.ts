@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { AgentOptions } from "@pko/agent/testing";
-import { createAuthority } from "@pko/cluster";
+import { createCa } from "@pko/cluster";
 import { identityProvider, serveCloud, waitFor } from "@pko/testkit";
 
 import { Gate, gatedProgram } from "./gate.ts";
@@ -180,7 +180,7 @@ describe("signing in with the service account's token", () => {
   test(
     "trusts the CAs that the CLI trusts",
     async () => {
-      const authority = await createAuthority("private");
+      const authority = await createCa("private");
       const tls = await authority.issue({ commonName: "cloud", ips: ["127.0.0.1"] });
       const secure = serveCloud({ tls });
       try {

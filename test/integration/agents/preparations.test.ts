@@ -228,14 +228,14 @@ describe("a workspace is prepared", () => {
     await first.close();
     const { preparing } = subject({ ...quick, baseMs: 600_000, capMs: 600_000 });
     const pod = podOf(first, { port });
-    const startingPod = { ...pod, isComing: true };
+    const startingPod = { ...pod, isStarting: true };
     await waitFor(() => preparing.ensure(startingPod, requestFor("/app")).state === "unreachable");
-    expect(preparing.hasAnswered(startingPod)).toBe(false);
+    expect(preparing.hasResponded(startingPod)).toBe(false);
     const agent = new PreparingAgent(port);
     preparing.ensure(pod, requestFor("/app"));
     await waitFor(() => agent.requests.length === 1);
-    await waitFor(() => preparing.hasAnswered(startingPod));
-    expect(preparing.hasAnswered({ ...startingPod, uid: "pod-b" })).toBe(false);
+    await waitFor(() => preparing.hasResponded(startingPod));
+    expect(preparing.hasResponded({ ...startingPod, uid: "pod-b" })).toBe(false);
     await preparing.stop();
   });
 

@@ -33,7 +33,7 @@ import {
   type Client,
   type Clock,
   type EventRecorder,
-  type Known,
+  type ApiObject,
   type ObjectRef,
 } from "@pko/kube";
 import {
@@ -389,7 +389,8 @@ class Operator {
 }
 
 const encode = (text: string): string => Buffer.from(text).toString("base64");
-const textIn = ({ data }: Known<Secret>, key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
+const textIn = ({ data }: ApiObject<Secret>, key: string): string =>
+  Buffer.from(data?.[key] ?? "", "base64").toString();
 
 /** The serial number of the certificate that the agent presents to new connections. */
 async function servedSerial(): Promise<string> {

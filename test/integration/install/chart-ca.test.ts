@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { caSecretName, formerCaSecretName, leaseName } from "@pko/api";
-import { builtin, type Known } from "@pko/kube";
+import { builtin, type ApiObject } from "@pko/kube";
 import { authority } from "@pko/operator";
 import { testNamespace, type TestNamespace } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
@@ -42,7 +42,7 @@ const values = (): string[] => [
   "--set=crds.upgrade=false,admissionPolicy.enabled=false",
 ];
 
-async function findSecret(name: string): Promise<Known<Secret> | undefined> {
+async function findSecret(name: string): Promise<ApiObject<Secret> | undefined> {
   return await place.client.find(builtin.secrets, { namespace: place.name, name });
 }
 

@@ -8,7 +8,7 @@ import {
 } from "@pko/api";
 import { crdRules, type Rule } from "@pko/install";
 import { resource, silentLogger, type Client, type KubeObject, type Resource } from "@pko/kube";
-import { upgradeDefinitions } from "@pko/operator";
+import { upgradeCrds } from "@pko/operator";
 import { testNamespace, type ApiServer } from "@pko/testkit";
 import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -38,7 +38,7 @@ afterEach(async () => {
   await upgrade();
 });
 
-const upgrade = (client: Client = server.client): Promise<void> => upgradeDefinitions({ client, log: silentLogger });
+const upgrade = (client: Client = server.client): Promise<void> => upgradeCrds({ client, log: silentLogger });
 
 async function patchCrd(metadata: object, spec: object = {}, crd = name): Promise<void> {
   await server.client.patch(crds, { name: crd }, { patch: { type: "merge", body: { metadata, spec } } });

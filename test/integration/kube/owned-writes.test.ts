@@ -7,7 +7,7 @@ import {
   deleteOwned,
   patchOwned,
   type Client,
-  type Known,
+  type ApiObject,
   type OwnedTarget,
   type Owner,
 } from "@pko/kube";
@@ -45,7 +45,7 @@ const ours = (name: string, data: Record<string, string>) => ({
   },
 });
 
-const theirs = (name: string): Promise<Known<Secret>> =>
+const theirs = (name: string): Promise<ApiObject<Secret>> =>
   client.create(secrets, { apiVersion: "v1", kind: "Secret", metadata: ref(name), data: { theirs: "eA==" } });
 
 const options = { fieldManager: "test" };

@@ -10,7 +10,7 @@ import {
   reflector,
   type Client,
   type Credentials,
-  type Known,
+  type ApiObject,
   type Reflector,
   type ReflectorOptions,
 } from "@pko/kube";
@@ -26,7 +26,7 @@ import {
 } from "@pko/testkit";
 import type { ConfigMap as ConfigMapFields } from "kubernetes-types/core/v1";
 
-type ConfigMap = Known<ConfigMapFields>;
+type ConfigMap = ApiObject<ConfigMapFields>;
 
 /**
  * About a twentieth of the production times, so a minute becomes three seconds. That the production times limit

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { programKind, pulumiContainer, stackKind, type Stack } from "@pko/api";
-import { builtin, reflector, type Client, type Key, type Known, type ObjectRef } from "@pko/kube";
+import { builtin, reflector, type Client, type Key, type ApiObject, type ObjectRef } from "@pko/kube";
 import { programs, stacks } from "@pko/operator";
 import { checkStatus, spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespace } from "@pko/testkit";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -162,7 +162,7 @@ class FakeNode implements AsyncDisposable {
     this.#running = pods.run(this.#stop.signal);
   }
 
-  #onPodChange(key: Key, pod: Known<Pod> | undefined): void {
+  #onPodChange(key: Key, pod: ApiObject<Pod> | undefined): void {
     const known = this.#agents.get(key);
     const uid = pod?.metadata.uid ?? "";
     if (known && known.uid !== uid) {
@@ -174,7 +174,7 @@ class FakeNode implements AsyncDisposable {
     this.#agents.set(key, { uid, agent: this.#startAgent(pod).catch(() => undefined) });
   }
 
-  async #startAgent({ metadata: { name = "", namespace = "" } }: Known<Pod>): Promise<FakeAgent> {
+  async #startAgent({ metadata: { name = "", namespace = "" } }: ApiObject<Pod>): Promise<FakeAgent> {
     addresses += 1;
     const number = addresses;
     const status = running(number);

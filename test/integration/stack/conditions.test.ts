@@ -1,6 +1,6 @@
 /** What can block a Stack, how its status reports that, and that it continues when the cause is fixed. */
 import { describe, expect, test } from "bun:test";
-import { createAuthority } from "@pko/cluster";
+import { createCa } from "@pko/cluster";
 import { reconcileRequestAnnotation, stackKind, type Stack } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
@@ -155,7 +155,7 @@ describe("the source", () => {
   test(
     "Git over HTTPS: a new commit is found, a missing branch is reported, credentials are checked",
     async () => {
-      const authority = await createAuthority("git");
+      const authority = await createCa("git");
       const pair = await authority.issue({ commonName: "git", ips: ["127.0.0.1"] });
       using server = gitServer({ tls: pair });
       const folder = mkdtempSync(join(tmpdir(), "git-ca-"));

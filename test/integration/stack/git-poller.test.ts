@@ -9,7 +9,7 @@ import {
   gitPoller,
   type GitCredentials,
   type GitFollow,
-  type GitLook,
+  type GitPollResult,
   type GitSettings,
 } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -32,7 +32,7 @@ function polling(server: GitServer, settings: GitSettings = loopback) {
     ...changes,
   });
   /** Advances time until the poller has a result. */
-  const result = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitLook> => {
+  const result = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitPollResult> => {
     if (poller.follow(key, follow(changes)).kind === "pending") {
       await clock.advance(100);
       await waitFor(() => poller.follow(key, follow(changes)).kind !== "pending", { timeoutMs: 20_000 });

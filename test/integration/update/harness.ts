@@ -16,7 +16,7 @@ import {
   type Client,
   type EventNote,
   type EventRecorder,
-  type Known,
+  type ApiObject,
   type KubeObject,
   type Logger,
 } from "@pko/kube";
@@ -180,7 +180,7 @@ export class World implements AsyncDisposable {
     );
   }
 
-  async secret(name: string): Promise<Known<Secret> | undefined> {
+  async secret(name: string): Promise<ApiObject<Secret> | undefined> {
     return await this.client.find(builtin.secrets, this.ref(name));
   }
 

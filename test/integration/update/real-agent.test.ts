@@ -124,7 +124,7 @@ test("Updates in a Workspace that lists no stacks run on stacks that exist, and 
   await world.update("create");
   expect((await world.until("create", succeeded)).status?.changes?.["create"]).toBeGreaterThan(0);
   await world.update("typo", { stackName: "dve" });
-  const remedy = "add it to spec.stacks of the Workspace with create: true";
+  const remedy = "add it to the Workspace's spec.stacks";
   const typo = await world.until("typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
   expect(typo.status).toMatchObject({ errorClass: "stackNotFound" });
   expect(typo.status?.message).toContain(remedy);

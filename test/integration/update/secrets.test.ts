@@ -1,7 +1,7 @@
 /** The Secrets of an Update: created once, and never in the place of another owner's. */
 import { expect, test } from "bun:test";
 import { updateKind } from "@pko/api";
-import { builtin, type Known } from "@pko/kube";
+import { builtin, type ApiObject } from "@pko/kube";
 import type { RunResult } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
@@ -25,7 +25,11 @@ async function startedWorld(
   return { world, uid, finish: (result) => agent.finish(uid, result) };
 }
 
-async function secretOf(world: World, name: string, ownerReferences: OwnerReference[] = []): Promise<Known<Secret>> {
+async function secretOf(
+  world: World,
+  name: string,
+  ownerReferences: OwnerReference[] = [],
+): Promise<ApiObject<Secret>> {
   const metadata = { ...world.ref(name), ownerReferences };
   return await world.client.create(builtin.secrets, {
     apiVersion: "v1",

@@ -1,6 +1,6 @@
 /** Decisions that the API server must confirm, and results that it rejects. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { builtin, resource, type Known } from "@pko/kube";
+import { builtin, resource, type ApiObject } from "@pko/kube";
 import { faultProxy, waitFor } from "@pko/testkit";
 import type { ResourceQuota } from "kubernetes-types/core/v1";
 
@@ -152,7 +152,7 @@ describe("a run that has ended is reported", () => {
 
 async function preventSecrets(world: World): Promise<void> {
   world.rights.expectForbidden(/exceeded quota: none/);
-  const quotas = resource<Known<ResourceQuota>>({
+  const quotas = resource<ApiObject<ResourceQuota>>({
     apiVersion: "v1",
     kind: "ResourceQuota",
     plural: "resourcequotas",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { builtin, isNotFound, type Known } from "@pko/kube";
+import { builtin, isNotFound, type ApiObject } from "@pko/kube";
 import { plainOidc, programs, workspaces, type Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
 import { fullQuota, waitFor, type FaultProxy } from "@pko/testkit";
@@ -501,7 +501,7 @@ test(
     await stage.setPod("web", status("PodInitializing"));
     const ready = await stage.becomes("web", "Succeeded");
     expect(ready.status?.address).toBe("10.1.0.200:50051");
-    expect(stage.agents.requests.map(({ pod }) => pod.isComing)).toEqual([true]);
+    expect(stage.agents.requests.map(({ pod }) => pod.isStarting)).toEqual([true]);
     await stage.setPod("web", up);
     await waitFor(() => stage.agents.requests.length === 2);
     expect((await stage.becomes("web", "Succeeded")).status).toEqual(ready.status ?? {});
@@ -628,7 +628,7 @@ test(
 );
 
 /** Differs in fields that cannot be changed. */
-function oldStatefulSet(stage: Stage): Known<StatefulSet> {
+function oldStatefulSet(stage: Stage): ApiObject<StatefulSet> {
   const labels = { app: "old" };
   return {
     apiVersion: "apps/v1",

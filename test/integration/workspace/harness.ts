@@ -7,7 +7,7 @@ import {
   metricsRegistry,
   reflector,
   type Client,
-  type Known,
+  type ApiObject,
   type KubeObject,
   type ObjectRef,
   type Reflector,
@@ -80,7 +80,7 @@ class SimulatedAgents implements Preparations {
 
   renew(): void {}
 
-  hasAnswered(): boolean {
+  hasResponded(): boolean {
     return this.requests.length > 0 && this.answer.state !== "unreachable";
   }
 
@@ -219,7 +219,7 @@ export class Stage implements AsyncDisposable {
     return workspace;
   }
 
-  async statefulSet(name: string): Promise<Known<StatefulSet>> {
+  async statefulSet(name: string): Promise<ApiObject<StatefulSet>> {
     return await this.client.get(builtin.statefulSets, this.at(statefulSetNameOf(name)));
   }
 
@@ -243,7 +243,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Creates a pod of the present template, like the StatefulSet's controller. */
-  async simulatePod(name: string, status: Pod["status"] = running(++this.#pods)): Promise<Known<Pod>> {
+  async simulatePod(name: string, status: Pod["status"] = running(++this.#pods)): Promise<ApiObject<Pod>> {
     const ref = this.at(`${statefulSetNameOf(name)}-0`);
     await this.client.delete(builtin.pods, ref, { gracePeriodSeconds: 0 }).catch(() => undefined);
     const set = await waitFor(async () => await this.statefulSet(name));
@@ -270,7 +270,7 @@ export class Stage implements AsyncDisposable {
     });
   }
 
-  async setPod(name: string, status: Pod["status"]): Promise<Known<Pod>> {
+  async setPod(name: string, status: Pod["status"]): Promise<ApiObject<Pod>> {
     return await this.client.patch(builtin.pods, this.at(`${statefulSetNameOf(name)}-0`), {
       patch: { type: "merge", body: { status } },
       subresource: "status",

@@ -172,7 +172,7 @@ test("malformed specs, templates and pods do not throw", () => {
     const status = { phase: "Pending", containerStatuses: [{ name: "pulumi", state: value }] };
     const pod = { apiVersion: "v1", kind: "Pod", metadata: {}, status } as never;
     expect(() => explainPod(pod)).not.toThrow();
-    expect(() => podFacts(pod, { namespace: "", name: "" }, { hasAnswered: () => true })).not.toThrow();
+    expect(() => podFacts(pod, { namespace: "", name: "" }, { hasResponded: () => true })).not.toThrow();
   }
   expect(count).toBeGreaterThan(20);
 });

@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import type { FluxSource } from "@pko/rpc";
-import { trustedAuthorities, type NetworkPolicy } from "@pko/git";
+import { trustedCaCertificates, type NetworkPolicy } from "@pko/git";
 import { get, statusFailure } from "../net/http.ts";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { defaultLimits, untar } from "./untar.ts";
@@ -60,7 +60,7 @@ interface Download {
 async function download({ url, algorithm }: Download, context: FluxContext): Promise<Outcome<string>> {
   // Flux serves artifacts inside the cluster over http; the digest protects their integrity.
   const policy = { ...context.policy, allowHttp: true };
-  const ca = url.protocol === "https:" ? await trustedAuthorities(context.inherited) : undefined;
+  const ca = url.protocol === "https:" ? await trustedCaCertificates(context.inherited) : undefined;
   const got = await get(url, { policy, signal: context.signal, ...(ca && { ca }) });
   if (!got.ok) return got;
   const { response } = got.value;

@@ -5,7 +5,7 @@ import {
   openRepository,
   settingVariables,
   type GitConfigLine,
-  type GitSurroundings,
+  type GitProcessContext,
   type OpenRepository,
   type RepositoryCredentials,
   type Unopened,
@@ -19,7 +19,7 @@ const reasons: Record<Unopened["trouble"], Failure["reason"]> = {
   unresolved: "sourceUnavailable",
 };
 
-export async function openSource(source: GitSource, surroundings: GitSurroundings): Promise<Outcome<OpenRepository>> {
+export async function openSource(source: GitSource, surroundings: GitProcessContext): Promise<Outcome<OpenRepository>> {
   const { url, auth, ca } = source;
   const repository = { url, credentials: toCredentials(auth), ...(ca !== undefined && { ca }) };
   const opened = await openRepository(repository, { surroundings, settings: agentSettings });
@@ -28,7 +28,7 @@ export async function openSource(source: GitSource, surroundings: GitSurrounding
 }
 
 /** For commands that do not access the network. */
-export function localGitEnvironment(surroundings: GitSurroundings): Record<string, string> {
+export function localGitEnvironment(surroundings: GitProcessContext): Record<string, string> {
   const settings = [...gitSettings(surroundings.policy), ...agentSettings];
   return { ...gitEnvironment(surroundings), ...withoutLocks, ...settingVariables(settings) };
 }

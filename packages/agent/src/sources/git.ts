@@ -10,8 +10,8 @@ import { coerce, gte } from "semver";
 import {
   explainGit,
   findMoved,
-  trustedAuthorities,
-  type GitSurroundings,
+  trustedCaCertificates,
+  type GitProcessContext,
   type GitTrouble,
   type NetworkPolicy,
   type OpenRepository,
@@ -113,7 +113,7 @@ async function fetchRemote(
 
 async function followMove(source: GitSource, from: OpenRepository, context: GitContext): Promise<Outcome<URL>> {
   const { policy, signal, inherited } = context;
-  const ca = source.ca ?? (await trustedAuthorities(inherited));
+  const ca = source.ca ?? (await trustedCaCertificates(inherited));
   const moved = await findMoved(from.remote, {
     policy,
     signal,
@@ -134,7 +134,7 @@ async function followMove(source: GitSource, from: OpenRepository, context: GitC
 
 class Repository {
   readonly context: GitContext;
-  readonly setting: GitSurroundings;
+  readonly setting: GitProcessContext;
   readonly #folder: string;
   readonly #shallow: boolean;
   #moved = false;

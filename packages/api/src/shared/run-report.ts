@@ -33,7 +33,7 @@ export const runReportFields = {
 export const stdoutKey = "stdout";
 
 /** Removes the middle of output that is too long: a preview's plan is at the beginning, its summary at the end. */
-export function boundStdout(whole: string): Stdout {
+export function truncateStdout(whole: string): Stdout {
   if (whole.length <= stdoutLimit) return { text: whole, truncated: false };
   const marker = `\n… ${whole.length - stdoutLimit} or more characters omitted …\n`;
   const room = stdoutLimit - marker.length;

@@ -7,14 +7,14 @@ import type { Event } from "kubernetes-types/events/v1";
 import { resource, type KubeObject, type Resource } from "../resource.ts";
 
 /** A type of kubernetes-types in which `apiVersion`, `kind` and `metadata` are required, as in every API response. */
-export type Known<T> = Omit<T, keyof KubeObject> & KubeObject;
+export type ApiObject<T> = Omit<T, keyof KubeObject> & KubeObject;
 
-function namespaced<T>(apiVersion: string, kind: string, plural: string): Resource<Known<T>> {
-  return resource<Known<T>>({ apiVersion, kind, plural, namespaced: true });
+function namespaced<T>(apiVersion: string, kind: string, plural: string): Resource<ApiObject<T>> {
+  return resource<ApiObject<T>>({ apiVersion, kind, plural, namespaced: true });
 }
 
 export const builtin = {
-  namespaces: resource<Known<Namespace>>({
+  namespaces: resource<ApiObject<Namespace>>({
     apiVersion: "v1",
     kind: "Namespace",
     plural: "namespaces",

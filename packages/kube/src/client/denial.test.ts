@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
-import { denialOf, type Denial } from "./denial.ts";
+import { missingPermission, type MissingPermission } from "./denial.ts";
 import { ApiError } from "./errors.ts";
 
 const user = 'User "system:serviceaccount:pulumi:operator"';
 
-const cases: readonly (readonly [what: string, message: string, expected: Denial | undefined])[] = [
+const cases: readonly (readonly [what: string, message: string, expected: MissingPermission | undefined])[] = [
   [
     "a permission in a namespace",
     `updates.auto.pulumi.com "up" is forbidden: ${user} cannot get resource "updates" in API group "auto.pulumi.com" in the namespace "team-a"`,
@@ -31,13 +31,15 @@ const cases: readonly (readonly [what: string, message: string, expected: Denial
 describe("the permission that a 403 names", () => {
   for (const [what, message, expected] of cases) {
     test(what, () => {
-      expect(denialOf(new ApiError("GET /x", { status: 403, reason: "Forbidden", message }))).toEqual(expected);
+      expect(missingPermission(new ApiError("GET /x", { status: 403, reason: "Forbidden", message }))).toEqual(
+        expected,
+      );
     });
   }
 
   test("is undefined for another status", () => {
     const [, message = ""] = cases[0] ?? [];
-    expect(denialOf(new ApiError("GET /x", { status: 404, reason: "NotFound", message }))).toBeUndefined();
-    expect(denialOf(new Error(message))).toBeUndefined();
+    expect(missingPermission(new ApiError("GET /x", { status: 404, reason: "NotFound", message }))).toBeUndefined();
+    expect(missingPermission(new Error(message))).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@
 import { isForbidden } from "./errors.ts";
 
 /** In terms of an RBAC rule. */
-export interface Denial {
+export interface MissingPermission {
   readonly verb: string;
   /** Plural, with its subresource: `stacks/status`. */
   readonly resource: string;
@@ -15,7 +15,7 @@ export interface Denial {
 const denied = /cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
 
 /** Undefined for every other error, including a 403 from admission: a quota, a webhook, a namespace that is being deleted. */
-export function denialOf(error: unknown): Denial | undefined {
+export function missingPermission(error: unknown): MissingPermission | undefined {
   if (!isForbidden(error)) return undefined;
   const [, verb, resource, apiGroup = "", namespace] = denied.exec(error.explanation) ?? [];
   if (verb === undefined || resource === undefined) return undefined;

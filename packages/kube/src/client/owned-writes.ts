@@ -4,7 +4,7 @@
  */
 import type { ApplyBody, ApplyOptions, Client, DeleteOptions, PatchOptions } from "./client.ts";
 import { isConflict, isNotFound } from "./errors.ts";
-import { judgeOwnership, type ObjectVersion, type Occupied, type Owner, type Ownership } from "./ownership.ts";
+import { classifyOwnership, type ObjectVersion, type Occupied, type Owner, type Ownership } from "./ownership.ts";
 import { metadataOf, type KubeObject, type ObjectRef, type Resource } from "../resource.ts";
 
 /** The owner on whose behalf an object is written. */
@@ -92,7 +92,7 @@ export async function findOwnership(
 ): Promise<Ownership> {
   const found = await client.find(metadataOf(resource), ref, signal ? { signal } : {});
   // A metadata-only response has the kind PartialObjectMetadata.
-  return judgeOwnership(found && { ...found, kind: resource.kind }, owner);
+  return classifyOwnership(found && { ...found, kind: resource.kind }, owner);
 }
 
 /** Several attempts, because other controllers may write the object's status at any time. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { asOwner, isOwnedBy, judgeOwnership } from "./ownership.ts";
+import { asOwner, isOwnedBy, classifyOwnership } from "./ownership.ts";
 import type { KubeObject, ObjectMeta } from "../resource.ts";
 
 type OwnerReference = NonNullable<ObjectMeta["ownerReferences"]>[number];
@@ -76,11 +76,11 @@ const cases: readonly (readonly [string, KubeObject | undefined, string])[] = [
 
 describe("ownership", () => {
   test.each(cases)("%s", (_, existing, expected) => {
-    expect(judgeOwnership(existing, owner).kind).toBe(expected as never);
+    expect(classifyOwnership(existing, owner).kind).toBe(expected as never);
   });
 
   test("the result names the object and its owner", () => {
-    expect(judgeOwnership(objectWith(deployment), owner)).toEqual({
+    expect(classifyOwnership(objectWith(deployment), owner)).toEqual({
       kind: "foreign",
       occupant: {
         kind: "Service",
@@ -89,14 +89,14 @@ describe("ownership", () => {
         owner: { kind: "Deployment", name: "shop" },
       },
     });
-    expect(judgeOwnership(objectWith(), owner)).toEqual({
+    expect(classifyOwnership(objectWith(), owner)).toEqual({
       kind: "foreign",
       occupant: { kind: "Service", namespace: "shop", name: "web-workspace" },
     });
   });
 
   test("the result has the version for the precondition of a write", () => {
-    expect(judgeOwnership(objectWith(reference()), owner)).toEqual({
+    expect(classifyOwnership(objectWith(reference()), owner)).toEqual({
       kind: "ours",
       version: { uid: "uid-of-service", resourceVersion: "7" },
     });
@@ -104,7 +104,7 @@ describe("ownership", () => {
 
   test("an owner without a UID owns nothing", () => {
     const unknown = asOwner(workspace, { metadata: { name: "web" } });
-    expect(judgeOwnership(objectWith(reference({ uid: "" })), unknown).kind).not.toBe("ours");
+    expect(classifyOwnership(objectWith(reference({ uid: "" })), unknown).kind).not.toBe("ours");
     expect(isOwnedBy(objectWith(reference({ uid: "" })), unknown)).toBe(false);
   });
 });

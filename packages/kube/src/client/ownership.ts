@@ -42,7 +42,7 @@ export type Ownership =
   | { readonly kind: "dependent"; readonly version: ObjectVersion; readonly occupant: Occupant }
   | Occupied;
 
-export function judgeOwnership(existing: KubeObject | undefined, owner: Owner): Ownership {
+export function classifyOwnership(existing: KubeObject | undefined, owner: Owner): Ownership {
   if (!existing) return { kind: "absent" };
   const { uid = "", resourceVersion = "", ownerReferences = [] } = existing.metadata;
   const version = { uid, resourceVersion };

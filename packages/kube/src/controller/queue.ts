@@ -26,8 +26,6 @@ export type Result =
 export const done: Result = { kind: "done" };
 /** Not a failure: reconcile again after `afterMs`. */
 export const requeueAfter = (afterMs: number): Result => ({ kind: "requeue", afterMs });
-/** The cache is stale: the watch is about to deliver the change. */
-export const requeueSoon: Result = requeueAfter(200);
 /** Reconcile again at `time`, if there is one. `now` is when this reconcile started. */
 export const requeueAt = (time: number | undefined, now: number): Result =>
   time === undefined ? done : requeueAfter(Math.max(0, time - now));

@@ -4,7 +4,7 @@
  * A denied request is a defect of the installation that might otherwise go unnoticed: a controller that lacks one of many
  * permissions seems to work, and what needs that permission never happens.
  */
-import { denialOf } from "../client/denial.ts";
+import { missingPermission } from "../client/denial.ts";
 import { isForbidden, type ApiError } from "../client/errors.ts";
 import type { ApiResponse } from "../client/request.ts";
 import { systemClock, type Clock } from "../clock.ts";
@@ -56,7 +56,7 @@ interface Forbidden {
 
 function logForbidden(log: Logger, { call, error, isDue }: Forbidden): void {
   const { status: code, explanation } = error;
-  const permission = denialOf(error);
+  const permission = missingPermission(error);
   if (!permission) {
     if (isDue(call))
       log.info("admission rejected a request; correct the object or the policy", { call, code, explanation });

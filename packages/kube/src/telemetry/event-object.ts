@@ -1,10 +1,10 @@
 /** Event objects of core/v1. */
 import { timestamp } from "../timestamp.ts";
 import type { Event, ObjectReference } from "kubernetes-types/core/v1";
-import type { Known } from "../client/builtin.ts";
+import type { ApiObject } from "../client/builtin.ts";
 import { resource } from "../resource.ts";
 
-type EventObject = Known<Event>;
+type EventObject = ApiObject<Event>;
 
 export const eventResource = resource<EventObject>({
   apiVersion: "v1",

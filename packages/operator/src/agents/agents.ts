@@ -31,7 +31,7 @@ export interface AgentPod {
   /** `agentPort` unless given. */
   readonly port?: number;
   /** Its container is about to start, or has just started: the kubelet reports that a second later. */
-  readonly isComing?: boolean;
+  readonly isStarting?: boolean;
 }
 
 /** The CA, which issues the operator's certificate and those of the workspaces. */
@@ -65,7 +65,7 @@ export interface Preparations {
   /** Starts the preparation, unless this pod already has the same request. Returns its state. */
   ensure(pod: AgentPod, request: PrepareRequest): Preparation;
   /** Whether this pod's agent has responded to the last request. */
-  hasAnswered(pod: AgentPod): boolean;
+  hasResponded(pod: AgentPod): boolean;
   /** Repeats a request that is done, after a failure that may be temporary. */
   retry(pod: AgentPod): void;
   /** Repeats a request that succeeded, because the agent no longer has its result: a destroy may have removed the stack. */

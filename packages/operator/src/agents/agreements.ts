@@ -8,7 +8,7 @@ import type { Agreement } from "@pko/rpc/client";
 
 import type { AgentPod } from "./agents.ts";
 
-interface Known {
+interface KnownVersion {
   readonly podUid: string;
   readonly restarts: number;
   /** Filled in by the first successful call to that agent. */
@@ -16,7 +16,7 @@ interface Known {
 }
 
 export class Agreements {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownVersion>();
 
   of({ workspace, uid: podUid, restarts }: AgentPod): Agreement {
     const key = refKey(workspace);

@@ -23,7 +23,7 @@ import {
   systemClock,
   type Client,
   type Clock,
-  type Known,
+  type ApiObject,
   type Logger,
 } from "@pko/kube";
 import type { Credentials, WorkspaceRef } from "@pko/rpc";
@@ -195,12 +195,12 @@ class SecretAuthority implements Authority {
     throw lastError ?? new Error(`the CA in Secret ${name} changes too often to be read`);
   }
 
-  async #find(name: string): Promise<Known<Secret> | undefined> {
+  async #find(name: string): Promise<ApiObject<Secret> | undefined> {
     const { client, namespace } = this.#options;
     return await client.find(builtin.secrets, { namespace, name });
   }
 
-  async #dueAuthorities(stored: Authorities | undefined, secret: Known<Secret> | undefined): Promise<Authorities> {
+  async #dueAuthorities(stored: Authorities | undefined, secret: ApiObject<Secret> | undefined): Promise<Authorities> {
     const known = withMemory(stored, this.#loaded?.authorities) ?? (await this.#formerAuthorities());
     if (!known) return await createAuthorities(await this.#time.server());
     if (secret && isRotationRequested(secret) && (await this.#time.isAgreed())) {
@@ -227,7 +227,7 @@ class SecretAuthority implements Authority {
     }
   }
 
-  async #replace(secret: Known<Secret>, authorities: Authorities): Promise<Written> {
+  async #replace(secret: ApiObject<Secret>, authorities: Authorities): Promise<Written> {
     const { client, namespace } = this.#options;
     const patch = { type: "merge", body: caSecretPatch(secret, authorities) } as const;
     try {

@@ -1,6 +1,6 @@
 /** The Secret of the CA: how it is written and read. Pure. */
 import { caRotationRequestAnnotation } from "@pko/api";
-import type { Known } from "@pko/kube";
+import type { ApiObject } from "@pko/kube";
 import { trustBundle, type Authorities } from "@pko/rpc/pki";
 import type { Secret } from "kubernetes-types/core/v1";
 
@@ -14,23 +14,23 @@ interface SecretRef {
 }
 
 /** Without labels of Helm or Argo CD: neither may treat it as an object of the chart. */
-export function buildCaSecret(ref: SecretRef, authorities: Authorities): Known<Secret> {
+export function buildCaSecret(ref: SecretRef, authorities: Authorities): ApiObject<Secret> {
   return { apiVersion: "v1", kind: "Secret", metadata: ref, type: "Opaque", data: dataFor(authorities) };
 }
 
 /** A merge patch for the version that was read. It also removes the rotation request, which it fulfills. */
-export function caSecretPatch({ metadata }: Known<Secret>, authorities: Authorities): object {
+export function caSecretPatch({ metadata }: ApiObject<Secret>, authorities: Authorities): object {
   const { resourceVersion, uid } = metadata;
   const annotations = { [caRotationRequestAnnotation]: null };
   return { metadata: { resourceVersion, uid, annotations }, data: dataFor(authorities) };
 }
 
-export function isRotationRequested({ metadata }: Known<Secret>): boolean {
+export function isRotationRequested({ metadata }: ApiObject<Secret>): boolean {
   return metadata.annotations?.[caRotationRequestAnnotation] !== undefined;
 }
 
 /** Undefined for a Secret that is empty or invalid. */
-export function authoritiesIn(secret: Known<Secret>): Authorities | undefined {
+export function authoritiesIn(secret: ApiObject<Secret>): Authorities | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(secret.data?.[authoritiesKey] ?? "", "base64").toString());
     return Array.isArray(value) && value.length > 0 && value.every(isKeyPair) ? value : undefined;

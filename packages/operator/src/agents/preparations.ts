@@ -41,16 +41,16 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
     const known = this.#entries.get(key);
     const wanted = contentHash(request);
     if (known?.isFor(pod, wanted)) {
-      if (!pod.isComing) known.arrived();
+      if (!pod.isStarting) known.arrived();
       return known.state;
     }
     known?.end();
     return this.#start(pod, { request, hash: wanted }).state;
   }
 
-  hasAnswered(pod: AgentPod): boolean {
+  hasResponded(pod: AgentPod): boolean {
     const known = this.#entries.get(refKey(pod.workspace));
-    return known !== undefined && known.isOf(pod) && known.hasAnswered;
+    return known !== undefined && known.isOf(pod) && known.hasResponded;
   }
 
   retry(pod: AgentPod): void {
@@ -124,14 +124,14 @@ class PreparedPod {
   /** Aborted once the container runs: before that, an agent that does not respond is no problem. */
   readonly #arrival = new AbortController();
   #state: Preparation = { state: "running" };
-  #hasAnswered = false;
+  #hasResponded = false;
 
   constructor(pod: AgentPod, wanted: Wanted, options: EntryOptions) {
     this.#pod = pod;
     this.wanted = wanted;
     this.#options = options;
     this.#attempts = new Attempts(options);
-    if (!pod.isComing) this.#arrival.abort();
+    if (!pod.isStarting) this.#arrival.abort();
     this.ended = this.#run();
   }
 
@@ -143,8 +143,8 @@ class PreparedPod {
     return this.#state;
   }
 
-  get hasAnswered(): boolean {
-    return this.#hasAnswered;
+  get hasResponded(): boolean {
+    return this.#hasResponded;
   }
 
   isOf(pod: AgentPod): boolean {
@@ -223,7 +223,7 @@ class PreparedPod {
     if (this.#abort.signal.aborted) return;
     const before = this.#state;
     this.#state = state;
-    this.#hasAnswered ||= state.state !== "unreachable";
+    this.#hasResponded ||= state.state !== "unreachable";
     // A message that changes between attempts is not reported.
     const isNews = before.state !== state.state || state.state === "done" || phaseOf(before) !== phaseOf(state);
     if (isNews) this.#options.changed(state);

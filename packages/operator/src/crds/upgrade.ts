@@ -29,11 +29,7 @@ interface CrdUpgrade {
   readonly wanted?: readonly CustomResourceDefinition[];
 }
 
-export async function upgradeDefinitions({
-  client,
-  log,
-  wanted = customResourceDefinitions(),
-}: CrdUpgrade): Promise<void> {
+export async function upgradeCrds({ client, log, wanted = customResourceDefinitions() }: CrdUpgrade): Promise<void> {
   for (const crd of wanted) {
     const { name } = crd.metadata;
     try {

@@ -1,12 +1,21 @@
 /** The pod of a workspace: its name, and which StatefulSet must own it. Pure. */
 import { statefulSetNameOf } from "@pko/api";
-import { asOwner, builtin, judgeOwnership, refKey, type Key, type Known, type Owner, type Ownership } from "@pko/kube";
+import {
+  asOwner,
+  builtin,
+  classifyOwnership,
+  refKey,
+  type Key,
+  type ApiObject,
+  type Owner,
+  type Ownership,
+} from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
 
 /** The workspace of a pod, by the pod's name. */
-export function workspaceOfPod({ metadata }: Known<Pod>): Key | undefined {
+export function workspaceOfPod({ metadata }: ApiObject<Pod>): Key | undefined {
   const suffix = podNameOf("");
   if (!metadata.name?.endsWith(suffix)) return undefined;
   return refKey({ namespace: metadata.namespace ?? "", name: metadata.name.slice(0, -suffix.length) });
@@ -18,6 +27,6 @@ export function podOwner(workspaceName: string, statefulSetUid = ""): Owner {
   return asOwner(builtin.statefulSets, { metadata });
 }
 
-export function judgePod(pod: Known<Pod>, owner: Owner): Ownership {
-  return judgeOwnership({ ...pod, kind: builtin.pods.kind }, owner);
+export function judgePod(pod: ApiObject<Pod>, owner: Owner): Ownership {
+  return classifyOwnership({ ...pod, kind: builtin.pods.kind }, owner);
 }

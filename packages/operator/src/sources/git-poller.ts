@@ -16,14 +16,14 @@ export interface GitFollow extends GitRemote {
   readonly request: string;
 }
 
-export type GitLook =
+export type GitPollResult =
   | { readonly kind: "pending" }
   | { readonly kind: "found"; readonly commit: string }
   | { readonly kind: "failed"; readonly trouble: SourceTrouble; readonly message: string };
 
 export interface GitPoller {
   /** The present result for this Stack, which follows the repository from now on. */
-  follow(key: Key, wanted: GitFollow): GitLook;
+  follow(key: Key, wanted: GitFollow): GitPollResult;
   /** The Stack is deleted, or follows no repository any more. */
   forget(key: Key): void;
   /** Ends all polling and forgets everything. */
@@ -51,7 +51,7 @@ interface Follower {
   readonly request: string;
   /** Polls that started before it do not count. */
   readonly notBefore: number;
-  reported: GitLook;
+  reported: GitPollResult;
 }
 
 type Listed = Extract<GitRefs, { kind: "listed" }>;
@@ -89,7 +89,7 @@ class Poller implements GitPoller {
     this.#log = options.log ?? silentLogger;
   }
 
-  follow(key: Key, wanted: GitFollow): GitLook {
+  follow(key: Key, wanted: GitFollow): GitPollResult {
     const id = groupId(wanted);
     if (this.#groupOf.get(key) !== id) this.forget(key);
     const group = this.#groups.get(id) ?? this.#addGroup(id, wanted);
@@ -205,7 +205,7 @@ class Poller implements GitPoller {
   }
 }
 
-function resultFor(follower: Follower, { listed, failed, failures }: Group): GitLook {
+function resultFor(follower: Follower, { listed, failed, failures }: Group): GitPollResult {
   const covered = listed && follower.refs.every((ref) => listed.refs.has(ref)) ? listed : undefined;
   if (failed && failed.at >= follower.notBefore) {
     const isTemporary = failed.failure.trouble === "unreachable" && failures < reportedFailures;
@@ -223,7 +223,7 @@ function resultFor(follower: Follower, { listed, failed, failures }: Group): Git
   };
 }
 
-const isSame = (one: GitLook, other: GitLook): boolean => JSON.stringify(one) === JSON.stringify(other);
+const isSame = (one: GitPollResult, other: GitPollResult): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 function groupId({ url, credentials, ca }: GitRemote): string {
   return contentHash([url, credentials, ca]);

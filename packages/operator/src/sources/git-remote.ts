@@ -6,7 +6,7 @@ import {
   findMoved,
   openRepository,
   parseRemote,
-  trustedAuthorities,
+  trustedCaCertificates,
   type GitConfigLine,
   type GitTrouble,
   type NetworkPolicy,
@@ -107,7 +107,7 @@ async function movedTo(
   const parsed = parseRemote(remote.url, policy);
   if (!parsed.ok || parsed.remote.kind !== "http") return undefined;
   const from = parsed.remote.url;
-  const ca = remote.ca ?? (await trustedAuthorities(inherited));
+  const ca = remote.ca ?? (await trustedCaCertificates(inherited));
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(moveMs)]);
   const moved = await findMoved(from.href, {
     policy,

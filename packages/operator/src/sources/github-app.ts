@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, sign } from "node:crypto";
 
-import { request, trustedAuthorities, type HttpResponse, type Lookup, type NetworkPolicy } from "@pko/git";
+import { request, trustedCaCertificates, type HttpResponse, type Lookup, type NetworkPolicy } from "@pko/git";
 import { systemClock, type Clock } from "@pko/kube";
 import { readText } from "@pko/rpc";
 
@@ -83,7 +83,7 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
   if (jwt === undefined) return failed("the private key of the GitHub App is not a PEM key");
   const url = new URL(`${apiOf(repository)}/app/installations/${app.installationId}/access_tokens`);
   const { inherited = {}, lookup } = options;
-  const ca = app.ca ?? (await trustedAuthorities(inherited));
+  const ca = app.ca ?? (await trustedCaCertificates(inherited));
   const limit = AbortSignal.timeout(timeoutMs);
   try {
     const result = await request(url, {

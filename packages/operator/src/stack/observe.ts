@@ -3,7 +3,7 @@ import { normaliseStack, stackFinalizer, workspaceNameOf, type Stack, type Updat
 import {
   asOwner,
   isOwnedBy,
-  judgeOwnership,
+  classifyOwnership,
   parseKey,
   refKey,
   type Client,
@@ -105,7 +105,7 @@ function workspaceView({ workspaces }: StackWorld, stack: Stack): WorkspaceView 
   const { name = "", namespace = "" } = stack.metadata;
   const object = workspaces.get(refKey({ namespace, name: workspaceNameOf(name) }));
   if (!object) return { kind: "absent" };
-  const ownership = judgeOwnership({ ...object, kind: workspaceResource.kind }, asOwner(stackResource, stack));
+  const ownership = classifyOwnership({ ...object, kind: workspaceResource.kind }, asOwner(stackResource, stack));
   switch (ownership.kind) {
     case "absent":
       return ownership;

@@ -12,7 +12,7 @@ import {
   type Controller,
   type EventRecorder,
   type Key,
-  type Known,
+  type ApiObject,
   type Logger,
   type Reconcile,
   type Reflector,
@@ -41,7 +41,7 @@ interface UpdateControllerOptions {
   readonly updates: Reflector<Update>;
   readonly workspaces: Reflector<Workspace>;
   /** Those of workspaces. */
-  readonly pods: Reflector<Known<Pod>>;
+  readonly pods: Reflector<ApiObject<Pod>>;
   readonly projects: Projects;
   /** Without it, an Update may start as soon as its Workspace is ready. */
   readonly clearances?: UpdateWorld["clearances"];
@@ -141,7 +141,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
   });
 }
 
-function podWorkspace(pod: Known<Pod> | undefined): Key | undefined {
+function podWorkspace(pod: ApiObject<Pod> | undefined): Key | undefined {
   return pod && workspaceOfPod(pod);
 }
 

@@ -1,6 +1,6 @@
 /** What the Workspace and its pod mean for an Update. Pure: the same facts are derived from a store and from the API server. */
 import { pulumiContainer, type Update, type Workspace } from "@pko/api";
-import type { Known } from "@pko/kube";
+import type { ApiObject } from "@pko/kube";
 import type { WorkspaceRef } from "@pko/rpc";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -41,7 +41,7 @@ function addressOf(workspace: Workspace | undefined): Address | undefined {
 }
 
 /** Without the Workspace, the agent's port is the default one. */
-export function podFacts(pod: Known<Pod>, ref: WorkspaceRef, workspace?: Workspace): PodFacts | undefined {
+export function podFacts(pod: ApiObject<Pod>, ref: WorkspaceRef, workspace?: Workspace): PodFacts | undefined {
   const { metadata, status } = pod;
   // Evicted pods still exist as objects, but nothing runs in them.
   if (status?.phase === "Failed" || status?.phase === "Succeeded") return undefined;

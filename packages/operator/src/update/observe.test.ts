@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Update, Workspace } from "@pko/api";
-import type { Known, KubeObject, Store } from "@pko/kube";
+import type { ApiObject, KubeObject, Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { workspaces } from "../kinds.ts";
@@ -65,7 +65,7 @@ test("a Workspace that lists no stacks runs an Update of any stack, in the order
 });
 
 describe("the pod of an Update", () => {
-  const podOf = (kind: string, name: string): Known<Pod> => ({
+  const podOf = (kind: string, name: string): ApiObject<Pod> => ({
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
@@ -75,7 +75,7 @@ describe("the pod of an Update", () => {
       ownerReferences: [{ apiVersion: "apps/v1", kind, name, uid: "owner", controller: true }],
     },
   });
-  const seen = (pod: Known<Pod>, status: Update["status"] = {}) => {
+  const seen = (pod: ApiObject<Pod>, status: Update["status"] = {}) => {
     const world = { ...worldOf([{ ...update("first", "dev", 0), status }]), pods: storeOf(pod) };
     return observeUpdate(world, "default/first", { now: noon })?.pod?.agent.uid;
   };

@@ -1,6 +1,6 @@
 /** Reads everything that the rules of an Update need, from the stores and from the runs that are followed. */
 import { normaliseUpdate, parseDuration, type Update, type Workspace } from "@pko/api";
-import { refKey, type Key, type Known, type Store } from "@pko/kube";
+import { refKey, type Key, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../agents/agents.ts";
@@ -17,7 +17,7 @@ export interface UpdateWorld {
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
   readonly workspaces: Store<Workspace>;
-  readonly pods: Store<Known<Pod>>;
+  readonly pods: Store<ApiObject<Pod>>;
   readonly runs: Pick<Runs, "find">;
   readonly projects: Projects;
   readonly clearances?: Pick<Clearances, "has">;
@@ -59,7 +59,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
  * The pod in which the Update runs, whatever controls it now. Before it runs, only a pod of a StatefulSet with the workspace's
  * name; whether that StatefulSet belongs to the Workspace is confirmed before the start.
  */
-function findPod({ pods }: UpdateWorld, update: Update): Known<Pod> | undefined {
+function findPod({ pods }: UpdateWorld, update: Update): ApiObject<Pod> | undefined {
   const { namespace, name } = workspaceRefOf(update);
   const podUid = update.status?.podUid;
   const pod = pods.get(refKey({ namespace, name: podNameOf(name) }));

@@ -1,5 +1,5 @@
 /** What a pass over an Update decides: the steps to perform and the outcome that its status reports. Both are closed unions. */
-import type { UpdateReason, UpdateStall } from "@pko/api";
+import type { UpdateReason, UpdateStalledReason } from "@pko/api";
 import type { Plan } from "@pko/kube";
 import type { Progress, RunResult, StartRequest } from "@pko/rpc";
 
@@ -44,7 +44,7 @@ export type Outcome =
       readonly progress?: Progress;
     }
   /** Whether the operation still runs is unknown until a user acts. */
-  | { readonly kind: "stalled"; readonly reason: UpdateStall; readonly message: string }
+  | { readonly kind: "stalled"; readonly reason: UpdateStalledReason; readonly message: string }
   | { readonly kind: "ended"; readonly ending: Ending };
 
 export interface Ending {

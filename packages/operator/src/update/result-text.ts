@@ -1,5 +1,5 @@
 /** A run's result and progress in the form of the status. Never the outputs, which may be secret. Pure. */
-import { boundStdout, type Stdout, type UpdateProgress } from "@pko/api";
+import { truncateStdout, type Stdout, type UpdateProgress } from "@pko/api";
 import { timestamp } from "@pko/kube";
 import type { Progress, RunResult } from "@pko/rpc";
 
@@ -47,7 +47,7 @@ export function summaryOf({ changes, operation }: Pick<RunResult, "changes" | "o
 /** The printed plan of a preview, or the output of a failed run. The rest is in the agent's log. */
 export function stdoutOf({ operation, outcome, output }: RunResult): Stdout | undefined {
   if ((operation !== "preview" && outcome === "succeeded") || output.tail === "") return undefined;
-  const bounded = boundStdout(output.tail);
+  const bounded = truncateStdout(output.tail);
   return { ...bounded, truncated: bounded.truncated || output.truncated };
 }
 

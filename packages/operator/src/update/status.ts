@@ -1,5 +1,5 @@
 /** The one place that computes an Update's status. Pure. */
-import type { Condition, UpdateConditionType, UpdateReason, UpdateStall, UpdateStatus } from "@pko/api";
+import type { Condition, UpdateConditionType, UpdateReason, UpdateStalledReason, UpdateStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 import type { Progress, RunResult } from "@pko/rpc";
 
@@ -123,7 +123,7 @@ function endTime({ now, update }: UpdateView, { result }: Ending): string {
 interface Statement {
   readonly type: UpdateConditionType;
   readonly status: "True" | "False";
-  readonly reason: UpdateReason | UpdateStall;
+  readonly reason: UpdateReason | UpdateStalledReason;
   readonly message: string;
 }
 

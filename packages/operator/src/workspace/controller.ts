@@ -18,7 +18,7 @@ import {
   type Controller,
   type EventRecorder,
   type Key,
-  type Known,
+  type ApiObject,
   type Logger,
   type Reconcile,
   type Reflector,
@@ -54,9 +54,9 @@ interface WorkspaceControllerOptions {
     /** With `updateIndexers`. */
     readonly updates: Reflector<Update>;
     /** Of the label `auto.pulumi.com/component=workspace`. */
-    readonly statefulSets: Reflector<Known<StatefulSet>>;
+    readonly statefulSets: Reflector<ApiObject<StatefulSet>>;
     /** Of the same label, with `podIndexers`. */
-    readonly pods: Reflector<Known<Pod>>;
+    readonly pods: Reflector<ApiObject<Pod>>;
     readonly programs: Reflector<Program>;
   };
   readonly authority: Pick<Authority, "assess" | "workspaceCertificate">;
@@ -106,7 +106,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
   };
 }
 
-function podKeys({ before, after }: Change<Known<Pod>>): Key[] {
+function podKeys({ before, after }: Change<ApiObject<Pod>>): Key[] {
   const pod = after ?? before;
   const key = pod && workspaceOfPod(pod);
   return key === undefined ? [] : [key];

@@ -1,5 +1,5 @@
 /** Requests to Pulumi Cloud's API, with the CAs that the CLI trusts. The agent's only user of `tls` of `fetch`. */
-import { trustedAuthorities, type Environment } from "@pko/git";
+import { trustedCaCertificates, type Environment } from "@pko/git";
 import { errorMessage, readText, splitBundle } from "@pko/rpc";
 
 interface ApiRequest {
@@ -45,7 +45,7 @@ export async function callApi(request: ApiRequest): Promise<ApiResponse> {
 
 /** As for the CLI, which is a Go program. Undefined for the runtime's own list. */
 async function trustedCas({ SSL_CERT_FILE, SSL_CERT_DIR }: Environment): Promise<string[] | undefined> {
-  const bundle = await trustedAuthorities({ SSL_CERT_FILE, SSL_CERT_DIR });
+  const bundle = await trustedCaCertificates({ SSL_CERT_FILE, SSL_CERT_DIR });
   return bundle === undefined ? undefined : splitBundle(bundle);
 }
 

@@ -1,6 +1,6 @@
 /** The Secret `<stack>-outputs`, which holds all outputs of a Stack under a name that stays the same. Pure. */
 import { labelsOfStack, secretOutputsAnnotation, type JsonValue, type Stack } from "@pko/api";
-import { builtin, type Known } from "@pko/kube";
+import { builtin, type ApiObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { readOutputs } from "../../update/desired/secrets.ts";
@@ -13,7 +13,7 @@ const outputVersionsAnnotation = "pulumi.com/output-versions";
 
 type ReadOutputs = Extract<OutputsView, { kind: "read" }>;
 
-export function outputsSecret(stack: Stack, updateName: string, { values, former }: ReadOutputs): Known<Secret> {
+export function outputsSecret(stack: Stack, updateName: string, { values, former }: ReadOutputs): ApiObject<Secret> {
   const data = Object.fromEntries(values.map(({ name, value }) => [outputKeyOf(name), base64(plainText(value))]));
   const versions = Object.fromEntries(
     Object.entries(data).map(([key, value]) => [key, outputVersion(key, value, { former, updateName })]),
@@ -55,7 +55,7 @@ const plainText = (value: JsonValue): string => (typeof value === "string" ? val
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 /** The outputs in the Secret of an Update. */
-export function outputValues(secret: Known<Secret>): OutputValue[] {
+export function outputValues(secret: ApiObject<Secret>): OutputValue[] {
   return readOutputs(secret).map(({ name, secret: isSecret, json }) => ({
     name,
     secret: isSecret,
@@ -71,7 +71,7 @@ function parsed(json: string): JsonValue {
   }
 }
 
-export function outputVersions(secret: Known<Secret> | undefined): OutputVersions {
+export function outputVersions(secret: ApiObject<Secret> | undefined): OutputVersions {
   try {
     const versions = JSON.parse(secret?.metadata.annotations?.[outputVersionsAnnotation] ?? "{}") as unknown;
     return typeof versions === "object" && versions !== null ? (versions as OutputVersions) : {};

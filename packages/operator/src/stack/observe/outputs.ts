@@ -1,5 +1,5 @@
 /** The outputs of the Update whose result is unrecorded, or whose outputs are pending. */
-import { asOwner, builtin, judgeOwnership, type Known, type Occupant } from "@pko/kube";
+import { asOwner, builtin, classifyOwnership, type ApiObject, type Occupant } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates as updateResource } from "../../kinds.ts";
@@ -31,9 +31,9 @@ export async function observeOutputs(
 }
 
 /** Anyone may create a Secret of that name, so only one that the Update owns is trusted. */
-function otherOwner({ name, uid }: UpdateView, secret: Known<Secret>): Occupant | undefined {
+function otherOwner({ name, uid }: UpdateView, secret: ApiObject<Secret>): Occupant | undefined {
   const owner = asOwner(updateResource, { metadata: { name, uid } });
-  const ownership = judgeOwnership({ ...secret, kind: builtin.secrets.kind }, owner);
+  const ownership = classifyOwnership({ ...secret, kind: builtin.secrets.kind }, owner);
   // The Go operator's Secret has the Update as its owner, but not as its controller.
   return ownership.kind === "former" || ownership.kind === "foreign" ? ownership.occupant : undefined;
 }

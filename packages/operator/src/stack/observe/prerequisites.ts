@@ -1,6 +1,6 @@
 /** Other Stacks on which a Stack depends, and their outputs. */
 import type { LastUpdate, NormalStack, Stack } from "@pko/api";
-import { asOwner, judgeOwnership, refKey, type Known, type Store } from "@pko/kube";
+import { asOwner, classifyOwnership, refKey, type ApiObject, type Store } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { stacks as stackResource } from "../../kinds.ts";
@@ -90,5 +90,5 @@ async function stackOutputView(
   };
 }
 
-export const isOutputsSecretOf = (stack: Stack, secret: Known<Secret>): boolean =>
-  judgeOwnership(secret, asOwner(stackResource, stack)).kind === "ours";
+export const isOutputsSecretOf = (stack: Stack, secret: ApiObject<Secret>): boolean =>
+  classifyOwnership(secret, asOwner(stackResource, stack)).kind === "ours";

@@ -1,5 +1,5 @@
 /** Reads Secrets and ConfigMaps by name. Each object is read once per reconcile. */
-import { builtin, isForbidden, isNotFound, type Client, type Known, type KubeObject } from "@pko/kube";
+import { builtin, isForbidden, isNotFound, type Client, type ApiObject, type KubeObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { versionOf } from "../../inputs/reference-watch.ts";
@@ -17,7 +17,7 @@ type ReadByName = (name: string) => Promise<ReadObject | undefined>;
 export interface Readers {
   readonly secret: ReadByName;
   readonly configMap: ReadByName;
-  readonly secretObject: (name: string) => Promise<Known<Secret> | undefined>;
+  readonly secretObject: (name: string) => Promise<ApiObject<Secret> | undefined>;
 }
 
 export function readersIn(namespace: string, client: Client, signal: AbortSignal): Readers {
@@ -27,7 +27,7 @@ export function readersIn(namespace: string, client: Client, signal: AbortSignal
     reads.set(id, started);
     return (await started) as T | undefined;
   };
-  const secretObject = (name: string): Promise<Known<Secret> | undefined> =>
+  const secretObject = (name: string): Promise<ApiObject<Secret> | undefined> =>
     once(`secret/${name}`, () => client.find(builtin.secrets, { namespace, name }, { signal }));
   return {
     secretObject,

@@ -1,6 +1,6 @@
 /** Steps that create and withdraw the Updates of a Stack, and request updates of other Stacks. */
 import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api";
-import { asOwner, isAlreadyExists, isOwnedBy, judgeOwnership, metadataOf } from "@pko/kube";
+import { asOwner, isAlreadyExists, isOwnedBy, classifyOwnership, metadataOf } from "@pko/kube";
 
 import { stacks, updates, workspaces } from "../../kinds.ts";
 import type { Step } from "../plan.ts";
@@ -51,7 +51,7 @@ async function checkExistingUpdate(
 ): Promise<PerformedStep> {
   const existing = await client.find(updates, { name, namespace }, { signal });
   const owner = asOwner(stacks, stack);
-  const ownership = judgeOwnership(existing, owner);
+  const ownership = classifyOwnership(existing, owner);
   if (ownership.kind === "absent") return stale;
   if (ownership.kind === "ours" || (existing && isOwnedBy(existing, owner))) return done;
   return replan({ occupied: { kind: "foreign", occupant: ownership.occupant } });

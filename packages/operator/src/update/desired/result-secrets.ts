@@ -1,6 +1,6 @@
 /** The Secrets that should exist once a run has finished, and what they cannot hold. Pure. */
 import { outputsSecretNameOf, type Update } from "@pko/api";
-import type { Known } from "@pko/kube";
+import type { ApiObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import type { Run } from "../../agents/agents.ts";
@@ -9,10 +9,10 @@ import { stdoutOf } from "../result-text.ts";
 import { outputsSecret, stdoutSecret } from "./secrets.ts";
 
 export interface ResultSecrets {
-  readonly outputs?: Known<Secret>;
+  readonly outputs?: ApiObject<Secret>;
   /** The name that the Secret would have if the outputs had been read. The status names it: without a name, there are none. */
   readonly unreadOutputs?: string;
-  readonly stdout?: Known<Secret>;
+  readonly stdout?: ApiObject<Secret>;
   /** What the Secrets do not hold, in sentences. */
   readonly problems: readonly string[];
 }

@@ -14,7 +14,7 @@ import {
   updateNameLabel,
   type Update,
 } from "@pko/api";
-import type { Known } from "@pko/kube";
+import type { ApiObject } from "@pko/kube";
 import type { Output } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
@@ -29,7 +29,7 @@ const maxDataBytes = 1_000_000;
 const maxAnnotationBytes = 128 * 1024;
 
 interface OutputsSecret {
-  readonly secret: Known<Secret>;
+  readonly secret: ApiObject<Secret>;
   /** Names of outputs that do not fit. */
   readonly leftOut: readonly string[];
 }
@@ -49,7 +49,7 @@ export function outputsSecret(update: Update, outputs: readonly Output[]): Outpu
   return { secret: ownedSecret(update, { name: outputsSecretNameOf(name), annotations, data }), leftOut };
 }
 
-export function stdoutSecret(update: Update, text: string): Known<Secret> {
+export function stdoutSecret(update: Update, text: string): ApiObject<Secret> {
   const whole = Buffer.from(text).subarray(-maxDataBytes);
   return ownedSecret(update, {
     name: stdoutSecretNameOf(update.metadata.name ?? ""),
@@ -66,7 +66,7 @@ interface StoredOutput {
 }
 
 /** Reads the outputs back from their Secret. */
-export function readOutputs({ metadata, data = {} }: Known<Secret>): StoredOutput[] {
+export function readOutputs({ metadata, data = {} }: ApiObject<Secret>): StoredOutput[] {
   const secrets = new Set<unknown>(parsed(metadata.annotations?.[secretOutputsAnnotation], []));
   const names: Readonly<Record<string, unknown>> = parsed(metadata.annotations?.[outputNamesAnnotation], {});
   return Object.entries(data).map(([key, value]) => {
@@ -129,7 +129,7 @@ interface SecretParts {
   readonly data: Record<string, string>;
 }
 
-function ownedSecret(update: Update, { name, annotations, data }: SecretParts): Known<Secret> {
+function ownedSecret(update: Update, { name, annotations, data }: SecretParts): ApiObject<Secret> {
   const { metadata } = update;
   const { namespace = "", name: updateName = "" } = metadata;
   return {

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { statefulSetNameOf, type Workspace } from "@pko/api";
-import { asOwner, builtin, findOwnership, type Client, type Known } from "@pko/kube";
+import { asOwner, builtin, findOwnership, type Client, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { workspaces } from "../../kinds.ts";
@@ -41,7 +41,7 @@ async function findWorkspace({ client, signal }: ApiReader, { update }: UpdateVi
   return await client.find(workspaces, workspaceRefOf(update), { signal });
 }
 
-async function findPod({ client, signal }: ApiReader, { update }: UpdateView): Promise<Known<Pod> | undefined> {
+async function findPod({ client, signal }: ApiReader, { update }: UpdateView): Promise<ApiObject<Pod> | undefined> {
   const { namespace, name } = workspaceRefOf(update);
   return await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
 }
@@ -50,7 +50,7 @@ async function findPod({ client, signal }: ApiReader, { update }: UpdateView): P
 async function isPodOf(
   { client, signal }: ApiReader,
   workspace: Workspace | undefined,
-  pod: Known<Pod> | undefined,
+  pod: ApiObject<Pod> | undefined,
 ): Promise<boolean> {
   if (!workspace || !pod) return false;
   const { name = "", namespace = "" } = workspace.metadata;

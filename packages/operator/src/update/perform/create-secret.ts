@@ -7,9 +7,9 @@ import {
   isAlreadyExists,
   isConflict,
   isNotFound,
-  judgeOwnership,
+  classifyOwnership,
   type Client,
-  type Known,
+  type ApiObject,
   type Occupant,
   type Owner,
 } from "@pko/kube";
@@ -31,7 +31,7 @@ export interface CreatedSecret {
   readonly failure?: string;
 }
 
-export async function createSecret(writer: SecretWriter, secret: Known<Secret>): Promise<CreatedSecret> {
+export async function createSecret(writer: SecretWriter, secret: ApiObject<Secret>): Promise<CreatedSecret> {
   const { name = "" } = secret.metadata;
   try {
     const occupant = await create(writer, secret);
@@ -49,7 +49,7 @@ const rejections: ReadonlySet<number> = new Set([400, 403, 413, 422]);
 const { operator: fieldManager } = fieldManagers;
 
 /** The object that has the name, or undefined if the Secret was created now or before. */
-async function create(writer: SecretWriter, secret: Known<Secret>): Promise<Occupant | undefined> {
+async function create(writer: SecretWriter, secret: ApiObject<Secret>): Promise<Occupant | undefined> {
   const { client, signal } = writer;
   try {
     await client.create(builtin.secrets, secret, { fieldManager, signal });
@@ -61,12 +61,12 @@ async function create(writer: SecretWriter, secret: Known<Secret>): Promise<Occu
 }
 
 /** Created before a crash, or left by an earlier Update of the same name, or owned by another, which is not changed. */
-async function resolveExisting(writer: SecretWriter, secret: Known<Secret>): Promise<Occupant | undefined> {
+async function resolveExisting(writer: SecretWriter, secret: ApiObject<Secret>): Promise<Occupant | undefined> {
   const { client, signal, update } = writer;
   const { name = "", namespace = "" } = secret.metadata;
   const existing = await client.find(builtin.secrets, { name, namespace }, { signal });
   const owner = asOwner(updates, update);
-  const ownership = judgeOwnership(existing, owner);
+  const ownership = classifyOwnership(existing, owner);
   // The Go operator's Secret has the Update as its owner, but not as its controller.
   if (ownership.kind === "ours" || ownership.kind === "dependent") return undefined;
   if (ownership.kind === "foreign") return ownership.occupant;
@@ -82,7 +82,11 @@ async function resolveExisting(writer: SecretWriter, secret: Known<Secret>): Pro
  * result, which is lost with its pod. The earlier Update must be the only owner, and the API server must confirm that this
  * Update has the name now. Returns whether it was deleted.
  */
-async function deleteOrphan({ client, signal }: SecretWriter, existing: Known<Secret>, owner: Owner): Promise<boolean> {
+async function deleteOrphan(
+  { client, signal }: SecretWriter,
+  existing: ApiObject<Secret>,
+  owner: Owner,
+): Promise<boolean> {
   const { name = "", namespace = "", uid, resourceVersion, ownerReferences = [] } = existing.metadata;
   if (ownerReferences.length !== 1 || uid === undefined || resourceVersion === undefined) return false;
   const present = await client.find(updates, { namespace, name: owner.name }, { signal });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Known } from "@pko/kube";
+import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { ago, notReady, now, ready, update, view, type Trait } from "../testing/views.ts";
@@ -7,7 +7,7 @@ import { preempt, wantsRoom, type Candidate } from "./preemption.ts";
 
 const text = (ms: number): string => new Date(ms).toISOString();
 
-function pod(message?: string, ageSeconds = 60): Known<Pod> {
+function pod(message?: string, ageSeconds = 60): ApiObject<Pod> {
   const unscheduled = { type: "PodScheduled", status: "False", reason: "Unschedulable", message: message ?? "" };
   return {
     apiVersion: "v1",
@@ -17,7 +17,7 @@ function pod(message?: string, ageSeconds = 60): Known<Pod> {
   };
 }
 
-const terminating = (): Known<Pod> => ({ ...pod(), metadata: { deletionTimestamp: text(now) } });
+const terminating = (): ApiObject<Pod> => ({ ...pod(), metadata: { deletionTimestamp: text(now) } });
 
 function candidate(traits: readonly Trait[], part: Partial<Candidate> = {}): Candidate {
   const { workspace, updates, idleTimeoutMs } = view(...traits);
@@ -30,7 +30,7 @@ const named = (name: string, { workspace, ...rest }: Candidate): Candidate => ({
 });
 
 describe("a pod wants room", () => {
-  const cases: [string, Known<Pod>, boolean][] = [
+  const cases: [string, ApiObject<Pod>, boolean][] = [
     ["when a resource is exhausted", pod("0/1 nodes are available: 1 Insufficient memory."), true],
     ["when a node has its maximum of pods", pod("0/1 nodes are available: 1 Too many pods."), true],
     ["not when only a taint keeps it off", pod("0/1 nodes are available: 1 node(s) had untolerated taint."), false],

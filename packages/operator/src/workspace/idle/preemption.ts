@@ -1,6 +1,6 @@
 /** Which idle workspaces are scaled to zero early, because other pods are unschedulable. Pure. */
 import type { Workspace } from "@pko/api";
-import { keyOf, type Key, type Known } from "@pko/kube";
+import { keyOf, type Key, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { isUnschedulable } from "../pod/explain-pod.ts";
@@ -9,7 +9,7 @@ import { hasWork, idleSince, isFailed, isPrepared, type UpdateFacts } from "../v
 /** A Workspace that has a pod. */
 export interface Candidate {
   readonly workspace: Workspace;
-  readonly pod: Known<Pod>;
+  readonly pod: ApiObject<Pod>;
   readonly updates: readonly UpdateFacts[];
   /** 0: never. */
   readonly idleTimeoutMs: number;
@@ -24,7 +24,7 @@ export const leastIdleMs = 5000;
 const longestWaitMs = 10 * 60_000;
 
 /** Room helps against exhausted resources, not against taints or selectors. */
-export function wantsRoom({ metadata, status }: Known<Pod>, now: number): boolean {
+export function wantsRoom({ metadata, status }: ApiObject<Pod>, now: number): boolean {
   const message = status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
   const age = now - Date.parse(metadata.creationTimestamp ?? "");
   return /Insufficient|Too many pods/.test(message) && !(age > longestWaitMs);

@@ -1,6 +1,6 @@
 /** Reads everything that the rules for a Workspace need. Secrets are read by name, and only when needed. */
 import { normaliseWorkspace, type Update, type Workspace } from "@pko/api";
-import { builtin, keyOf, type Key, type Known, type Moment, type Store } from "@pko/kube";
+import { builtin, keyOf, type Key, type ApiObject, type Moment, type Store } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -21,11 +21,11 @@ export interface WorkspaceWorld extends InputWorld {
   readonly workspaces: Store<Workspace>;
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
-  readonly statefulSets: Store<Known<StatefulSet>>;
+  readonly statefulSets: Store<ApiObject<StatefulSet>>;
   /** With `podIndexers`. */
-  readonly pods: Store<Known<Pod>>;
+  readonly pods: Store<ApiObject<Pod>>;
   readonly authority: Pick<Authority, "assess">;
-  readonly preparations: Pick<Preparations, "hasAnswered">;
+  readonly preparations: Pick<Preparations, "hasResponded">;
   readonly runs: Pick<Runs, "find">;
   /** Of all Workspaces. */
   readonly memory: ReadonlyMap<Key, WorkspaceMemory>;
@@ -34,7 +34,7 @@ export interface WorkspaceWorld extends InputWorld {
 const unschedulableIndex = "workspace/unschedulable";
 
 export const podIndexers = {
-  [unschedulableIndex]: (pod: Known<Pod>): string[] => (isUnschedulable(pod) ? ["yes"] : []),
+  [unschedulableIndex]: (pod: ApiObject<Pod>): string[] => (isUnschedulable(pod) ? ["yes"] : []),
 };
 
 /** Undefined for a Workspace that does not exist. */

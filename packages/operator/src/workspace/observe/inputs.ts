@@ -1,6 +1,6 @@
 /** What a Workspace reads by name while it has a pod, or needs one: Secrets, ConfigMaps and the Program. */
 import { secretOutputsAnnotation, type NormalWorkspace, type Program } from "@pko/api";
-import { builtin, refKey, type Client, type Known, type Store } from "@pko/kube";
+import { builtin, refKey, type Client, type ApiObject, type Store } from "@pko/kube";
 import type { ConfigMap, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
 import { versionOf, type WatchedObject } from "../../inputs/reference-watch.ts";
@@ -136,7 +136,7 @@ async function readAll(
 
 type Content = NonNullable<Reading["found"]>;
 
-function secretContent(secret: Known<Secret>): Content {
+function secretContent(secret: ApiObject<Secret>): Content {
   const data = Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]);
   const secretKeys = secretKeysIn(secret);
   return {
@@ -146,7 +146,7 @@ function secretContent(secret: Known<Secret>): Content {
   };
 }
 
-function secretKeysIn({ metadata }: Known<Secret>): string[] | undefined {
+function secretKeysIn({ metadata }: ApiObject<Secret>): string[] | undefined {
   try {
     const keys: unknown = JSON.parse(metadata.annotations?.[secretOutputsAnnotation] ?? "");
     return Array.isArray(keys) ? keys.map(String) : undefined;
@@ -155,6 +155,6 @@ function secretKeysIn({ metadata }: Known<Secret>): string[] | undefined {
   }
 }
 
-function configMapContent(configMap: Known<ConfigMap>): Content {
+function configMapContent(configMap: ApiObject<ConfigMap>): Content {
   return { uid: configMap.metadata.uid ?? "", data: { ...configMap.binaryData, ...configMap.data } };
 }

@@ -1,6 +1,6 @@
 /** The StatefulSet of a Workspace and its pod, provided that they belong to the Workspace. */
 import { statefulSetNameOf, workspaceKind, type Update, type Workspace } from "@pko/api";
-import { asOwner, judgeOwnership, refKey, type Known, type Store } from "@pko/kube";
+import { asOwner, classifyOwnership, refKey, type ApiObject, type Store } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -15,24 +15,24 @@ import type { PodFacts, StatefulSetFacts } from "../view.ts";
 interface PodWorld {
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
-  readonly statefulSets: Store<Known<StatefulSet>>;
+  readonly statefulSets: Store<ApiObject<StatefulSet>>;
   /** With `podIndexers`. */
-  readonly pods: Store<Known<Pod>>;
-  readonly preparations: Pick<Preparations, "hasAnswered">;
+  readonly pods: Store<ApiObject<Pod>>;
+  readonly preparations: Pick<Preparations, "hasResponded">;
 }
 
 /** A StatefulSet of this name that belongs to another owner does not count. */
-function findStatefulSet({ statefulSets }: PodWorld, workspace: Workspace): Known<StatefulSet> | undefined {
+function findStatefulSet({ statefulSets }: PodWorld, workspace: Workspace): ApiObject<StatefulSet> | undefined {
   const { name = "", namespace = "" } = workspace.metadata;
   const found = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
-  return judgeOwnership(found, asOwner(workspaceKind, workspace)).kind === "ours" ? found : undefined;
+  return classifyOwnership(found, asOwner(workspaceKind, workspace)).kind === "ours" ? found : undefined;
 }
 
 /**
  * A pod of this name that belongs to another owner does not count. The pod of a missing StatefulSet does. A pod in which an
  * Update runs counts whatever its owner: `kubectl delete --cascade=orphan` removes the owner of a running pod.
  */
-export function findPod(world: PodWorld, workspace: Workspace): Known<Pod> | undefined {
+export function findPod(world: PodWorld, workspace: Workspace): ApiObject<Pod> | undefined {
   const { name = "", namespace = "" } = workspace.metadata;
   const pod = world.pods.get(refKey({ namespace, name: podNameOf(name) }));
   if (!pod) return undefined;
@@ -43,7 +43,7 @@ export function findPod(world: PodWorld, workspace: Workspace): Known<Pod> | und
 }
 
 /** The garbage collector will delete a pod of an earlier StatefulSet, so nothing may start in it. */
-export function observePod(world: PodWorld, workspace: Workspace, pod: Known<Pod>): PodFacts {
+export function observePod(world: PodWorld, workspace: Workspace, pod: ApiObject<Pod>): PodFacts {
   const { name = "", namespace = "" } = workspace.metadata;
   const facts = podFacts(pod, { namespace, name }, world.preparations);
   const set = findStatefulSet(world, workspace);

@@ -1,6 +1,6 @@
 /** The Updates of a Workspace: which of them wait, which run in its pod, and which have ended. */
 import type { Update, Workspace } from "@pko/api";
-import { builtin, keyOf, type Known, type Store } from "@pko/kube";
+import { builtin, keyOf, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Runs } from "../../agents/agents.ts";
@@ -16,20 +16,20 @@ interface UpdateWorld {
 
 interface Place {
   readonly workspace: Workspace;
-  readonly pod: Known<Pod> | undefined;
+  readonly pod: ApiObject<Pod> | undefined;
   readonly runs?: UpdateWorld["runs"];
 }
 
 export function observeUpdates(
   { updates, runs }: UpdateWorld,
   workspace: Workspace,
-  pod: Known<Pod> | undefined,
+  pod: ApiObject<Pod> | undefined,
 ): UpdateFacts[] {
   return factsOf(updates.byIndex(workspaceIndex, keyOf(workspace)), { workspace, pod, runs });
 }
 
 /** Whether an unfinished Update was started in this pod. */
-export function hasRun({ updates }: Pick<UpdateWorld, "updates">, workspace: Workspace, pod: Known<Pod>): boolean {
+export function hasRun({ updates }: Pick<UpdateWorld, "updates">, workspace: Workspace, pod: ApiObject<Pod>): boolean {
   return updates
     .byIndex(workspaceIndex, keyOf(workspace))
     .some((update) => !isComplete(update) && update.status?.podUid === pod.metadata.uid);

@@ -7,7 +7,7 @@ import {
   deleteOwned,
   findOwnership,
   isAlreadyExists,
-  type Known,
+  type ApiObject,
   type Occupied,
 } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
@@ -102,8 +102,8 @@ async function dryRunObjects(
     const pod = podFor(spec.value, inputs.pod.template);
     await ignoringUnrelated(client.create(builtin.pods, pod, options));
   }
-  await ignoringUnrelated(client.create(builtin.services, service as Known<Service>, options));
-  await ignoringUnrelated(client.create(builtin.statefulSets, statefulSet as Known<StatefulSet>, options));
+  await ignoringUnrelated(client.create(builtin.services, service as ApiObject<Service>, options));
+  await ignoringUnrelated(client.create(builtin.statefulSets, statefulSet as ApiObject<StatefulSet>, options));
 }
 
 /** Ignores errors that have nothing to do with the object itself. */

@@ -3,11 +3,11 @@ import { fieldManagers, statefulSetNameOf, type Update } from "@pko/api";
 import {
   asOwner,
   builtin,
-  denialOf,
+  missingPermission,
   type ApiError,
   type Client,
   type Key,
-  type Known,
+  type ApiObject,
   type ObjectRef,
   type OwnedTarget,
   type OwnedWrite,
@@ -53,7 +53,7 @@ export const ownedBy = ({ client }: Writer, { view, signal }: WorkspaceContext):
 });
 
 export function statefulSetIn({ workspace }: WorkspaceView): {
-  readonly resource: Resource<Known<StatefulSet>>;
+  readonly resource: Resource<ApiObject<StatefulSet>>;
   readonly ref: ObjectRef;
 } {
   const { name = "", namespace = "" } = workspace.metadata;
@@ -102,7 +102,7 @@ export function performedBy(write: OwnedWrite<unknown>): WorkspacePerformed {
   }
 }
 
-export function wroteStatefulSet(write: OwnedWrite<Known<StatefulSet>>): WorkspacePerformed {
+export function wroteStatefulSet(write: OwnedWrite<ApiObject<StatefulSet>>): WorkspacePerformed {
   if (write.kind !== "written") return performedBy(write);
   const { uid = "", generation = 0 } = write.object.metadata;
   return { kind: "done", facts: { written: { uid, generation } } };
@@ -117,5 +117,5 @@ export function isRejection(error: ApiError): boolean {
 
 /** The operator itself may not make the request: that says nothing about the object. */
 export function isOperatorDenied(error: ApiError): boolean {
-  return error.status === 401 || denialOf(error) !== undefined;
+  return error.status === 401 || missingPermission(error) !== undefined;
 }

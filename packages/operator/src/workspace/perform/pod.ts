@@ -1,6 +1,6 @@
 /** The steps that delete the pod, or find out why it does not exist. */
 import type { NormalWorkspace } from "@pko/api";
-import { ApiError, builtin, deleteOwned, findOwnership, type Known } from "@pko/kube";
+import { ApiError, builtin, deleteOwned, findOwnership, type ApiObject } from "@pko/kube";
 import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { podNameOf, podOwner } from "../../shared/workspace-pod.ts";
@@ -75,7 +75,7 @@ async function ownerOfPodName({ client }: Writer, { view, signal }: WorkspaceCon
 }
 
 /** The pod that the StatefulSet would create. */
-export function podFor({ name, namespace }: NormalWorkspace, template: PodTemplateSpec): Known<Pod> {
+export function podFor({ name, namespace }: NormalWorkspace, template: PodTemplateSpec): ApiObject<Pod> {
   return {
     apiVersion: "v1",
     kind: "Pod",

@@ -1,7 +1,7 @@
 /** The objects of a Workspace: the StatefulSet, its headless Service, and the Secret with its certificate. Pure. */
 
 import { labelsOfWorkspace, statefulSetNameOf, workspaceKind, type NormalWorkspace, type Workspace } from "@pko/api";
-import type { ApplyBody, Known } from "@pko/kube";
+import type { ApplyBody, ApiObject } from "@pko/kube";
 import type { Certificate } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { PodTemplateSpec, Secret, Service } from "kubernetes-types/core/v1";
@@ -14,8 +14,8 @@ import { contentHash } from "../../shared/digest.ts";
 import { ownerReference } from "../../shared/owner-reference.ts";
 
 export interface BuiltObjects {
-  readonly service: ApplyBody<Known<Service>>;
-  readonly statefulSet: ApplyBody<Known<StatefulSet>>;
+  readonly service: ApplyBody<ApiObject<Service>>;
+  readonly statefulSet: ApplyBody<ApiObject<StatefulSet>>;
   /** Of everything except the replicas: while it is the same, nothing is written. */
   readonly hash: string;
 }
@@ -38,7 +38,7 @@ export function buildObjects(parts: Parts): BuiltObjects | string {
   return { service, statefulSet: { ...statefulSet, metadata }, hash };
 }
 
-function buildStatefulSet({ workspace, normal, template, referencesHash }: Parts): ApplyBody<Known<StatefulSet>> {
+function buildStatefulSet({ workspace, normal, template, referencesHash }: Parts): ApplyBody<ApiObject<StatefulSet>> {
   const name = statefulSetNameOf(normal.name);
   const labels = labelsOfWorkspace(normal.name);
   const annotations = { ...template.metadata?.annotations, [referencesHashAnnotation]: referencesHash };
@@ -59,7 +59,7 @@ function buildStatefulSet({ workspace, normal, template, referencesHash }: Parts
   };
 }
 
-function buildService({ workspace, normal }: Parts): ApplyBody<Known<Service>> | string {
+function buildService({ workspace, normal }: Parts): ApplyBody<ApiObject<Service>> | string {
   const labels = labelsOfWorkspace(normal.name);
   const generated: JsonMap = {
     metadata: { labels },
@@ -92,7 +92,7 @@ function buildService({ workspace, normal }: Parts): ApplyBody<Known<Service>> |
   }
 }
 
-export function buildCertificateSecret(workspace: Workspace, certificate: Certificate): ApplyBody<Known<Secret>> {
+export function buildCertificateSecret(workspace: Workspace, certificate: Certificate): ApplyBody<ApiObject<Secret>> {
   const { name = "", namespace = "" } = workspace.metadata;
   const encode = (text: string): string => Buffer.from(text).toString("base64");
   return {
@@ -113,7 +113,7 @@ export function buildCertificateSecret(workspace: Workspace, certificate: Certif
   };
 }
 
-export function certificateIn(secret: Known<Secret>): Certificate | undefined {
+export function certificateIn(secret: ApiObject<Secret>): Certificate | undefined {
   const text = (key: string): string => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
   const [ca, cert, key] = [text("ca.crt"), text("tls.crt"), text("tls.key")];
   return ca && cert && key ? { ca, cert, key } : undefined;

@@ -13,9 +13,9 @@ export interface Explanation {
 const waits = (message: string): Explanation => ({ message, stuck: false });
 const stuck = (message: string): Explanation => ({ message, stuck: true });
 
-type Known = Pick<Pod, "metadata" | "spec" | "status">;
+type PodParts = Pick<Pod, "metadata" | "spec" | "status">;
 
-export function explainPod(pod: Known): Explanation {
+export function explainPod(pod: PodParts): Explanation {
   for (const explain of [deleted, failed, unschedulable, containerProblem, waitingForVolumes]) {
     const explanation = explain(pod);
     if (explanation) return explanation;
@@ -23,32 +23,32 @@ export function explainPod(pod: Known): Explanation {
   return waits("the pod is starting");
 }
 
-function deleted({ metadata }: Known): Explanation | undefined {
+function deleted({ metadata }: PodParts): Explanation | undefined {
   return metadata?.deletionTimestamp ? waits("the former pod is terminating") : undefined;
 }
 
-function failed({ status }: Known): Explanation | undefined {
+function failed({ status }: PodParts): Explanation | undefined {
   if (status?.phase !== "Failed") return undefined;
   const { reason = "", message = "" } = status;
   if (reason === "Evicted") return stuck(`the pod was evicted from its node: ${clean(message)}`);
   return stuck(`the pod failed${reason && ` (${reason})`}${message && `: ${clean(message)}`}`);
 }
 
-function unschedulable({ status }: Known): Explanation | undefined {
+function unschedulable({ status }: PodParts): Explanation | undefined {
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status !== "False") return undefined;
   if (scheduled.reason === "SchedulingGated") return waits("the pod waits for a scheduling gate");
   return stuck(`no node can take the pod: ${clean(scheduled.message ?? "the scheduler gives no reason")}`);
 }
 
-export const isUnschedulable = ({ metadata, status }: Known): boolean =>
+export const isUnschedulable = ({ metadata, status }: PodParts): boolean =>
   !metadata?.deletionTimestamp &&
   (status?.conditions ?? []).some(
     ({ type, status: value, reason }) => type === "PodScheduled" && value === "False" && reason === "Unschedulable",
   );
 
 /** In the order in which they start: the first that has not finished or started delays the others. */
-function containerProblem({ status }: Known): Explanation | undefined {
+function containerProblem({ status }: PodParts): Explanation | undefined {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   for (const container of statuses) {
     const explanation = explainContainer(container);
@@ -96,7 +96,7 @@ function terminationText({ reason, exitCode, message, signal }: Terminated): str
   return `${how}${reason && reason !== "Error" ? ` (${reason})` : ""}${detail && `: ${detail}`}`;
 }
 
-function waitingForVolumes({ status, spec }: Known): Explanation | undefined {
+function waitingForVolumes({ status, spec }: PodParts): Explanation | undefined {
   const claims = (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
   const hasNode = spec?.nodeName !== undefined;
   const creating = (status?.initContainerStatuses ?? []).every(

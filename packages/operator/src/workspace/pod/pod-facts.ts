@@ -1,6 +1,6 @@
 /** What a pod's status shows about the pod and its agent. Pure. */
 import { pulumiContainer } from "@pko/api";
-import type { Known } from "@pko/kube";
+import type { ApiObject } from "@pko/kube";
 import type { ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Preparations } from "../../agents/agents.ts";
@@ -9,16 +9,16 @@ import { explainPod, isUnschedulable } from "./explain-pod.ts";
 import type { PodFacts } from "../view.ts";
 
 export function podFacts(
-  pod: Known<Pod>,
+  pod: ApiObject<Pod>,
   workspace: AgentPod["workspace"],
-  preparations: Pick<Preparations, "hasAnswered">,
+  preparations: Pick<Preparations, "hasResponded">,
 ): PodFacts {
   const { metadata } = pod;
   const agent = agentOf(pod, workspace);
   const overdue = overduePod(pod);
   return {
     agent,
-    isUp: isRunning(pod) || (agent.isComing === true && preparations.hasAnswered(agent)),
+    isUp: isRunning(pod) || (agent.isStarting === true && preparations.hasResponded(agent)),
     isDeleting: metadata.deletionTimestamp !== undefined,
     ...(metadata.deletionTimestamp !== undefined && { terminatingSince: terminatingSince(metadata) }),
     ...(overdue && { overdue }),
@@ -28,27 +28,27 @@ export function podFacts(
   };
 }
 
-function agentOf(pod: Known<Pod>, workspace: AgentPod["workspace"]): AgentPod {
+function agentOf(pod: ApiObject<Pod>, workspace: AgentPod["workspace"]): AgentPod {
   return {
     workspace,
     uid: pod.metadata.uid ?? "",
     restarts: containerOf(pod)?.restartCount ?? 0,
     ip: pod.status?.podIP ?? "",
-    ...(isAboutToStart(pod) && { isComing: true }),
+    ...(isAboutToStart(pod) && { isStarting: true }),
   };
 }
 
-const containerOf = ({ status }: Known<Pod>): ContainerStatus | undefined =>
+const containerOf = ({ status }: ApiObject<Pod>): ContainerStatus | undefined =>
   status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
 
 /** Not the pod's readiness, which follows seconds after the agent listens. */
-function isRunning(pod: Known<Pod>): boolean {
+function isRunning(pod: ApiObject<Pod>): boolean {
   const { phase, podIP } = pod.status ?? {};
   return containerOf(pod)?.state?.running !== undefined && Boolean(podIP) && phase === "Running";
 }
 
 /** The init containers are done. The kubelet usually reports a second late that the agent's container runs. */
-function isAboutToStart(pod: Known<Pod>): boolean {
+function isAboutToStart(pod: ApiObject<Pod>): boolean {
   const { podIP, initContainerStatuses = [] } = pod.status ?? {};
   const reason = containerOf(pod)?.state?.waiting?.reason;
   const isNext = reason === "PodInitializing" || reason === "ContainerCreating";
@@ -59,6 +59,9 @@ function isAboutToStart(pod: Known<Pod>): boolean {
 }
 
 /** The deletion timestamp is the end of the grace period. */
-function terminatingSince({ deletionTimestamp = "", deletionGracePeriodSeconds = 0 }: Known<Pod>["metadata"]): number {
+function terminatingSince({
+  deletionTimestamp = "",
+  deletionGracePeriodSeconds = 0,
+}: ApiObject<Pod>["metadata"]): number {
   return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
 }

@@ -60,7 +60,7 @@ export const podOutdated: WorkspaceRule = (view) => {
 /** The agent may have listened for a second by the time the kubelet reports that it runs: it is contacted before that. */
 export const podStarting: WorkspaceRule = (view) => {
   const { pod, inputs, preparation } = view;
-  if (!pod?.agent.isComing || pod.isUp || inputs?.requested.kind !== "complete") return undefined;
+  if (!pod?.agent.isStarting || pod.isUp || inputs?.requested.kind !== "complete") return undefined;
   if (preparation && isAnswered(preparation)) return outcomeOfPreparation(view, preparation);
   const { request } = inputs.requested;
   const prepare: Step = { kind: "prepare", pod: pod.agent, request, retry: false };

@@ -133,7 +133,7 @@ export const podDown = (message = "the pod is starting", part: Partial<PodFacts>
 /** The agent's container starts next, or runs already. */
 export const podStarting: Trait = (each) => {
   const { pod: down, ...rest } = podDown()(each);
-  return { ...rest, ...(down && { pod: { ...down, agent: { ...down.agent, isComing: true } } }) };
+  return { ...rest, ...(down && { pod: { ...down, agent: { ...down.agent, isStarting: true } } }) };
 };
 
 /** A StatefulSet as it should be, except for the given part. */
