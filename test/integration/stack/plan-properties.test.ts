@@ -8,7 +8,7 @@ import { checkStatus } from "@pko/testkit";
 
 import { unavailable, type SourceView } from "../../../packages/operator/src/sources/source-view.ts";
 import { parseTrigger, triggerAnnotation } from "../../../packages/operator/src/stack/history/trigger.ts";
-import type { Step } from "../../../packages/operator/src/stack/plan.ts";
+import type { Step } from "../../../packages/operator/src/stack/steps.ts";
 import { planStack } from "../../../packages/operator/src/stack/rules/index.ts";
 import { stackStatus } from "../../../packages/operator/src/stack/status.ts";
 import {

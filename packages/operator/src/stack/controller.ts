@@ -27,11 +27,11 @@ import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remot
 import { stackEventsFor } from "./events.ts";
 import { dependsOnIndex, programIndex, stackKeysOf } from "./indexes.ts";
 import { stackMetrics, type StackMetrics } from "./metrics.ts";
-import { observeStack, orphanedUpdates, type StackMemory, type StackWorld } from "./observe.ts";
+import { observeStack, orphanedUpdates, type StackMemory, type StackWorld } from "./observe/index.ts";
 import type { Outcome } from "./outcome.ts";
-import { performStep } from "./perform.ts";
+import { performStep } from "./perform/index.ts";
 import { removeOrphanFinalizers } from "./perform/finalizers.ts";
-import type { Step } from "./plan.ts";
+import type { Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
 import { conflictStart } from "./rules/ownership.ts";
 import { stackStatus } from "./status.ts";

@@ -5,7 +5,7 @@ import type { EventNote } from "@pko/kube";
 import { findCondition } from "../shared/conditions.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
-import type { StackPlan, Step } from "./plan.ts";
+import type { StackPlan, Step } from "./steps.ts";
 import { conflictFailure, withdrawnFailure, type StackView } from "./view.ts";
 
 export function stackEventsFor(view: StackView, { steps, outcome }: StackPlan): EventNote[] {

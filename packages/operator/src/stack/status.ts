@@ -8,7 +8,7 @@ import type { Result } from "./history/result.ts";
 import { reconcileRequestOf } from "./history/trigger.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
-import type { StackPlan, Step } from "./plan.ts";
+import type { StackPlan, Step } from "./steps.ts";
 import { presentStatus, runningUpdate, validSpec, type StackView } from "./view.ts";
 
 type ShownOutcome = Exclude<Outcome, { kind: "unchanged" }>;

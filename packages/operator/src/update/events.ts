@@ -5,7 +5,8 @@ import type { EventNote } from "@pko/kube";
 import { isConditionTrue } from "../shared/conditions.ts";
 import { endTimeOf } from "./conditions.ts";
 import * as messages from "./messages.ts";
-import type { Ending, UpdatePlan } from "./outcome.ts";
+import type { Ending } from "./outcome.ts";
+import type { UpdatePlan } from "./steps.ts";
 import type { UpdateView } from "./view.ts";
 
 export function updateEvents(view: UpdateView, { steps, outcome }: UpdatePlan): EventNote[] {

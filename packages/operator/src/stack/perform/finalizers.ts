@@ -4,7 +4,7 @@ import { asOwner, isOwnedBy, parseKey, type Key, type ObjectRef } from "@pko/kub
 
 import { stacks, updates } from "../../kinds.ts";
 import { isComplete, unfinishedIn } from "../../shared/updates.ts";
-import type { Step } from "../plan.ts";
+import type { Step } from "../steps.ts";
 import type { StackView, UpdateView } from "../view.ts";
 import {
   done,

@@ -3,7 +3,7 @@ import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api
 import { asOwner, isAlreadyExists, isOwnedBy, classifyOwnership, metadataOf } from "@pko/kube";
 
 import { stacks, updates, workspaces } from "../../kinds.ts";
-import type { Step } from "../plan.ts";
+import type { Step } from "../steps.ts";
 import type { StackView } from "../view.ts";
 import {
   done,

@@ -4,7 +4,7 @@ import { applyOwned, deleteOwned } from "@pko/kube";
 
 import { workspaces } from "../../kinds.ts";
 import { unfinishedIn } from "../../shared/updates.ts";
-import type { Step } from "../plan.ts";
+import type { Step } from "../steps.ts";
 import type { StackView } from "../view.ts";
 import { ownedTarget, performedBy, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
 

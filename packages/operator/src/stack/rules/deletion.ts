@@ -5,7 +5,7 @@ import type { WorkspaceOrigin } from "../desired/workspace.ts";
 import { lastTypeOf } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled } from "../outcome.ts";
-import { unchanged, wait, type StackPlan } from "../plan.ts";
+import { unchanged, wait, type StackPlan } from "../steps.ts";
 import {
   hasFinalizer,
   isDeleting,

@@ -12,7 +12,7 @@
  */
 import { firstDecision } from "@pko/kube";
 
-import type { StackPlan, StackRule } from "../plan.ts";
+import type { StackPlan, StackRule } from "../steps.ts";
 import type { StackView } from "../view.ts";
 import {
   deletedWithoutDestroy,

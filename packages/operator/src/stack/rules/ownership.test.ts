@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { anUpdate, now, succeeded, viewOf } from "../testing/views.ts";
 import { stalled } from "../outcome.ts";
-import { unchanged } from "../plan.ts";
+import { unchanged } from "../steps.ts";
 import { planStack } from "./index.ts";
 import { conflictStart } from "./ownership.ts";
 

@@ -5,7 +5,7 @@ import type { Occupied } from "@pko/kube";
 import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../ownership.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
-import { wait, type StackPlan } from "../plan.ts";
+import { wait, type StackPlan } from "../steps.ts";
 import type { StackView } from "../view.ts";
 
 /** The reason may disappear without an event: a webhook, a quota, a role. */

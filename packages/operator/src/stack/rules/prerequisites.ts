@@ -2,7 +2,7 @@
 import { timestamp } from "@pko/kube";
 
 import * as messages from "../messages.ts";
-import type { PrerequisiteRequest, StackPlan } from "../plan.ts";
+import type { PrerequisiteRequest, StackPlan } from "../steps.ts";
 import { isDeleting, validSpec, type PrerequisiteView, type StackOutputView, type StackView } from "../view.ts";
 
 export function prerequisitesUnmet(view: StackView): StackPlan | undefined {

@@ -6,7 +6,7 @@ import { recordedUpdates, resultOf, unrecordedUpdate } from "../history/result.t
 import { isCancelled, lastTypeOf } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
-import { unchanged, type StackPlan, type Step } from "../plan.ts";
+import { unchanged, type StackPlan, type Step } from "../steps.ts";
 import { conflictFailure, isDeleting, lastUpdateIn, validSpec, type StackView } from "../view.ts";
 import { nextDue, retryTime } from "./due.ts";
 import { blockedBy, lostOutputs } from "./ownership.ts";

@@ -4,7 +4,7 @@ import { workspaceFailure } from "./workspace.ts";
 import { isCancelled, serializeTrigger } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled } from "../outcome.ts";
-import { wait, type StackPlan } from "../plan.ts";
+import { wait, type StackPlan } from "../steps.ts";
 import { isDeleting, runningUpdate, validSpec, wantsDestroy, type StackView, type UpdateView } from "../view.ts";
 
 export function updateCancelled(view: StackView): StackPlan | undefined {

@@ -1,7 +1,7 @@
 /** Rules about a source that has no revision to run. A destroy may work without one. */
 import * as messages from "../messages.ts";
 import { processing, type Outcome } from "../outcome.ts";
-import { unchanged, wait, type StackPlan } from "../plan.ts";
+import { unchanged, wait, type StackPlan } from "../steps.ts";
 import { isDeleting, type StackView } from "../view.ts";
 import { recheckMs } from "./spec.ts";
 

@@ -3,7 +3,7 @@ import { describeProblems } from "@pko/api";
 
 import * as messages from "../messages.ts";
 import { stalled } from "../outcome.ts";
-import { wait, type StackPlan } from "../plan.ts";
+import { wait, type StackPlan } from "../steps.ts";
 import { isDeleting, type StackView } from "../view.ts";
 
 export function specInvalid({ spec }: StackView): StackPlan | undefined {

@@ -6,7 +6,7 @@ import { updateObject } from "../desired/update.ts";
 import { isWorkspaceCurrent, workspaceObject } from "../desired/workspace.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
-import { unchanged, wait, type StackPlan, type Step } from "../plan.ts";
+import { unchanged, wait, type StackPlan, type Step } from "../steps.ts";
 import { isDeleting, validSpec, type StackView } from "../view.ts";
 import { destroyOrigin } from "./deletion.ts";
 import { nextDue, type DueUpdate } from "./due.ts";

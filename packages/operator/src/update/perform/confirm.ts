@@ -9,7 +9,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { workspaces } from "../../kinds.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
-import { podFacts, workspaceFacts, workspaceRefOf } from "../facts.ts";
+import { podFacts, workspaceFacts, workspaceRefOf } from "../observe/facts.ts";
 import type { UpdateView } from "../view.ts";
 
 interface ApiReader {

@@ -8,7 +8,7 @@ import { isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } fro
 import { createSecret } from "./create-secret.ts";
 import type { ResultSecrets } from "../desired/result-secrets.ts";
 import { updateFinalizer } from "../finalizer.ts";
-import type { Step } from "../outcome.ts";
+import type { Step } from "../steps.ts";
 import { runIdOf, type StoredResult, type UpdateView } from "../view.ts";
 
 export interface UpdateTools {

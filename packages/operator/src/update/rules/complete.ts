@@ -1,7 +1,7 @@
 /** Updates that are complete. */
 import { isComplete } from "../../shared/updates.ts";
 import { endTimeOf } from "../conditions.ts";
-import type { UpdatePlan } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import { hasFinalizer, isDeleting, type UpdateView } from "../view.ts";
 
 const unchanged = { kind: "unchanged" } as const;

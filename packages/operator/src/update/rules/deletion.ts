@@ -1,6 +1,6 @@
 /** Updates that are deleted before they are complete. */
 import * as messages from "../messages.ts";
-import type { UpdatePlan } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import { hasStarted, isDeleting, runIdOf, type UpdateView } from "../view.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";

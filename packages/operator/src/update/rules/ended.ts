@@ -1,7 +1,8 @@
 /** The plans of Updates that end now. */
 import { resultSecrets } from "../desired/result-secrets.ts";
 import type { Run } from "../../agents/agents.ts";
-import type { Ending, Step, UpdatePlan } from "../outcome.ts";
+import type { Ending } from "../outcome.ts";
+import type { Step, UpdatePlan } from "../steps.ts";
 import type { UpdateView } from "../view.ts";
 
 /** Without a result from the agent. The run is forgotten first: no request may reach a pod that is not the recorded one. */

@@ -15,7 +15,7 @@
  */
 import { firstDecision, type Rule } from "@pko/kube";
 
-import type { UpdatePlan } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import type { UpdateView } from "../view.ts";
 import { complete, completeWithFinalizer } from "./complete.ts";
 import { deletedBeforeStart, deletedWhileRunning } from "./deletion.ts";

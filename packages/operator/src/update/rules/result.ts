@@ -3,7 +3,8 @@ import type { RunResult } from "@pko/rpc";
 
 import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
 import * as messages from "../messages.ts";
-import type { Ending, UpdatePlan } from "../outcome.ts";
+import type { Ending } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import { hasStarted, isDeleting, type UpdateView } from "../view.ts";
 import { endedWithoutResult, endedWithResult } from "./ended.ts";
 

@@ -2,7 +2,7 @@
 import { describeProblems } from "@pko/api";
 
 import * as messages from "../messages.ts";
-import type { UpdatePlan } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import { hasStarted, type UpdateView } from "../view.ts";
 import { endedWithoutResult } from "./ended.ts";
 

@@ -1,5 +1,5 @@
 /** Updates that may start. */
-import type { UpdatePlan } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import { hasFinalizer, type UpdateView } from "../view.ts";
 
 /** Before the pod is recorded: an Update that may be running always has the finalizer. */

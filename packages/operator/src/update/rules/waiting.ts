@@ -1,6 +1,7 @@
 /** Updates that wait for their Workspace. */
 import * as messages from "../messages.ts";
-import type { Outcome, UpdatePlan } from "../outcome.ts";
+import type { Outcome } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import type { UpdateView } from "../view.ts";
 
 type WaitingReason = Extract<Outcome, { kind: "waiting" }>["reason"];

@@ -6,7 +6,7 @@ import type { EventNote } from "@pko/kube";
 
 import { updateEvents } from "../events.ts";
 import * as messages from "../messages.ts";
-import type { UpdatePlan } from "../outcome.ts";
+import type { UpdatePlan } from "../steps.ts";
 import { planUpdate } from "../rules/index.ts";
 import { updateStatus } from "../status.ts";
 import type { UpdateView } from "../view.ts";

@@ -4,12 +4,12 @@ import type { ApiObject } from "@pko/kube";
 import type { WorkspaceRef } from "@pko/rpc";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { agentPort } from "../agents/agents.ts";
-import { overduePod } from "../lost-node.ts";
-import { findCondition } from "../shared/conditions.ts";
-import { hasStackOf, stacksOf } from "../shared/updates.ts";
-import * as messages from "./messages.ts";
-import type { Address, PodFacts, WorkspaceFacts } from "./view.ts";
+import { agentPort } from "../../agents/agents.ts";
+import { overduePod } from "../../lost-node.ts";
+import { findCondition } from "../../shared/conditions.ts";
+import { hasStackOf, stacksOf } from "../../shared/updates.ts";
+import * as messages from "../messages.ts";
+import type { Address, PodFacts, WorkspaceFacts } from "../view.ts";
 
 export function workspaceRefOf({ metadata, spec }: Update): WorkspaceRef {
   return { namespace: metadata.namespace ?? "", name: spec?.workspaceName ?? "" };

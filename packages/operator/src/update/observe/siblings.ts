@@ -1,7 +1,7 @@
 /** What the other Updates of the Workspace mean for this one. Pure. */
 import type { Update, Workspace } from "@pko/api";
 
-import { hasStackOf, isComplete } from "../shared/updates.ts";
+import { hasStackOf, isComplete } from "../../shared/updates.ts";
 
 /**
  * The Update that has to complete before this one may start: a workspace has one run at a time, and the Updates that wait

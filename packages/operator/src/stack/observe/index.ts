@@ -12,17 +12,17 @@ import {
   type Store,
 } from "@pko/kube";
 
-import { stacks as stackResource, workspaces as workspaceResource } from "../kinds.ts";
-import { findCondition } from "../shared/conditions.ts";
-import { updateView } from "./history/update-view.ts";
-import { updateOwnerIndex, updateStackIndex } from "./indexes.ts";
-import * as messages from "./messages.ts";
-import { readConfigInputs } from "./observe/inputs.ts";
-import { observeOutputs } from "./observe/outputs.ts";
-import { observeCycle, observePrerequisites, observeStackOutputs } from "./observe/prerequisites.ts";
-import { readersIn, type Readers } from "./observe/readers.ts";
-import { observeSource, type SourceWorld } from "./observe/source.ts";
-import { validSpec, type StackView, type UpdateView, type WorkspaceView } from "./view.ts";
+import { stacks as stackResource, workspaces as workspaceResource } from "../../kinds.ts";
+import { findCondition } from "../../shared/conditions.ts";
+import { updateView } from "../history/update-view.ts";
+import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
+import * as messages from "../messages.ts";
+import { readConfigInputs } from "./inputs.ts";
+import { observeOutputs } from "./outputs.ts";
+import { observeCycle, observePrerequisites, observeStackOutputs } from "./prerequisites.ts";
+import { readersIn, type Readers } from "./readers.ts";
+import { observeSource, type SourceWorld } from "./source.ts";
+import { validSpec, type StackView, type UpdateView, type WorkspaceView } from "../view.ts";
 
 export interface StackWorld extends SourceWorld {
   readonly client: Client;

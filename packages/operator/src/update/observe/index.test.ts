@@ -3,9 +3,9 @@ import type { Update, Workspace } from "@pko/api";
 import type { ApiObject, KubeObject, Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { workspaces } from "../kinds.ts";
-import { observeUpdate, type UpdateWorld } from "./observe.ts";
-import { at, noon, viewOf } from "./testing/views.ts";
+import { workspaces } from "../../kinds.ts";
+import { observeUpdate, type UpdateWorld } from "./index.ts";
+import { at, noon, viewOf } from "../testing/views.ts";
 
 const storeOf = <T extends KubeObject>(...objects: T[]): Store<T> => ({
   get: (key) => objects.find(({ metadata }) => `default/${metadata.name}` === key),

@@ -1,16 +1,16 @@
 /** The steps of a Stack's reconcile. Each may be repeated after an interrupted pass. */
 import { ApiError, isConflict, isNamespaceTerminating, keyOf } from "@pko/kube";
 
-import * as messages from "./messages.ts";
-import { findMissingInputs } from "./observe/inputs.ts";
-import { readersIn } from "./observe/readers.ts";
-import { addFinalizer, removeFinalizer, removeOrphanFinalizers, removeUpdateFinalizers } from "./perform/finalizers.ts";
-import { writeOutputs } from "./perform/outputs.ts";
-import { done, replan, stackRef, type PerformedStep, type Performer } from "./perform/performer.ts";
-import { createUpdate, requestPrerequisites, withdrawUpdate } from "./perform/updates.ts";
-import { applyWorkspace, deleteWorkspace } from "./perform/workspace.ts";
-import type { Step } from "./plan.ts";
-import type { Refusal, StackView } from "./view.ts";
+import * as messages from "../messages.ts";
+import { findMissingInputs } from "../observe/inputs.ts";
+import { readersIn } from "../observe/readers.ts";
+import { addFinalizer, removeFinalizer, removeOrphanFinalizers, removeUpdateFinalizers } from "./finalizers.ts";
+import { writeOutputs } from "./outputs.ts";
+import { done, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
+import { createUpdate, requestPrerequisites, withdrawUpdate } from "./updates.ts";
+import { applyWorkspace, deleteWorkspace } from "./workspace.ts";
+import type { Step } from "../steps.ts";
+import type { Refusal, StackView } from "../view.ts";
 
 export async function performStep(performer: Performer, view: StackView, step: Step): Promise<PerformedStep> {
   try {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Update, UpdateStatus } from "@pko/api";
 
-import { updates } from "../kinds.ts";
+import { updates } from "../../kinds.ts";
 import { lostRunsOf } from "./lost-runs.ts";
 
 const at = (hour: number, minute: number): string => `2030-01-01T${String(hour).padStart(2, "0")}:${minute}:00.250Z`;

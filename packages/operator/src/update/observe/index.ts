@@ -3,15 +3,15 @@ import { normaliseUpdate, parseDuration, type Update, type Workspace } from "@pk
 import { refKey, type Key, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Projects, Runs } from "../agents/agents.ts";
-import { defaultLostNodeMs } from "../lost-node.ts";
-import type { Clearances } from "../shared/clearances.ts";
-import { workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
-import { judgePod, podNameOf, podOwner } from "../shared/workspace-pod.ts";
+import type { Projects, Runs } from "../../agents/agents.ts";
+import { defaultLostNodeMs } from "../../lost-node.ts";
+import type { Clearances } from "../../shared/clearances.ts";
+import { workspaceIndex, workspaceKeyOf } from "../../shared/updates.ts";
+import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
 import { podFacts, workspaceFacts, workspaceRefOf } from "./facts.ts";
 import { lostRunsOf } from "./lost-runs.ts";
 import { expectedResources, firstInLine } from "./siblings.ts";
-import type { UpdateView } from "./view.ts";
+import type { UpdateView } from "../view.ts";
 
 export interface UpdateWorld {
   /** With `updateIndexers`. */

@@ -1,0 +1,31 @@
+/** What the rules decide: the steps of an Update's reconcile. */
+import type { Plan } from "@pko/kube";
+import type { StartRequest } from "@pko/rpc";
+
+import type { AgentPod } from "../agents/agents.ts";
+import type { ResultSecrets } from "./desired/result-secrets.ts";
+import type { Outcome } from "./outcome.ts";
+
+/**
+ * The `confirm…` steps read from the API server what the stores claim, because a store may be half a minute old
+ * (docs/adr/0010-stores-prove-nothing.md). If the claim is not confirmed, the view is stale.
+ */
+export type Step =
+  /** The Workspace is ready and the pod belongs to it: a run must not start in the wrong pod. */
+  | { readonly kind: "confirmReady" }
+  /** The recorded pod does not exist: a run that continues must not be reported as lost, because it would be repeated. */
+  | { readonly kind: "confirmPodDeleted" }
+  /** The prepared Workspace does not have the stack. */
+  | { readonly kind: "confirmStackUnknown" }
+  | { readonly kind: "addFinalizer" }
+  | { readonly kind: "removeFinalizer" }
+  /** Starts the run, or attaches to it if the agent has started it before. */
+  | { readonly kind: "followRun"; readonly pod: AgentPod; readonly request: StartRequest }
+  | { readonly kind: "cancelRun"; readonly pod: AgentPod; readonly runId: string }
+  /** Sends no more requests about the run to an agent. */
+  | { readonly kind: "forgetRun" }
+  /** Before the status is written, so that a complete Update has all its Secrets. */
+  | { readonly kind: "storeResult"; readonly secrets: ResultSecrets }
+  | { readonly kind: "deleteExpired" };
+
+export type UpdatePlan = Plan<Step, Outcome>;
