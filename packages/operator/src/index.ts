@@ -8,7 +8,7 @@ export { runs } from "./agents/runs.ts";
 export { updateController, type UpdateController } from "./update/controller.ts";
 export { updateFinalizer } from "./update/finalizer.ts";
 export { updateIndexers } from "./shared/updates.ts";
-export { readOutputs } from "./update/desired/secrets.ts";
+export { readOutputs } from "./shared/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";
 export { clearances, type Clearances } from "./shared/clearances.ts";

@@ -5,7 +5,7 @@ import { checkStatus } from "@pko/testkit";
 import type { Run } from "../../../packages/operator/src/agents/agents.ts";
 import { isConditionTrue } from "../../../packages/operator/src/shared/conditions.ts";
 import { isComplete } from "../../../packages/operator/src/shared/updates.ts";
-import type { Step } from "../../../packages/operator/src/update/outcome.ts";
+import type { Step } from "../../../packages/operator/src/update/steps.ts";
 import { passOver } from "../../../packages/operator/src/update/testing/plans.ts";
 import {
   completed,

@@ -2,7 +2,7 @@
 import { timestamp } from "@pko/kube";
 import type { RunResult } from "@pko/rpc";
 
-import { lostNodeMessage, type OverduePod } from "../lost-node.ts";
+import { lostNodeMessage, type OverduePod } from "../shared/lost-node.ts";
 import { truncate } from "../shared/truncate.ts";
 
 /** The same while the operation runs, so that the condition need not be written again. */

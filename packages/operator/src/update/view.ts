@@ -3,7 +3,7 @@ import type { Normalised, NormalUpdate, Update } from "@pko/api";
 import type { LostRun, ProjectInfo } from "@pko/rpc";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
-import type { OverduePod } from "../lost-node.ts";
+import type { OverduePod } from "../shared/lost-node.ts";
 import { updateFinalizer } from "./finalizer.ts";
 
 export type WorkspaceFacts =

@@ -2,7 +2,7 @@
 import type { WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import type { PrepareFailure } from "@pko/rpc";
 
-import { ownershipConflict } from "../ownership.ts";
+import { ownershipConflict } from "../shared/ownership.ts";
 import { conditionAt } from "../shared/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";

@@ -6,7 +6,7 @@ import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
 import type { WatchedObject } from "../inputs/reference-watch.ts";
-import type { OverduePod } from "../lost-node.ts";
+import type { OverduePod } from "../shared/lost-node.ts";
 import { findCondition } from "../shared/conditions.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
 import type { Explanation } from "./pod/explain-pod.ts";

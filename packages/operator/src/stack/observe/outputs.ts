@@ -3,7 +3,7 @@ import { asOwner, builtin, classifyOwnership, type ApiObject, type Occupant } fr
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates as updateResource } from "../../kinds.ts";
-import { foreignText } from "../../ownership.ts";
+import { foreignText } from "../../shared/ownership.ts";
 import { stackOutputsSecretOf } from "../../shared/output-keys.ts";
 import { outputValues, outputVersions } from "../desired/outputs-secret.ts";
 import { unrecordedUpdate, updateWithPendingOutputs } from "../history/result.ts";

@@ -2,7 +2,7 @@
 import { stackKind } from "@pko/api";
 import type { Occupied } from "@pko/kube";
 
-import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../ownership.ts";
+import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../shared/ownership.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";

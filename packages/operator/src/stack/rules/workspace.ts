@@ -1,7 +1,7 @@
 /** Rules about an update that is due: its Workspace is prepared, then the Update is created. */
 import type { StackReason } from "@pko/api";
 
-import { ownershipConflict } from "../../ownership.ts";
+import { ownershipConflict } from "../../shared/ownership.ts";
 import { updateObject } from "../desired/update.ts";
 import { isWorkspaceCurrent, workspaceObject } from "../desired/workspace.ts";
 import * as messages from "../messages.ts";

@@ -19,10 +19,8 @@ import type { Output } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { outputKeyOf } from "../../shared/output-keys.ts";
+import { outputNamesAnnotation } from "../../shared/stored-outputs.ts";
 import { ownerReference } from "../../shared/owner-reference.ts";
-
-/** On the Secret of outputs: the names that are not valid keys, by key. */
-const outputNamesAnnotation = "auto.pulumi.com/output-names";
 
 /** The API server's limit for all values is 1 MiB; annotations have a separate limit. */
 const maxDataBytes = 1_000_000;
@@ -56,38 +54,6 @@ export function stdoutSecret(update: Update, text: string): ApiObject<Secret> {
     annotations: {},
     data: { [stdoutKey]: whole.toString("base64") },
   });
-}
-
-interface StoredOutput {
-  readonly name: string;
-  readonly secret: boolean;
-  /** JSON. */
-  readonly json: string;
-}
-
-/** Reads the outputs back from their Secret. */
-export function readOutputs({ metadata, data = {} }: ApiObject<Secret>): StoredOutput[] {
-  const secrets = new Set<unknown>(parsed(metadata.annotations?.[secretOutputsAnnotation], []));
-  const names: Readonly<Record<string, unknown>> = parsed(metadata.annotations?.[outputNamesAnnotation], {});
-  return Object.entries(data).map(([key, value]) => {
-    const name = names[key];
-    return {
-      name: typeof name === "string" ? name : key,
-      secret: secrets.has(key),
-      json: Buffer.from(value, "base64").toString(),
-    };
-  });
-}
-
-function parsed<T extends object>(text: string | undefined, otherwise: T): T {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    return typeof value === "object" && value !== null && Array.isArray(value) === Array.isArray(otherwise)
-      ? (value as T)
-      : otherwise;
-  } catch {
-    return otherwise;
-  }
 }
 
 interface Entry {

@@ -4,7 +4,7 @@ import { refKey, type Key, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../../agents/agents.ts";
-import { defaultLostNodeMs } from "../../lost-node.ts";
+import { defaultLostNodeMs } from "../../shared/lost-node.ts";
 import type { Clearances } from "../../shared/clearances.ts";
 import { workspaceIndex, workspaceKeyOf } from "../../shared/updates.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";

@@ -1,5 +1,5 @@
 /** When the node of a run counts as lost (docs/adr/0015-locks-and-lost-nodes.md). */
-import { lostNodeAt } from "../../lost-node.ts";
+import { lostNodeAt } from "../../shared/lost-node.ts";
 import { isConditionTrue } from "../../shared/conditions.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";

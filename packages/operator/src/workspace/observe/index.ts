@@ -6,7 +6,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Authority, Preparations, Runs } from "../../agents/agents.ts";
-import { defaultLostNodeMs } from "../../lost-node.ts";
+import { defaultLostNodeMs } from "../../shared/lost-node.ts";
 import { preempt, wantsRoom, type Candidate } from "../idle/preemption.ts";
 import { retryOf, type WorkspaceMemory } from "../memory.ts";
 import { certificateNameOf } from "../names.ts";

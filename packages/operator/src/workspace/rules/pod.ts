@@ -1,5 +1,5 @@
 /** Rules for the pod: it must exist, be of the present template, and be up. */
-import { ownershipConflict } from "../../ownership.ts";
+import { ownershipConflict } from "../../shared/ownership.ts";
 import { findCondition } from "../../shared/conditions.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
