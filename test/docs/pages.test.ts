@@ -59,15 +59,19 @@ function exists(span: string): boolean {
 }
 
 test("the files that ARCHITECTURE.md names exist", () => {
-  const names = new Set(files.map((path) => basename(path)));
-  const named = byPath.get("ARCHITECTURE.md")?.spans.filter((span) => /^[\w.-]+\.[a-z]+$/.test(span)) ?? [];
-  expect(named.length).toBeGreaterThan(3);
-  expect(named.filter((name) => !names.has(name))).toEqual([]);
+  const known = new Set(files.flatMap((path) => [path, basename(path)]));
+  const named = byPath.get("ARCHITECTURE.md")?.spans.filter((span) => /^[\w./-]+\.ts$/.test(span)) ?? [];
+  const inOperator = (name: string): string => `packages/operator/src/${name}`;
+  // The walk names `rules/due.ts` where the controller is clear from the sentence.
+  const isKnown = (name: string): boolean =>
+    known.has(name) || known.has(inOperator(name)) || known.has(inOperator(`stack/${name}`));
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter((name) => !isKnown(name))).toEqual([]);
 });
 
 describe("ARCHITECTURE.md lists the imports of", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
-  for (const [, folder = "", documented = ""] of page.matchAll(/^\| `([^`]+)` +\|.*\| ([a-z, ]+?) +\|$/gm)) {
+  for (const [, folder = "", documented = ""] of page.matchAll(/^\| `((?:packages|hack)\/[^`]+)` +\|.*\| ([a-z, ]+?) +\|$/gm)) {
     test(folder, () => {
       const sources = files.filter((path) => path.startsWith(`${folder}/`) && /(?<!\.test)\.ts$/.test(path));
       const text = sources.map((path) => readFileSync(join(root, path), "utf8")).join("\n");
