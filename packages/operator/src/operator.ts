@@ -108,6 +108,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     reflectors,
     references,
     git: { policy: options, inherited: process.env, githubApps },
+    minResyncSeconds: options.minResyncMs / 1000,
     ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });

@@ -26,6 +26,8 @@ export interface Options {
   readonly enforceSecurityProfile: boolean;
   /** How often Secrets and ConfigMaps in use are checked for changes. */
   readonly referenceCheckMs: number;
+  /** For tests: the shortest `resyncFrequencySeconds` that is respected. */
+  readonly minResyncMs: number;
   /** Whether the operator upgrades its CRDs when it starts. */
   readonly upgradeCrds: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
@@ -64,6 +66,7 @@ const flags = {
   "lost-node-after": { type: "string", default: "5m" },
   "enforce-security-profile": { type: "string", default: "true" },
   "reference-check-interval": { type: "string", default: "1m" },
+  "min-resync": { type: "string", default: "1m" },
   "upgrade-crds": { type: "boolean", default: false },
   "log-level": { type: "string", default: "info" },
   "log-format": { type: "string", default: "json" },
@@ -118,6 +121,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     lostNodeAfterMs: values.duration("lost-node-after"),
     enforceSecurityProfile: values.boolean("enforce-security-profile"),
     referenceCheckMs: values.duration("reference-check-interval"),
+    minResyncMs: values.duration("min-resync"),
     upgradeCrds: values.flag("upgrade-crds"),
     log: {
       level: values.parsed("log-level", parseLogLevel, "is not a level: use debug, info, warn or error"),

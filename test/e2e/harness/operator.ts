@@ -67,6 +67,7 @@ export async function startOperator(
         "--metrics-address=127.0.0.1:0",
         "--allow-http",
         `--allow-addresses=${network.machine}`,
+        "--min-resync=10s",
         ...flags,
       ],
       logFile,

@@ -71,7 +71,7 @@ describe("the operator on a cluster", () => {
     async () => {
       const repository = scene.git.create("followed");
       const first = repository.commit(yamlProject("one"));
-      await applyTo(scene, fromGit("followed", { resyncFrequencySeconds: 60 }));
+      await applyTo(scene, fromGit("followed", { resyncFrequencySeconds: 10 }));
       const deployed = await stackUntil(scene, "followed", isReady);
       expect(deployed.status?.lastUpdate?.lastSuccessfulCommit).toBe(first);
       expect(deployed.status?.outputs).toEqual({ text: "one" });

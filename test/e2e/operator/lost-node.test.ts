@@ -57,7 +57,7 @@ test(
     expect((await firing()).toSorted()).toEqual(names.toSorted());
 
     await kubectl(["delete", "stack", "leaving", ...at(scene), "--wait=false"]);
-    const leaving = await stackUntil(scene, "leaving", (stack) => readyMessage(stack).includes("when it has ended"));
+    const leaving = await stackUntil(scene, "leaving", (stack) => readyMessage(stack).includes("when it ends"));
     expect(readyMessage(leaving)).toContain("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
 
     await killPod(scene, "forced");

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 
 import { stacks } from "@pko/operator";
+import type { Update } from "@pko/api";
 import { waitFor } from "@pko/testkit";
 
 import {
@@ -120,7 +121,7 @@ test.concurrent(
       branch: "main",
       refresh: true,
       continueResyncOnCommitMatch: true,
-      resyncFrequencySeconds: 60,
+      resyncFrequencySeconds: 10,
     });
     await stackUntil(scene, "drifting", isReady);
     expect(await execInPod(scene, "drifting", "cat /state/page; echo -n changed by hand > /state/page")).toBe(
@@ -130,12 +131,12 @@ test.concurrent(
       timeoutMs: 300_000,
       what: "the file to be corrected",
     });
-    const corrected = await stackUntil(
-      scene,
-      "drifting",
-      ({ status }) => status?.lastUpdate?.changes?.["update"] === 1,
-    );
-    expect(corrected.status?.next?.what).toBe("the periodic resync");
+    const isCorrected = ({ status }: Update): boolean => status?.changes?.["update"] === 1;
+    await waitFor(async () => (await listUpdates(scene, "drifting")).some(isCorrected), {
+      timeoutMs: 60_000,
+      what: "the Update that corrected the file",
+    });
+    await stackUntil(scene, "drifting", ({ status }) => status?.next?.what === "the periodic resync");
   },
   slow,
 );

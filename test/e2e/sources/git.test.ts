@@ -268,7 +268,7 @@ test.concurrent(
       projectRepo: scene.git.url("troubled"),
       branch: "later",
       repoDir: "infra",
-      resyncFrequencySeconds: 60,
+      resyncFrequencySeconds: 10,
     });
     await stalledBy(scene, "troubled", { message: "the repository has no refs/heads/later and no refs/tags/later" });
     repository.git("branch", "later", first);

@@ -58,19 +58,28 @@ export interface NormalStack {
   readonly update: UpdateSettings;
 }
 
-const minResyncSeconds = 60;
+const defaultMinResyncSeconds = 60;
 const maxBackoffSeconds = 86_400;
 
 const StackShape = Type.Object({ metadata: NamedMetadata, spec: StackSpec });
 
-export function normaliseStack(stack: unknown): Normalised<NormalStack> {
+interface NormaliseOptions {
+  /** For tests: a shorter interval than users can have. */
+  readonly minResyncSeconds?: number;
+}
+
+export function normaliseStack(stack: unknown, options: NormaliseOptions = {}): Normalised<NormalStack> {
   const findings = new Findings("stack");
   const shape = checkShape(StackShape, stack, findings);
-  return findings.outcome(shape && normalForm(shape, findings));
+  return findings.outcome(shape && normalForm(shape, findings, options));
 }
 
 /** Checks every part even if one has problems, so that all problems are reported together. */
-function normalForm({ metadata, spec }: Static<typeof StackShape>, findings: Findings): NormalStack | undefined {
+function normalForm(
+  { metadata, spec }: Static<typeof StackShape>,
+  findings: Findings,
+  { minResyncSeconds = defaultMinResyncSeconds }: NormaliseOptions,
+): NormalStack | undefined {
   const scope: Scope = { name: metadata.name, namespace: metadata.namespace ?? "", findings };
   checkNames(spec, scope);
   adviseOnFields(spec, scope);
@@ -78,7 +87,7 @@ function normalForm({ metadata, spec }: Static<typeof StackShape>, findings: Fin
   const parts = {
     ...programInputs(spec, scope),
     ...updateBehavior(spec),
-    resync: resyncSettings(spec, scope),
+    resync: resyncSettings(spec, scope, minResyncSeconds),
     workspace: workspaceSettings(spec, scope),
     update: updateSettings(spec, scope),
   };
@@ -135,7 +144,7 @@ function updateBehavior(spec: StackSpec) {
 /** At most ten years, because much later dates cannot be represented. */
 const boundedMs = (seconds: number): number => Math.min(seconds, 10 * 365 * 86_400) * 1000;
 
-function resyncSettings(spec: StackSpec, { findings }: Scope): NormalStack["resync"] {
+function resyncSettings(spec: StackSpec, { findings }: Scope, minResyncSeconds: number): NormalStack["resync"] {
   const seconds = spec.resyncFrequencySeconds ?? minResyncSeconds;
   const field = "spec.resyncFrequencySeconds";
   if (seconds < 0) findings.problem(field, messages.negativeResync);

@@ -54,6 +54,8 @@ export interface StackControllerOptions {
   readonly listRefs?: ListRefs;
   /** Stopped by the caller. The controller creates and stops one if absent. */
   readonly references?: ReferenceWatch;
+  /** For tests. */
+  readonly minResyncSeconds?: number;
   /** All namespaces if absent. */
   readonly namespaces?: readonly string[];
   readonly concurrency?: number;
@@ -77,6 +79,7 @@ export function stackController(options: StackControllerOptions): Controller {
     workspaces: reflectors.workspaces.store,
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
+    ...(options.minResyncSeconds !== undefined && { minResyncSeconds: options.minResyncSeconds }),
   };
   const inner = controller({
     name: "stack-controller",

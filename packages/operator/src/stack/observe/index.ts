@@ -29,6 +29,7 @@ export interface StackWorld extends SourceWorld {
   readonly stacks: Store<Stack>;
   readonly workspaces: Store<Workspace>;
   readonly updates: Store<Update>;
+  readonly minResyncSeconds?: number;
 }
 
 /** Since when another owner's object has blocked the Stack. */
@@ -67,7 +68,7 @@ async function observeSpec(
   { key, stack }: { readonly key: Key; readonly stack: Stack },
   readers: Readers,
 ): Promise<SpecView> {
-  const normal = normaliseStack(stack);
+  const normal = normaliseStack(stack, world);
   const spec = validSpec({ spec: normal });
   if (!spec) return { spec: normal, source: { kind: "pending", what: messages.validSpec }, ...noReferences };
   const { values, objects } = await readConfigInputs(spec, readers);
