@@ -73,7 +73,7 @@ const stalledStacks = Object.keys(stackConditions.Stalled).map((reason): Case =>
 cases(
   "a Stack",
   [
-    ["is Progressing before the operator has seen it", stackOf({}), "Progressing", /not seen the present spec/],
+    ["is Progressing before the operator has observed it", stackOf({}), "Progressing", /not observed the current spec/],
     [
       "is Progressing without conditions",
       stackOf({ status: { observedGeneration: 1 } }),
@@ -127,19 +127,19 @@ cases(
       "is Progressing when its spec has changed since it was up to date",
       atGeneration(2)(stackAfter(upToDate)),
       "Progressing",
-      /not seen the present spec/,
+      /not observed the current spec/,
     ],
     [
       "is Progressing when its spec has changed since it was stalled",
       atGeneration(2)(stackAfter({ kind: "stalled", reason: "SpecInvalid", message: "no source" })),
       "Progressing",
-      /not seen the present spec/,
+      /not observed the current spec/,
     ],
     [
       "is Progressing when there is a new reconcile request",
       stackOf(inState("second")),
       "Progressing",
-      /not seen the reconcile request/,
+      /not observed the reconcile request/,
     ],
     ["is Healthy when the reconcile request was observed", stackOf(inState("first")), "Healthy", /succeeded/],
     ["is Progressing while it is being deleted", deleting()(stackAfter(upToDate)), "Progressing", /deletion/],
@@ -175,7 +175,7 @@ const prepared = workspaceAfter({ kind: "ready", address: "10.0.0.1:50051" });
 cases(
   "a Workspace",
   [
-    ["is Progressing before the operator has seen it", workspaceView().workspace, "Progressing", /not seen/],
+    ["is Progressing before the operator has observed it", workspaceView().workspace, "Progressing", /not observed/],
     [
       "is Progressing while its pod starts, and shows what the pod waits for",
       workspaceAfter({ kind: "waiting", message: "no node has room", isStuck: true }),
@@ -189,7 +189,7 @@ cases(
       /new/,
     ],
     [
-      "is Progressing while that waits",
+      "is Progressing while a run delays the replacement",
       workspaceAfter({ kind: "waitingForRun", message: "a run continues" }),
       "Progressing",
       /continues/,
@@ -236,7 +236,12 @@ cases(
     ],
     ["is Healthy when it is prepared", prepared, "Healthy", /prepared/],
     ["is Healthy when it is idle", workspaceAfter({ kind: "idle" }), "Healthy", /idle/],
-    ["is Progressing when its spec has changed", atGeneration(3)(prepared), "Progressing", /not seen the present spec/],
+    [
+      "is Progressing when its spec has changed",
+      atGeneration(3)(prepared),
+      "Progressing",
+      /not observed the current spec/,
+    ],
     ["is Progressing while it is being deleted", deleting()(prepared), "Progressing", /deletion/],
   ],
   workspaceConditions,
@@ -264,7 +269,7 @@ const otherEnds = (["Failed", "Aborted", "Canceled", "Unknown"] as const).map((r
 cases(
   "an Update",
   [
-    ["is Progressing before the operator has seen it", updateView().update, "Progressing", /not seen/],
+    ["is Progressing before the operator has observed it", updateView().update, "Progressing", /not observed/],
     [
       "is Progressing without a Workspace",
       updateAfter({ kind: "waiting", reason: "WorkspaceNotFound", message: "There is no Workspace web." }),
@@ -305,13 +310,13 @@ cases(
 );
 
 const program = anObject<Program>(programs, "web", having<Program>({ program: { resources: {} } }));
-const seenProgram = having<Program>({ status: programStatus(program) })(program);
+const observedProgram = having<Program>({ status: programStatus(program) })(program);
 
 cases("a Program", [
-  ["is Progressing before the operator has seen it", program, "Progressing", /not seen/],
-  ["is Healthy when the operator has seen it", seenProgram, "Healthy", /ready/],
-  ["is Progressing when it has changed since then", atGeneration(2)(seenProgram), "Progressing", /not seen/],
-  ["is Progressing while it is being deleted", deleting()(seenProgram), "Progressing", /deletion/],
+  ["is Progressing before the operator has observed it", program, "Progressing", /not observed/],
+  ["is Healthy when the operator has observed it", observedProgram, "Healthy", /ready/],
+  ["is Progressing when it has changed since then", atGeneration(2)(observedProgram), "Progressing", /not observed/],
+  ["is Progressing while it is being deleted", deleting()(observedProgram), "Progressing", /deletion/],
 ]);
 
 describe("the actions of a Stack", () => {
