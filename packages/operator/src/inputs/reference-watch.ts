@@ -1,7 +1,7 @@
 /**
  * Detects changes of the Secrets and ConfigMaps that Stacks and Workspaces use. A watch would need the permission to read
  * every Secret of the cluster, so each used object is read by name, periodically, and only its metadata: while nothing
- * changes, no secret leaves the API server (docs/adr/0009-secrets-are-asked-for.md).
+ * changes, no secret leaves the API server (docs/adr/0009-secrets-are-polled.md).
  */
 import {
   builtin,

@@ -8,7 +8,7 @@ import type { Outcome } from "./outcome.ts";
 
 /**
  * The `confirm…` steps read from the API server what the stores claim, because a store may be half a minute old
- * (docs/adr/0010-stores-prove-nothing.md). If the claim is not confirmed, the view is stale.
+ * (docs/adr/0010-confirm-irreversible-steps.md). If the claim is not confirmed, the view is stale.
  */
 export type Step =
   /** The Workspace is ready and the pod belongs to it: a run must not start in the wrong pod. */

@@ -74,7 +74,7 @@ type UpdateStore = Pick<Performer, "client" | "updates">;
 
 /**
  * A store may be half a minute old, and not show the Update that runs in the pod: before the pod is deleted or replaced, the
- * API server is queried (docs/adr/0010-stores-prove-nothing.md). The plan has taken the Updates in its view into account.
+ * API server is queried (docs/adr/0010-confirm-irreversible-steps.md). The plan has taken the Updates in its view into account.
  */
 export async function isPodFree(store: UpdateStore, { view, signal }: WorkspaceContext): Promise<boolean> {
   const updates = await unfinishedNow({ ...store, signal }, view.workspace);
