@@ -242,7 +242,7 @@ export class Stage implements AsyncDisposable {
     }
   }
 
-  /** Creates a pod of the present template, like the StatefulSet's controller. */
+  /** Creates a pod of the current template, like the StatefulSet's controller. */
   async simulatePod(name: string, status: Pod["status"] = running(++this.#pods)): Promise<ApiObject<Pod>> {
     const ref = this.at(`${statefulSetNameOf(name)}-0`);
     await this.client.delete(builtin.pods, ref, { gracePeriodSeconds: 0 }).catch(() => undefined);
@@ -260,7 +260,7 @@ export class Stage implements AsyncDisposable {
     return await this.setPod(name, status);
   }
 
-  /** Observes the present template, like the StatefulSet's controller. */
+  /** Observes the current template, like the StatefulSet's controller. */
   async simulateRevision(name: string, updateRevision: string): Promise<void> {
     const { metadata } = await this.statefulSet(name);
     const status = { observedGeneration: metadata.generation, replicas: 1, updateRevision };

@@ -21,7 +21,7 @@ import type { Certificate, CertificateState } from "@pko/rpc/pki";
 /** The port on which an agent listens, unless the workspace's address has another. */
 export { agentPort } from "@pko/api";
 
-/** The present pod of a workspace. A pod that replaces it has another uid. */
+/** The current pod of a workspace. A pod that replaces it has another uid. */
 export interface AgentPod {
   readonly workspace: WorkspaceRef;
   readonly uid: string;
@@ -45,7 +45,7 @@ export interface Authority {
   follow(onChange: () => void): () => void;
   /** An agent's certificate was not trusted: the CA may have changed, so it is read soon. */
   distrusted(): void;
-  /** The present certificate of the operator, for its connections to agents. */
+  /** The current certificate of the operator, for its connections to agents. */
   operatorCredentials(): Credentials;
   /** Whether the certificate in a workspace's Secret is still valid, and if not, why. */
   assess(certificate: Certificate | undefined): Promise<CertificateState>;

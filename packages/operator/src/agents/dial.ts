@@ -44,7 +44,7 @@ export class Attempts {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Since when the agent is unreachable, by the present wall clock: the time moves with a clock that is set. */
+  /** Since when the agent is unreachable, by the current wall clock: the time moves with a clock that is set. */
   get sinceMs(): number {
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
     const since = (this.#unreachableSince ??= { wall: now, monotonic });

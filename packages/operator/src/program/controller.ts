@@ -2,7 +2,7 @@
  * The Program controller. The operator sends the files of a Program to workspaces in its requests, so the status only reports
  * the observed generation.
  *
- * An artifact of the Go operator stays in the status as long as it belongs to the present generation: its digest identifies
+ * An artifact of the Go operator stays in the status as long as it belongs to the current generation: its digest identifies
  * the Program in the status of Stacks that have run it.
  */
 import { fieldManagers, type Program, type ProgramStatus } from "@pko/api";

@@ -51,7 +51,7 @@ describe("an artifact", () => {
       bucket({ artifact, ...ready("True", { observedGeneration: 2 }) }),
     ],
     [
-      "of the former spec, when Flux has failed with the present one",
+      "of the former spec, when Flux has failed with the current one",
       bucket({ observedGeneration: 1, artifact, ...ready("False", { observedGeneration: 2 }) }),
     ],
     [
@@ -70,9 +70,9 @@ describe("an artifact", () => {
   });
 
   const awaited: readonly (readonly [string, FluxObject])[] = [
-    ["has not observed the present spec", bucket({ observedGeneration: 1, artifact, ...ready("True") })],
+    ["has not observed the current spec", bucket({ observedGeneration: 1, artifact, ...ready("True") })],
     [
-      "is processing the present spec",
+      "is processing the current spec",
       bucket({ observedGeneration: 1, artifact, ...ready("Unknown", { observedGeneration: 2 }) }),
     ],
     ["reports the former spec in its condition", bucket({ artifact, ...ready("True", { observedGeneration: 1 }) })],

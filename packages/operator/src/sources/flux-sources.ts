@@ -42,7 +42,7 @@ export interface FluxObject extends KubeObject {
 }
 
 export interface FluxSources {
-  /** The present state of the source. The Stack follows it from now on, and is woken when the source changes. */
+  /** The current state of the source. The Stack follows it from now on, and is woken when the source changes. */
   follow(key: Key, wanted: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string }): SourceView;
   forget(key: Key): void;
   stop(): void;
@@ -231,7 +231,7 @@ function explain(error: unknown, ref: FluxRef): string {
 interface FluxViewOptions {
   readonly ref: FluxRef;
   readonly dir: string;
-  /** Flux has had enough time to process the present spec. */
+  /** Flux has had enough time to process the current spec. */
   readonly isOverdue: boolean;
 }
 
@@ -270,7 +270,7 @@ const notReady = (name: string, { message }: { readonly message?: string }): str
 const readyCondition = ({ status }: FluxObject) => status?.conditions?.find(({ type }) => type === "Ready");
 
 /**
- * Whether the present spec was processed, with success or not, or will not be because the object is suspended. Some kinds
+ * Whether the current spec was processed, with success or not, or will not be because the object is suspended. Some kinds
  * report the observed generation only in the condition, or not at all.
  */
 function isSettled(object: FluxObject): boolean {

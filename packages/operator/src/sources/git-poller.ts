@@ -1,6 +1,6 @@
 /**
  * Polls repositories, once for all Stacks that follow one with the same credentials. Nothing blocks here: a Stack reads the
- * present result, and its key is woken when the result has changed.
+ * current result, and its key is woken when the result has changed.
  */
 import { candidateRefs, type GitRef } from "@pko/api";
 import { silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
@@ -12,7 +12,7 @@ import type { SourceTrouble } from "./source-view.ts";
 export interface GitFollow extends GitRemote {
   readonly ref: Exclude<GitRef, { kind: "commit" }>;
   readonly everyMs: number;
-  /** When this changes, only a poll that starts after the change counts: a new request wants the present state. */
+  /** When this changes, only a poll that starts after the change counts: a new request wants the current state. */
   readonly request: string;
 }
 
@@ -22,7 +22,7 @@ export type GitPollResult =
   | { readonly kind: "failed"; readonly trouble: SourceTrouble; readonly message: string };
 
 export interface GitPoller {
-  /** The present result for this Stack, which follows the repository from now on. */
+  /** The current result for this Stack, which follows the repository from now on. */
   follow(key: Key, wanted: GitFollow): GitPollResult;
   /** The Stack is deleted, or follows no repository any more. */
   forget(key: Key): void;

@@ -4,7 +4,7 @@ import type { StackReason } from "@pko/api";
 import type { SourceTrouble } from "../sources/source-view.ts";
 
 export type Outcome =
-  /** The present status stays. */
+  /** The current status stays. */
   | { readonly kind: "unchanged" }
   | { readonly kind: "upToDate"; readonly message: string; readonly nextAt?: number }
   | { readonly kind: "processing"; readonly message: string; readonly waitingFor?: string }

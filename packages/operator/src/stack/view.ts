@@ -104,7 +104,7 @@ export type WorkspaceView =
   | {
       readonly kind: "present";
       readonly object: Workspace;
-      /** Of the present generation. */
+      /** Of the current generation. */
       readonly state:
         | { readonly kind: "ready"; readonly warning?: string }
         | { readonly kind: "preparing"; readonly message: string }
@@ -118,7 +118,7 @@ export interface PrerequisiteView {
   readonly state: "absent" | "deleting" | "present";
   /** The result of its last update. A destroy counts as none. */
   readonly last: "none" | "deployed" | "previewed" | "failed";
-  /** Whether that update was for its present spec and request. */
+  /** Whether that update was for its current spec and request. */
   readonly isCurrent: boolean;
   /** When its last update ended. */
   readonly endedAt?: number;
@@ -152,7 +152,7 @@ export type OutputsView =
   | {
       readonly kind: "read";
       readonly values: readonly OutputValue[];
-      /** The present content of the Stack's outputs Secret: data by output, and the Update that last changed each. */
+      /** The current content of the Stack's outputs Secret: data by output, and the Update that last changed each. */
       readonly former: { readonly data: Readonly<Record<string, string>>; readonly versions: OutputVersions };
     };
 

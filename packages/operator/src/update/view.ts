@@ -9,7 +9,7 @@ import { updateFinalizer } from "./finalizer.ts";
 export type WorkspaceFacts =
   | { readonly state: "missing" }
   | { readonly state: "deleting" }
-  /** It does not have the Update's stack. `isPrepared`: for its present spec, so the stack will not appear either. */
+  /** It does not have the Update's stack. `isPrepared`: for its current spec, so the stack will not appear either. */
   | { readonly state: "otherStack"; readonly stacks: readonly string[]; readonly isPrepared: boolean }
   | { readonly state: "notReady"; readonly message: string }
   /** Prepared, but without a pod: the Workspace controller wakes it for this Update. */

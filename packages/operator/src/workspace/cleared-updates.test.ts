@@ -19,7 +19,7 @@ const withoutInputs: Trait = (each) => {
 };
 
 describe("a pass over a Workspace clears", () => {
-  test("the waiting Updates if the pod has read the present inputs", () => {
+  test("the waiting Updates if the pod has read the current inputs", () => {
     expect(cleared(set(), pod(), ready(), update("waiting"), update("ended"))).toEqual(["team/waiting-0"]);
   });
 

@@ -33,7 +33,7 @@ export interface WorkspaceMemory {
 
 type WorkspaceMoment = Pick<Moment<WorkspaceMemory>, "now" | "monotonic" | "memory">;
 
-/** The next attempt, for a view of this Workspace; undefined if none of its present spec has failed. */
+/** The next attempt, for a view of this Workspace; undefined if none of its current spec has failed. */
 export function retryOf(
   { metadata }: Pick<Workspace, "metadata">,
   { memory, now, monotonic }: WorkspaceMoment,

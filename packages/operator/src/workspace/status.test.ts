@@ -80,7 +80,7 @@ describe("status", () => {
     expect(statusOf(seen, { kind: "unchanged" })).toBe(seen.workspace.status as never);
   });
 
-  test("reports the present generation", () => {
+  test("reports the current generation", () => {
     expect(statusOf(view(ready(), changed), { kind: "preparing" }).observedGeneration).toBe(3);
   });
 

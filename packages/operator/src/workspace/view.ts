@@ -43,7 +43,7 @@ export interface StatefulSetFacts {
 
 export interface UpdateFacts {
   readonly name: string;
-  /** "onPod": it starts or runs in the present pod. */
+  /** "onPod": it starts or runs in the current pod. */
   readonly phase: "waiting" | "onPod" | "ended";
   /** It is on the pod, but the agent cannot start it, because nothing is prepared there (any more). */
   readonly isUnprepared?: true;
@@ -129,7 +129,7 @@ export const readyCondition = (workspace: Workspace): Condition | undefined => f
 const isObserved = ({ metadata, status }: Workspace): boolean =>
   status?.observedGeneration === (metadata.generation ?? 0);
 
-/** Whether the status reports it as ready for its present spec. */
+/** Whether the status reports it as ready for its current spec. */
 export function isPrepared(workspace: Workspace): boolean {
   return readyCondition(workspace)?.status === "True" && isObserved(workspace);
 }
@@ -140,7 +140,7 @@ const failures: ReadonlySet<string> = new Set<WorkspaceReason>([
   "IncompatibleConfiguration",
 ]);
 
-/** Whether the status reports that its present spec could not be prepared. */
+/** Whether the status reports that its current spec could not be prepared. */
 export function isFailed(workspace: Workspace): boolean {
   const ready = readyCondition(workspace);
   return ready?.status === "False" && failures.has(ready.reason) && isObserved(workspace);
@@ -186,7 +186,7 @@ export function agentAddress({ ip }: AgentPod): string {
   return ip.includes(":") ? `[${ip}]:${agentPort}` : `${ip}:${agentPort}`;
 }
 
-/** Prepared, in the present pod. */
+/** Prepared, in the current pod. */
 export function isServing({ workspace, pod }: Pick<WorkspaceView, "workspace" | "pod">): boolean {
   return (
     isPrepared(workspace) && pod !== undefined && pod.isUp && workspace.status?.address === agentAddress(pod.agent)

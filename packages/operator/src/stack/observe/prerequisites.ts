@@ -36,7 +36,7 @@ function lastResult(last: LastUpdate | undefined): PrerequisiteView["last"] {
   return lastTypeOf(last) === "preview" ? "previewed" : "deployed";
 }
 
-/** Whether the last update was for the present spec and request. */
+/** Whether the last update was for the current spec and request. */
 function isCurrent(stack: Stack, last: LastUpdate | undefined): boolean {
   const request = reconcileRequestOf(stack);
   return last?.generation === stack.metadata.generation && (request === "" || request === last?.reconcileRequest);

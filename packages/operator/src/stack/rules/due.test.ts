@@ -39,7 +39,7 @@ function without<Field extends keyof LastUpdate>(field: Field, last: LastUpdate)
 }
 
 cases("a Stack is up to date when", [
-  ["the last update succeeded for the present trigger", { last: succeeded() }, "none: Ready"],
+  ["the last update succeeded for the current trigger", { last: succeeded() }, "none: Ready"],
   ["the last update succeeded long ago", { last: succeeded({ lastResyncTime: ago(10_000_000) }) }, "none: Ready"],
   ["there is no Workspace", { last: succeeded(), workspace: "absent" }, "none: Ready"],
   ["the Workspace has another program", { last: succeeded(), workspace: "other" }, "none: Ready"],

@@ -27,7 +27,7 @@ export const ago = (seconds: number): string => timestamp(now - seconds * 1000);
 export interface Setting {
   readonly spec?: Partial<StackSpec>;
   readonly status?: StackStatus;
-  /** `succeeded()` is the result of an update for the present spec, source and inputs. */
+  /** `succeeded()` is the result of an update for the current spec, source and inputs. */
   readonly last?: LastUpdate;
   readonly generation?: number;
   readonly request?: string;

@@ -8,7 +8,7 @@ import { updates } from "../../kinds.ts";
 import { updateFinalizer } from "../finalizer.ts";
 import type { UpdateView, WorkspaceFacts } from "../view.ts";
 
-/** The present of every view. */
+/** The current time in every view. */
 export const noon = Date.UTC(2030, 0, 1, 12);
 export const at = (offsetMs: number): string => timestamp(noon + offsetMs);
 

@@ -111,7 +111,7 @@ async function ignoringUnrelated(dryRun: Promise<unknown>): Promise<void> {
   try {
     await dryRun;
   } catch (error) {
-    // The present object has this name. The API server checks the new one before it notices that.
+    // The current object has this name. The API server checks the new one before it notices that.
     if (isAlreadyExists(error)) return;
     // A full quota may be freed when the former pod is deleted; a pod that is not created then is explained later.
     if (error instanceof ApiError && (isOperatorDenied(error) || error.explanation.includes("exceeded quota"))) return;

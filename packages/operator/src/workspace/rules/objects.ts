@@ -5,7 +5,7 @@ import type { BuiltObjects } from "../pod/build-objects.ts";
 import { hasWork, msSinceTransition, readyCondition, type WorkspaceView } from "../view.ts";
 import { decide, intervals, type WorkspaceRule } from "./decision.ts";
 
-/** The objects to write; undefined where the present ones are up to date. */
+/** The objects to write; undefined where the current ones are up to date. */
 function dueObjects({ inputs, statefulSet, pod }: WorkspaceView): BuiltObjects | undefined {
   if (!inputs?.pod.ok || (inputs.missing.length > 0 && pod?.isUp)) return undefined;
   const { objects } = inputs.pod;

@@ -78,7 +78,7 @@ function condition(part: Partial<Condition> = {}): Condition {
   };
 }
 
-/** Ready for its present spec, for the given number of seconds. */
+/** Ready for its current spec, for the given number of seconds. */
 export const ready = (seconds = 60): Trait =>
   status({
     observedGeneration: 2,
