@@ -97,7 +97,7 @@ describe("a Stack on Pulumi Cloud", () => {
       // The organization does not trust the cluster yet.
       await applyTo(scene, stack({ environment: ["base"] }));
       const refused = await stackUntil(scene, "signed-in", hasReason("WorkspaceFailed"));
-      const message = `register the OIDC issuer ${issuer.url} and allow system:serviceaccount:${scene.namespace}:pulumi a token of the kind organization`;
+      const message = `register the OIDC issuer ${issuer.url} and allow system:serviceaccount:${scene.namespace}:pulumi tokens of type organization`;
       expect(JSON.stringify(refused.status?.conditions)).toContain(message);
       expect(
         await waitFor(async () => (await eventsJson(scene, "signed-in")).includes(message), { timeoutMs: 30_000 }),

@@ -150,7 +150,7 @@ describe("configuration", () => {
       // Either the Stack or its Workspace reports it first, and names the value.
       const invalid = await stackUntil(scene, "configured", (stack) => stalledReason(stack) !== undefined);
       expect(readyMessage(invalid)).toMatch(
-        /configuration limits: the value is not valid JSON|is not valid JSON, which the configuration value limits needs/,
+        /configuration value limits cannot be used: the value is not valid JSON|is not valid JSON, which the configuration value limits needs/,
       );
       await applyTo(scene, limits('{"requests": {"perSecond": 30}}'));
       await waitFor(async () => (await readGiven()).config["limits"] === '{"requests":{"perSecond":30}}', {
@@ -181,7 +181,7 @@ describe("configuration", () => {
       await applyTo(scene, withImage({ image }));
       const stalled = await stackUntil(scene, "dated", (stack) => stalledReason(stack) === "PulumiVersionTooLow");
       expect(readyMessage(stalled)).toContain(
-        `the workspace's Pulumi CLI is ${oldVersion}; the operator needs 3.105.0`,
+        `the workspace's Pulumi CLI is ${oldVersion}, but the operator needs 3.105.0`,
       );
       expect(readyMessage(stalled)).toContain("pulumi/pulumi:3.105.0-nonroot or later"); // `kubectl apply` removes the image.
       await applyTo(scene, withImage({}));

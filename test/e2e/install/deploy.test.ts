@@ -26,7 +26,7 @@ test(
   async () => {
     for (const revision of ["1", "2"]) {
       const { code, stderr } = await deploy();
-      expect(stderr).toContain("the operator runs");
+      expect(stderr).toContain("the operator is running");
       expect(code).toBe(0);
       const output = await helm("list", "-n", name, "-o", "json");
       expect(JSON.parse(output)).toMatchObject([{ name, revision, status: "deployed" }]);
@@ -42,6 +42,6 @@ test("reports in one line that a cluster of the user's own needs an image", asyn
   expect(code).not.toBe(0);
   const lines = stderr.split("\n").filter((line) => line.startsWith("error:"));
   expect(lines).toEqual([
-    "error: the cluster of CLUSTER_KUBECONFIG cannot pull from this machine: name an image with IMAGE=",
+    "error: the cluster of CLUSTER_KUBECONFIG cannot pull from this machine: set IMAGE to an image that it can pull",
   ]);
 });
