@@ -463,7 +463,7 @@ test(
 );
 
 test(
-  "objects of a deleted Workspace are not created anew although the store still shows it",
+  "objects of a deleted Workspace are not created again although the store still shows it",
   async () => {
     const proxied = (proxy: FaultProxy): void =>
       void proxy.onEvent(({ type, object }) => (type === "DELETED" && object.kind === "Workspace" ? "drop" : "pass"));
@@ -574,7 +574,7 @@ test(
 );
 
 test(
-  "a certificate that was deleted or damaged is issued anew, and the pod stays",
+  "a certificate that was deleted or damaged is issued again, and the pod stays",
   async () => {
     await using stage = await Stage.open();
     await stage.ready("web", spec);
@@ -643,7 +643,7 @@ function oldStatefulSet(stage: Stage): ApiObject<StatefulSet> {
 }
 
 test(
-  "objects of an earlier Workspace of the same name are left to the garbage collector, and then created anew",
+  "objects of an earlier Workspace of the same name are left to the garbage collector, and then created again",
   async () => {
     await using stage = await Stage.open();
     const controller = controllerOf(workspaces, { metadata: { name: "web", uid: "an-earlier-uid" } });

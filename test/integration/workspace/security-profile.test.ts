@@ -48,7 +48,7 @@ for (const securityProfile of securityProfiles) {
   });
 
   test(
-    `random templates are judged like Pod Security does: ${securityProfile}`,
+    `random templates are accepted or rejected as by Pod Security: ${securityProfile}`,
     async () => {
       await using place = await confinedNamespace(securityProfile);
       const verdicts = { good: 0, bad: 0 };
@@ -62,7 +62,7 @@ for (const securityProfile of securityProfiles) {
         } else {
           verdicts.bad++;
           const { template } = enforceProfile(unenforced(place.name, podTemplate), securityProfile);
-          const verdict = (await rejection(place, template)) ?? `let in: ${seen} ${built.problems.join()}`;
+          const verdict = (await rejection(place, template)) ?? `admitted: ${seen} ${built.problems.join()}`;
           expect(verdict).toMatch(/violates PodSecurity|cannot set `allowPrivilegeEscalation`/);
         }
       }
@@ -71,7 +71,7 @@ for (const securityProfile of securityProfiles) {
     patience,
   );
 
-  test(`an AppArmor annotation is judged like Pod Security does: ${securityProfile}`, async () => {
+  test(`an AppArmor annotation is accepted or rejected as by Pod Security: ${securityProfile}`, async () => {
     await using place = await confinedNamespace(securityProfile);
     const refused: string[] = [];
     for (const profile of ["runtime/default", "localhost/mine", "unconfined"]) {
@@ -105,10 +105,10 @@ test(
   patience,
 );
 
-/** What a template alone would make. */
+/** The template before the profile is enforced. */
 function unenforced(namespace: string, podTemplate: object): PodTemplateSpec {
   const plain = buildPodTemplate(workspace(namespace, { securityProfile: "baseline" }), { settings });
-  if (!plain.ok) throw new Error("the plain template is sound");
+  if (!plain.ok) throw new Error("the plain template is valid");
   return strategicMerge(plain.template as unknown as JsonMap, podTemplate as unknown as JsonMap, podTemplateSchema);
 }
 

@@ -32,7 +32,7 @@ class Writer {
     return elements.filter(() => this.#random() < 0.5);
   }
 
-  /** As an element of a merged list: itself, or its removal; that only where there is something to remove it from. */
+  /** An element of a merged list, or its removal if the original may have it. */
   element(key: string, element: JsonMap): JsonMap {
     return this.#removes && this.#random() < 0.15 ? { [key]: element[key] ?? null, $patch: "delete" } : element;
   }
@@ -46,7 +46,7 @@ class Writer {
   }
 
   container(name: string): JsonMap {
-    // Within what a patch adds, the API server leaves half of a removal standing.
+    // In objects that a patch adds, the API server applies only a part of a removal.
     this.#removes = name === "main";
     const container = this.#container(name);
     this.#removes = true;
@@ -150,7 +150,7 @@ interface Collection {
   readonly content: (object: Record<string, unknown>) => unknown;
 }
 
-/** Both ways, each completed and judged by the API server: its own merge, and ours written as a whole. */
+/** The results of two dry runs: of the API server's own merge, and of writing the result of ours. */
 async function compare(place: TestNamespace, collection: Collection, [original, patch]: [JsonMap, JsonMap]) {
   const { credentials } = place.server;
   const { path, wrap, content } = collection;
@@ -178,7 +178,7 @@ async function compare(place: TestNamespace, collection: Collection, [original, 
 }
 
 test(
-  "random templates are merged like the API server does",
+  "random templates are merged as the API server merges them",
   async () => {
     await using place = await testNamespace();
     const collection: Collection = {
@@ -192,7 +192,7 @@ test(
       const { theirs, ours } = await compare(place, collection, [base, patch]);
       const merge = `seed ${seed}: ${JSON.stringify(patch)}`;
       if (theirs.status !== 200) {
-        // Within what a patch adds, the API server trips over directives that we heed. Templates are judged by a dry run.
+        // In objects that a patch adds, the API server fails on directives that we apply. Dry runs validate templates anyway.
         verdicts.refused++;
         continue;
       }

@@ -3,7 +3,7 @@
 export interface Plan<Step, Outcome> {
   /** Performed in order. */
   readonly steps: readonly Step[];
-  /** What the status says once the steps are performed. */
+  /** What the status reports once the steps are performed. */
   readonly outcome: Outcome;
   /** When to reconcile again even if nothing changes, in milliseconds since the epoch. */
   readonly requeueAt?: number;

@@ -106,7 +106,7 @@ describe("a reconcile", () => {
     expect(room.written).toEqual([]);
   });
 
-  test("requeues when the plan says so", async () => {
+  test("requeues at the time in the plan", async () => {
     const plan = (): LampPlan => ({ ...planned("on"), requeueAt: 4000 });
     expect(await new Room().reconcile({ plan })).toEqual(requeueAfter(3000));
   });

@@ -1,5 +1,5 @@
 /**
- * The one machine behind every controller. A definition says what is particular to a kind; the order is the same for all:
+ * The reconciler of every controller. A definition has what is particular to a kind; the order is the same for all:
  *
  *   observe ──▶ View ──▶ plan ──▶ perform each step ──▶ write the status ──▶ record events ──▶ requeue
  *   (reads)               ▲            │  (writes)       (only if it differs)
@@ -69,7 +69,7 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
     plan: Plan<Step, Outcome>,
     error: ApiError,
   ) => FallbackStatus<NonNullable<T["status"]>, View> | undefined;
-  /** Recorded after the status, so that whoever reads an event finds its result there. */
+  /** Recorded after the status, so that the status already shows what an event reports. */
   readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
   /** What the next pass has to know and no object shows; undefined for nothing. */
   readonly remember?: (view: View, plan: Plan<Step, Outcome>, moment: Moment<Memory>) => Memory | undefined;
@@ -96,7 +96,7 @@ interface Settled<View, Step, Outcome> {
   readonly plan: Plan<Step, Outcome>;
 }
 
-/** More plans in one pass mean that the facts of a step do not reach the rule that asked for it. */
+/** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */
 const mostPlans = 10;
 
 export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(

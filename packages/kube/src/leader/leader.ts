@@ -128,7 +128,7 @@ class LeaseElector implements Elector {
   }
 
   async #tryAcquire(stop: AbortSignal): Promise<HeldTerm | undefined> {
-    // Only the read can be aborted: a write without a response could leave a Lease that nobody renews or releases.
+    // Only the read can be aborted: a write without a response could leave a Lease that no process renews or releases.
     const found = await this.#lock.read({ ...this.#callOptions(), signal: stop });
     // If the Lease was deleted, its holder may not have noticed yet.
     if (!found && this.#untilExpiryMs() > 0) return undefined;

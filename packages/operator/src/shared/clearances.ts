@@ -3,7 +3,7 @@
  * former content. So each Update waits until its Workspace has read them, after the Update was created, and found the pod
  * up to date.
  *
- * In memory only, and for one leadership term: the next leader, even the same process, reconciles every Workspace anew.
+ * In memory only, and for one leadership term: the next leader, even the same process, reconciles every Workspace again.
  */
 import type { Key } from "@pko/kube";
 

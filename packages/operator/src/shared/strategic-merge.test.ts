@@ -28,7 +28,7 @@ const original: JsonMap = {
 
 const [pulumi = {}] = (original["spec"] as { containers: JsonMap[] }).containers;
 
-/** The template after the patch, of which only what a case speaks of is compared. */
+/** `gives` is the part of the result that a case checks. */
 const cases: Readonly<Record<string, { patch: JsonMap; gives: object }>> = {
   "an empty patch changes nothing": { patch: {}, gives: original },
   "labels are added": {
@@ -52,11 +52,11 @@ const cases: Readonly<Record<string, { patch: JsonMap; gives: object }>> = {
     patch: { spec: { containers: [{ name: "proxy", image: "p" }] } },
     gives: { spec: { containers: [{ name: "proxy", image: "p" }, pulumi] } },
   },
-  "containers stand in the order of the patch": {
+  "containers have the order of the patch": {
     patch: { spec: { containers: [{ name: "pulumi" }, { name: "proxy", image: "p" }] } },
     gives: { spec: { containers: [pulumi, { name: "proxy", image: "p" }] } },
   },
-  "$setElementOrder puts them elsewhere": {
+  "$setElementOrder changes the order": {
     patch: {
       spec: {
         containers: [{ name: "proxy", image: "p" }],
@@ -93,15 +93,15 @@ const cases: Readonly<Record<string, { patch: JsonMap; gives: object }>> = {
     patch: { spec: { containers: [{ name: "pulumi", ports: [{ containerPort: 50051, name: "rpc" }] }] } },
     gives: { spec: { containers: [{ ...pulumi, ports: [{ containerPort: 50051, name: "rpc" }] }] } },
   },
-  "a command is replaced whole": {
+  "a command is replaced as a whole": {
     patch: { spec: { containers: [{ name: "pulumi", command: ["c"] }] } },
     gives: { spec: { containers: [{ ...pulumi, command: ["c"] }] } },
   },
-  "requests merge": {
+  "requests are merged": {
     patch: { spec: { containers: [{ name: "pulumi", resources: { requests: { cpu: "1" } } }] } },
     gives: { spec: { containers: [{ ...pulumi, resources: { requests: { cpu: "1", memory: "64Mi" } } }] } },
   },
-  "tolerations are replaced whole": {
+  "tolerations are replaced as a whole": {
     patch: { spec: { tolerations: [{ key: "b" }] } },
     gives: { spec: { tolerations: [{ key: "b" }] } },
   },
@@ -119,11 +119,11 @@ const cases: Readonly<Record<string, { patch: JsonMap; gives: object }>> = {
     },
     gives: { spec: { volumes: [{ name: "share", persistentVolumeClaim: { claimName: "c" } }] } },
   },
-  "a list with a replace directive is taken from the patch alone": {
+  "a list with a replace directive is replaced by that of the patch": {
     patch: { spec: { imagePullSecrets: [{ $patch: "replace" }, { name: "two" }] } },
     gives: { spec: { imagePullSecrets: [{ name: "two" }] } },
   },
-  "a map with a replace directive is taken from the patch alone": {
+  "a map with a replace directive is replaced by that of the patch": {
     patch: { metadata: { labels: { $patch: "replace", b: "2" } } },
     gives: { metadata: { labels: { b: "2" } } },
   },
@@ -135,13 +135,13 @@ const cases: Readonly<Record<string, { patch: JsonMap; gives: object }>> = {
     patch: { metadata: { "$deleteFromPrimitiveList/finalizers": ["x"] } },
     gives: { metadata: { finalizers: [] } },
   },
-  "null in a field that is not there is nothing": {
+  "null in a field that does not exist has no effect": {
     patch: { spec: { nodeSelector: { a: null }, hostname: null } },
     gives: { spec: { nodeSelector: {} } },
   },
 };
 
-describe("a pod template is merged as Kubernetes does it", () => {
+describe("a pod template is merged as Kubernetes merges it", () => {
   for (const [name, { patch, gives }] of Object.entries(cases)) {
     test(name, () => {
       const before = structuredClone(original);
@@ -150,7 +150,7 @@ describe("a pod template is merged as Kubernetes does it", () => {
     });
   }
 
-  test("an element without its key is refused, and so is an unknown directive", () => {
+  test("an element without its key and an unknown directive are rejected", () => {
     const merge = (patch: JsonMap) => () => strategicMerge(original, patch, podTemplateSchema);
     expect(merge({ spec: { containers: [{ image: "x" }] } })).toThrow("spec.containers: an element has no name");
     expect(merge({ spec: { volumes: ["x"] } })).toThrow("spec.volumes: holds something that is not an object");

@@ -4,23 +4,23 @@
  *
  *   null                         removes the field
  *   $patch: delete               removes the map, or the list's element with that key
- *   $patch: replace              takes the map, or the list that holds such an element, from the patch alone
- *   $retainKeys: [a, b]          drops the fields that are not named
+ *   $patch: replace              replaces the map, or the list with such an element, by that of the patch
+ *   $retainKeys: [a, b]          removes the fields that are not listed
  *   $deleteFromPrimitiveList/f   removes values from the list f
  *   $setElementOrder/f           puts the elements of the list f into this order
  *
- * The API server's own answers are what test/integration/workspace compares it with.
+ * test/integration/workspace compares it with the API server's own merge.
  */
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonMap = { [key: string]: Json };
 
-/** How the fields below a map merge. A field that is not named merges as a map, or is replaced. */
+/** How the fields of a map are merged. A field that is not listed is merged if it is a map, and otherwise replaced. */
 interface MergeSchema {
   readonly fields?: Readonly<Record<string, MergeSchema>>;
-  /** On a list of maps: the field that tells elements apart. */
+  /** On a list of maps: the field that identifies an element. */
   readonly mergeKey?: string;
-  /** On a list of plain values: those of the patch are added. */
+  /** On a list of scalars: the values of the patch are added. */
   readonly addValues?: true;
 }
 
@@ -56,7 +56,7 @@ export const podTemplateSchema: MergeSchema = {
 
 export const serviceSchema: MergeSchema = { fields: { metadata, spec: { fields: { ports: keyed("port") } } } };
 
-/** A patch that no API server would take either. */
+/** The API server would reject the patch, too. */
 export class MergeError extends Error {}
 
 const patchDirective = "$patch";
@@ -105,7 +105,7 @@ function mergeField(result: JsonMap, { name, value }: { name: string; value: Jso
   }
 }
 
-/** What the original has nothing to merge with: the patch's own value, without directives, nulls and removals. */
+/** The value of a field that the original does not have: the patch's, without directives, nulls and removals. */
 function addition(value: Json, place: Place): Json | undefined {
   if (Array.isArray(value)) {
     if (place.schema.mergeKey !== undefined) for (const element of value) keyOfElement(element, place);
@@ -121,7 +121,7 @@ function addition(value: Json, place: Place): Json | undefined {
   return Object.fromEntries(fields);
 }
 
-/** Undefined for a directive that stands alone. */
+/** Undefined for an element that is only a directive. */
 function keyOfElement(element: Json, { schema, path }: Place): Json | undefined {
   const { mergeKey = "" } = schema;
   if (!isMap(element)) throw new MergeError(`${path}: holds something that is not an object`);
@@ -144,16 +144,16 @@ function mergeLists(original: readonly Json[], patch: readonly Json[], place: Pl
 }
 
 interface Order {
-  /** What the patch names, in its order. */
+  /** The elements in the patch, in its order. */
   readonly first: readonly Json[];
-  /** What was there before, in its order. */
+  /** The elements of the original, in its order. */
   readonly former: readonly Json[];
   readonly place: Place;
 }
 
 /**
- * The elements that the patch names stand in its order. The others go in between, each before the first named element
- * that it stood before; so what is new in the patch comes before what the patch does not name.
+ * Elements in the patch have the patch's order. Each other element comes before the first of them that it preceded in
+ * the original. So an element that is new in the patch comes before those that are not in the patch.
  */
 function inOrder(list: readonly Json[], { first, former, place }: Order): Json[] {
   const keyOf = (value: Json): Json | undefined =>
@@ -189,7 +189,7 @@ function retain(original: JsonMap, retained: Json, { path }: Place): JsonMap {
   return Object.fromEntries(Object.entries(original).filter(([name]) => retained.includes(name)));
 }
 
-/** The directives beside a list: they come after its elements have been merged. */
+/** Applies the directives about a list, after its elements have been merged. */
 function withLists(result: JsonMap, original: JsonMap, { patch, place }: { patch: JsonMap; place: Place }): JsonMap {
   for (const [name, values] of Object.entries(patch)) {
     const field = name.slice(name.indexOf("/") + 1);

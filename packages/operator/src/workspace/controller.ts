@@ -99,7 +99,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       try {
         await self.run(lifetime);
       } finally {
-        // Another process may lead from now on: what was read in this term says nothing about the next.
+        // Another process may lead from now on: what was read in this term may be outdated in the next.
         options.clearances?.clear();
       }
     },

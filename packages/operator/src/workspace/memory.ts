@@ -17,7 +17,7 @@ interface RememberedRetry {
   readonly failures: number;
   /** Infinity while an attempt is in progress. */
   readonly dueAt: number;
-  /** Of the spec that failed: another one starts anew. */
+  /** Of the spec that failed: a new spec starts from zero. */
   readonly generation: number;
   /** The reconcile request of the last attempt: a new request does not wait. */
   readonly request: string;

@@ -62,7 +62,7 @@ export function statefulSetIn({ workspace }: WorkspaceView): {
 
 /**
  * The garbage collector deletes what a deleted Workspace owns, possibly before the store shows the deletion: what is missing
- * then must not be created anew.
+ * then must not be created again.
  */
 export async function workspaceExists({ client }: Writer, { view, signal }: WorkspaceContext): Promise<boolean> {
   const { name = "", namespace = "", uid } = view.workspace.metadata;
@@ -115,7 +115,7 @@ export function isRejection(error: ApiError): boolean {
   return [400, 403, 422].includes(error.status) && !isOperatorDenied(error);
 }
 
-/** The operator itself may not make the request: that says nothing about the object. */
+/** The operator lacks the permission for the request, so the error is not about the object. */
 export function isOperatorDenied(error: ApiError): boolean {
   return error.status === 401 || missingPermission(error) !== undefined;
 }

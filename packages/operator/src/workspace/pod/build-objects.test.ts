@@ -1,4 +1,4 @@
-/** The objects as YAML, for people to read: `UPDATE_GOLDEN=1 bun test` writes them anew. */
+/** The objects as YAML, for people to read: `UPDATE_GOLDEN=1 bun test` rewrites them. */
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 

@@ -95,7 +95,7 @@ describe("references", () => {
       rolls: true,
     },
     "a deleted object": { readings: [secret("all", { k: "1" })], rolls: true },
-    "an object that was created anew": {
+    "an object that was deleted and created again": {
       readings: [secret("a", { x: "1" }, "other"), secret("all", { k: "1" })],
       rolls: true,
     },
