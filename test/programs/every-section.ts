@@ -19,7 +19,7 @@ export const component = {
   },
 };
 
-interface Surroundings {
+interface SectionOptions {
   /** The folder of the package. */
   readonly folder: string;
   /** A property whose changes are ignored. */
@@ -29,7 +29,7 @@ interface Surroundings {
 }
 
 /** Refers to a stack `base` of a project of that name, with outputs `text` and `secret`. */
-export const everySection = ({ folder, note, extra = {} }: Surroundings): ProgramSpec => ({
+export const everySection = ({ folder, note, extra = {} }: SectionOptions): ProgramSpec => ({
   description: "Every section of the language.",
   pulumi: { requiredVersion: ">=3.100.0" },
   config: { region: { type: "string", default: "west" }, size: { type: "integer" } },

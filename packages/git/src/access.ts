@@ -36,7 +36,7 @@ interface Repository {
 }
 
 interface OpenOptions {
-  readonly surroundings: GitProcessContext;
+  readonly context: GitProcessContext;
   /** Additional settings for the command. */
   readonly settings: readonly GitConfigLine[];
 }
@@ -58,17 +58,17 @@ export interface OpenRepository {
 export type Unopened = {
   readonly kind: "unopened";
   /** `refused`: the URL is not allowed. `credentials`: they cannot be used. `unresolved`: a DNS lookup failed, retry. */
-  readonly trouble: "refused" | "credentials" | "unresolved";
+  readonly problem: "refused" | "credentials" | "unresolved";
   readonly message: string;
 };
 
-const unopened = (trouble: Unopened["trouble"], message: string): Unopened => ({ kind: "unopened", trouble, message });
+const unopened = (problem: Unopened["problem"], message: string): Unopened => ({ kind: "unopened", problem, message });
 
 export async function openRepository(
   repository: Repository,
-  { surroundings, settings }: OpenOptions,
+  { context, settings }: OpenOptions,
 ): Promise<OpenRepository | Unopened> {
-  const { policy, inherited } = surroundings;
+  const { policy, inherited } = context;
   const parsed = parseRemote(repository.url, policy);
   if (!parsed.ok) return unopened("refused", parsed.message);
   const { remote } = parsed;
@@ -76,8 +76,8 @@ export async function openRepository(
   if (mismatch) return mismatch;
   const addresses = await checkedAddresses(remote, { policy, isProxied: hasProxy(inherited) });
   if ("kind" in addresses) return addresses;
-  await mkdir(surroundings.home, { recursive: true, mode: 0o700 });
-  const folder = await mkdtemp(join(surroundings.home, "git-"));
+  await mkdir(context.home, { recursive: true, mode: 0o700 });
+  const folder = await mkdtemp(join(context.home, "git-"));
   const dispose = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     const place = { folder, addresses, inherited };
@@ -87,7 +87,7 @@ export async function openRepository(
       kind: "open",
       remote: remote.kind === "http" ? remote.url.href : remote.url,
       env: {
-        ...gitEnvironment({ ...surroundings, home: folder }),
+        ...gitEnvironment({ ...context, home: folder }),
         ...access.env,
         ...settingVariables([...gitSettings(policy), ...settings, ...access.settings]),
       },

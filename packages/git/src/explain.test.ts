@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { explainGit, type GitTrouble } from "./explain.ts";
+import { explainGit, type GitProblem } from "./explain.ts";
 
 /** What git, curl and ssh print. */
-const printed: readonly (readonly [string, GitTrouble | undefined, string])[] = [
+const printed: readonly (readonly [string, GitProblem | undefined, string])[] = [
   ["@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", "untrusted", "differs"],
   [
     "No ED25519 host key is known for [h]:22 and you have requested strict checking.\nHost key verification failed.",
@@ -40,10 +40,10 @@ const printed: readonly (readonly [string, GitTrouble | undefined, string])[] = 
 ];
 
 describe("explains what git printed", () => {
-  for (const [text, trouble, message] of printed) {
+  for (const [text, problem, message] of printed) {
     test(text.split("\n").at(-1) ?? "", () => {
       const explained = explainGit(text);
-      expect(explained?.trouble).toBe(trouble);
+      expect(explained?.problem).toBe(problem);
       expect(explained?.message ?? "").toContain(message);
     });
   }

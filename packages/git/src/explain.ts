@@ -1,6 +1,6 @@
 /** Why git failed, derived from what it printed. The server's own output is not repeated, because it is not trusted. */
 
-export type GitTrouble =
+export type GitProblem =
   /** The server rejects the credentials, or requires some. */
   | "credentials"
   /** The server's host key or certificate is unknown or does not match. */
@@ -14,13 +14,13 @@ export type GitTrouble =
   | "other";
 
 interface GitExplanation {
-  readonly trouble: GitTrouble;
+  readonly problem: GitProblem;
   readonly message: string;
 }
 
 const inSecret = "in the Secret of the SSH key";
 
-const explanations: readonly (readonly [RegExp, GitTrouble, string])[] = [
+const explanations: readonly (readonly [RegExp, GitProblem, string])[] = [
   [/error: 30[12378]/, "moved", "the repository's URL redirects to another URL"],
   [
     /no user exists for uid/i,
@@ -73,5 +73,5 @@ const explanations: readonly (readonly [RegExp, GitTrouble, string])[] = [
 /** Undefined for an unknown problem. */
 export function explainGit(stderr: string): GitExplanation | undefined {
   const found = explanations.find(([pattern]) => pattern.test(stderr));
-  return found && { trouble: found[1], message: found[2] };
+  return found && { problem: found[1], message: found[2] };
 }

@@ -110,8 +110,8 @@ describe("reports", () => {
     ["the metadata service", { url: "https://169.254.169.254/repo.git" }, () => undefined, "refused"],
     ["ssh without a key", { url: "git@127.0.0.1:repo.git" }, () => undefined, "auth"],
   ];
-  for (const [name, changes, arrange, trouble] of cases) {
-    test(`${name}: ${trouble}`, async () => {
+  for (const [name, changes, arrange, problem] of cases) {
+    test(`${name}: ${problem}`, async () => {
       using server = gitServer();
       server.commit();
       arrange(server);
@@ -119,7 +119,7 @@ describe("reports", () => {
       const url = changes.url === "404" ? server.url.replace("repo", "other") : changes.url;
       expect(await result("a/web", { ...changes, ...(url !== undefined && { url }) })).toMatchObject({
         kind: "failed",
-        trouble,
+        problem,
       });
     }, 30_000);
   }
@@ -127,7 +127,7 @@ describe("reports", () => {
   test("loopback addresses, unless they are allowed", async () => {
     using server = gitServer();
     const { result } = polling(server, { ...loopback, policy: { allowHttp: true, allowedAddresses: [] } });
-    expect(await result("a/web")).toMatchObject({ trouble: "refused" });
+    expect(await result("a/web")).toMatchObject({ problem: "refused" });
     expect(server.requests).toEqual([]);
   }, 30_000);
 
@@ -146,7 +146,7 @@ describe("reports", () => {
       await Bun.sleep(100);
     }
     await waitFor(() => woken.length === 1);
-    expect(poller.follow("a/web", follow())).toMatchObject({ kind: "failed", trouble: "unreachable" });
+    expect(poller.follow("a/web", follow())).toMatchObject({ kind: "failed", problem: "unreachable" });
     server.status = undefined;
     await clock.advance(61_000);
     await waitFor(() => woken.length === 2);
@@ -183,7 +183,7 @@ describe("a repository that has moved", () => {
     using server = gitServer();
     server.moved = { from: "/old", to: "http://169.254.169.254/repo.git" };
     const url = server.url.replace("repo.git", "old");
-    expect(await polling(server).result("a/web", { url })).toMatchObject({ kind: "failed", trouble: "refused" });
+    expect(await polling(server).result("a/web", { url })).toMatchObject({ kind: "failed", problem: "refused" });
   }, 30_000);
 });
 
@@ -220,9 +220,9 @@ describe("a GitHub App", () => {
     );
     expect(claims.length).toBe(1);
     const wrong: GitCredentials = { ...credentials, privateKey: "no key" };
-    expect(await result("b/web", { credentials: wrong })).toMatchObject({ trouble: "auth" });
+    expect(await result("b/web", { credentials: wrong })).toMatchObject({ problem: "auth" });
     const other: GitCredentials = { ...credentials, installationId: "8" };
-    expect(await result("c/web", { credentials: other })).toMatchObject({ trouble: "auth" });
+    expect(await result("c/web", { credentials: other })).toMatchObject({ problem: "auth" });
   }, 30_000);
 });
 
@@ -262,7 +262,7 @@ describe("shares polls", () => {
     const { result } = polling(server);
     const right: GitCredentials = { kind: "basic", username: "u", password: "p" };
     expect(await result("a/one", { credentials: right })).toEqual({ kind: "found", commit });
-    expect(await result("b/one", { credentials: { ...right, password: "x" } })).toMatchObject({ trouble: "auth" });
+    expect(await result("b/one", { credentials: { ...right, password: "x" } })).toMatchObject({ problem: "auth" });
     expect(await result("a/one", { credentials: right })).toEqual({ kind: "found", commit });
   }, 30_000);
 });

@@ -55,22 +55,22 @@ describe("SSH accepts or rejects", () => {
     const right = { privateKey, passphrase: "open sesame" };
     expect(await list(keys.locked, ({ knownHosts }) => ({ ...right, knownHosts }))).toEqual(found());
     const wrong = { privateKey, passphrase: "open barley" };
-    expect(await list(keys.locked, ({ knownHosts }) => ({ ...wrong, knownHosts }))).toMatchObject({ trouble: "auth" });
+    expect(await list(keys.locked, ({ knownHosts }) => ({ ...wrong, knownHosts }))).toMatchObject({ problem: "auth" });
   }, 30_000);
 
   test("another key", async () => {
     const { privateKey } = keys.other;
     const result = await list(keys.user, ({ knownHosts }) => ({ privateKey, knownHosts }));
-    expect(result).toMatchObject({ kind: "failed", trouble: "auth" });
+    expect(result).toMatchObject({ kind: "failed", problem: "auth" });
   }, 30_000);
 
   test("a host that is not known, or has another key", async () => {
     const { privateKey } = keys.user;
-    expect(await list(keys.user, () => ({ privateKey, knownHosts: "" }))).toMatchObject({ trouble: "refused" });
+    expect(await list(keys.user, () => ({ privateKey, knownHosts: "" }))).toMatchObject({ problem: "refused" });
     const result = await list(keys.user, ({ port }) => ({
       privateKey,
       knownHosts: `[127.0.0.1]:${port} ${keys.other.publicKey}`,
     }));
-    expect(result).toMatchObject({ kind: "failed", trouble: "refused" });
+    expect(result).toMatchObject({ kind: "failed", problem: "refused" });
   }, 30_000);
 });

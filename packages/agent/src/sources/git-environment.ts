@@ -13,24 +13,24 @@ import {
 import type { GitSource } from "@pko/rpc";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 
-const reasons: Record<Unopened["trouble"], Failure["reason"]> = {
+const reasons: Record<Unopened["problem"], Failure["reason"]> = {
   refused: "sourceInvalid",
   credentials: "sourceInvalid",
   unresolved: "sourceUnavailable",
 };
 
-export async function openSource(source: GitSource, surroundings: GitProcessContext): Promise<Outcome<OpenRepository>> {
+export async function openSource(source: GitSource, context: GitProcessContext): Promise<Outcome<OpenRepository>> {
   const { url, auth, ca } = source;
   const repository = { url, credentials: toCredentials(auth), ...(ca !== undefined && { ca }) };
-  const opened = await openRepository(repository, { surroundings, settings: agentSettings });
-  if (opened.kind === "unopened") return failed(reasons[opened.trouble], opened.message);
+  const opened = await openRepository(repository, { context, settings: agentSettings });
+  if (opened.kind === "unopened") return failed(reasons[opened.problem], opened.message);
   return done({ ...opened, env: { ...opened.env, ...withoutLocks } });
 }
 
 /** For commands that do not access the network. */
-export function localGitEnvironment(surroundings: GitProcessContext): Record<string, string> {
-  const settings = [...gitSettings(surroundings.policy), ...agentSettings];
-  return { ...gitEnvironment(surroundings), ...withoutLocks, ...settingVariables(settings) };
+export function localGitEnvironment(context: GitProcessContext): Record<string, string> {
+  const settings = [...gitSettings(context.policy), ...agentSettings];
+  return { ...gitEnvironment(context), ...withoutLocks, ...settingVariables(settings) };
 }
 
 const withoutLocks = { GIT_OPTIONAL_LOCKS: "0" };

@@ -12,7 +12,7 @@ import {
   findMoved,
   trustedCaCertificates,
   type GitProcessContext,
-  type GitTrouble,
+  type GitProblem,
   type NetworkPolicy,
   type OpenRepository,
 } from "@pko/git";
@@ -326,7 +326,7 @@ class Repository {
   }
 }
 
-const reasons: Record<GitTrouble, Failure["reason"]> = {
+const reasons: Record<GitProblem, Failure["reason"]> = {
   credentials: "sourceUnauthorized",
   untrusted: "sourceRefused",
   noRepository: "sourceNotFound",
@@ -339,11 +339,11 @@ function explain(stderr: Excerpt, redactor: Redactor): Outcome<never> {
   // Omit the server's own output, because it is not trusted.
   const isFromGit = (line: string): boolean => !line.startsWith("remote:");
   const lines = lastLines(redactor.clean(stderr), Infinity).filter(isFromGit).slice(-10);
-  const { trouble, message } = explainGit(stderr.text) ?? {
-    trouble: "other" as const,
+  const { problem, message } = explainGit(stderr.text) ?? {
+    problem: "other" as const,
     message: "git cannot fetch the repository; the operator retries",
   };
-  return failed(reasons[trouble], message, lines);
+  return failed(reasons[problem], message, lines);
 }
 
 function hasMoved(failure: Failure): boolean {

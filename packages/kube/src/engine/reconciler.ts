@@ -97,7 +97,7 @@ interface Settled<View, Step, Outcome> {
 }
 
 /** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */
-const mostPlans = 10;
+const maxPlans = 10;
 
 export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(
   definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>,
@@ -135,7 +135,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
   async #settle(observed: View, { signal, log }: ReconcileContext): Promise<Settled<View, Step, Outcome> | undefined> {
     const performed: Step[] = [];
     let view = observed;
-    for (let plans = 0; plans < mostPlans; plans++) {
+    for (let plans = 0; plans < maxPlans; plans++) {
       const plan = this.#definition.plan(view);
       let isSettled = true;
       for (const step of plan.steps) {
@@ -152,7 +152,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       }
       if (isSettled) return { view, plan: { ...plan, steps: performed } };
     }
-    throw new Error(`no plan settled: after ${mostPlans} plans there are still new facts`);
+    throw new Error(`no plan settled: after ${maxPlans} plans there are still new facts`);
   }
 
   async #perform(step: Step, context: PerformContext<View>): Promise<Performed<View>> {

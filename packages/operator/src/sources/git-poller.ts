@@ -7,7 +7,7 @@ import { silentLogger, systemClock, type Clock, type Key, type Logger } from "@p
 
 import { contentHash } from "../shared/digest.ts";
 import type { GitRefs, GitRemote, ListRefs } from "./git-remote.ts";
-import type { SourceTrouble } from "./source-view.ts";
+import type { SourceProblem } from "./source-view.ts";
 
 export interface GitFollow extends GitRemote {
   readonly ref: Exclude<GitRef, { kind: "commit" }>;
@@ -19,7 +19,7 @@ export interface GitFollow extends GitRemote {
 export type GitPollResult =
   | { readonly kind: "pending" }
   | { readonly kind: "found"; readonly commit: string }
-  | { readonly kind: "failed"; readonly trouble: SourceTrouble; readonly message: string };
+  | { readonly kind: "failed"; readonly problem: SourceProblem; readonly message: string };
 
 export interface GitPoller {
   /** The current result for this Stack, which follows the repository from now on. */
@@ -178,7 +178,7 @@ class Poller implements GitPoller {
       result = await this.#options.list(group.remote, refs, signal);
     } catch (error) {
       this.#log.error("polling a repository failed unexpectedly", { error });
-      result = { kind: "failed", trouble: "unreachable", message: "the repository could not be polled" };
+      result = { kind: "failed", problem: "unreachable", message: "the repository could not be polled" };
     }
     this.#running--;
     delete group.runningSince;
@@ -208,7 +208,7 @@ class Poller implements GitPoller {
 function resultFor(follower: Follower, { listed, failed, failures }: Group): GitPollResult {
   const covered = listed && follower.refs.every((ref) => listed.refs.has(ref)) ? listed : undefined;
   if (failed && failed.at >= follower.notBefore) {
-    const isTemporary = failed.failure.trouble === "unreachable" && failures < reportedFailures;
+    const isTemporary = failed.failure.problem === "unreachable" && failures < reportedFailures;
     if (!covered || !isTemporary || covered.at < follower.notBefore) return failed.failure;
   }
   if (!covered || covered.at < follower.notBefore) return { kind: "pending" };
@@ -218,7 +218,7 @@ function resultFor(follower: Follower, { listed, failed, failures }: Group): Git
   }
   return {
     kind: "failed",
-    trouble: "branchMissing",
+    problem: "branchMissing",
     message: `the repository has no ${follower.refs.join(" and no ")}`,
   };
 }

@@ -8,7 +8,7 @@ import {
   parseRemote,
   trustedCaCertificates,
   type GitConfigLine,
-  type GitTrouble,
+  type GitProblem,
   type NetworkPolicy,
   type OpenRepository,
   type RepositoryCredentials,
@@ -18,7 +18,7 @@ import {
 import { runGit } from "./git-command.ts";
 import type { GitCredentials } from "./git-credentials.ts";
 import { appCredentials, type GitHubAppTokens } from "./github-app.ts";
-import type { SourceTrouble } from "./source-view.ts";
+import type { SourceProblem } from "./source-view.ts";
 
 export interface GitRemote {
   readonly url: string;
@@ -40,11 +40,11 @@ export interface GitSettings {
 
 export type GitRefs =
   | { readonly kind: "listed"; readonly commits: ReadonlyMap<string, string> }
-  | { readonly kind: "failed"; readonly trouble: SourceTrouble; readonly message: string };
+  | { readonly kind: "failed"; readonly problem: SourceProblem; readonly message: string };
 
 export type ListRefs = (remote: GitRemote, refs: readonly string[], signal: AbortSignal) => Promise<GitRefs>;
 
-const failed = (trouble: SourceTrouble, message: string): GitRefs => ({ kind: "failed", trouble, message });
+const failed = (problem: SourceProblem, message: string): GitRefs => ({ kind: "failed", problem, message });
 
 /** With more names, all refs are listed: the command would become longer than the saved output. */
 const maxNames = 200;
@@ -87,10 +87,10 @@ async function authenticate(
     return { kind: "authenticated", url, credentials: basic, ...trusting };
   }
   if (credentials.kind !== "githubApp") return { kind: "authenticated", url, credentials, ...trusting };
-  if (!githubApps) return { kind: "failed", trouble: "refused", message: "this operator does not support GitHub Apps" };
+  if (!githubApps) return { kind: "failed", problem: "refused", message: "this operator does not support GitHub Apps" };
   const { kind: _, ...app } = credentials;
   const token = await githubApps.tokenFor({ ...app, repository: url, ...trusting }, signal);
-  if (!token.ok) return { kind: "failed", trouble: "auth", message: token.message };
+  if (!token.ok) return { kind: "failed", problem: "auth", message: token.message };
   return { kind: "authenticated", url, credentials: appCredentials(token.token), ...trusting };
 }
 
@@ -138,7 +138,7 @@ interface Moved {
   readonly authorization?: string;
 }
 
-const unopenedTrouble: Record<Unopened["trouble"], SourceTrouble> = {
+const openProblems: Record<Unopened["problem"], SourceProblem> = {
   refused: "refused",
   credentials: "auth",
   unresolved: "unreachable",
@@ -148,9 +148,9 @@ const patience: readonly GitConfigLine[] = [["http.lowSpeedTime", "30"]];
 
 async function listRefs(remote: AuthenticatedRemote, request: ListRequest): Promise<GitRefs | Moved> {
   const { policy, inherited = {} } = request.settings;
-  const surroundings = { home: tmpdir(), policy, inherited };
-  const opened = await openRepository(remote, { surroundings, settings: patience });
-  if (opened.kind === "unopened") return failed(unopenedTrouble[opened.trouble], opened.message);
+  const context = { home: tmpdir(), policy, inherited };
+  const opened = await openRepository(remote, { context, settings: patience });
+  if (opened.kind === "unopened") return failed(openProblems[opened.problem], opened.message);
   try {
     return await runLsRemote(opened, request);
   } finally {
@@ -176,11 +176,11 @@ async function runLsRemote(
   if (end.code === 0) return { kind: "listed", commits: parseRefs(end.stdout) };
   const explained = explainGit(end.stderr);
   if (!explained) return failed("unreachable", "the repository cannot be reached");
-  if (explained.trouble === "moved") return { kind: "moved", ...(authorization !== undefined && { authorization }) };
-  return failed(troubles[explained.trouble], explained.message);
+  if (explained.problem === "moved") return { kind: "moved", ...(authorization !== undefined && { authorization }) };
+  return failed(gitProblems[explained.problem], explained.message);
 }
 
-const troubles: Record<Exclude<GitTrouble, "moved">, SourceTrouble> = {
+const gitProblems: Record<Exclude<GitProblem, "moved">, SourceProblem> = {
   credentials: "auth",
   untrusted: "refused",
   noRepository: "notFound",

@@ -4,7 +4,7 @@ import type { WorkspaceSpec } from "@pko/api";
 /** The part of a Workspace's spec that names the source of the program. */
 export type SourceSpec = Pick<WorkspaceSpec, "git" | "flux" | "local" | "program">;
 
-export type SourceTrouble =
+export type SourceProblem =
   /** The repository rejects the credentials, or there are none. */
   | "auth"
   /** The repository, the Flux object or the Program does not exist. */
@@ -32,10 +32,10 @@ export type SourceView =
       /** Why newer revisions cannot be read, as a clause. */
       readonly warning?: string;
     }
-  | { readonly kind: "unavailable"; readonly trouble: SourceTrouble; readonly message: string };
+  | { readonly kind: "unavailable"; readonly problem: SourceProblem; readonly message: string };
 
-export const unavailable = (trouble: SourceTrouble, message: string): SourceView => ({
+export const unavailable = (problem: SourceProblem, message: string): SourceView => ({
   kind: "unavailable",
-  trouble,
+  problem,
   message,
 });

@@ -63,7 +63,7 @@ function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
   if (outcome.kind !== "stalled") return [];
   const before = findCondition(stack, "Stalled");
   if (before?.reason === outcome.reason && before.message.startsWith(outcome.message)) return [];
-  const isAuth = outcome.reason === "SourceUnavailable" && outcome.trouble === "auth";
+  const isAuth = outcome.reason === "SourceUnavailable" && outcome.sourceProblem === "auth";
   const event = isAuth ? "StackGitAuthenticationFailure" : stalledEvent[outcome.reason];
   return event ? [eventFor(event, outcome.message)] : [];
 }

@@ -2,7 +2,7 @@
 import { stackKind, stackNameLabel, type Stack, type Update } from "@pko/api";
 import { refKey, type IndexFunction, type Key, type ObjectMeta } from "@pko/kube";
 
-import { dependenciesOf } from "./dependencies.ts";
+import { dependenciesOf } from "./stack-dependencies.ts";
 
 /** Updates by the UID of the Stack that owns them. */
 export const updateOwnerIndex = "stackUid";

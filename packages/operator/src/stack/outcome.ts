@@ -1,7 +1,7 @@
 /** The state of a Stack, as its plan sees it. Closed: status.ts has a condition for each. */
 import type { StackReason } from "@pko/api";
 
-import type { SourceTrouble } from "../sources/source-view.ts";
+import type { SourceProblem } from "../sources/source-view.ts";
 
 export type Outcome =
   /** The current status stays. */
@@ -17,7 +17,7 @@ export type Outcome =
       readonly reason: StackReason<"Stalled">;
       readonly message: string;
       readonly retryAt?: number;
-      readonly trouble?: SourceTrouble;
+      readonly sourceProblem?: SourceProblem;
     };
 
 export const processing = (message: string, waitingFor?: string): Outcome => ({

@@ -6,7 +6,7 @@ import type { Secret } from "kubernetes-types/core/v1";
 import { stacks as stackResource } from "../../kinds.ts";
 import { outputKeyOf, stackOutputsSecretOf } from "../../shared/output-keys.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { cycleFrom, dependenciesOf, outputReferences, type OutputReference } from "../dependencies.ts";
+import { cycleFrom, dependenciesOf, outputReferences, type OutputReference } from "../stack-dependencies.ts";
 import { outputVersions } from "../desired/outputs-secret.ts";
 import { lastTypeOf, reconcileRequestOf } from "../history/trigger.ts";
 import type { PrerequisiteView, StackOutputView } from "../view.ts";

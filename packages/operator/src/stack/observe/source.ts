@@ -67,7 +67,7 @@ async function gitView(world: SourceWorld, source: GitSource, context: SourceCon
     case "found":
       return gitReady(source, polled.commit, access.auth);
     case "failed":
-      return unavailable(polled.trouble, messages.repositoryFailed(withoutPassword(url), polled.message));
+      return unavailable(polled.problem, messages.repositoryFailed(withoutPassword(url), polled.message));
   }
 }
 

@@ -9,8 +9,8 @@ import { recheckMs } from "./spec.ts";
 export function sourceUnavailable(view: StackView): StackPlan | undefined {
   const { source, now } = view;
   if (source.kind !== "unavailable" || isDeleting(view)) return undefined;
-  const { message, trouble } = source;
-  const outcome: Outcome = { kind: "stalled", reason: "SourceUnavailable", message, trouble };
+  const { message, problem: sourceProblem } = source;
+  const outcome: Outcome = { kind: "stalled", reason: "SourceUnavailable", message, sourceProblem };
   return wait(outcome, now + recheckMs);
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { cycleFrom } from "./dependencies.ts";
+import { cycleFrom } from "./stack-dependencies.ts";
 
 test("finds a dependency cycle, also behind a fork", () => {
   const edges: Record<string, string[]> = { a: ["b", "c"], b: ["d"], c: ["a"], d: ["b"] };
