@@ -41,7 +41,7 @@ export interface LifecycleOptions extends FaultOptions {
 }
 
 /** The time limit of a phase, from the crash or from its start. */
-const timeoutMs = Number(process.env["FAULTS_PATIENCE_SECONDS"] ?? 120) * 1000;
+const timeoutMs = Number(process.env["FAULTS_TIMEOUT_SECONDS"] ?? 120) * 1000;
 /** A phase has ended when nothing was written for this long. */
 const quietMs = 1_500;
 

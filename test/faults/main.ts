@@ -11,7 +11,7 @@ const width = Number(process.env["FAULTS_WIDTH"] ?? 3);
 /** A regular expression: only the points whose text matches. */
 const only = process.env["FAULTS"];
 const sample = process.env["FAULTS_SAMPLE"];
-const crashMode = process.env["FAULTS_BLOW"] === "freeze" ? "freeze" : "kill";
+const crashMode = process.env["FAULTS_MODE"] === "freeze" ? "freeze" : "kill";
 
 async function main(): Promise<boolean> {
   const startedAt = performance.now();

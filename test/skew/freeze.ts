@@ -1,5 +1,5 @@
 /**
- * Copies the contract of a commit, with both of its ends, into the tree: `bun test/skew/freeze.ts <commit> <folder>`.
+ * Copies the protocol of a commit, with both of its ends, into the tree: `bun test/skew/freeze.ts <commit> <folder>`.
  * The copy imports nothing of the current packages, so changes to them cannot reach it.
  */
 import { execFileSync } from "node:child_process";
@@ -8,11 +8,11 @@ import { dirname, join, posix } from "node:path";
 
 const root = join(import.meta.dir, "../..");
 
-/** What is copied: the contract, the agent, and the operator's side of it. */
+/** What is copied: the protocol, the agent, and the operator's side of it. */
 const folders = ["packages/rpc/src", "packages/git/src", "packages/agent/src", "packages/operator/src/agents"];
 /** The parts of the Kubernetes runtime that the operator's side uses. */
 const kubeParts = ["clock.ts", "resource.ts", "controller/backoff.ts", "telemetry/log.ts"];
-/** The CA needs an API server and is no part of the contract. */
+/** The CA needs an API server and is not part of the protocol. */
 const left = /\.test\.ts$|\/testing\/|\/agents\/authority\.ts$/;
 
 /** Where the imports of our own packages lead, seen from the frozen folder. */

@@ -1,4 +1,4 @@
-/** Field managers for server-side apply. The names are those of the reference, so that field ownership carries over. */
+/** Field managers for server-side apply. The names are those of the Go operator, so that field ownership carries over. */
 
 const operator = "pulumi-kubernetes-operator";
 

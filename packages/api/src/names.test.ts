@@ -38,7 +38,7 @@ describe("the name of an Update", () => {
   });
 });
 
-test("a Stack's other objects have the same names as in the reference", () => {
+test("a Stack's other objects have the same names as in the Go operator", () => {
   expect(workspaceNameOf("web")).toBe("web");
   expect(statefulSetNameOf("web")).toBe("web-workspace");
   expect(outputsSecretNameOf("web-1")).toBe("web-1-stack-outputs");

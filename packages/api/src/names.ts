@@ -34,6 +34,6 @@ export function updateNameOf(trigger: UpdateTrigger): string {
   const { stackName, stackUid, type, generation, revision, reconcileRequest, resyncSlot, attempt } = trigger;
   const identity = JSON.stringify([stackUid, type, generation, revision, reconcileRequest, resyncSlot, attempt]);
   const hash = createHash("sha256").update(identity).digest("hex").slice(0, hashLength);
-  // A Stack created for the reference may have a longer name; a label value has at most 63 characters.
+  // A Stack created for the Go operator may have a longer name; a label value has at most 63 characters.
   return `${stackName.slice(0, nameLimit)}-${hash}`;
 }

@@ -1,4 +1,4 @@
-/** Parsing at the edge: text becomes a value of the contract, or a problem that names the field that does not match. */
+/** Parsing at the edge: text becomes a value of the protocol, or a problem that names the field that does not match. */
 import type { Static, TSchema } from "typebox";
 import { Check, Clean, Errors } from "typebox/value";
 

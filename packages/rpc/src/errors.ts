@@ -36,9 +36,9 @@ type TransportErrorCode =
   | "untrusted"
   | "deadline"
   | "aborted"
-  // The response violates the contract.
+  // The response violates the protocol.
   | "protocol"
-  // The agent's version of the contract has no such request, so it was not sent.
+  // The agent's version of the protocol has no such request, so it was not sent.
   | "unsupported";
 
 export interface CallError {

@@ -1,5 +1,5 @@
 /**
- * The contract between operator and agent, and what both sides share. The operator's side is `@pko/rpc/client` and
+ * The protocol between operator and agent, and what both sides share. The operator's side is `@pko/rpc/client` and
  * `@pko/rpc/pki`, the agent's side is `@pko/rpc/server`.
  */
 export * from "./check.ts";

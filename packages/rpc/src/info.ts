@@ -3,7 +3,7 @@ import { Type, type Static } from "typebox";
 import { RunId } from "./run.ts";
 
 export const InfoResult = Type.Object({
-  /** The newest version of the contract that the agent supports; it also supports the previous one (versions.ts). */
+  /** The newest version of the protocol that the agent supports; it also supports the previous one (versions.ts). */
   protocol: Type.Integer({ minimum: 1 }),
   agentVersion: Type.String({ maxLength: 128 }),
   /** Absent while the CLI is missing or has not reported its version. */

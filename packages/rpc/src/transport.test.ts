@@ -63,7 +63,7 @@ async function codeOf(response: Response): Promise<AgentErrorCode | undefined> {
   return body.ok ? body.value.error.code : undefined;
 }
 
-describe("requests that violate the contract", () => {
+describe("requests that violate the protocol", () => {
   const cases: Record<string, { path: string; body: string; init?: RequestInit; code: AgentErrorCode }> = {
     "an unknown method": { path: "/v2/exec", body: "{}", code: "unknownMethod" },
     "a property name that every object has": { path: "/v2/constructor", body: "{}", code: "unknownMethod" },
@@ -304,7 +304,7 @@ describe("calls", () => {
     expect(reply.ok || reply.error.code).toBe("aborted");
   });
 
-  test("a response that violates the contract is rejected", async () => {
+  test("a response that violates the protocol is rejected", async () => {
     const agent = agentWith({
       // @ts-expect-error -- the response of a rogue agent
       info: async () => succeed({ protocol: "one" }),

@@ -1,5 +1,5 @@
 /**
- * Version 1 of the contract: the requests that an agent of version 1 accepts, and the values that an operator of version 1
+ * Version 1 of the protocol: the requests that an agent of version 1 accepts, and the values that an operator of version 1
  * understands. It never changes, even if the current schemas do; test/integration/skew compares it with the frozen
  * version. Delete it when version 1 is no longer supported.
  */

@@ -1,5 +1,5 @@
 /**
- * The versions of the contract: which one an operator and an agent use, and how requests are translated between them.
+ * The versions of the protocol: which one an operator and an agent use, and how requests are translated between them.
  * Both sides support their own version and the previous one, so either may be one version ahead of the other.
  *
  *   operator 2 ── /v1/info ──▶ agent      { protocol }: both use the older of 2 and `protocol`
@@ -18,7 +18,7 @@ import { currentVocabulary, type Vocabulary } from "./vocabulary.ts";
 export const contractVersions = [1, 2] as const;
 export type ContractVersion = (typeof contractVersions)[number];
 
-/** The current version. Before you change the contract, freeze it: test/skew/README.md. */
+/** The current version. Before you change the protocol, freeze it: test/skew/README.md. */
 export const protocolVersion = 2 satisfies ContractVersion;
 
 /** The newest version that both sides support; undefined for an agent that is too old. */

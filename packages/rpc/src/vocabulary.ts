@@ -1,5 +1,5 @@
 /**
- * The enum values and events that a version of the contract knows, and how answers with unknown ones are translated.
+ * The enum values and events that a version of the protocol knows, and how answers with unknown ones are translated.
  *
  * Both sides use it: an operator maps the values of a newer agent to known ones, and an agent maps its answers to the
  * values of an older operator's version. Only closed sets matter, because unknown fields are ignored anyway.

@@ -58,7 +58,7 @@ describe("engine events", () => {
     "an empty summary": { summaryEvent: null },
     "an enormous name": { resourcePreEvent: { metadata: { ...metadata, urn: "u".repeat(100_000) } } },
   })) {
-    test(`${name} becomes an event that matches the contract, or none`, () => {
+    test(`${name} becomes an event that matches the protocol, or none`, () => {
       const converted = event(payload);
       if (converted?.event) expect(checkValue(RunEvent, converted.event)).toMatchObject({ ok: true });
     });

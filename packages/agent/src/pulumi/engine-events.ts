@@ -1,4 +1,4 @@
-/** Converts the CLI's event log, one JSON object per line, to the contract's events, with secrets masked. */
+/** Converts the CLI's event log, one JSON object per line, to the protocol's events, with secrets masked. */
 import type { RunEvent, Severity, StepCounts } from "@pko/rpc";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { classify, type KnownError } from "./explain.ts";

@@ -14,7 +14,7 @@ export function truncate(text: Clean, max: number): Clean {
   return truncateName(text, max) as Clean;
 }
 
-/** Truncates to the longest message that the contract allows. */
+/** Truncates to the longest message that the protocol allows. */
 export function bounded(text: Clean): Clean {
   return truncate(text, maxMessageChars);
 }

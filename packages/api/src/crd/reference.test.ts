@@ -1,5 +1,5 @@
 /**
- * The API accepts everything that the reference accepts. `testdata/reference-fields.txt` lists the reference's fields: in
+ * The API accepts everything that the Go operator accepts. `testdata/reference-fields.txt` lists the Go operator's fields: in
  * a path, `*` is any key and `[]` any entry; the constraints follow the type.
  */
 import { describe, expect, test } from "bun:test";
@@ -79,7 +79,7 @@ function typeOf(schema: StructuralSchema): string {
   return schema["x-kubernetes-int-or-string"] ? "int-or-string" : (schema.type ?? "any");
 }
 
-/** Our constraints on a field that the reference does not have. */
+/** Our constraints on a field that the Go operator does not have. */
 function extraConstraints(field: ReferenceField, schema: StructuralSchema): string[] {
   const required = (schema.required ?? []).filter((name) => !field.required.includes(name));
   return [
@@ -117,11 +117,11 @@ for (const reference of kinds) {
       expect(buildCrd(definition).spec.versions.filter(({ storage }) => storage)).toHaveLength(1);
     });
 
-    test("has every field of the reference", () => {
+    test("has every field of the Go operator", () => {
       expect(fields.filter(({ path }) => !schemaAt(root, path)).map(({ path }) => path)).toEqual([]);
     });
 
-    test("has every default and list type of the reference", () => {
+    test("has every default and list type of the Go operator", () => {
       for (const field of fields) {
         const schema = schemaAt(root, field.path) ?? {};
         if (field.default !== undefined) {
@@ -135,14 +135,14 @@ for (const reference of kinds) {
       }
     });
 
-    test("has every column of the reference", () => {
+    test("has every column of the Go operator", () => {
       const ours = definition.columns.map(({ name, type, jsonPath }) => ({ name, type, jsonPath }));
       for (const column of reference.columns) expect(ours).toContainEqual(column);
     });
   });
 }
 
-test("constrains fields no more than the reference, except for limits that CEL rules require", () => {
+test("constrains fields no more than the Go operator, except for limits that CEL rules require", () => {
   const constraints = kinds.flatMap(({ kind, fields }) => {
     const root = rootSchema(definitionOf(kind));
     return fields.flatMap((field) =>

@@ -52,8 +52,8 @@ describe("a revision", () => {
     ["a full tag", { tag: "refs/tags/v1.0" }, { kind: "tag", name: "v1.0" }],
     ["a commit", { commit: sha }, { kind: "commit", sha }],
     ["a commit in uppercase", { commit: sha.toUpperCase() }, { kind: "commit", sha }],
-    ["a commit in branch, as in the reference", { branch: sha }, { kind: "commit", sha }],
-    ["a tag in commit, as in the reference", { commit: "v1.0" }, { kind: "branch", name: "v1.0" }],
+    ["a commit in branch, as in the Go operator", { branch: sha }, { kind: "commit", sha }],
+    ["a tag in commit, as in the Go operator", { commit: "v1.0" }, { kind: "branch", name: "v1.0" }],
     ["a commit with an empty branch", { commit: sha, branch: "" }, { kind: "commit", sha }],
   ];
   for (const [what, spec, ref] of cases) {

@@ -33,7 +33,7 @@ export interface GitRepository {
   readonly url: string;
 }
 
-/** Full ref names in order of precedence. As in the reference, `branch` may name a tag. */
+/** Full ref names in order of precedence. As in the Go operator, `branch` may name a tag. */
 export function candidateRefs(ref: Exclude<GitRef, { kind: "commit" }>): string[] {
   if (ref.kind === "branch") return [`refs/heads/${ref.name}`, `refs/tags/${ref.name}`];
   return [ref.kind === "tag" ? `refs/tags/${ref.name}` : ref.name];
@@ -111,7 +111,7 @@ function tagRef(value: string, findings: Findings): GitRef | undefined {
   return undefined;
 }
 
-/** As in the reference, `commit` may be any ref name. */
+/** As in the Go operator, `commit` may be any ref name. */
 function commitRef(value: string, findings: Findings): GitRef | undefined {
   if (isHash(value)) return { kind: "commit", sha: value.toLowerCase() };
   if (/^[0-9a-f]{4,63}$/i.test(value) || !isRefName(value)) {
@@ -129,7 +129,7 @@ type Auth = Pick<StackSpec, "gitAuth" | "gitAuthSecret">;
 
 const methods = ["sshAuth", "accessToken", "githubApp", "basicAuth"] as const;
 
-/** As in the reference, gitAuthSecret takes precedence, then the order of `methods`. All are validated. */
+/** As in the Go operator, gitAuthSecret takes precedence, then the order of `methods`. All are validated. */
 export function stackGitAuth({ gitAuth, gitAuthSecret }: Auth, scope: Scope): GitAuth {
   const given = methods.filter((method) => gitAuth?.[method]);
   const [used = none] = given.map((method) => authByMethod({ [method]: gitAuth?.[method] }, scope));

@@ -192,12 +192,12 @@ describe("Git credentials", () => {
     ],
     ["a Secret with well-known keys", { gitAuthSecret: "git" }, { kind: "secret", name: "git" }],
     [
-      "the Secret if a Secret and a token are set, as in the reference",
+      "the Secret if a Secret and a token are set, as in the Go operator",
       { gitAuthSecret: "git", gitAuth: { accessToken: from("t") } },
       { kind: "secret", name: "git" },
     ],
     [
-      "the SSH key if a token and an SSH key are set, as in the reference",
+      "the SSH key if a token and an SSH key are set, as in the Go operator",
       { gitAuth: { accessToken: from("t"), sshAuth: { sshPrivateKey: from("k") } } },
       { kind: "ssh", privateKey: key("k") },
     ],
@@ -289,7 +289,7 @@ describe("prerequisites", () => {
 });
 
 describe("defaults", () => {
-  test("are those of the reference", () => {
+  test("are those of the Go operator", () => {
     expect(normal({})).toMatchObject({
       operation: "up",
       refresh: false,

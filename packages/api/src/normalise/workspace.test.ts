@@ -5,7 +5,7 @@ import { normaliseWorkspace } from "./workspace.ts";
 const workspace = (spec: object, name = "web") => ({ metadata: { name, namespace: "team" }, spec });
 
 describe("a Workspace", () => {
-  test("has the reference's defaults", () => {
+  test("has the Go operator's defaults", () => {
     expect(normaliseWorkspace(workspace({}))).toMatchObject({
       ok: true,
       value: {

@@ -13,7 +13,7 @@ export interface CelRule {
 
 export const validatedBy = (...rules: readonly CelRule[]) => ({ "x-kubernetes-validations": rules });
 
-/** True if the optional string field is set and not empty: as in the reference, an empty string means "not set". */
+/** True if the optional string field is set and not empty: as in the Go operator, an empty string means "not set". */
 export const isSet = (field: string): string => `has(self.${field}) && self.${field} != ''`;
 
 /** What is wrong with a value, and how to fix it. The API server's rules and the normaliser share these texts. */

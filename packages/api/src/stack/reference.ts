@@ -8,7 +8,7 @@ import { stackMessages as messages } from "./messages.ts";
 const referenceTypes = ["Literal", "Secret", "ConfigMap", "StackOutput"] as const;
 type ReferenceType = (typeof referenceTypes)[number];
 
-/** Types of the reference's first version, which would read the environment and files of the operator. */
+/** Types of the Go operator's first version, which would read the environment and files of the operator. */
 const rejectedTypes = ["Env", "FS"] as const;
 
 const secret = optional(

@@ -1,5 +1,5 @@
 /**
- * Which version of the contract is used with each workspace's agent. The agent's `info` decides it once for each pod and
+ * Which version of the protocol is used with each workspace's agent. The agent's `info` decides it once for each pod and
  * restart: the pod that replaces it during an upgrade or a rollback may have an agent of another version.
  */
 import { refKey } from "@pko/kube";

@@ -46,7 +46,7 @@ export function secretNames({ githubApp, ...keys }: WorkspaceAuth): string[] {
   return [...new Set(all.map(({ name = "" }) => name).filter((name) => name !== ""))];
 }
 
-/** The order of precedence is the reference's: an SSH key, a token, a GitHub App, a user name and password. */
+/** The order of precedence is the Go operator's: an SSH key, a token, a GitHub App, a user name and password. */
 export function resolveCredentials(auth: WorkspaceAuth, dataOf: (name: string) => SecretData): Access | Missing {
   const reader = new CredentialsReader(dataOf);
   const credentials = reader.credentials(auth);
