@@ -37,7 +37,9 @@ export const lifecycleFields = {
     flag("Accepted for compatibility; has no effect, because the Pulumi stack is created by default."),
   ),
   destroyOnFinalize: optional(
-    flag("Whether to destroy the resources and remove the Pulumi stack when the Stack is deleted."),
+    flag(
+      "Whether to destroy the resources when the Stack is deleted. The empty Pulumi stack is kept unless updateTemplate.spec.remove is true.",
+    ),
   ),
   workspaceReclaimPolicy: optional(
     choice(

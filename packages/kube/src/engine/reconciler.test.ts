@@ -100,7 +100,7 @@ describe("a reconcile", () => {
     expect(result).toEqual(done);
   });
 
-  test("writes no status that is already there", async () => {
+  test("does not write an unchanged status", async () => {
     const room = new Room();
     await room.reconcile({ observe: () => ({ lamp: { ...lamp, status: { light: "dark" } } }) });
     expect(room.written).toEqual([]);
@@ -123,7 +123,7 @@ describe("what a step learns", () => {
   const plan = ({ bulb }: View): LampPlan =>
     bulb === undefined ? planned("searching", "screwIn", "switchOn") : planned(`with ${bulb}`, "switchOn");
 
-  test("leads to another plan, without the steps that were left", async () => {
+  test("leads to another plan, and the remaining steps are dropped", async () => {
     const room = new Room();
     const perform = async ({ kind }: Step): Promise<Performed<View>> => {
       room.performed.push(kind);
@@ -136,7 +136,7 @@ describe("what a step learns", () => {
     expect(seen.map(({ steps }) => steps)).toEqual([[{ kind: "switchOn" }]]);
   });
 
-  test("is known to the status and the events without another plan where it does not change the plan", async () => {
+  test("is known to the status and the events, even if it does not change the plan", async () => {
     const room = new Room();
     await room.reconcile({
       plan: () => planned("on", "screwIn"),
@@ -148,7 +148,7 @@ describe("what a step learns", () => {
     expect(room.events).toEqual([{ type: "Normal", reason: "Lit", message: "LED" }]);
   });
 
-  test("must come to an end", async () => {
+  test("must lead to a final plan", async () => {
     const room = new Room();
     const endless = room.reconcile({
       plan: () => planned("on", "screwIn"),
@@ -168,7 +168,7 @@ describe("a stale view", () => {
   };
 
   for (const [why, perform] of Object.entries(stale)) {
-    test(`${why} is observed again, and nothing is reported of it`, async () => {
+    test(`${why} is observed again, and nothing is reported`, async () => {
       const room = new Room();
       room.memory.set("house/desk", 3);
       const eventsOf = (): EventNote[] => [{ type: "Normal", reason: "Lit", message: "" }];
@@ -177,7 +177,7 @@ describe("a stale view", () => {
     });
   }
 
-  test("that only the status write notices is observed again, without events", async () => {
+  test("that only the status write detects is observed again, without events", async () => {
     for (const error of [failure(409, "Conflict"), failure(404, "NotFound")]) {
       const room = new Room();
       room.failures.push(error);
@@ -187,7 +187,7 @@ describe("a stale view", () => {
     }
   });
 
-  test("is not what other errors mean", async () => {
+  test("is not assumed after other errors", async () => {
     const room = new Room();
     room.failures.push(failure(500, "InternalError"));
     expect(await room.reconcile({ plan: on }).catch(String)).toContain("InternalError");
@@ -204,7 +204,7 @@ describe("a status that the API server rejects", () => {
     expect(room.statuses).toEqual([{ light: "unknown: Invalid" }]);
   });
 
-  test("is known to the events by the facts of the fallback", async () => {
+  test("is reported in events, with the facts of the fallback", async () => {
     const room = new Room();
     room.failures.push(failure(422, "Invalid"));
     await room.reconcile({
@@ -214,14 +214,14 @@ describe("a status that the API server rejects", () => {
     expect(room.events).toEqual([{ type: "Warning", reason: "Rejected", message: "Invalid" }]);
   });
 
-  test("is an error where there is none", async () => {
+  test("is an error if there is no fallback", async () => {
     const room = new Room();
     room.failures.push(failure(422, "Invalid"));
     expect(await room.reconcile().catch(String)).toContain("Invalid");
   });
 });
 
-test("what is remembered reaches the next pass, until nothing is to be remembered", async () => {
+test("what is remembered is available to the next pass, until there is nothing to remember", async () => {
   const room = new Room();
   const seen: (number | undefined)[] = [];
   const observe: Definition["observe"] = (_key, { memory }) => {
@@ -233,7 +233,7 @@ test("what is remembered reaches the next pass, until nothing is to be remembere
   expect(seen).toEqual([undefined, 1, 2, undefined]);
 });
 
-test("the first rule that applies decides, and a list without one for a view is a mistake", () => {
+test("the first rule that applies decides, and it is an error if none applies", () => {
   const rules = [(n: number) => (n > 10 ? "large" : undefined), (n: number) => (n > 5 ? "medium" : undefined)];
   expect([firstDecision(rules, 11), firstDecision(rules, 6)]).toEqual(["large", "medium"]);
   expect(() => firstDecision(rules, 1)).toThrow("no rule applies");

@@ -9,7 +9,7 @@
  * back as facts of the view, with which the plan is made again.
  *
  * A pass that finds the API server ahead of the stores ends as stale, without a status, and is retried with backoff. So
- * every pass may be cut short anywhere: the next one observes what was done and continues.
+ * every pass may be interrupted anywhere: the next one observes what was done and continues.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -21,11 +21,11 @@ import type { Key, KubeObject, Resource } from "../resource.ts";
 import type { EventNote, EventRecorder } from "../telemetry/events.ts";
 import type { Plan } from "./plan.ts";
 
-/** What a step came to. */
+/** The result of a step. */
 export type Performed<View> =
-  /** On to the next step. `facts` are part of the view from here on. */
+  /** The pass continues with the next step. `facts` are part of the view from here on. */
   | { readonly kind: "done"; readonly facts?: Partial<View> }
-  /** The facts may change the plan: the steps that are left are dropped, and the plan is made again. */
+  /** The facts may change the plan: the remaining steps are dropped, and the plan is made again. */
   | { readonly kind: "replan"; readonly facts: Partial<View> }
   /** The API server does not have what was observed. */
   | { readonly kind: "stale" };
@@ -50,7 +50,7 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
   /** Of the status. */
   readonly fieldManager: string;
   readonly events: EventRecorder;
-  /** By key, and lost at a restart. Shared with whatever else may change what is remembered. */
+  /** By key, and lost at a restart. Other parts of the controller may change it between passes. */
   readonly memory?: Map<Key, Memory>;
   /** Steps that are performed at every pass and change no object: logged at debug level only. */
   readonly quietSteps?: ReadonlySet<Step["kind"]>;
@@ -71,7 +71,7 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
   ) => FallbackStatus<NonNullable<T["status"]>, View> | undefined;
   /** Recorded after the status, so that the status already shows what an event reports. */
   readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
-  /** What the next pass has to know and no object shows; undefined for nothing. */
+  /** What the next pass needs to know and no object shows; undefined if there is nothing. */
   readonly remember?: (view: View, plan: Plan<Step, Outcome>, moment: Moment<Memory>) => Memory | undefined;
   /** For metrics, and for other controllers in this process. */
   readonly publish?: (key: Key, view: View, plan: Plan<Step, Outcome>) => void;
@@ -90,7 +90,7 @@ export interface PerformContext<View> {
   readonly signal: AbortSignal;
 }
 
-/** The plan that holds at the end of a pass. Its steps are those that were performed. */
+/** The final plan of a pass. Its steps are those that were performed. */
 interface Settled<View, Step, Outcome> {
   readonly view: View;
   readonly plan: Plan<Step, Outcome>;
