@@ -71,7 +71,9 @@ test("the files that ARCHITECTURE.md names exist", () => {
 
 describe("ARCHITECTURE.md lists the imports of", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
-  for (const [, folder = "", documented = ""] of page.matchAll(/^\| `((?:packages|hack)\/[^`]+)` +\|.*\| ([a-z, ]+?) +\|$/gm)) {
+  for (const [, folder = "", documented = ""] of page.matchAll(
+    /^\| `((?:packages|hack)\/[^`]+)` +\|.*\| ([a-z, ]+?) +\|$/gm,
+  )) {
     test(folder, () => {
       const sources = files.filter((path) => path.startsWith(`${folder}/`) && /(?<!\.test)\.ts$/.test(path));
       const text = sources.map((path) => readFileSync(join(root, path), "utf8")).join("\n");

@@ -66,7 +66,7 @@ const exclusiveFiles: ReadonlySet<string> = new Set([
 const longestFiles: readonly string[] = [
   "test/e2e/operator/crashes.test.ts",
   "test/e2e/operator/lost-node.test.ts",
-  "test/e2e/operator/guards.test.ts",
+  "test/e2e/operator/safeguards.test.ts",
   "test/e2e/install/reinstall.test.ts",
   "test/e2e/operator/scenarios.test.ts",
   "test/e2e/languages/languages.test.ts",

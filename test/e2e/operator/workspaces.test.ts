@@ -9,7 +9,7 @@ import { waitFor } from "@pko/testkit";
 import { applyTo, execInPod, readSecret, useScene } from "../harness.ts";
 
 const slow = 600_000;
-const patience = { timeoutMs: 240_000, pollMs: 100 };
+const waitOptions = { timeoutMs: 240_000, pollMs: 100 };
 const scene = useScene("workspaces");
 
 /** The manifest of the Go operator's test "issue-801", with the image and Git server of this cluster. */
@@ -59,7 +59,7 @@ async function workspaceUntil(name: string, reason: string): Promise<Workspace> 
     const ready = last.status?.conditions?.find(({ type }) => type === "Ready");
     return last.status?.observedGeneration === last.metadata.generation && ready?.reason === reason && last;
   };
-  return await waitFor(poll, { ...patience, what: `Workspace ${name}: ${reason}` }).catch((error: unknown) => {
+  return await waitFor(poll, { ...waitOptions, what: `Workspace ${name}: ${reason}` }).catch((error: unknown) => {
     throw new Error(`last status: ${JSON.stringify(last?.status)}`, { cause: error });
   });
 }
@@ -70,7 +70,7 @@ async function updateResult(name: string): Promise<Update> {
     const update = await client.get(updates, { name, namespace });
     return Boolean(update.status?.endTime) && update;
   };
-  return await waitFor(isEnded, { ...patience, what: `the Update ${name} to end` });
+  return await waitFor(isEnded, { ...waitOptions, what: `the Update ${name} to end` });
 }
 
 /** Undefined if the Update succeeded. */
@@ -85,7 +85,7 @@ test(
     scene.git.create("random").commit(program({ resources: kept, outputs: { stack: "${pulumi.stack}" } }));
     await applyTo(scene, workspaceWithoutStacks("bare", "pulumi/nosuchimage:3.147.0-nonroot"));
     const { client, namespace } = scene;
-    const broken = await waitFor(() => client.find(builtin.pods, { name: "bare-workspace-0", namespace }), patience);
+    const broken = await waitFor(() => client.find(builtin.pods, { name: "bare-workspace-0", namespace }), waitOptions);
     await applyTo(scene, workspaceWithoutStacks("bare", "pulumi/pulumi:latest-nonroot"));
     await workspaceUntil("bare", "Succeeded");
     const pod = await client.get(builtin.pods, { name: "bare-workspace-0", namespace });

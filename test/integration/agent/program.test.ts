@@ -7,7 +7,7 @@ import { projectYaml } from "@pko/operator";
 import { stringify } from "yaml";
 
 import { component, everySection, stash } from "../../programs/every-section.ts";
-import { apiServerWithApi, patience, programs } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs, programs } from "../api/install.ts";
 import { program, TestWorkspace } from "./harness.ts";
 
 test(
@@ -54,5 +54,5 @@ test(
     const secrets = outputs.filter(({ secret }) => secret).map(({ name }) => name);
     expect(secrets.toSorted()).toEqual(["hidden", "password", "secretly"]);
   },
-  patience * 2,
+  testTimeoutMs * 2,
 );

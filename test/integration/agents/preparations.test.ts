@@ -108,7 +108,7 @@ function subject(backoff = quick) {
     authority: { operatorCredentials: () => operator, distrusted: () => undefined },
     wake: ({ name }) => woken.push(name),
     backoff,
-    patience: quick,
+    busyBackoff: quick,
   });
   return { preparing, woken };
 }

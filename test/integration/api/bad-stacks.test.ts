@@ -6,16 +6,16 @@ import type { ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { misshapenStacks, misspeltStacks, rejectedStacks } from "./bad-stacks.ts";
-import { apiServerWithApi, patience, stacks } from "./install.ts";
+import { apiServerWithApi, testTimeoutMs, stacks } from "./install.ts";
 import { stalledStacks } from "./stalled-stacks.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-}, patience);
+}, testTimeoutMs);
 
 /** The error of the API server; undefined if it accepts the object. */
 async function admissionError(object: object): Promise<string | undefined> {

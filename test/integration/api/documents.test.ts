@@ -6,9 +6,9 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { documentMeanings } from "./document-meanings.ts";
 import { documentFiles, documentNamespaces, type DocumentObject } from "./documents.ts";
-import { apiServerWithApi, patience, programs, stacks } from "./install.ts";
+import { apiServerWithApi, testTimeoutMs, programs, stacks } from "./install.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const namespaces = documentNamespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
   const list = { apiVersion: "v1", kind: "List", items: namespaces };
   await server.kubectl(["apply", "--filename", "-"], { input: JSON.stringify(list) });
-}, patience);
+}, testTimeoutMs);
 
 test("there are 24 files", () => expect(documentFiles).toHaveLength(24));
 

@@ -15,7 +15,7 @@ export const pathTo = (path: string): string => fileURLToPath(new URL(path, impo
 export const quickstart = pathTo("../../../deploy/quickstart/install.yaml");
 
 /** Timeout in milliseconds for a test or the start of the API server on a busy machine. */
-export const patience = 120_000;
+export const testTimeoutMs = 120_000;
 
 /** CRDs of Flux and Argo CD. */
 const otherKinds = ["gitrepositories.source.toolkit.fluxcd.io", "applications.argoproj.io"];
@@ -35,10 +35,13 @@ async function install(): Promise<ApiServer> {
   // An established CRD may not be served yet.
   const list = ["get", kinds.join(","), "--all-namespaces"];
   await waitFor(async () => (await server.kubectl(list)) !== undefined, {
-    timeoutMs: patience / 4,
+    timeoutMs: testTimeoutMs / 4,
     what: "the kinds to be served",
   });
-  await waitFor(async () => policyIsInForce(server), { timeoutMs: patience / 4, what: "the policy to be in force" });
+  await waitFor(async () => policyIsInForce(server), {
+    timeoutMs: testTimeoutMs / 4,
+    what: "the policy to be in force",
+  });
   return server;
 }
 

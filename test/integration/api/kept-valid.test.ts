@@ -5,15 +5,15 @@ import { resource } from "@pko/kube";
 import { startApiServer, testNamespace, waitFor, type ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { apiServerWithApi, patience, quickstart, stacks } from "./install.ts";
+import { apiServerWithApi, testTimeoutMs, quickstart, stacks } from "./install.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-}, patience);
+}, testTimeoutMs);
 
 const secret = (fields: object = {}) => ({ type: "Secret", secret: { name: "s", key: "k", ...fields } });
 const git = { stack: "dev", projectRepo: "https://host/repo", branch: "main" };
@@ -147,10 +147,13 @@ test("an invalid Stack from before the rules can still be updated and deleted", 
       ...stackOf({ stack: "dev", branch: "main", envRefs: { A: { type: "Env", env: { name: "HOME" } } } }, "default"),
       metadata: { name, namespace: "default", finalizers: ["finalizer.stack.pulumi.com"] },
     };
-    await waitFor(async () => own.client.create(stacks, old), { timeoutMs: patience / 4, what: "Stacks to be served" });
+    await waitFor(async () => own.client.create(stacks, old), {
+      timeoutMs: testTimeoutMs / 4,
+      what: "Stacks to be served",
+    });
     await own.kubectl(["apply", "--filename", quickstart]);
     const ref = { name, namespace: "default" };
-    await waitFor(async () => isRejected(own, old), { timeoutMs: patience / 4, what: "the rules to be in force" });
+    await waitFor(async () => isRejected(own, old), { timeoutMs: testTimeoutMs / 4, what: "the rules to be in force" });
 
     const status = { observedGeneration: 1 };
     await own.client.patch(stacks, ref, { patch: { type: "merge", body: { status } }, subresource: "status" });

@@ -6,16 +6,16 @@ import type { ApiServer } from "@pko/testkit";
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { documentFiles } from "./documents.ts";
-import { apiServerWithApi, patience, stacks } from "./install.ts";
+import { apiServerWithApi, testTimeoutMs, stacks } from "./install.ts";
 import { mutate, numbersFrom } from "./mutations.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-}, patience);
+}, testTimeoutMs);
 
 const secret = { type: "Secret", secret: { name: "s", key: "k", namespace: "default" } };
 

@@ -4,9 +4,9 @@ import { isInvalid } from "@pko/kube";
 import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { apiServerWithApi, patience, programs, updates, workspaces } from "./install.ts";
+import { apiServerWithApi, testTimeoutMs, programs, updates, workspaces } from "./install.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 let namespace: TestNamespace;
@@ -14,9 +14,9 @@ let namespace: TestNamespace;
 beforeAll(async () => {
   server = await apiServerWithApi();
   namespace = await testNamespace();
-}, patience);
+}, testTimeoutMs);
 
-afterAll(async () => namespace.remove(), patience);
+afterAll(async () => namespace.remove(), testTimeoutMs);
 
 /** Empty if the API server accepts the request. */
 async function admissionError(attempt: Promise<unknown>): Promise<string> {
@@ -45,7 +45,7 @@ describe("an Update", () => {
   beforeAll(async () => {
     const update: Update = { apiVersion: updates.apiVersion, kind: updates.kind, metadata: ref(), spec };
     await server.client.create(updates, update, { fieldValidation: "Strict" });
-  }, patience);
+  }, testTimeoutMs);
 
   const changes: [string, object][] = [
     ["type", { type: "destroy" }],

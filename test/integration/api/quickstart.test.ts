@@ -5,15 +5,15 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 
-import { apiServerWithApi, pathTo, patience, quickstart, stacks } from "./install.ts";
+import { apiServerWithApi, pathTo, testTimeoutMs, quickstart, stacks } from "./install.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-}, patience);
+}, testTimeoutMs);
 
 test("kubectl apply installs the quickstart manifest, and can be repeated", async () => {
   await server.kubectl(["apply", "--filename", quickstart]);

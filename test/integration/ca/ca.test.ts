@@ -18,7 +18,7 @@ import { CaCluster } from "./cluster.ts";
 const hour = 3_600_000;
 const day = 24 * hour;
 const year = 365 * day;
-const patience = 120_000;
+const testTimeoutMs = 120_000;
 const ago = (ms: number): Date => new Date(Date.now() - ms);
 
 let cluster: CaCluster;
@@ -27,11 +27,11 @@ let podUid: string | undefined;
 beforeAll(async () => {
   cluster = await CaCluster.open(await createAuthorities(ago(100 * day)));
   podUid = await cluster.podUid();
-}, patience);
+}, testTimeoutMs);
 
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
-}, patience);
+}, testTimeoutMs);
 
 interface Options {
   /** The disturbance opens the gate itself. */
@@ -82,7 +82,7 @@ test(
   async () => {
     await expectSurvival(() => Promise.resolve());
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -96,7 +96,7 @@ test(
     });
     expect(await cluster.storedCa()).toBe(before);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -107,7 +107,7 @@ test(
     await expectSurvival(() => restart(() => cluster.deleteCa()));
     expect(cluster.trustedByAgent()).not.toContain(lost);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -122,7 +122,7 @@ test(
       { opensGate: true },
     );
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -132,7 +132,7 @@ test(
     await expectSurvival(() => restart(() => cluster.patchCa({ data: null })));
     await cluster.waitForRenewal(before);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -146,7 +146,7 @@ test(
     });
     expect(await storedAuthorities()).toHaveLength(2);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -158,7 +158,7 @@ test(
       await cluster.operator.authority.load();
     });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -168,7 +168,7 @@ test(
     const expired = await issueCertificate(await storedAuthorities(), ago(40 * day));
     await expectSurvival(() => restart(() => cluster.storeCertificate(expired)));
   },
-  patience,
+  testTimeoutMs,
 );
 
 test.each([
@@ -192,7 +192,7 @@ test.each([
     );
     expect(cluster.certificate()).not.toBe(rejected.cert);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -207,7 +207,7 @@ test(
     );
     expect(await storedAuthorities()).not.toEqual(expired as never);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test.each([
@@ -223,5 +223,5 @@ test.each([
     expect(cluster.certificate()).toBe(certificate);
     await restart();
   },
-  patience,
+  testTimeoutMs,
 );

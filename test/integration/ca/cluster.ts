@@ -356,7 +356,7 @@ class Operator {
     };
     this.authority = authority({ client, namespace, clock });
     const backoff = { baseMs: 50, factor: 1.5, capMs: 500, jitter: 0 };
-    const dialling = { authority: this.authority, backoff, patience: backoff };
+    const dialling = { authority: this.authority, backoff, busyBackoff: backoff };
     const preparing = preparations({ ...dialling, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
     const running = runs({ ...dialling, wake: (runId) => updateControl.wakeRun(runId) });
     const events: EventRecorder = {

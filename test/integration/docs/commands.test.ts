@@ -8,9 +8,9 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { parseCommands, valuesOf, type Command } from "../../docs/commands.ts";
 import { pages, root } from "../../docs/pages.ts";
-import { apiServerWithApi, patience } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 let kinds: ReadonlySet<string>;
@@ -18,7 +18,7 @@ let kinds: ReadonlySet<string>;
 beforeAll(async () => {
   server = await apiServerWithApi();
   kinds = await servedKinds();
-}, patience);
+}, testTimeoutMs);
 
 const commands = new Map<string, { readonly where: string; readonly command: Command }>();
 for (const { path, blocks } of pages) {

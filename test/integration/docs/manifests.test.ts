@@ -8,10 +8,10 @@ import type { ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { root } from "../../docs/pages.ts";
-import { apiServerWithApi, patience } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
 import { exampleManifests, pageManifests, valuesBlocks, type Manifest } from "./manifests.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 const manifests = [...exampleManifests, ...pageManifests];
@@ -24,7 +24,7 @@ beforeAll(async () => {
   if (names.size === 0) return;
   const items = [...names].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
   await server.kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items }) });
-}, patience);
+}, testTimeoutMs);
 
 test("the docs and the examples contain manifests", () => {
   expect(exampleManifests.length).toBeGreaterThan(20);

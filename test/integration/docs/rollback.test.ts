@@ -8,7 +8,7 @@ import { startApiServer } from "@pko/testkit";
 import { expect, test } from "bun:test";
 
 import { root } from "../../docs/pages.ts";
-import { patience } from "../api/install.ts";
+import { testTimeoutMs } from "../api/install.ts";
 import { commandsIn, Shell } from "./shell.ts";
 
 const namespace = "pulumi-kubernetes-operator";
@@ -40,5 +40,5 @@ test(
       await server.stop();
     }
   },
-  patience,
+  testTimeoutMs,
 );

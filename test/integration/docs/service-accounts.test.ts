@@ -5,10 +5,10 @@ import type { Stack, Workspace } from "@pko/api";
 import { isInvalid, type Client } from "@pko/kube";
 import { testNamespace, waitFor, type ApiServer, type TestNamespace } from "@pko/testkit";
 
-import { apiServerWithApi, patience, stacks, workspaces } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs, stacks, workspaces } from "../api/install.ts";
 import { pageManifests } from "./manifests.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 /** Replaces `team-a` of the page. */
@@ -26,7 +26,7 @@ beforeAll(async () => {
   objects = JSON.stringify({ apiVersion: "v1", kind: "List", items }).replaceAll("team-a", place.name);
   await server.kubectl(["apply", "--filename", "-"], { input: objects });
   await waitFor(async () => isRejected(stack({ serviceAccountName: "admin" })), { what: "the policy to be in force" });
-}, patience);
+}, testTimeoutMs);
 
 afterAll(async () => {
   await server.kubectl(["delete", "--filename", "-"], { input: objects });

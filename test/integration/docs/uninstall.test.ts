@@ -9,7 +9,7 @@ import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { root } from "../../docs/pages.ts";
-import { patience } from "../api/install.ts";
+import { testTimeoutMs } from "../api/install.ts";
 import { Operator } from "../stack/harness.ts";
 import { Simulator } from "../stack/simulator.ts";
 import { commandsIn, Shell } from "./shell.ts";
@@ -29,7 +29,7 @@ let shell: Shell;
 beforeAll(async () => {
   server = await startApiServer();
   shell = new Shell(server);
-}, patience);
+}, testTimeoutMs);
 
 afterAll(async () => {
   await server.stop();
@@ -49,7 +49,7 @@ function documentedCommands(): { steps: string[]; recovery: string[] } {
 async function install(): Promise<void> {
   await run(`helm install --create-namespace ${release.join(" ")} charts/pulumi-kubernetes-operator`);
   await waitFor(async () => (await run("kubectl get stacks,updates,workspaces,programs -A")) !== undefined, {
-    timeoutMs: patience / 4,
+    timeoutMs: testTimeoutMs / 4,
     what: "the kinds to be served",
   });
 }
@@ -65,7 +65,7 @@ async function startWithStacks(...names: readonly string[]) {
     const spec = { stack: "dev", programRef: { name: "program" }, destroyOnFinalize: true };
     await client.create(stacks, { ...stackKind, metadata: { name, namespace }, spec });
     await waitFor(async () => (await client.get(stacks, { namespace, name })).status?.lastUpdate?.state, {
-      timeoutMs: patience / 4,
+      timeoutMs: testTimeoutMs / 4,
       what: `Stack ${name} to be updated`,
     });
   }
@@ -104,7 +104,7 @@ test(
     const { items } = await server.client.list(crds);
     expect(items.filter(({ metadata }) => metadata.name?.endsWith("pulumi.com"))).toEqual([]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -130,5 +130,5 @@ test(
     await simulator[Symbol.asyncDispose]();
     expect(simulator.runs.some(({ type }) => type === "destroy")).toBe(false);
   },
-  patience,
+  testTimeoutMs,
 );

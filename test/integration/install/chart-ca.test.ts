@@ -11,7 +11,7 @@ import { testNamespace, type TestNamespace } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { chart, helmOn } from "../../e2e/install/helm.ts";
-import { apiServerWithApi, patience } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pko-chart-ca-"));
 /** The chart as it was when it contained the Secret of the CA. */
@@ -23,13 +23,13 @@ beforeAll(async () => {
   place = await testNamespace({ server: await apiServerWithApi() });
   cpSync(chart, oldChart, { recursive: true });
   cpSync(join(import.meta.dir, "former-state.yaml.tpl"), join(oldChart, "templates/state.yaml"));
-}, patience);
+}, testTimeoutMs);
 
 afterAll(async () => {
   await helm("uninstall", release, "--ignore-not-found");
   await place.remove();
   rmSync(folder, { recursive: true, force: true });
-}, patience);
+}, testTimeoutMs);
 
 async function helm(...args: readonly string[]): Promise<string> {
   return await helmOn(place.server.kubeconfig, ...args, "--namespace", place.name);
@@ -71,7 +71,7 @@ test(
     expect(await trustBundle()).toBe(former.operatorCredentials().ca);
     expect((await findSecret(caSecretName))?.data).toEqual(data as never);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test.each([
@@ -92,7 +92,7 @@ test.each([
     expect(await findSecret(caSecretName)).toEqual(before as never);
     expect(await trustBundle()).toBe(bundle);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -103,5 +103,5 @@ test(
     expect(manifest).not.toContain("kind: Secret");
     expect(manifest).not.toContain(`name: ${leaseName}`);
   },
-  patience,
+  testTimeoutMs,
 );

@@ -5,14 +5,14 @@ import { fileURLToPath } from "node:url";
 
 import { startApiServer, type ApiServer } from "@pko/testkit";
 
-import { patience, pathTo, quickstart } from "../api/install.ts";
+import { testTimeoutMs, pathTo, quickstart } from "../api/install.ts";
 
 const reference = fileURLToPath(new URL("testdata/reference-quickstart.yaml", import.meta.url));
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await startApiServer();
-}, patience);
+}, testTimeoutMs);
 
 afterAll(() => server.stop());
 
@@ -66,5 +66,5 @@ test(
     );
     expect([...kept].filter((name) => !ours.includes(name) && !name.includes("auth-delegator"))).toEqual([]);
   },
-  patience,
+  testTimeoutMs,
 );

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 
-import { patience, quickstart } from "../api/install.ts";
+import { testTimeoutMs, quickstart } from "../api/install.ts";
 
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await startApiServer();
-}, patience);
+}, testTimeoutMs);
 
 afterAll(() => server.stop());
 
@@ -36,5 +36,5 @@ test(
     });
     expect(await listObjects()).toEqual([]);
   },
-  patience,
+  testTimeoutMs,
 );

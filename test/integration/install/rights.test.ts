@@ -11,10 +11,10 @@ import { builtin, fetchTransport, staticCredentials, type Credentials } from "@p
 import { serviceAccountToken, testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 
 import { operatorAccount } from "../../rights/account.ts";
-import { apiServerWithApi, patience } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
 import { servedRights, type Right } from "./rights.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 let server: ApiServer;
 let team: TestNamespace;
@@ -23,7 +23,7 @@ let other: TestNamespace;
 beforeAll(async () => {
   server = await apiServerWithApi();
   [team, other] = await Promise.all([createNamespace(), createNamespace()]);
-}, patience);
+}, testTimeoutMs);
 
 afterAll(async () => {
   await Promise.all([team, other].map((place) => place.remove()));
@@ -66,7 +66,7 @@ async function callStatus({ credentials, impersonated }: Caller, call: string): 
     },
     ...(isWrite && { body: "{}" }),
     tls,
-    signal: AbortSignal.timeout(patience / 4),
+    signal: AbortSignal.timeout(testTimeoutMs / 4),
     freshConnection: false,
   });
   await response.arrayBuffer();

@@ -12,10 +12,10 @@ import { upgradeCrds } from "@pko/operator";
 import { testNamespace, type ApiServer } from "@pko/testkit";
 import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
-import { apiServerWithApi, patience, programs, stacks, updates, workspaces } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs, programs, stacks, updates, workspaces } from "../api/install.ts";
 import { referenceCrds } from "./reference-crds.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 const crds = resource<CustomResourceDefinition & KubeObject>({
   apiVersion: "apiextensions.k8s.io/v1",
@@ -31,7 +31,7 @@ let server: ApiServer;
 
 beforeAll(async () => {
   server = await apiServerWithApi();
-}, patience);
+}, testTimeoutMs);
 
 afterEach(async () => {
   for (const { metadata } of wanted) await patchCrd({ annotations: unversioned }, {}, metadata.name);

@@ -10,7 +10,7 @@ import { stacks, updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import { running } from "../workspace/harness.ts";
-import { isReady, OwnershipStage, patience, stalledCondition, type Place } from "./stage.ts";
+import { isReady, OwnershipStage, testTimeoutMs, stalledCondition, type Place } from "./stage.ts";
 
 interface Case {
   readonly title: string;
@@ -146,7 +146,7 @@ const cases: readonly Case[] = [
 let stage: OwnershipStage;
 beforeAll(async () => {
   stage = await OwnershipStage.open(cases.length);
-}, patience);
+}, testTimeoutMs);
 afterAll(() => stage[Symbol.asyncDispose]());
 
 test.concurrent.each(cases.map((each, index) => [each.title, each, index] as const))(
@@ -173,7 +173,7 @@ test.concurrent.each(cases.map((each, index) => [each.title, each, index] as con
     expect(data).toEqual({ greeting: Buffer.from("hello").toString("base64") });
     expect(await ownedUpdates(place, dev.stack)).toHaveLength(each.runs);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test("the operator needs no permission that it is not installed with", async () => {
@@ -221,7 +221,7 @@ async function settled({ client, namespace }: Place, { resource, isSettled }: Ca
       last = await client.get(resource, ref);
       return isSettled(last) && last.metadata.resourceVersion === before && last;
     },
-    { timeoutMs: patience / 3, what: `${resource.kind} ${name} to settle`, pollMs: 2000 },
+    { timeoutMs: testTimeoutMs / 3, what: `${resource.kind} ${name} to settle`, pollMs: 2000 },
   );
 }
 
@@ -247,7 +247,7 @@ async function waitForGarbageCollection(place: Place, { metadata }: Stack): Prom
         .filter((object) => object.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
       return owned.length === 0;
     },
-    { timeoutMs: patience / 3, what: "the garbage collector to finish", pollMs: 200 },
+    { timeoutMs: testTimeoutMs / 3, what: "the garbage collector to finish", pollMs: 200 },
   );
 }
 

@@ -16,7 +16,7 @@ import { operatorAccount, type OperatorAccount } from "../../rights/account.ts";
 import { FakeAgent } from "../update/fake-agent.ts";
 import { prepared, running } from "../workspace/harness.ts";
 
-export const patience = 180_000;
+export const testTimeoutMs = 180_000;
 const agentPort = 50_051;
 
 export class OwnershipStage implements AsyncDisposable {
@@ -125,7 +125,7 @@ export class Place {
           checkStatus(last);
           return isSatisfied(last) && last;
         },
-        { timeoutMs: patience / 3, what: `${name} to ${what}`, pollMs: 100 },
+        { timeoutMs: testTimeoutMs / 3, what: `${name} to ${what}`, pollMs: 100 },
       );
     } catch (error) {
       throw new Error(`Stack ${name} did not ${what}: ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
@@ -134,7 +134,7 @@ export class Place {
 
   async waitForDeletion(name: string): Promise<void> {
     const isDeleted = async (): Promise<boolean> => (await this.client.find(stacks, this.at(name))) === undefined;
-    await waitFor(isDeleted, { timeoutMs: patience / 3, what: `${name} to be deleted`, pollMs: 100 });
+    await waitFor(isDeleted, { timeoutMs: testTimeoutMs / 3, what: `${name} to be deleted`, pollMs: 100 });
   }
 }
 
@@ -181,7 +181,7 @@ class FakeNode implements AsyncDisposable {
     const ip = `127.78.${Math.floor(number / 250)}.${1 + (number % 250)}`;
     const secret = await waitFor(
       () => this.#client.find(builtin.secrets, { namespace, name: name.replace(/-0$/, "-tls") }),
-      { timeoutMs: patience / 3, what: "the certificate" },
+      { timeoutMs: testTimeoutMs / 3, what: "the certificate" },
     );
     const text = (key: string): string => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
     const certificate = { ca: text("ca.crt"), cert: text("tls.crt"), key: text("tls.key") };

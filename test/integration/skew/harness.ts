@@ -111,7 +111,7 @@ export function oldOperator(web: TestWorkspace): OperatorSide<OldPrepareRequest,
 }
 
 export function newOperator(web: TestWorkspace): OperatorSide<PrepareRequest, StartRequest> {
-  const options = { authority: clientAuthority(web), wake: () => undefined, backoff: quick, patience: quick };
+  const options = { authority: clientAuthority(web), wake: () => undefined, backoff: quick, busyBackoff: quick };
   return new OperatorSide(agentPod(web), { preparations: preparations(options), runs: runs(options) });
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { builtin, type Client } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
-import { patience, Stage } from "./harness.ts";
+import { testTimeoutMs, Stage } from "./harness.ts";
 
 /** A client that counts how often each object is read. */
 function counting(client: Client): { client: Client; reads: (name: string) => number } {
@@ -76,5 +76,5 @@ test(
     await stage.isReady("web");
     expect(stage.runs).toHaveLength(3);
   },
-  patience,
+  testTimeoutMs,
 );

@@ -9,7 +9,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { condition, patience, reasonOf, Stage } from "./harness.ts";
+import { condition, testTimeoutMs, reasonOf, Stage } from "./harness.ts";
 import { gitServer } from "./git-server.ts";
 
 const message = (stack: Stack): string => condition(stack, "Ready")?.message ?? "";
@@ -68,7 +68,7 @@ describe("inputs", () => {
       ]);
       expect(JSON.stringify([workspace, await stage.get("web")])).not.toContain("canary");
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -85,7 +85,7 @@ describe("inputs", () => {
       await Promise.all(["one", "two", "three"].map((name) => stage.isReady(name)));
       expect(stage.simulator.runs.map(({ name }) => name.replace(/-[0-9a-f]*$/, ""))).toEqual(["three", "two", "one"]);
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -107,7 +107,7 @@ describe("inputs", () => {
       expect(stage.simulator.runs.filter(({ name }) => name.startsWith("base")).length).toBe(2);
       expect(stage.runs.length).toBe(5);
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -126,7 +126,7 @@ describe("inputs", () => {
       await stage.isReady("apps");
       expect(stage.simulator.runs.map(({ name }) => name.split("-")[0])).toEqual(["base", "apps"]);
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -139,7 +139,7 @@ describe("inputs", () => {
       await stage.isReady("apps");
       expect(stage.simulator.runs.map(({ name }) => name.split("-")[0])).toEqual(["base", "base", "apps"]);
     },
-    patience,
+    testTimeoutMs,
   );
 });
 
@@ -209,7 +209,7 @@ describe("the source", () => {
       expect(server.requests.length).toBe(length);
       expect(stage.runs).toEqual([`up@${first}`, `up@${second}`, `up@${first}`]);
     },
-    patience,
+    testTimeoutMs,
   );
 });
 
@@ -227,7 +227,7 @@ describe("workspaces and updates", () => {
       await stage.isReady("web", "2");
       expect(stage.runs).toEqual(["up@2"]);
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -307,7 +307,7 @@ describe("workspaces and updates", () => {
         ttlAfterCompleted: "3600s",
       });
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -336,7 +336,7 @@ describe("workspaces and updates", () => {
       expect(exposed).toContain('stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n');
       expect(exposed).toContain('stack_time_to_first_update_seconds_count{result="failed"} 2\n');
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -363,7 +363,7 @@ describe("workspaces and updates", () => {
       };
       await waitFor(isReady, { timeoutMs: 30_000 });
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -380,7 +380,7 @@ describe("workspaces and updates", () => {
       expect(stack.metadata.finalizers).toHaveLength(1);
       expect(stage.runs).toEqual(["up@1"]);
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(
@@ -397,7 +397,7 @@ describe("workspaces and updates", () => {
         await stage.client.find(builtin.secrets, { namespace: stage.namespace, name: "web-outputs" }),
       ).toBeUndefined();
     },
-    patience,
+    testTimeoutMs,
   );
 });
 
@@ -447,6 +447,6 @@ describe("after a migration from the Go operator", () => {
       expect(bad.status?.lastUpdate?.failures).toBe(0);
       expect(stage.runs).toEqual(["up@1"]);
     },
-    patience,
+    testTimeoutMs,
   );
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Client } from "@pko/kube";
 
-import { patience, Stage } from "./harness.ts";
+import { testTimeoutMs, Stage } from "./harness.ts";
 import { live, undisturbedRuns, type Life } from "./life.ts";
 
 type Where = "before" | "after";
@@ -108,5 +108,5 @@ test(
     await stage.isReady("web");
     expect(stage.runs).toEqual(["up@1"]);
   },
-  patience,
+  testTimeoutMs,
 );

@@ -4,7 +4,7 @@ import { builtin, logger } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
 import { faultProxy, type Verdict } from "@pko/testkit";
 
-import { patience, Stage } from "./harness.ts";
+import { testTimeoutMs, Stage } from "./harness.ts";
 import { live, undisturbedRuns } from "./life.ts";
 
 const failures: readonly Verdict[] = [
@@ -91,5 +91,5 @@ test(
       }
     }
   },
-  patience,
+  testTimeoutMs,
 );

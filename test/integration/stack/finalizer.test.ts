@@ -5,7 +5,7 @@ import { connect } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { faultProxy, sharedApiServer, waitFor, type FaultProxy } from "@pko/testkit";
 
-import { Operator, patience, Stage } from "./harness.ts";
+import { Operator, testTimeoutMs, Stage } from "./harness.ts";
 
 /** Between `pause` and `resume` the proxy delays the watch events of one resource: its store is stale. */
 async function proxyWithStaleStore(resource: "stacks" | "updates") {
@@ -56,7 +56,7 @@ test(
     stage.simulator.script.update = () => ({ end: "succeeded" });
     await stage.isDeleted("web");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -89,7 +89,7 @@ test(
     await stage.isDeleted("web");
     expect(stage.runs.at(-1)).toStartWith("destroy");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -116,5 +116,5 @@ test(
     stage.jump(10_000);
     await stage.isDeleted("web");
   },
-  patience,
+  testTimeoutMs,
 );

@@ -5,7 +5,7 @@ import { isNotFound, resource, type KubeObject } from "@pko/kube";
 import { workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { condition, patience, reasonOf, Stage } from "./harness.ts";
+import { condition, testTimeoutMs, reasonOf, Stage } from "./harness.ts";
 
 const message = (stack: Stack): string => condition(stack, "Ready")?.message ?? "";
 
@@ -125,7 +125,7 @@ test(
     expect(stage.runs.length).toBe(2);
     await removeCrd(stage);
   },
-  patience * 2,
+  testTimeoutMs * 2,
 );
 
 test(
@@ -163,7 +163,7 @@ test(
     expect(stage.runs.length).toBe(3);
     await removeCrd(stage);
   },
-  patience * 2,
+  testTimeoutMs * 2,
 );
 
 test(
@@ -190,5 +190,5 @@ test(
     await waitFor(isFollowed, { timeoutMs: 60_000 });
     await removeCrd(stage);
   },
-  patience * 2,
+  testTimeoutMs * 2,
 );

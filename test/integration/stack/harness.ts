@@ -23,10 +23,10 @@ import {
 import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
-import { apiServerWithApi, patience } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
 import { Simulator } from "./simulator.ts";
 
-export { patience };
+export { testTimeoutMs };
 
 /** The system clock, moved forward by a test. */
 class JumpingClock implements Clock {
@@ -196,7 +196,7 @@ export class Stage implements AsyncDisposable {
           checkStatus(last);
           return is(last) ? last : undefined;
         },
-        { timeoutMs: patience / 4, what: `${name} to be ${what}` },
+        { timeoutMs: testTimeoutMs / 4, what: `${name} to be ${what}` },
       );
     } catch (error) {
       throw new Error(`${name} is not ${what}: ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
@@ -214,7 +214,7 @@ export class Stage implements AsyncDisposable {
 
   async isDeleted(name: string): Promise<void> {
     const isDeleted = async (): Promise<boolean> => (await this.find(name)) === undefined;
-    await waitFor(isDeleted, { timeoutMs: patience / 4, what: `${name} to be deleted` });
+    await waitFor(isDeleted, { timeoutMs: testTimeoutMs / 4, what: `${name} to be deleted` });
   }
 
   /** `type@revision` of each run so far. */

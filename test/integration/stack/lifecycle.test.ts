@@ -5,7 +5,7 @@ import { builtin } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { condition, patience, reasonOf, Stage } from "./harness.ts";
+import { condition, testTimeoutMs, reasonOf, Stage } from "./harness.ts";
 
 test(
   "a Program is deployed, followed, resynced on request, and destroyed",
@@ -42,7 +42,7 @@ test(
     // No Update is left over with a finalizer.
     await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -58,7 +58,7 @@ test(
     await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
     expect(stage.runs).toEqual(["up@1"]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -87,7 +87,7 @@ test(
     await stage.isReady("web", "1");
     expect(stage.runs).toEqual(["up@1", "up@1", "up@1", "up@1"]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -114,7 +114,7 @@ test(
     await stage.isDeleted("web");
     expect(stage.runs).toEqual(["up@1", "destroy@1", "destroy@1"]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -163,7 +163,7 @@ test(
     await Bun.sleep(500);
     expect(stage.runs.length).toBe(length + 3);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -181,7 +181,7 @@ test(
     await client.delete(updates, ref);
     await waitFor(async () => (await client.find(updates, ref)) === undefined, { timeoutMs: 20_000, what: "its end" });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -201,7 +201,7 @@ test(
     await stage.isReady("web");
     expect(stage.runs).toEqual(["up@1", "up@1"]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -219,7 +219,7 @@ test(
     await stage.isReady("web", "5");
     expect(stage.runs).toEqual(["up@1", "up@5"]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -231,7 +231,7 @@ test(
     await stage.program("program");
     await stage.isReady("web", "1");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -255,5 +255,5 @@ test(
     await stage.isReady("web");
     expect(stage.runs).toEqual(["up@1", "up@1"]);
   },
-  patience,
+  testTimeoutMs,
 );

@@ -1,7 +1,7 @@
 /** The requests of fifty Stacks of one repository, counted at the Git server. */
 import { expect, test } from "bun:test";
 
-import { patience, Stage } from "./harness.ts";
+import { testTimeoutMs, Stage } from "./harness.ts";
 import { gitServer } from "./git-server.ts";
 
 const many = 50;
@@ -25,5 +25,5 @@ test(
     expect(polls()).toBe(2);
     expect(stage.runs.filter((run) => run === `up@${second}`)).toHaveLength(many);
   },
-  patience * 2,
+  testTimeoutMs * 2,
 );

@@ -4,7 +4,7 @@ import { stackFinalizer } from "@pko/api";
 import { updates, workspaces } from "@pko/operator";
 import { faultProxy, waitFor } from "@pko/testkit";
 
-import { Operator, patience, Stage } from "./harness.ts";
+import { Operator, testTimeoutMs, Stage } from "./harness.ts";
 
 test(
   "an Update that starts just before it would be withdrawn keeps running",
@@ -31,7 +31,7 @@ test(
     const { items } = await stage.client.list(updates, { namespace: stage.namespace });
     expect(items.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -69,7 +69,7 @@ test(
       (await client.find(workspaces, { namespace, name: "web" })) === undefined;
     await waitFor(isDeleted, { timeoutMs: 20_000, what: "the Workspace to be deleted" });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -97,5 +97,5 @@ test(
     const { items } = await stage.client.list(updates, { namespace: stage.namespace });
     expect(items.map(({ metadata }) => metadata.finalizers)).toEqual([[stackFinalizer]]);
   },
-  patience,
+  testTimeoutMs,
 );

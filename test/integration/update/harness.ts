@@ -236,7 +236,7 @@ class Operator {
       unprepared: (pod) => world.unprepared(pod),
       progressMs: 100,
       backoff: { baseMs: 20, factor: 2, capMs: 500, jitter: 0 },
-      patience: { baseMs: 20, factor: 2, capMs: 200, jitter: 0 },
+      busyBackoff: { baseMs: 20, factor: 2, capMs: 200, jitter: 0 },
     });
     const events: EventRecorder = {
       record: (_, note) => void this.events.push(note),

@@ -6,7 +6,7 @@ import type { FakeAgent } from "./fake-agent.ts";
 import { conditionsOf, updates, World } from "./harness.ts";
 
 const count = 200;
-const patience = { timeoutMs: 90_000 };
+const testTimeoutMs = { timeoutMs: 90_000 };
 
 test(`${count} slow runs at the same time`, async () => {
   await using world = await World.create();
@@ -17,7 +17,7 @@ test(`${count} slow runs at the same time`, async () => {
   const operator = world.operator();
   const startedAt = performance.now();
   const uids = await Promise.all(numbers.map((index) => world.update(`u${index}`, { workspaceName: `w${index}` })));
-  await waitFor(() => agents.every((agent) => agent.started.length === 1), { ...patience, what: "all to start" });
+  await waitFor(() => agents.every((agent) => agent.started.length === 1), { ...testTimeoutMs, what: "all to start" });
   const allStartedMs = performance.now() - startedAt;
   // They all run, and no worker waits for one.
   await Bun.sleep(1_000);
@@ -26,7 +26,7 @@ test(`${count} slow runs at the same time`, async () => {
   for (const [index, agent] of agents.entries()) agent.finish(uids[index] ?? "");
   const finishing = performance.now();
   await waitFor(async () => await allOver(world), {
-    ...patience,
+    ...testTimeoutMs,
     what: "all to end",
   });
   const allEndedMs = performance.now() - finishing;

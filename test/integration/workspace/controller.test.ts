@@ -6,7 +6,7 @@ import type { PrepareFailure } from "@pko/rpc";
 import { fullQuota, waitFor, type FaultProxy } from "@pko/testkit";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 
-import { complete, controllerOf, patience, prepared, running, Stage } from "./harness.ts";
+import { complete, controllerOf, testTimeoutMs, prepared, running, Stage } from "./harness.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
 
@@ -36,7 +36,7 @@ test(
     // The event follows the status.
     await waitFor(async () => (await stage.eventReasons()).includes("Initialized"), { what: "its event" });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -48,7 +48,7 @@ test(
     for (let pass = 0; pass < 5; pass++) await stage.reconciled("web");
     expect([await stage.workspace("web"), await stage.statefulSet("web")]).toEqual(before as never);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -69,7 +69,7 @@ test(
     await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -106,7 +106,7 @@ test(
     const text = JSON.stringify([await stage.statefulSet("web"), await stage.workspace("web")]);
     expect(text).not.toContain("g2");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -126,7 +126,7 @@ test(
     await stage.change("web", { env: [{ name: "PULUMI_ACCESS_TOKEN", value: "pul-own" }] });
     await waitFor(async () => !(await volumes()).includes("pulumi-oidc"));
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -152,7 +152,7 @@ test(
     await stage.becomes("web", "Succeeded", "idle");
     await waitFor(async () => (await stage.statefulSet("web")).spec?.replicas === 0);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -170,7 +170,7 @@ test(
     await stage.setUpdate("run", complete);
     await waitFor(async () => (await stage.statefulSet("web")).spec?.template.spec?.containers[0]?.image === "mine:2");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -188,7 +188,7 @@ test(
     const waiting = await stage.becomes("web", "RollingUpdate", "waits for the update run to finish");
     expect(waiting.status?.address).toBeDefined();
   },
-  patience,
+  testTimeoutMs,
 );
 
 const unprepared = { state: "refused", code: "unprepared", message: "the workspace is not prepared" } as const;
@@ -218,7 +218,7 @@ test(
       pod.metadata.uid ?? "",
     );
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -247,7 +247,7 @@ test(
       what: "the certificate",
     });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -273,7 +273,7 @@ test(
     const agentImage = async () => (await stage.statefulSet("web")).spec?.template.spec?.initContainers?.[0]?.image;
     await waitFor(async () => (await agentImage()) === "agent:2");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -311,7 +311,7 @@ test(
     await stage.change("web", { podTemplate: null });
     await stage.becomes("web", "WaitingForReplicas");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -340,7 +340,7 @@ test(
       return pod?.metadata.uid !== stuck.metadata.uid || pod?.metadata.deletionTimestamp !== undefined;
     });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -359,7 +359,7 @@ test(
     expect(source).toMatchObject({ kind: "files", revision: "1" });
     expect(JSON.stringify(source)).toContain("name: web\\nruntime: yaml\\nresources:");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -381,7 +381,7 @@ test(
     stage.reconcile("web");
     await stage.becomes("web", "Succeeded");
   },
-  patience,
+  testTimeoutMs,
 );
 
 const unreachable: PrepareFailure = {
@@ -415,7 +415,7 @@ test(
     await stage.reconciled("web");
     expect(stage.agents.retries).toBe(2);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -443,7 +443,7 @@ test(
     await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -459,7 +459,7 @@ test(
       return metadata.generation === 3 && Bun.deepEquals(spec, before.spec);
     });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -477,7 +477,7 @@ test(
     expect(await stage.client.find(builtin.secrets, stage.at("web-workspace-tls"))).toBeUndefined();
     expect(await stage.client.find(builtin.statefulSets, stage.at("web-workspace"))).toBeUndefined();
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -506,7 +506,7 @@ test(
     await waitFor(() => stage.agents.requests.length === 2);
     expect((await stage.becomes("web", "Succeeded")).status).toEqual(ready.status ?? {});
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -538,7 +538,7 @@ test(
     }
     expect((await stage.statefulSet("fresh")).spec?.replicas).toBe(1);
   },
-  patience,
+  testTimeoutMs,
 );
 
 const minuteAgo = (): string => new Date(Date.now() - 60_000).toISOString().replace(/\.\d+/, "");
@@ -554,7 +554,7 @@ test(
     await Bun.sleep(2500);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -570,7 +570,7 @@ test(
     expect(setup?.env).toEqual([{ name: "PULUMI_ENV", value: "/share/.env" }]);
     expect(setup?.volumeMounts).toEqual([{ name: "share", mountPath: "/share" }]);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -599,7 +599,7 @@ test(
     expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
     await stage.becomes("web", "Succeeded");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -624,7 +624,7 @@ test(
     });
     await waitFor(async () => (await stage.statefulSet("web")).spec?.serviceName === "web-workspace");
   },
-  patience,
+  testTimeoutMs,
 );
 
 /** Differs in fields that cannot be changed. */
@@ -660,7 +660,7 @@ test(
     stage.reconcile("web");
     await waitFor(async () => (await stage.statefulSet("web")).spec?.serviceName === "web-workspace");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -693,7 +693,7 @@ test(
     await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -715,7 +715,7 @@ test(
     await stage.simulatePod("web");
     await stage.becomes("web", "Succeeded");
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -725,7 +725,7 @@ test(
     const podTemplate = { spec: { initContainers: [{ name: "mine", image: "busybox" }] } };
     await stage.ready("web", { ...spec, podTemplate });
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -739,5 +739,5 @@ test(
     const read = stage.workspace("web");
     expect(await read.catch((error: unknown) => isNotFound(error))).toBe(true);
   },
-  patience,
+  testTimeoutMs,
 );

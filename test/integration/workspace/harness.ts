@@ -44,7 +44,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
 
-export const patience = 60_000;
+export const testTimeoutMs = 60_000;
 
 export const prepared: PrepareResult = {
   ok: true,

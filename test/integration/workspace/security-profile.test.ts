@@ -12,7 +12,7 @@ import { podTemplateSchema, strategicMerge } from "../../../packages/operator/sr
 import type { JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import { randomFrom } from "./raw.ts";
 
-const patience = 120_000;
+const testTimeoutMs = 120_000;
 const settings = { agentImage: "agent:1", idleTimeoutMs: 0 };
 
 function workspace(namespace: string, spec: object): NormalWorkspace {
@@ -68,7 +68,7 @@ for (const securityProfile of securityProfiles) {
       }
       expect(Math.min(verdicts.good, verdicts.bad)).toBeGreaterThan(10);
     },
-    patience,
+    testTimeoutMs,
   );
 
   test(`an AppArmor annotation is accepted or rejected as by Pod Security: ${securityProfile}`, async () => {
@@ -102,7 +102,7 @@ test(
       expect([seen, built.ok ? await rejection(place, built.template) : built.problems]).toEqual([seen, undefined]);
     }
   },
-  patience,
+  testTimeoutMs,
 );
 
 /** The template before the profile is enforced. */

@@ -4,9 +4,9 @@ import { builtin } from "@pko/kube";
 import type { PrepareFailure } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 
-import { patience, prepared, Stage } from "./harness.ts";
+import { testTimeoutMs, prepared, Stage } from "./harness.ts";
 
-setDefaultTimeout(patience);
+setDefaultTimeout(testTimeoutMs);
 
 const spec = { local: { dir: "/app" } };
 

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { updates, type WorkspaceSettings } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { patience, Stage } from "./harness.ts";
+import { testTimeoutMs, Stage } from "./harness.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
 
@@ -45,7 +45,7 @@ test(
     await updatesRead(stage);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
   },
-  patience,
+  testTimeoutMs,
 );
 
 test(
@@ -58,5 +58,5 @@ test(
     await updatesRead(stage);
     expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
   },
-  patience,
+  testTimeoutMs,
 );

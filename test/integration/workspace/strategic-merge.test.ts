@@ -10,7 +10,7 @@ import {
 import type { Json, JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import { call, randomFrom } from "./raw.ts";
 
-const patience = 180_000;
+const testTimeoutMs = 180_000;
 
 class Writer {
   readonly #random: () => number;
@@ -202,5 +202,5 @@ test(
     }
     expect(verdicts.same).toBeGreaterThan(200);
   },
-  patience,
+  testTimeoutMs,
 );

@@ -15,12 +15,12 @@ export interface DialOptions {
   /** Between attempts to reach an agent. */
   readonly backoff?: BackoffPolicy;
   /** Between attempts while an agent responds that it is busy or not prepared. */
-  readonly patience?: BackoffPolicy;
+  readonly busyBackoff?: BackoffPolicy;
 }
 
 /** Short at first: an agent that has just started listens within a second. */
 export const defaultBackoff: BackoffPolicy = { baseMs: 100, factor: 1.2, capMs: 15_000, jitter: 0.2 };
-const defaultPatience: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
+const defaultBusyBackoff: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
 
 export function dial({ authority, agreements }: DialOptions, pod: AgentPod): AgentClient {
   return connectAgent({
@@ -69,7 +69,7 @@ export class Attempts {
   async afterRejection(signal: AbortSignal): Promise<void> {
     this.reached();
     this.#rejected += 1;
-    await sleep(this.#clock, backoffDelay(this.#options.patience ?? defaultPatience, this.#rejected), signal);
+    await sleep(this.#clock, backoffDelay(this.#options.busyBackoff ?? defaultBusyBackoff, this.#rejected), signal);
   }
 }
 

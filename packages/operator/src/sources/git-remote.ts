@@ -144,12 +144,12 @@ const openProblems: Record<Unopened["problem"], SourceProblem> = {
   unresolved: "unreachable",
 };
 
-const patience: readonly GitConfigLine[] = [["http.lowSpeedTime", "30"]];
+const lowSpeedTimeout: readonly GitConfigLine[] = [["http.lowSpeedTime", "30"]];
 
 async function listRefs(remote: AuthenticatedRemote, request: ListRequest): Promise<GitRefs | Moved> {
   const { policy, inherited = {} } = request.settings;
   const context = { home: tmpdir(), policy, inherited };
-  const opened = await openRepository(remote, { context, settings: patience });
+  const opened = await openRepository(remote, { context, settings: lowSpeedTimeout });
   if (opened.kind === "unopened") return failed(openProblems[opened.problem], opened.message);
   try {
     return await runLsRemote(opened, request);
