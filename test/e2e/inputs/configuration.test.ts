@@ -183,7 +183,9 @@ describe("configuration", () => {
       expect(readyMessage(stalled)).toContain(
         `the workspace's Pulumi CLI is ${oldVersion}, but the operator needs 3.105.0`,
       );
-      expect(readyMessage(stalled)).toContain("pulumi/pulumi:3.105.0-nonroot or later"); // `kubectl apply` removes the image.
+      expect(readyMessage(stalled)).toContain("pulumi/pulumi:3.105.0-nonroot or later");
+
+      // `kubectl apply` removes the image.
       await applyTo(scene, withImage({}));
       const ready = await stackUntil(scene, "dated", isReady);
       expect(ready.status?.outputs).toEqual({ text: "plain" });

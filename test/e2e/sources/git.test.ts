@@ -109,7 +109,8 @@ test.concurrent(
     await stalledBy(scene, "private", { message: "add its CA certificate under the key ca.crt" });
     await replaceSecret("access", { token: "stale", "ca.crt": ca });
     await requestReconcile(scene, "private", "with a stale token");
-    await stalledBy(scene, "private", { message: "the Git server rejects the credentials" }); // The operator retries without a request.
+    await stalledBy(scene, "private", { message: "the Git server rejects the credentials" });
+    // The operator retries without a request.
     await replaceSecret("access", { token: `${canaries.token}\n`, "ca.crt": ca });
     await stackUntil(scene, "private", isAt(commits["token"]));
     const pod = await podUid(scene, "private");
@@ -186,7 +187,8 @@ test.concurrent(
     const spec = { projectRepo: ssh.url("sealed"), branch: "main", gitAuth: { sshAuth } };
     await replaceSecret("ssh", { ...given, known_hosts: ssh.knownHosts(other) });
     await deploy("sealed", spec);
-    await stalledBy(scene, "sealed", { message: "key differs from the one in known_hosts" }); // Without known_hosts, only the large Git hosts are known.
+    await stalledBy(scene, "sealed", { message: "key differs from the one in known_hosts" });
+    // Without known_hosts, only the large Git hosts are known.
     await replaceSecret("ssh", { key: given.key, passphrase: given.passphrase });
     await requestReconcile(scene, "sealed", "an unknown host");
     await stalledBy(scene, "sealed", { message: "the SSH host's key is not in known_hosts" });

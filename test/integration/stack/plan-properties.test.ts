@@ -36,12 +36,15 @@ function seeded(seed: number): () => number {
 
 class Chance {
   readonly random: () => number;
+
   constructor(seed: number) {
     this.random = seeded(seed);
   }
+
   of<T>(values: readonly T[]): T {
     return values[Math.floor(this.random() * values.length)] as T;
   }
+
   is(probability: number): boolean {
     return this.random() < probability;
   }
