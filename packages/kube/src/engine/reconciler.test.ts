@@ -233,6 +233,19 @@ test("what is remembered is available to the next pass, until there is nothing t
   expect(seen).toEqual([undefined, 1, 2, undefined]);
 });
 
+test("a change of the memory during a pass is not lost", async () => {
+  const room = new Room();
+  room.memory.set("house/desk", 3);
+  await room.reconcile({
+    perform: async () => {
+      room.memory.set("house/desk", 0);
+      return { kind: "done" };
+    },
+    plan: () => planned("on", "screwIn"),
+    remember: (_view, _plan, { memory }) => memory,
+  });
+  expect(room.memory.get("house/desk")).toBe(0);
+});
 test("the first rule that applies decides, and it is an error if none applies", () => {
   const rules = [(n: number) => (n > 10 ? "large" : undefined), (n: number) => (n > 5 ? "medium" : undefined)];
   expect([firstDecision(rules, 11), firstDecision(rules, 6)]).toEqual(["large", "medium"]);

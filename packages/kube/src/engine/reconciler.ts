@@ -31,7 +31,7 @@ export type Performed<View> =
   | { readonly kind: "stale" };
 
 export interface Moment<Memory> extends Pick<ReconcileContext, "now" | "monotonic" | "signal"> {
-  /** What an earlier pass of this process remembered about the object. */
+  /** What this process remembers about the object: from an earlier pass, unless it was changed since. */
   readonly memory: Memory | undefined;
 }
 
@@ -200,7 +200,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
   #conclude(key: Key, { view, plan }: Settled<View, Step, Outcome>, moment: Moment<Memory>): void {
     const { events, eventsOf, remember, publish, objectIn } = this.#definition;
     for (const event of eventsOf?.(view, plan) ?? []) events.record(objectIn(view), event);
-    const remembered = remember?.(view, plan, moment);
+    const remembered = remember?.(view, plan, { ...moment, memory: this.#memory.get(key) });
     if (remembered === undefined) this.#memory.delete(key);
     else this.#memory.set(key, remembered);
     publish?.(key, view, plan);

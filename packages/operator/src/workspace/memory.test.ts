@@ -33,6 +33,18 @@ describe("a failed preparation", () => {
     expect(remember({ ...view(given({ retry })), now: later.now }, plan(failed), later)).toEqual(memory);
   });
 
+  test("stays due immediately if an input changed during the pass", () => {
+    const memory = new Map([[key, failedOnce()]]);
+    const later = { now: now + 1, monotonic: 1001 };
+    const retry = retryOf(workspace, { ...later, memory: memory.get(key) }) ?? { failures: 0, at: 0 };
+    retryImmediately(memory, key);
+    const after = { ...later, memory: memory.get(key) };
+    const passed = { ...view(given({ retry })), now: later.now };
+    for (const outcome of [failed, { kind: "unchanged" }] as const) {
+      expect(remember(passed, plan(outcome), after).retry).toMatchObject({ failures: 1, dueAt: 0 });
+    }
+  });
+
   test("is due later after each attempt", () => {
     const memory = failedOnce();
     const due = { now: now + firstRetryMs, monotonic: 1000 + firstRetryMs, memory };

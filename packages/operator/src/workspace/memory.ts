@@ -9,7 +9,7 @@ import { reconcileRequestAnnotation, type Workspace } from "@pko/api";
 import type { Key, Moment } from "@pko/kube";
 
 import type { Outcome } from "./outcome.ts";
-import { isRetryDue, longestRetryMs, nextRetryAt } from "./prepare/retry.ts";
+import { isRetryDue, isRetryScheduled, longestRetryMs, retryAfterMs } from "./prepare/retry.ts";
 import type { WorkspacePlan } from "./steps.ts";
 import { isBackedOff, type Retry, type WorkspaceView, type WrittenStatefulSet } from "./view.ts";
 
@@ -76,7 +76,7 @@ const settled: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>([
 function rememberedRetry(
   view: WorkspaceView,
   plan: WorkspacePlan,
-  { memory, now, monotonic }: WorkspaceMoment,
+  { memory, monotonic }: WorkspaceMoment,
 ): RememberedRetry | undefined {
   const { workspace, retry } = view;
   const { outcome } = plan;
@@ -90,9 +90,10 @@ function rememberedRetry(
     request: known && !isRetrying ? known.request : reconcileRequest(workspace),
   });
   if (outcome.kind === "failed") {
-    const at = nextRetryAt(view, outcome.failure);
     const failures = known?.failures ?? 0;
-    return next(at === retry?.at ? failures : failures + 1, monotonic + (at - now));
+    // Not the time in the view: an input may have changed during this pass.
+    if (known && isRetryScheduled(view)) return next(failures, known.dueAt);
+    return next(failures + 1, monotonic + retryAfterMs(outcome.failure, failures));
   }
   if (isRetrying) return next(known?.failures ?? 0, Infinity);
   // A Workspace that an earlier process scaled to zero is not retried immediately: there may be many.
