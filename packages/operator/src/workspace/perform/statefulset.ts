@@ -25,7 +25,9 @@ export async function restoreStatefulSet(
   if (!(await isPodFree(performer, context))) return stale;
   const write = { resource: builtin.statefulSets, body: objects.statefulSet };
   const target = { ...ownedBy(performer, context), uid };
-  return wroteStatefulSet(await applyOwned(target, write, { fieldManager, create: false }));
+  const written = await applyOwned(target, write, { fieldManager, create: false });
+  // Only the store still has it. Nothing is written, so the rule would apply again immediately.
+  return written.kind === "absent" ? stale : wroteStatefulSet(written);
 }
 
 export async function scaleToZero(
