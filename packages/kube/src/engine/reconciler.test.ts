@@ -5,7 +5,7 @@ import type { Client, PatchOptions } from "../client/client.ts";
 import { done, requeueAfter, retry, type Result } from "../controller/queue.ts";
 import type { Key, KubeObject, ObjectRef, Resource } from "../resource.ts";
 import type { EventNote } from "../telemetry/events.ts";
-import { silentLogger } from "../telemetry/log.ts";
+import { logger } from "../telemetry/log.ts";
 import { firstDecision, type Plan } from "./plan.ts";
 import { reconciler, type Performed, type ReconcilerDefinition } from "./reconciler.ts";
 
@@ -33,6 +33,13 @@ const lamp: Lamp = {
 const failure = (code: number, reason: string): ApiError =>
   new ApiError("patch the status of Lamp desk", { status: code, reason, message: reason });
 
+interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly step?: string;
+  readonly error?: unknown;
+}
+
 class Room {
   readonly written: [ObjectRef, PatchOptions & { patch: object }][] = [];
   readonly performed: string[] = [];
@@ -41,8 +48,9 @@ class Room {
   readonly memory = new Map<Key, number>();
   /** Thrown by the next status writes, in order. */
   readonly failures: ApiError[] = [];
+  readonly logged: LogLine[] = [];
 
-  async reconcile(definition: Partial<Definition> = {}): Promise<Result> {
+  async reconcile(definition: Partial<Definition> = {}, failures = 0): Promise<Result> {
     const client = {
       patch: async (_: unknown, ref: ObjectRef, options: PatchOptions & { patch: object }) => {
         const error = this.failures.shift();
@@ -68,7 +76,8 @@ class Room {
       ...definition,
     });
     const { signal } = new AbortController();
-    return await reconcile("house/desk", { now: 1000, monotonic: 5, signal, log: silentLogger, failures: 0 });
+    const log = logger({ level: "debug", write: (line) => void this.logged.push(JSON.parse(line) as LogLine) });
+    return await reconcile("house/desk", { now: 1000, monotonic: 5, signal, log, failures });
   }
 
   get statuses(): unknown[] {
@@ -133,6 +142,10 @@ describe("what a step learns", () => {
     await room.reconcile({ plan, perform, publish: (_key, _view, settled) => void seen.push(settled) });
     expect(room.performed).toEqual(["screwIn", "switchOn"]);
     expect(room.statuses).toEqual([{ light: "with LED" }]);
+    expect(room.logged).toMatchObject([
+      { level: "info", msg: "step led to another plan", step: "screwIn" },
+      { level: "info", msg: "step performed", step: "switchOn" },
+    ]);
     expect(seen.map(({ steps }) => steps)).toEqual([[{ kind: "switchOn" }]]);
   });
 
@@ -187,6 +200,18 @@ describe("a stale view", () => {
     }
   });
 
+  test("is logged, and with its cause as a warning if it stays", async () => {
+    const logged = async (failures: number): Promise<LogLine | undefined> => {
+      const room = new Room();
+      const perform = (): Promise<Performed<View>> => Promise.reject(failure(404, "NotFound"));
+      await room.reconcile({ plan: on, perform }, failures);
+      return room.logged[0];
+    };
+    expect(await logged(0)).toMatchObject({ level: "debug", step: "screwIn" });
+    const warning = await logged(5);
+    expect(warning).toMatchObject({ level: "warn", step: "screwIn" });
+    expect(JSON.stringify(warning?.error)).toContain("404");
+  });
   test("is not assumed after other errors", async () => {
     const room = new Room();
     room.failures.push(failure(500, "InternalError"));
@@ -214,6 +239,11 @@ describe("a status that the API server rejects", () => {
     expect(room.events).toEqual([{ type: "Warning", reason: "Rejected", message: "Invalid" }]);
   });
 
+  test("makes the view stale if the fallback meets a conflict", async () => {
+    const room = new Room();
+    room.failures.push(failure(422, "Invalid"), failure(409, "Conflict"));
+    expect(await room.reconcile({ fallbackStatus: () => ({ status: { light: "unknown" } }) })).toEqual(retry);
+  });
   test("is an error if there is no fallback", async () => {
     const room = new Room();
     room.failures.push(failure(422, "Invalid"));

@@ -28,7 +28,7 @@ export type Performed<View> =
   /** The facts may change the plan: the remaining steps are dropped, and the plan is made again. */
   | { readonly kind: "replan"; readonly facts: Partial<View> }
   /** The API server does not have what was observed. */
-  | { readonly kind: "stale" };
+  | { readonly kind: "stale"; readonly error?: ApiError };
 
 export interface Moment<Memory> extends Pick<ReconcileContext, "now" | "monotonic" | "signal"> {
   /** What this process remembers about the object: from an earlier pass, unless it was changed since. */
@@ -52,7 +52,7 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
   readonly events: EventRecorder;
   /** By key, and lost at a restart. Other parts of the controller may change it between passes. */
   readonly memory?: Map<Key, Memory>;
-  /** Steps that are performed at every pass and change no object: logged at debug level only. */
+  /** Steps that change no object: logged at debug level only. */
   readonly quietSteps?: ReadonlySet<Step["kind"]>;
 
   /** Undefined for an object that does not exist. */
@@ -125,14 +125,15 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       return done;
     }
     const settled = await this.#settle(observed, context);
-    const written = settled && (await this.#writeStatus(settled, signal));
+    const written = settled && (await this.#writeStatus(settled, context));
     if (!written) return retry;
     this.#conclude(key, written, moment);
     return requeueAt(written.plan.requeueAt, now);
   }
 
   /** Undefined if the view is stale. */
-  async #settle(observed: View, { signal, log }: ReconcileContext): Promise<Settled<View, Step, Outcome> | undefined> {
+  async #settle(observed: View, context: ReconcileContext): Promise<Settled<View, Step, Outcome> | undefined> {
+    const { signal } = context;
     const performed: Step[] = [];
     let view = observed;
     for (let plans = 0; plans < maxPlans; plans++) {
@@ -141,14 +142,14 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       for (const step of plan.steps) {
         const result = await this.#perform(step, { view, signal });
         if (result.kind === "stale") {
-          log.debug("the API server is ahead of what was observed", { step: step.kind });
+          logStale(context, { step: step.kind, error: result.error });
           return undefined;
         }
+        this.#logStep(context, step, result.kind);
         view = withFacts(view, result.facts);
         isSettled = result.kind === "done";
         if (!isSettled) break;
         performed.push(step);
-        log[this.#definition.quietSteps?.has(step.kind) ? "debug" : "info"]("step performed", { step: step.kind });
       }
       if (isSettled) return { view, plan: { ...plan, steps: performed } };
     }
@@ -159,16 +160,34 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     try {
       return await this.#definition.perform(step, context);
     } catch (error) {
-      if (isConflict(error) || isNotFound(error)) return { kind: "stale" };
+      if (isStale(error)) return { kind: "stale", error };
       throw error;
     }
+  }
+
+  #logStep({ log }: ReconcileContext, { kind: step }: Step, result: "done" | "replan"): void {
+    const level = this.#definition.quietSteps?.has(step) ? "debug" : "info";
+    log[level](result === "done" ? "step performed" : "step led to another plan", { step });
   }
 
   /** Undefined if the object has changed since it was observed, or was deleted. */
   async #writeStatus(
     settled: Settled<View, Step, Outcome>,
-    signal: AbortSignal,
+    context: ReconcileContext,
   ): Promise<Settled<View, Step, Outcome> | undefined> {
+    try {
+      return await this.#writeStatusOrFallback(settled, context);
+    } catch (error) {
+      if (!isStale(error)) throw error;
+      logStale(context, { error });
+      return undefined;
+    }
+  }
+
+  async #writeStatusOrFallback(
+    settled: Settled<View, Step, Outcome>,
+    { signal }: ReconcileContext,
+  ): Promise<Settled<View, Step, Outcome>> {
     const { view, plan } = settled;
     const { status, fallbackStatus } = this.#definition;
     const object = this.#definition.objectIn(view);
@@ -178,7 +197,6 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       await this.#patchStatus(object, wanted, signal);
       return settled;
     } catch (error) {
-      if (isConflict(error) || isNotFound(error)) return undefined;
       const fallback = isInvalid(error) || isBadRequest(error) ? fallbackStatus?.(view, plan, error) : undefined;
       if (!fallback) throw error;
       await this.#patchStatus(object, fallback.status, signal);
@@ -205,6 +223,18 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     else this.#memory.set(key, remembered);
     publish?.(key, view, plan);
   }
+}
+
+const isStale = (error: unknown): error is ApiError => isConflict(error) || isNotFound(error);
+
+/** The stores catch up in a moment. If they do not, a watch is broken, or the error has another cause. */
+const warnAfter = 5;
+
+function logStale(
+  { log, failures }: ReconcileContext,
+  keys: { readonly step?: string; readonly error?: unknown },
+): void {
+  log[failures < warnAfter ? "debug" : "warn"]("the API server does not have what was observed", keys);
 }
 
 function withFacts<View>(view: View, facts: Partial<View> | undefined): View {

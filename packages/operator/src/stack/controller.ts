@@ -138,6 +138,7 @@ function stackReconciler(world: StackWorld, { events, references, metrics, wake 
     client,
     fieldManager: fieldManagers.stackStatus,
     events,
+    quietSteps: new Set<Step["kind"]>(["checkInputs"]),
     observe: (key, moment) => observeStack(world, key, moment),
     objectIn: ({ stack }) => stack,
     plan: planStack,

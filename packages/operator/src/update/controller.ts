@@ -107,6 +107,15 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
   };
 }
 
+/** They change no object. */
+const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
+  "confirmReady",
+  "confirmPodDeleted",
+  "confirmStackUnknown",
+  "cancelRun",
+  "forgetRun",
+]);
+
 function updateReconciler(options: UpdateControllerOptions): Reconcile {
   const { client, runs, events, projects, clearances, lostNodeAfterMs } = options;
   const log = (options.log ?? silentLogger).child({ controller: name });
@@ -124,7 +133,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     client,
     fieldManager: fieldManagers.updateStatus,
     events,
-    quietSteps: new Set<Step["kind"]>(["cancelRun", "forgetRun"]),
+    quietSteps,
     observe: (key, moment) => observeUpdate(world, key, moment),
     objectIn: ({ update }) => update,
     plan: planUpdate,

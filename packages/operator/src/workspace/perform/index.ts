@@ -12,6 +12,9 @@ import { restoreStatefulSet, retryPodCreation, scaleToZero } from "./statefulset
 /** They change no object. */
 export const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "checkNames",
+  "dryRunPod",
+  "requestAppToken",
+  "prepare",
   "forgetPreparation",
   "reconcileOther",
 ]);
