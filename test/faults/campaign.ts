@@ -2,6 +2,8 @@
  * Runs lifecycles with a crash in each phase, until every crash point was hit. The outcome of each phase must be the same as
  * in a lifecycle without crashes.
  */
+import { seededRandom } from "@pko/testkit";
+
 import { crashPoints, pointText, type Point, type Where } from "./fuse.ts";
 import { findDifference, type Failure } from "./judgement.ts";
 import { Lifecycle, Stuck, type PhaseEnd } from "./lifecycle.ts";
@@ -33,6 +35,8 @@ export interface CampaignOptions {
   readonly crashMode?: CrashMode;
   /** A random sample of this many points in each phase; all points if absent. */
   readonly sample?: number;
+  /** Of the sample, and of the order of the points. */
+  readonly seed: number;
   /** The outcomes without crashes; determined first if absent. */
   readonly reference?: Ends;
   /** Only points whose text matches, for example `destroy, before apply stacks/status web #2`; all points if absent. */
@@ -63,7 +67,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Report> {
     const [one, two] = [phaseEnd(reference, phase), phaseEnd(second, phase)];
     const difference = findDifference(one, two);
     if (difference) throw new Error(`${phase} without a crash (${difference.kind}): ${difference.text}`);
-    const points = shuffled(union(crashPoints(one.calls), crashPoints(two.calls)));
+    const points = shuffled(union(crashPoints(one.calls), crashPoints(two.calls)), options.seed);
     const matching = points.filter((point) => options.only?.test(`${phase}, ${pointText(point)}`) ?? true);
     const chosen = matching.slice(0, sample ?? matching.length);
     queues.set(
@@ -110,9 +114,10 @@ function union(one: readonly Point[], two: readonly Point[]): Point[] {
   return [...new Map([...one, ...two].map((point) => [pointText(point), point])).values()];
 }
 
-function shuffled<T>(items: readonly T[]): T[] {
+function shuffled<T>(items: readonly T[], seed: number): T[] {
+  const { next } = seededRandom(seed);
   return items
-    .map((item) => ({ item, at: Math.random() }))
+    .map((item) => ({ item, at: next() }))
     .toSorted((a, b) => a.at - b.at)
     .map(({ item }) => item);
 }

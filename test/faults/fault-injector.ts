@@ -1,5 +1,5 @@
 /** Decides what happens to each call: a crash of the operator, a random fault, or nothing. */
-import type { ProxiedRequest, Verdict } from "@pko/testkit";
+import { randomForKeys, type ProxiedRequest, type SeededRandom, type Verdict } from "@pko/testkit";
 
 import type { Fuse, Where } from "./fuse.ts";
 
@@ -8,6 +8,8 @@ export interface FaultOptions {
   readonly faultRate?: number;
   /** The maximum delay of watch events: the operator's caches are stale, and not equally so. */
   readonly lagMs?: number;
+  /** Of the random faults and delays. */
+  readonly seed?: number;
 }
 
 interface Parts extends FaultOptions {
@@ -18,7 +20,7 @@ interface Parts extends FaultOptions {
 /** The share of delayed events. */
 const lateShare = 0.3;
 
-const possibleFaults: readonly Verdict[] = [
+const possibleFaults: readonly [Verdict, ...Verdict[]] = [
   { status: 500 },
   { status: 503, retryAfterSeconds: 0 },
   { status: 429, retryAfterSeconds: 1 },
@@ -29,11 +31,13 @@ const possibleFaults: readonly Verdict[] = [
 
 export class FaultInjector {
   readonly #parts: Parts;
+  readonly #random: (call: string) => SeededRandom;
   #count = 0;
   #lastWriteAt = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#random = randomForKeys(parts.seed ?? 0);
   }
 
   /** Calls that failed without a crash point. */
@@ -48,12 +52,12 @@ export class FaultInjector {
   /** For a call to the API server. */
   verdict(request: ProxiedRequest): Verdict | undefined | Promise<Verdict | undefined> {
     const call = callName(request);
-    if (call === undefined) return this.#randomFault();
+    if (call === undefined) return this.#randomFault(readName(request));
     if (request.resource !== "events") this.#lastWriteAt = performance.now();
     const where = this.#parts.fuse.arrive(call);
     switch (where) {
       case undefined:
-        return this.#randomFault();
+        return this.#randomFault(call);
       case "before":
         return this.#parts.crash().then(() => ({ cut: "before" }));
       case "during":
@@ -66,31 +70,36 @@ export class FaultInjector {
     }
   }
 
-  #randomFault(): Verdict | undefined {
-    return this.#isFaulty() ? possibleFaults[Math.floor(Math.random() * possibleFaults.length)] : undefined;
+  #randomFault(call: string): Verdict | undefined {
+    return this.#isFaulty(call) ? this.#random(call).pick(possibleFaults) : undefined;
   }
 
   /** For a call to an agent. */
   arrive(call: string): Where | undefined {
     const where = this.#parts.fuse.arrive(call);
     if (where !== undefined) return where;
-    if (!this.#isFaulty()) return undefined;
-    return Math.random() < 0.5 ? "cut" : "lost";
+    return this.#isFaulty(call) ? this.#random(call).pick(["cut", "lost"]) : undefined;
   }
 
-  /** For an event of a watch. */
-  async delayEvent(): Promise<"pass"> {
+  /** For an event of a watch of this resource. */
+  async delayEvent(resource: string): Promise<"pass"> {
     const { lagMs = 0 } = this.#parts;
-    if (Math.random() < lateShare) await Bun.sleep(Math.random() * lagMs);
+    const random = this.#random(`event ${resource}`);
+    if (random.next() < lateShare) await Bun.sleep(random.next() * lagMs);
     return "pass";
   }
 
-  #isFaulty(): boolean {
-    const isFaulty = Math.random() < (this.#parts.faultRate ?? 0);
+  #isFaulty(call: string): boolean {
+    const isFaulty = this.#random(call).next() < (this.#parts.faultRate ?? 0);
     if (isFaulty) this.#count += 1;
     return isFaulty;
   }
 }
+
+/** Of a request that changes nothing. Hashes in names differ between lifecycles. */
+const readName = ({ verb, resource, name = "" }: ProxiedRequest): string => withoutHash(`${verb} ${resource} ${name}`);
+
+const withoutHash = (name: string): string => name.replaceAll(/-[0-9a-f]{10,16}(?![0-9a-z])/g, "-HASH");
 
 /** Undefined for requests that change nothing. */
 function callName({ isWrite, query, verb, resource, subresource, name, body }: ProxiedRequest): string | undefined {
@@ -103,7 +112,7 @@ function callName({ isWrite, query, verb, resource, subresource, name, body }: P
   }
   const object = name ?? nameIn(body);
   if (object === "scout") return undefined;
-  return `${verb} ${kind} ${object.replaceAll(/-[0-9a-f]{10,16}(?![0-9a-z])/g, "-HASH")}`;
+  return `${verb} ${kind} ${withoutHash(object)}`;
 }
 
 function nameIn(body: string): string {

@@ -40,8 +40,10 @@ export interface LifecycleOptions extends FaultOptions {
   readonly crashMode?: CrashMode;
 }
 
-/** The time limit of a phase, from the crash or from its start. */
-const timeoutMs = Number(process.env["FAULTS_TIMEOUT_SECONDS"] ?? 120) * 1000;
+/** The time limit of an undisturbed phase. */ const timeoutMs =
+  Number(process.env["FAULTS_TIMEOUT_SECONDS"] ?? 120) * 1000;
+/** A phase with faults waits for retries as well. How long it takes is not tested: only whether it ends. */ const disturbedTimeoutMs =
+  3 * timeoutMs;
 /** A phase has ended when nothing was written for this long. */
 const quietMs = 1_500;
 
@@ -96,7 +98,7 @@ export class Lifecycle implements AsyncDisposable {
     this.#observer = new Observer({ ...own, commits });
     this.#script = new Script({ ...own, observer: this.#observer, commits });
     proxy.on((request) => this.#injector.verdict(request));
-    proxy.onEvent(() => this.#injector.delayEvent());
+    proxy.onEvent((_, { resource }) => this.#injector.delayEvent(resource));
   }
 
   static async start(stage: Stage, options: LifecycleOptions = {}): Promise<Lifecycle> {
@@ -190,11 +192,17 @@ export class Lifecycle implements AsyncDisposable {
       const now = performance.now();
       const isQuiet = isEnd() && this.#isIdle() && now - Math.max(this.#injector.lastWriteAt, this.#ledSince) > quiet;
       if (isQuiet && (await this.#isTakenOver())) return;
-      if (now - (this.#fuse.firedAt ?? startedAt) > timeoutMs) {
-        throw new Stuck(`${what}: did not end within ${timeoutMs / 1000} s: ${this.#observer.snapshot().join("\n")}`);
+      const limitMs = this.#isDisturbed ? disturbedTimeoutMs : timeoutMs;
+      if (now - startedAt > limitMs) {
+        throw new Stuck(`${what}: did not end within ${limitMs / 1000} s: ${this.#observer.snapshot().join("\n")}`);
       }
       await Bun.sleep(50);
     }
+  }
+
+  get #isDisturbed(): boolean {
+    const { faultRate = 0, lagMs = 0 } = this.#options;
+    return faultRate > 0 || lagMs > 0 || this.#fuse.firedAt !== undefined;
   }
 
   /** Whether another operator leads, and has for a while. */

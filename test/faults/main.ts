@@ -1,5 +1,5 @@
 /** `make faults`: the operator is killed before and after every write and every call that it makes. */
-import { stopSharedApiServer } from "@pko/testkit";
+import { stopSharedApiServer, testSeed } from "@pko/testkit";
 
 import { runCampaign, type Report, type Tally } from "./campaign.ts";
 import { faults } from "./judgement.ts";
@@ -26,6 +26,7 @@ async function main(): Promise<boolean> {
     const report = await runCampaign({
       stage,
       width,
+      seed: testSeed("order of the crash points"),
       crashMode,
       signal: stopping.signal,
       ...(only !== undefined && { only: new RegExp(only) }),

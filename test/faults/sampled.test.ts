@@ -1,6 +1,8 @@
 /** A random sample of the crash points of `make faults`. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
+import { testSeed } from "@pko/testkit";
+
 import { phaseEnd, runCampaign, runWithoutCrash, type CampaignOptions, type Ends } from "./campaign.ts";
 import { findDifference } from "./judgement.ts";
 import { Lifecycle, type LifecycleOptions } from "./lifecycle.ts";
@@ -8,6 +10,7 @@ import { phases } from "./script.ts";
 import { setStage, type Stage } from "./stage.ts";
 
 const timeoutMs = 600_000;
+const seed = testSeed("crash points and faults");
 
 let stage: Stage;
 let reference: Ends;
@@ -19,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => stage[Symbol.asyncDispose]());
 
 async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "crashMode" | "width">): Promise<number> {
-  const report = await runCampaign({ stage, reference, ...options });
+  const report = await runCampaign({ stage, reference, seed, ...options });
   const points = [...report.values()].reduce((sum, { hits }) => sum + Object.values(hits).reduce((a, b) => a + b), 0);
   console.log(`    ${points} points`);
   expect([...report.values()].flatMap(({ failures }) => failures)).toEqual([]);
@@ -44,7 +47,7 @@ test(
 );
 
 test("a pattern that matches no crash point is an error", async () => {
-  const campaign = runCampaign({ stage, reference, width: 1, sample: 1, only: /no such point/ });
+  const campaign = runCampaign({ stage, reference, seed, width: 1, sample: 1, only: /no such point/ });
   const outcome: unknown = await campaign.catch((error: unknown) => error);
   expect(String(outcome)).toContain("no crash point matches /no such point/");
 });
@@ -60,8 +63,8 @@ test.concurrent(
 test.concurrent(
   "when one in ten calls to the API server and to agents fails, the outcomes are the same",
   async () => {
-    const lifecycle = await expectSameOutcomes({ faultRate: 0.1 });
-    console.log(`    ${lifecycle.injectedFaults} injectedFaults`);
+    const lifecycle = await expectSameOutcomes({ faultRate: 0.1, seed });
+    console.log(`    ${lifecycle.injectedFaults} injected faults`);
     expect(lifecycle.injectedFaults).toBeGreaterThan(20);
   },
   timeoutMs,
@@ -70,7 +73,7 @@ test.concurrent(
 test.concurrent(
   "when the operator's caches are up to a second old, differently for each kind, the outcomes are the same",
   async () => {
-    await expectSameOutcomes({ lagMs: 1000 });
+    await expectSameOutcomes({ lagMs: 1000, seed });
   },
   timeoutMs,
 );

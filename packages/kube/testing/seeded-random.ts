@@ -1,5 +1,5 @@
 /** Reproducible random numbers (mulberry32) for tests with many cases: a failure names its seed. */
-interface SeededRandom {
+export interface SeededRandom {
   /** 0 ≤ x < 1 */
   next(): number;
   /** 0 ≤ n < limit */

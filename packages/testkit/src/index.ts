@@ -11,6 +11,7 @@ export * from "./kubectl.ts";
 export * from "./namespace.ts";
 export * from "./quota.ts";
 export * from "./request-info.ts";
+export * from "./seed.ts";
 export * from "./service-account-token.ts";
 export * from "./shared-api-server.ts";
 export * from "./wait-for.ts";

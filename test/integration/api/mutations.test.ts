@@ -2,12 +2,12 @@
 import { normaliseStack } from "@pko/api";
 import type { Stack } from "@pko/api";
 import { isInvalid } from "@pko/kube";
-import type { ApiServer } from "@pko/testkit";
+import { seededRandom, type ApiServer } from "@pko/testkit";
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { documentFiles } from "./documents.ts";
 import { apiServerWithApi, testTimeoutMs, stacks } from "./install.ts";
-import { mutate, numbersFrom } from "./mutations.ts";
+import { mutate } from "./mutations.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
@@ -57,7 +57,7 @@ const stackOf = (spec: unknown) => ({
 const amount = 500;
 
 function mutants(seed: number): unknown[] {
-  const next = numbersFrom(seed);
+  const next = seededRandom(seed).next;
   return Array.from({ length: amount }, (_, index) => mutate(seeds[index % seeds.length], next));
 }
 
@@ -73,7 +73,7 @@ test(`${amount} random mutations of valid specs never crash the normaliser`, () 
 });
 
 test("random objects never crash the normaliser", () => {
-  const next = numbersFrom(5);
+  const next = seededRandom(5).next;
   for (let index = 0; index < amount; index++) {
     const object = mutate(stackOf(seeds[index % seeds.length]), next);
     expect(typeof normaliseStack(object).ok).toBe("boolean");

@@ -2,17 +2,6 @@
 
 export type Numbers = () => number;
 
-/** Random numbers from 0 to 1 (mulberry32). */
-export function numbersFrom(seed: number): Numbers {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const garbage: readonly unknown[] = [
   null,
   true,

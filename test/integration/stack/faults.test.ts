@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { builtin, logger } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
-import { faultProxy, type Verdict } from "@pko/testkit";
+import { faultProxy, randomForKeys, testSeed, waitFor, type Verdict } from "@pko/testkit";
 
 import { testTimeoutMs, Stage } from "./harness.ts";
 import { live, undisturbedRuns } from "./life.ts";
 
-const failures: readonly Verdict[] = [
+const failures: readonly [Verdict, ...Verdict[]] = [
   { status: 500 },
   { status: 503, retryAfterSeconds: 0 },
   { status: 429, retryAfterSeconds: 0 },
@@ -18,13 +18,16 @@ const failures: readonly Verdict[] = [
 
 test("one request in six fails, and the same updates run", async () => {
   let faults = 0;
-  const lives = Array.from({ length: 4 }, async () => {
+  const seed = testSeed("failing requests");
+  const lives = Array.from({ length: 4 }, async (_, life) => {
+    const random = randomForKeys(seed + life);
     await using stage = await Stage.set("empty");
     await using proxy = await faultProxy(stage.rights.credentials);
-    proxy.on(() => {
-      if (Math.random() > 1 / 6) return undefined;
+    proxy.on(({ method, path }) => {
+      const numbers = random(`${method} ${path.replace(stage.namespace, "NS")}`);
+      if (numbers.next() > 1 / 6) return undefined;
       faults++;
-      return failures[Math.floor(Math.random() * failures.length)];
+      return numbers.pick(failures);
     });
     stage.start({ client: stage.rights.connect(proxy.credentials) });
     const { runs } = await live(stage);
@@ -73,8 +76,10 @@ test(
       "unreachable",
       ({ status }) => status?.conditions?.some(({ type }) => type === "Stalled") ?? false,
     );
-    await Bun.sleep(500);
     const { namespace } = stage;
+    const hasEvent = async (): Promise<boolean> =>
+      (await stage.client.list(builtin.events, { namespace })).items.some(({ regarding }) => regarding?.name === "git");
+    await waitFor(hasEvent, { what: "the last event" });
     const sinks = {
       stacks: (await stage.client.list(stacks, { namespace })).items,
       workspaces: (await stage.client.list(workspaces, { namespace })).items,

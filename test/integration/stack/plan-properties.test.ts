@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { normaliseStack, stackFinalizer, type Stack, type Workspace } from "@pko/api";
-import { checkStatus } from "@pko/testkit";
+import { checkStatus, seededRandom } from "@pko/testkit";
 
 import { unavailable, type SourceView } from "../../../packages/operator/src/sources/source-view.ts";
 import { parseTrigger, triggerAnnotation } from "../../../packages/operator/src/stack/history/trigger.ts";
@@ -24,21 +24,11 @@ import {
 } from "../../../packages/operator/src/stack/testing/views.ts";
 import type { StackView, UpdateView, WorkspaceView } from "../../../packages/operator/src/stack/view.ts";
 
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 class Chance {
   readonly random: () => number;
 
   constructor(seed: number) {
-    this.random = seeded(seed);
+    this.random = seededRandom(seed).next;
   }
 
   of<T>(values: readonly T[]): T {

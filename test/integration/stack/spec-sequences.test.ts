@@ -3,13 +3,14 @@ import { expect, test } from "bun:test";
 import type { StackSpec } from "@pko/api";
 import { ApiError } from "@pko/kube";
 import { stacks, workspaces } from "@pko/operator";
+import { seededRandom, testSeed } from "@pko/testkit";
 
-import { numbersFrom, type Numbers } from "../api/mutations.ts";
+import type { Numbers } from "../api/mutations.ts";
 import { condition, Stage } from "./harness.ts";
 
 /** With FAULTS=all as many as a release requires; otherwise a sample, which differs from run to run. */
 const amount = process.env["FAULTS"] === "all" ? 200 : 24;
-const first = Math.floor(Math.random() * 1_000_000);
+const first = testSeed("changes of specs");
 const concurrency = 8;
 const changes = 4;
 
@@ -100,14 +101,14 @@ test(`${amount} Stacks, each through ${changes} random specs and back to its fir
   const workers = Array.from({ length: concurrency }, async () => {
     for (let number = numbers.pop(); number !== undefined; number = numbers.pop()) {
       const name = `moved-${number}`;
-      const count = await changeAndReturn(stage, name, numbersFrom(number));
+      const count = await changeAndReturn(stage, name, seededRandom(number).next);
       accepted += count;
       const result = await resultOf(stage, name);
       if (!Bun.deepEquals(result, expected)) differing.push(`${name}: ${JSON.stringify(result)}`);
     }
   });
   await Promise.all(workers);
-  console.log(`    ${accepted} changes from seed ${first}`);
+  console.log(`    ${accepted} changes`);
   expect(differing, JSON.stringify(expected)).toEqual([]);
   expect(accepted).toBeGreaterThan(amount);
 }, 600_000);

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { normaliseWorkspace, type Workspace } from "@pko/api";
 import type { Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
-import { statusFaults } from "@pko/testkit";
+import { seededRandom, statusFaults } from "@pko/testkit";
 
 import { buildPodTemplate } from "../../../packages/operator/src/workspace/pod/build-pod.ts";
 import { explainPod } from "../../../packages/operator/src/workspace/pod/explain-pod.ts";
@@ -20,13 +20,12 @@ import {
   type WorkspaceView,
 } from "../../../packages/operator/src/workspace/view.ts";
 import { prepared } from "./harness.ts";
-import { randomFrom } from "./raw.ts";
 
 class Dice {
   readonly #random: () => number;
 
   constructor(seed: number) {
-    this.#random = randomFrom(seed);
+    this.#random = seededRandom(seed).next;
   }
 
   pick<T>(...values: readonly [T, ...T[]]): T {

@@ -25,15 +25,3 @@ export async function call(credentials: Credentials, { method, path, body, conte
   });
   return { status: response.status, body: JSON.parse(await response.text()) as Record<string, unknown> };
 }
-
-/** The same numbers for the same seed, on every machine. */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

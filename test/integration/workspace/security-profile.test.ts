@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { normaliseWorkspace, securityProfiles, type NormalWorkspace } from "@pko/api";
 import { ApiError, builtin } from "@pko/kube";
-import { testNamespace, type TestNamespace } from "@pko/testkit";
+import { seededRandom, testNamespace, type TestNamespace } from "@pko/testkit";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { buildPodTemplate } from "../../../packages/operator/src/workspace/pod/build-pod.ts";
@@ -10,7 +10,6 @@ import { podFor } from "../../../packages/operator/src/workspace/perform/pod.ts"
 import { enforceProfile } from "../../../packages/operator/src/workspace/pod/security-profile.ts";
 import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import type { JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
-import { randomFrom } from "./raw.ts";
 
 const testTimeoutMs = 120_000;
 const settings = { agentImage: "agent:1", idleTimeoutMs: 0 };
@@ -53,7 +52,7 @@ for (const securityProfile of securityProfiles) {
       await using place = await confinedNamespace(securityProfile);
       const verdicts = { good: 0, bad: 0 };
       for (let seed = 1; seed <= 150; seed++) {
-        const podTemplate = { spec: randomSecurity(randomFrom(seed)) };
+        const podTemplate = { spec: randomSecurity(seededRandom(seed).next) };
         const seen = JSON.stringify({ seed, podTemplate });
         const built = buildPodTemplate(workspace(place.name, { securityProfile, podTemplate }), { settings });
         if (built.ok) {
@@ -94,7 +93,7 @@ test(
     await using place = await confinedNamespace("privileged");
     const lenient = { ...settings, enforceSecurityProfile: false };
     for (let seed = 1; seed <= 150; seed++) {
-      const podTemplate = { spec: randomSecurity(randomFrom(seed)) };
+      const podTemplate = { spec: randomSecurity(seededRandom(seed).next) };
       const seen = JSON.stringify({ seed, podTemplate });
       // The API server rejects contradictory templates in any case.
       if (/"privileged":true[^}]*"allowPrivilegeEscalation":false/.test(seen)) continue;

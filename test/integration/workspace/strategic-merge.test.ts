@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { testNamespace, type TestNamespace } from "@pko/testkit";
+import { seededRandom, testNamespace, type TestNamespace } from "@pko/testkit";
 
 import {
   podTemplateSchema,
@@ -8,7 +8,7 @@ import {
   strategicMerge,
 } from "../../../packages/operator/src/shared/strategic-merge.ts";
 import type { Json, JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
-import { call, randomFrom } from "./raw.ts";
+import { call } from "./raw.ts";
 
 const testTimeoutMs = 180_000;
 
@@ -17,7 +17,7 @@ class Writer {
   #removes = true;
 
   constructor(seed: number) {
-    this.#random = randomFrom(seed);
+    this.#random = seededRandom(seed).next;
   }
 
   pick<T>(...values: readonly [T, ...T[]]): T {
