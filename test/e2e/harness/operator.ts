@@ -6,6 +6,7 @@ import { network, publishOperatorImage, repositoryRoot } from "@pko/cluster";
 import type { Client } from "@pko/kube";
 import { spawnChild, type ChildProcess } from "@pko/testkit";
 
+import { assertNoErrors, operatorErrors } from "../../logs/errors.ts";
 import { operatorAccount } from "../../rights/account.ts";
 import { assertNoneForbidden, forbiddenIn } from "../../rights/forbidden.ts";
 import { clusterClient, clusterCredentials, installApi, kubectl, runFolder } from "./cluster.ts";
@@ -18,9 +19,22 @@ export interface Operator {
   stop(): Promise<void>;
 }
 
-/** Fails if the logs of an installed operator's pods contain a response with 403. */
-export async function assertNoForbiddenRequests(namespace: string, selector: string): Promise<void> {
-  assertNoneForbidden(forbiddenIn(await kubectl(["logs", "-n", namespace, "-l", selector, "--tail=-1"])));
+/** Fails if the logs of an installed operator's pods contain an error, or a response with 403. */
+export async function assertCleanLogs(namespace: string, selector: string): Promise<void> {
+  assertCleanLog(await kubectl(["logs", "-n", namespace, "-l", selector, "--tail=-1"]));
+}
+
+function assertCleanLog(log: string, { forbidden, errors }: ExpectedTrouble = {}): void {
+  assertNoneForbidden(forbiddenIn(log), forbidden);
+  assertNoErrors(operatorErrors(log), errors);
+}
+
+/** What the tests provoke; anything else fails the file. */
+interface ExpectedTrouble {
+  /** Responses with 403. */
+  readonly forbidden?: readonly RegExp[];
+  /** Errors in the operator's log. */
+  readonly errors?: readonly RegExp[];
 }
 
 let image: Promise<string> | undefined;
@@ -32,21 +46,19 @@ export function publishedImage(): Promise<string> {
   return image;
 }
 
-export interface OperatorSettings {
+export interface OperatorSettings extends ExpectedTrouble {
   readonly flags?: readonly string[];
   /** Environment variables of the operator, as the chart's `extraEnv` sets them. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Responses with 403 that the test provokes; any other one fails the file. */
-  readonly forbidden?: readonly RegExp[];
 }
 
 /**
  * Serves only the given namespaces, with the RBAC rules of an installation. `stop` fails if the API server answered a request
- * with 403.
+ * with 403, or if the operator logged an error.
  */
 export async function startOperator(
   namespaces: readonly string[],
-  { flags = [], env = {}, forbidden = [] }: OperatorSettings = {},
+  { flags = [], env = {}, ...expected }: OperatorSettings = {},
 ): Promise<Operator> {
   await installApi();
   const agentImage = await publishedImage();
@@ -84,7 +96,7 @@ export async function startOperator(
     async stop() {
       await operator.stop();
       await account.remove();
-      assertNoneForbidden(forbiddenIn(await Bun.file(logFile).text()), forbidden);
+      assertCleanLog(await Bun.file(logFile).text(), expected);
     },
   };
 }

@@ -8,8 +8,10 @@ import { network } from "@pko/cluster";
 import type { Client } from "@pko/kube";
 import { afterAll, beforeAll } from "bun:test";
 
+import { agentErrors, assertNoErrors } from "../../logs/errors.ts";
 import { clusterClient, deleteStacks, installApi, newNamespace, removeNamespace, type Place } from "./cluster.ts";
 import { startOperator, type Operator, type OperatorSettings } from "./operator.ts";
+import { agentLogs } from "./stacks.ts";
 
 /** Building images can take most of this time. */
 const openingMs = 600_000;
@@ -24,6 +26,8 @@ interface SceneOptions {
   /** Name prefix of a second namespace that the operator serves. */
   readonly secondNamespace?: string;
   readonly git?: GitServerOptions;
+  /** Errors that the tests provoke in the logs of agents; any other one fails the file. */
+  readonly agentErrors?: readonly RegExp[];
 }
 
 /** Repositories on a server that the operator and pods can reach. */
@@ -119,6 +123,10 @@ class Scene implements Place, AsyncDisposable {
     return namespace;
   }
 
+  async #checkAgents(namespace: string): Promise<void> {
+    assertNoErrors(agentErrors((await agentLogs(namespace)).join("\n")), this.#options.agentErrors);
+  }
+
   #namespaces(): string[] {
     return [this.#namespace, this.#second?.namespace].filter((name) => name !== undefined);
   }
@@ -142,9 +150,12 @@ class Scene implements Place, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     // Opening may still be in progress if it timed out.
     await this.#opening?.catch(() => undefined);
-    const stacks = this.#namespaces().map((namespace) => () => deleteStacks(namespace));
+    const namespaces = this.#namespaces();
+    // Before the Stacks are deleted, because their pods are deleted with them.
+    const checks = namespaces.map((namespace) => () => this.#checkAgents(namespace));
+    const stacks = namespaces.map((namespace) => () => deleteStacks(namespace));
     const errors: unknown[] = [];
-    for (const cleanUp of [...stacks, ...this.#cleanups.splice(0).toReversed()]) {
+    for (const cleanUp of [...checks, ...stacks, ...this.#cleanups.splice(0).toReversed()]) {
       try {
         await cleanUp();
       } catch (error) {

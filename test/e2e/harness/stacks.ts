@@ -1,5 +1,5 @@
 /** Reads Stacks and their pods, waits for their status, and requests updates. */
-import { reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
+import { autoComponentLabel, reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -127,6 +127,15 @@ export async function execInPod(place: Place, stack: string, script: string): Pr
 
 export async function agentLog(place: Place, stack: string): Promise<string> {
   return await kubectl(["logs", `${stack}-workspace-0`, ...at(place), "-c", "pulumi"]);
+}
+
+/** The logs of all workspace pods of the namespace that have one: not of pods that have not started, or whose node is lost. */
+export async function agentLogs(namespace: string): Promise<string[]> {
+  const workspacePods = ["-n", namespace, "-l", `${autoComponentLabel}=workspace`];
+  const names = (await kubectl(["get", "pods", ...workspacePods, "--output=name"])).split("\n").filter(Boolean);
+  const readLog = (name: string): Promise<string> =>
+    kubectl(["logs", name, "-n", namespace, "-c", "pulumi"]).catch(() => "");
+  return await Promise.all(names.map(readLog));
 }
 
 /** Force-deletes the pod, without a grace period. */

@@ -11,7 +11,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
-  assertNoForbiddenRequests,
+  assertCleanLogs,
   at,
   deleteStack,
   getStack,
@@ -76,7 +76,7 @@ describe("the chart on a cluster", () => {
         what: "a second Update",
       });
       await stackUntil(scene, "web", isReady);
-      await assertNothingForbidden();
+      await assertCleanOperatorLogs();
     },
     slow,
   );
@@ -161,7 +161,7 @@ describe("the chart on a cluster", () => {
   test(
     "upgrades to two replicas without new updates, and the second replica takes over when the pod of the leader is deleted",
     async () => {
-      await assertNothingForbidden();
+      await assertCleanOperatorLogs();
       const before = (await listUpdates(scene, "web")).length;
       await helm("upgrade", "-n", home, release, chart, ...values, "--set=replicaCount=2", "--wait");
       expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toContain(home);
@@ -182,7 +182,7 @@ describe("the chart on a cluster", () => {
   test(
     "rolls back",
     async () => {
-      await assertNothingForbidden();
+      await assertCleanOperatorLogs();
       await helm("rollback", release, "1", "-n", home, "--wait");
       const deployment = ["get", "deployment", `${home}-controller-manager`, "-n", home];
       expect(await kubectl([...deployment, "-o", "jsonpath={.spec.replicas}"])).toBe("1");
@@ -196,7 +196,7 @@ describe("the chart on a cluster", () => {
     "destroys a deleted Stack, and uninstalling leaves only the CRDs, the CA and the Lease",
     async () => {
       await deleteStack(scene, "web");
-      await assertNothingForbidden();
+      await assertCleanOperatorLogs();
       await helm("uninstall", release, "-n", home, "--wait");
       const kept = [`lease.coordination.k8s.io/${leaseName}`, `secret/${caSecretName}`];
       await waitFor(async () => (await leftovers()).toSorted().join() === kept.join(), {
@@ -217,8 +217,7 @@ async function operatorPods(): Promise<
 }
 
 /** Call this before the pods are deleted, because it reads their logs. */
-const assertNothingForbidden = (): Promise<void> =>
-  assertNoForbiddenRequests(home, `app.kubernetes.io/instance=${release}`);
+const assertCleanOperatorLogs = (): Promise<void> => assertCleanLogs(home, `app.kubernetes.io/instance=${release}`);
 
 async function scraper(): Promise<(token?: string) => Promise<Response>> {
   await kubectl(["create", "serviceaccount", "scraper", "-n", home]);

@@ -10,7 +10,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
-  assertNoForbiddenRequests,
+  assertCleanLogs,
   clusterClient,
   isReady,
   kubectl,
@@ -65,7 +65,7 @@ test(
       what: "the requested update",
     });
     await stackUntil(place, "quickstart", isReady);
-    await assertNoForbiddenRequests(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
+    await assertCleanLogs(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
   },
   slow,
 );

@@ -13,7 +13,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
-  assertNoForbiddenRequests,
+  assertCleanLogs,
   at,
   deleteStack,
   getStack,
@@ -159,7 +159,7 @@ describe("a switch from the Go operator", () => {
         timeoutMs: slow / 3,
         what: "all objects to be deleted",
       });
-      await assertNoForbiddenRequests(home, `app.kubernetes.io/instance=${release}`);
+      await assertCleanLogs(home, `app.kubernetes.io/instance=${release}`);
     },
     slow,
   );
