@@ -39,10 +39,11 @@ test("a delay of more than 25 days runs after all of its time, not immediately",
   expect(Math.max(...waits)).toBeLessThan(2 ** 31);
 });
 
-test("a delay of 30 days does not run early, and can be cancelled", async () => {
+test("a cancelled delay does not run", async () => {
   let happened = 0;
-  const cancel = systemClock.after(30 * 86_400_000, () => void happened++);
-  await Bun.sleep(50);
+  const cancel = systemClock.after(1, () => void happened++);
   cancel();
+  // A later one has run.
+  await new Promise<void>((resolve) => void systemClock.after(2, resolve));
   expect(happened).toBe(0);
 });

@@ -9,7 +9,7 @@ import { EventLog, EventReader } from "./event-log.ts";
 import { findPermalink } from "./launcher.ts";
 import { logEvent } from "./run-log.ts";
 import { listRuns, RunFolder } from "./run-folder.ts";
-import { tailLines } from "./tail.ts";
+import { openIfExists, tailLines } from "./tail.ts";
 
 const root = temporaryFolder();
 
@@ -29,11 +29,14 @@ describe("following a file", () => {
         lines.push(line.kind === "line" ? line.text : `too long: ${line.bytes}`);
       }
     })();
-    await Bun.sleep(20);
+    const read = async (count: number): Promise<void> => {
+      while (lines.length < count) await Bun.sleep(1);
+    };
+    expect(await openIfExists(path)).toBeUndefined();
     writeFileSync(path, "one\ntw");
-    await Bun.sleep(20);
+    await read(1);
     appendFileSync(path, `o\n${"x".repeat(200_000)}\nth`);
-    await Bun.sleep(20);
+    await read(3);
     appendFileSync(path, "ree\nunfinished");
     over.abort();
     await following;

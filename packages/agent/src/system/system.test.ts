@@ -134,6 +134,7 @@ describe("processes", () => {
 
 /** A process that is PID 1, as in a container: runs commands that leave orphans, and reports the zombies. */
 const pidOne = `
+  import { readdirSync } from "node:fs";
   import { runCommand } from "${join(import.meta.dir, "command.ts")}";
   import { reapOrphans } from "${join(import.meta.dir, "orphans.ts")}";
   import { endedChildren } from "${join(import.meta.dir, "processes.ts")}";
@@ -141,7 +142,9 @@ const pidOne = `
   const script = "for n in 1 2 3; do setsid sh -c 'sleep 0.1' & done; exit 7";
   const command = { file: "sh", args: ["-c", script], cwd: "/", env: process.env, timeoutMs: 10_000 };
   const ends = await Promise.all(Array.from({ length: 5 }, () => runCommand(command)));
-  await Bun.sleep(1_500);
+  const running = () => readdirSync("/proc").filter((name) => /^[2-9][0-9]*$|^1[0-9]+$/.test(name)).length - endedChildren(1).length;
+  const isReaping = process.argv.includes("reaping");
+  while (running() > 0 || (isReaping && endedChildren(1).length > 0)) await Bun.sleep(20);
   console.log(JSON.stringify({ codes: ends.map(({ code }) => code), left: endedChildren(1).length }));
 `;
 
