@@ -115,7 +115,7 @@ describe("configuration", () => {
         digits: "0123",
         "dotted.key": "not a path",
         "aws:region": "us-east-1",
-        tree: '{"list":[{"name":"first"}],"a space":true}',
+        tree: '{"a space":true,"list":[{"name":"first"}]}',
         limits: '{"requests":{"perSecond":20}}',
         settings: '{"host":"db.example.com","maxConnections":100,"port":5432}',
         text: '{"requests": {"perSecond": 20}}',
