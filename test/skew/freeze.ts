@@ -13,7 +13,7 @@ const folders = ["packages/rpc/src", "packages/git/src", "packages/agent/src", "
 /** The parts of the Kubernetes runtime that the operator's side uses. */
 const kubeParts = ["clock.ts", "resource.ts", "controller/backoff.ts", "telemetry/log.ts"];
 /** The CA needs an API server and is not part of the protocol. */
-const left = /\.test\.ts$|\/testing\/|\/agents\/authority\.ts$/;
+const left = /\.test\.ts$|\/testing\/|\/agents\/operator-ca\.ts$/;
 
 /** Where the imports of our own packages lead, seen from the frozen folder. */
 const places: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 export * from "./kinds.ts";
 export * from "./agents/agents.ts";
-export { authority } from "./agents/authority.ts";
+export { operatorCa } from "./agents/operator-ca.ts";
 export { optionVariables } from "./options.ts";
 export { upgradeCrds } from "./crds/upgrade.ts";
 export { preparations } from "./agents/preparations.ts";

@@ -29,7 +29,7 @@ import {
 } from "@pko/kube";
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
-import { authority } from "./agents/authority.ts";
+import { operatorCa } from "./agents/operator-ca.ts";
 import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
@@ -70,9 +70,9 @@ export async function operator({ options, credentials, log }: OperatorContext): 
 
   const reflectors = sharedReflectors(reading, options, log);
   exposeLostNodes(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
-  const ca = authority({ client: reading, namespace: options.namespace, log });
+  const ca = operatorCa({ client: reading, namespace: options.namespace, log });
   await ca.load();
-  const connections = { authority: ca, agreements: new Agreements(), log };
+  const connections = { ca, agreements: new Agreements(), log };
   const preparing = preparations({ ...connections, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
   const running = runs({
     ...connections,
@@ -87,7 +87,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
-    authority: ca,
+    ca,
     preparations: preparing,
     runs: running,
     githubApps,

@@ -29,7 +29,7 @@ test("no Update may start in the next term because of what was read in this one"
     client,
     reflectors,
     events,
-    authority: {
+    ca: {
       assess: () => Promise.reject(new Error("unexpected")),
       workspaceCertificate: () => Promise.reject(new Error("unexpected")),
     },

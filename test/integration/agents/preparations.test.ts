@@ -105,7 +105,7 @@ const quick = { baseMs: 20, factor: 2, capMs: 100, jitter: 0 };
 function subject(backoff = quick) {
   const woken: string[] = [];
   const preparing = preparations({
-    authority: { operatorCredentials: () => operator, distrusted: () => undefined },
+    ca: { operatorCredentials: () => operator, distrusted: () => undefined },
     wake: ({ name }) => woken.push(name),
     backoff,
     busyBackoff: quick,

@@ -92,7 +92,7 @@ test(
     await expectSurvival(async () => {
       await cluster.deleteCa();
       // A timer does this within a minute.
-      await cluster.operator.authority.load();
+      await cluster.operator.ca.load();
     });
     expect(await cluster.storedCa()).toBe(before);
   },
@@ -141,7 +141,7 @@ test(
     const before = cluster.certificate();
     await expectSurvival(async () => {
       await cluster.patchCa({ metadata: { annotations: { [caRotationRequestAnnotation]: "now" } } });
-      await cluster.operator.authority.load();
+      await cluster.operator.ca.load();
       await cluster.waitForRenewal(before);
     });
     expect(await storedAuthorities()).toHaveLength(2);
@@ -155,7 +155,7 @@ test(
     await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
     await expectSurvival(async () => {
       await cluster.storeCa(await addAuthority(await storedAuthorities(), ago(3 * hour)));
-      await cluster.operator.authority.load();
+      await cluster.operator.ca.load();
     });
   },
   testTimeoutMs,

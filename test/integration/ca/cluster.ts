@@ -37,7 +37,7 @@ import {
   type ObjectRef,
 } from "@pko/kube";
 import {
-  authority,
+  operatorCa,
   podIndexers,
   preparations,
   programs,
@@ -341,7 +341,7 @@ interface OperatorOptions {
 
 /** The controllers that `operator.ts` starts, without Stacks and Programs. */
 class Operator {
-  readonly authority: ReturnType<typeof authority>;
+  readonly ca: ReturnType<typeof operatorCa>;
   readonly #stop = new AbortController();
   readonly #ended: Promise<unknown>;
 
@@ -354,9 +354,9 @@ class Operator {
       pods: reflector(client, builtin.pods, { ...scope, indexers: podIndexers }),
       programs: reflector(client, programs, scope),
     };
-    this.authority = authority({ client, namespace, clock });
+    this.ca = operatorCa({ client, namespace, clock });
     const backoff = { baseMs: 50, factor: 1.5, capMs: 500, jitter: 0 };
-    const dialling = { authority: this.authority, backoff, busyBackoff: backoff };
+    const dialling = { ca: this.ca, backoff, busyBackoff: backoff };
     const preparing = preparations({ ...dialling, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
     const running = runs({ ...dialling, wake: (runId) => updateControl.wakeRun(runId) });
     const events: EventRecorder = {
@@ -367,19 +367,19 @@ class Operator {
     const workspaceControl = workspaceController({
       ...shared,
       reflectors,
-      authority: this.authority,
+      ca: this.ca,
       preparations: preparing,
       runs: running,
       settings: { agentImage: "agent:1", idleTimeoutMs: 0 },
     });
     const updateControl = updateController({ ...shared, ...reflectors, runs: running, projects: preparing });
-    const stopFollowing = this.authority.follow(() => workspaceControl.enqueue(`${namespace}/web`));
+    const stopFollowing = this.ca.follow(() => workspaceControl.enqueue(`${namespace}/web`));
     const flush = async (): Promise<void> => {
       stopFollowing();
       await Promise.all([preparing.stop(), running.stop()]);
     };
     const all = manager({ reflectors, controllers: [workspaceControl, updateControl], flush });
-    this.#ended = this.authority.load().then(() => all.run(this.#stop.signal));
+    this.#ended = this.ca.load().then(() => all.run(this.#stop.signal));
   }
 
   async stop(): Promise<void> {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { caSecretName, formerCaSecretName, leaseName } from "@pko/api";
 import { builtin, type ApiObject } from "@pko/kube";
-import { authority } from "@pko/operator";
+import { operatorCa } from "@pko/operator";
 import { testNamespace, type TestNamespace } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
@@ -48,7 +48,7 @@ async function findSecret(name: string): Promise<ApiObject<Secret> | undefined> 
 
 /** The CA bundle of an operator that starts now. */
 async function trustBundle(): Promise<string> {
-  const starting = authority({ client: place.client, namespace: place.name });
+  const starting = operatorCa({ client: place.client, namespace: place.name });
   await starting.load();
   return starting.operatorCredentials().ca;
 }
@@ -59,7 +59,7 @@ test(
     await helm("install", release, oldChart, ...values());
     // The operator of that chart wrote the data of the Secret.
     const other = await testNamespace({ server: place.server });
-    const former = authority({ client: other.client, namespace: other.name });
+    const former = operatorCa({ client: other.client, namespace: other.name });
     await former.load();
     const { data } = await other.client.get(builtin.secrets, { namespace: other.name, name: caSecretName });
     await other.remove();

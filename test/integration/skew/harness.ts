@@ -106,16 +106,16 @@ export class OperatorSide<P, S extends { readonly runId: string }> {
 const quick = { baseMs: 20, factor: 2, capMs: 200, jitter: 0 };
 
 export function oldOperator(web: TestWorkspace): OperatorSide<OldPrepareRequest, OldStartRequest> {
-  const options = { authority: clientAuthority(web), wake: () => undefined, backoff: quick, patience: quick };
+  const options = { authority: clientCa(web), wake: () => undefined, backoff: quick, patience: quick };
   return new OperatorSide(agentPod(web), { preparations: oldPreparations(options), runs: oldRuns(options) });
 }
 
 export function newOperator(web: TestWorkspace): OperatorSide<PrepareRequest, StartRequest> {
-  const options = { authority: clientAuthority(web), wake: () => undefined, backoff: quick, busyBackoff: quick };
+  const options = { ca: clientCa(web), wake: () => undefined, backoff: quick, busyBackoff: quick };
   return new OperatorSide(agentPod(web), { preparations: preparations(options), runs: runs(options) });
 }
 
-function clientAuthority(web: TestWorkspace) {
+function clientCa(web: TestWorkspace) {
   const { credentials } = web.operatorConnection;
   return { operatorCredentials: () => credentials, distrusted: () => undefined };
 }

@@ -19,13 +19,13 @@ test("an Update that runs during the upgrade succeeds, with one process and one 
   await using world = await World.create();
   await using agent = new AgentProcess([oldAgent]);
   const workspace = { namespace: world.namespace.name, name: "web" };
-  const port = await agent.start(world.authority, workspace);
+  const port = await agent.start(world.ca, workspace);
   await world.workspace("web");
   await world.setReady("web", { address: `127.0.0.1:${port}` });
   const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
   const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
 
-  const options = { authority: world.authority, wake: () => undefined };
+  const options = { authority: world.ca, wake: () => undefined };
   const [preparing, running] = [oldPreparations(options), oldRuns(options)];
   await waitFor(() => preparing.ensure(pod, { source: gatedProgram, stack }).state === "done", { timeoutMs: 60_000 });
   const gate = new Gate(join(agent.share, "workspace"));

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { toolPath } from "@pko/cluster";
-import type { Authority } from "@pko/operator";
+import type { OperatorCa } from "@pko/operator";
 import type { WorkspaceRef } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 
@@ -39,9 +39,9 @@ export class AgentProcess implements AsyncDisposable {
     return path;
   }
 
-  async start(authority: Authority, workspace: WorkspaceRef): Promise<number> {
+  async start(operatorCa: OperatorCa, workspace: WorkspaceRef): Promise<number> {
     for (const folder of ["tls", "share", "backend", "home"]) mkdirSync(join(this.#root, folder), { recursive: true });
-    const { ca, cert, key } = await authority.workspaceCertificate(workspace);
+    const { ca, cert, key } = await operatorCa.workspaceCertificate(workspace);
     for (const [name, text] of Object.entries({ "ca.crt": ca, "tls.crt": cert, "tls.key": key })) {
       writeFileSync(join(this.#root, "tls", name), text);
     }

@@ -15,7 +15,7 @@ import {
   type WatchMessage,
   type WorkspaceRef,
 } from "@pko/rpc";
-import type { Authority } from "@pko/operator";
+import type { OperatorCa } from "@pko/operator";
 import { serveAgent, type AgentServer, type AgentService } from "@pko/rpc/server";
 
 interface FakeRun {
@@ -59,12 +59,12 @@ export class FakeAgent {
     return this.#port;
   }
 
-  async listen(authority: Pick<Authority, "workspaceCertificate">): Promise<this> {
+  async listen(ca: Pick<OperatorCa, "workspaceCertificate">): Promise<this> {
     this.#server = serveAgent({
       service: this.#service(),
       hostname: this.#hostname,
       port: this.#port,
-      credentials: await authority.workspaceCertificate(this.workspace),
+      credentials: await ca.workspaceCertificate(this.workspace),
       onFault: (_, error) => void this.faults.push(error),
       heartbeatMs: 1_000,
     });

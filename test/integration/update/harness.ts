@@ -21,12 +21,12 @@ import {
   type Logger,
 } from "@pko/kube";
 import {
-  authority,
+  operatorCa,
   runs,
   updateController,
   updateIndexers,
   type AgentPod,
-  type Authority,
+  type OperatorCa,
   type UpdateController,
 } from "@pko/operator";
 import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
@@ -50,7 +50,7 @@ export class World implements AsyncDisposable {
   readonly namespace: TestNamespace;
   /** The rights of the operator. */
   readonly rights: OperatorRights;
-  readonly authority: Authority;
+  readonly ca: OperatorCa;
   readonly agents = new Set<FakeAgent>();
   /** For `runs`. */
   unprepared: (pod: AgentPod) => void = () => undefined;
@@ -58,17 +58,17 @@ export class World implements AsyncDisposable {
   lostNodeAfterMs = 300_000;
   readonly #operators = new Set<Operator>();
 
-  private constructor(namespace: TestNamespace, rights: OperatorRights, ca: Authority) {
+  private constructor(namespace: TestNamespace, rights: OperatorRights, ca: OperatorCa) {
     this.namespace = namespace;
     this.rights = rights;
-    this.authority = ca;
+    this.ca = ca;
   }
 
   static async create(): Promise<World> {
     await apiServerWithApi();
     const namespace = await testNamespace();
     const rights = await OperatorRights.in(namespace);
-    const ca = authority({ client: rights.client, namespace: namespace.name });
+    const ca = operatorCa({ client: rights.client, namespace: namespace.name });
     await ca.load();
     return new World(namespace, rights, ca);
   }
@@ -104,7 +104,7 @@ export class World implements AsyncDisposable {
   /** A new pod of a workspace, with an agent that has no runs yet. With a node, only the kubelet can end it. */
   async pod(workspace: string, { nodeName }: { readonly nodeName?: string } = {}): Promise<FakeAgent> {
     const namespace = this.namespace.name;
-    const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.authority);
+    const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.ca);
     this.agents.add(agent);
     const name = `${workspace}-workspace-0`;
     const ownerReferences = [controllerOf(builtin.statefulSets, await this.#statefulSet(workspace))];
@@ -231,7 +231,7 @@ class Operator {
       pods: reflector(reading, builtin.pods, scope),
     };
     this.runs = runs({
-      authority: world.authority,
+      ca: world.ca,
       wake: (runId) => this.controller.wakeRun(runId),
       unprepared: (pod) => world.unprepared(pod),
       progressMs: 100,

@@ -73,7 +73,7 @@ test("an Update on a node that does not respond is stalled, and continues when t
   await world.client.patch(builtin.pods, podRef(world), { patch, subresource: "status" });
   expect(await stalledMessage(world)).toContain("kubectl taint nodes worker-2 node.kubernetes.io/out-of-service=");
 
-  await agent.listen(world.authority);
+  await agent.listen(world.ca);
   agent.emit(uid, { kind: "step", name: "up" });
   await waitFor(async () => conditionsOf(await world.find("first"))["Stalled"] === undefined, {
     timeoutMs: 20_000,

@@ -185,7 +185,7 @@ describe("an Update runs at most once", () => {
     await agent.close();
     await world.until("long", { Progressing: "True/TransientFailure" });
     agent.finish(uid, { outcome: "interrupted" });
-    await agent.listen(world.authority);
+    await agent.listen(world.ca);
     await world.until("long", { Failed: "True/Aborted" });
     expect(agent.started).toEqual([uid]);
   });

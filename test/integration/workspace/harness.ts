@@ -14,7 +14,7 @@ import {
   type Resource,
 } from "@pko/kube";
 import {
-  authority,
+  operatorCa,
   podIndexers,
   programs,
   updateIndexers,
@@ -150,7 +150,7 @@ export class Stage implements AsyncDisposable {
     const controller = workspaceController({
       client,
       reflectors,
-      authority: authority({ client, namespace }),
+      ca: operatorCa({ client, namespace }),
       preparations: this.agents,
       runs: { find: () => this.run },
       events: this.#events,

@@ -2,7 +2,7 @@
  * The operator's side of the agents: the state of the long work that they do. Nothing here blocks: a controller reads the
  * state at each pass, and its key is requeued whenever that state changes.
  *
- * `authority()` is in authority.ts, `preparations()` in preparations.ts, `runs()` in runs.ts.
+ * `operatorCa()` is in operator-ca.ts, `preparations()` in preparations.ts, `runs()` in runs.ts.
  */
 import type {
   Credentials,
@@ -35,7 +35,7 @@ export interface AgentPod {
 }
 
 /** The CA, which issues the operator's certificate and those of the workspaces. */
-export interface Authority {
+export interface OperatorCa {
   /** Reads the CA, or creates one. Must be awaited before anything else is called; later calls read it again. */
   load(): Promise<void>;
   /**

@@ -19,7 +19,7 @@ test("the time for which an agent is unreachable stays the same when the wall cl
   const clock = manualClock(0);
   const attempts = new Attempts({
     clock,
-    authority: { distrusted: () => undefined, operatorCredentials: () => ({ ca: "", cert: "", key: "" }) },
+    ca: { distrusted: () => undefined, operatorCredentials: () => ({ ca: "", cert: "", key: "" }) },
   });
   expect(attempts.sinceMs).toBe(0);
   await clock.advance(5000);

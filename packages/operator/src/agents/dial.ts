@@ -3,11 +3,11 @@ import { backoffDelay, sleep, systemClock, type BackoffPolicy, type Clock, type 
 import { workspaceServerName } from "@pko/rpc";
 import { connectAgent, type AgentClient } from "@pko/rpc/client";
 
-import { agentPort, type AgentPod, type Authority } from "./agents.ts";
+import { agentPort, type AgentPod, type OperatorCa } from "./agents.ts";
 import type { Agreements } from "./agreements.ts";
 
 export interface DialOptions {
-  readonly authority: Pick<Authority, "operatorCredentials" | "distrusted">;
+  readonly ca: Pick<OperatorCa, "operatorCredentials" | "distrusted">;
   /** Shared by everything that connects to the same agents. */
   readonly agreements?: Agreements;
   readonly clock?: Clock;
@@ -22,11 +22,11 @@ export interface DialOptions {
 export const defaultBackoff: BackoffPolicy = { baseMs: 100, factor: 1.2, capMs: 15_000, jitter: 0.2 };
 const defaultBusyBackoff: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
 
-export function dial({ authority, agreements }: DialOptions, pod: AgentPod): AgentClient {
+export function dial({ ca, agreements }: DialOptions, pod: AgentPod): AgentClient {
   return connectAgent({
     address: { host: pod.ip, port: pod.port ?? agentPort, serverName: workspaceServerName(pod.workspace) },
-    credentials: () => authority.operatorCredentials(),
-    onUntrusted: () => authority.distrusted(),
+    credentials: () => ca.operatorCredentials(),
+    onUntrusted: () => ca.distrusted(),
     ...(agreements && { agreement: agreements.of(pod) }),
   });
 }

@@ -5,7 +5,7 @@
 import type { GitAuth, SecretKey, WorkspaceSpec } from "@pko/api";
 import type { RepositoryCredentials } from "@pko/git";
 
-import { authorityKey, forgeHosts, knownHostsKey } from "./server-trust.ts";
+import { caKey, forgeHosts, knownHostsKey } from "./server-trust.ts";
 
 export type GitCredentials =
   | RepositoryCredentials
@@ -91,7 +91,7 @@ class CredentialsReader {
     if (sshPrivateKey) return undefined;
     if (ca) return this.#value(ca);
     const place = token ?? githubApp?.privateKey ?? password;
-    return place && this.#dataOf(place.name ?? "")?.[authorityKey];
+    return place && this.#dataOf(place.name ?? "")?.[caKey];
   }
 
   #ssh(key: AuthKey, password: AuthKey | undefined): GitCredentials {
@@ -145,7 +145,7 @@ async function authInSecret(name: string, readSecret: ReadSecret): Promise<Works
   if (secret["username"] !== undefined && secret["password"] !== undefined) {
     return { username: key("username"), password: key("password") };
   }
-  if (secret[authorityKey] !== undefined) return { ca: key(authorityKey) };
+  if (secret[caKey] !== undefined) return { ca: key(caKey) };
   return (
     `the Secret ${name} has none of sshPrivateKey, accessToken, username with password, and ca.crt; ` +
     "add the key that opens the repository"

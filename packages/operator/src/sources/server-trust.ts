@@ -4,7 +4,7 @@
 export const knownHostsKey = "known_hosts";
 
 /** The key of a Secret with the certificates of a private CA, in PEM, beside credentials for https. */
-export const authorityKey = "ca.crt";
+export const caKey = "ca.crt";
 
 /** The host keys that the large Git hosts publish. Any other host needs a known_hosts entry in the Secret. */
 export const forgeHosts = `\

@@ -27,7 +27,7 @@ import {
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Authority, Preparations, Runs } from "../agents/agents.ts";
+import type { OperatorCa, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferenceWatch } from "../inputs/reference-watch.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/clearances.ts";
@@ -59,7 +59,7 @@ interface WorkspaceControllerOptions {
     readonly pods: Reflector<ApiObject<Pod>>;
     readonly programs: Reflector<Program>;
   };
-  readonly authority: Pick<Authority, "assess" | "workspaceCertificate">;
+  readonly ca: Pick<OperatorCa, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly runs: Pick<Runs, "find">;
   readonly githubApps?: GitHubAppTokens;
@@ -130,11 +130,11 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
 }
 
 function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key: Key) => void): Reconcile {
-  const { client, authority, preparations, githubApps, events, clearances, references } = options;
+  const { client, ca, preparations, githubApps, events, clearances, references } = options;
   const memory = new Map<Key, WorkspaceMemory>();
   const world = worldOf(options, memory);
   const { updates } = world;
-  const performer = { client, authority, preparations, updates, enqueue, ...(githubApps && { githubApps }) };
+  const performer = { client, ca, preparations, updates, enqueue, ...(githubApps && { githubApps }) };
   return reconciler<Workspace, WorkspaceView, Step, Outcome, WorkspaceMemory>({
     resource: workspaces,
     client,
@@ -163,7 +163,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
 }
 
 function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["memory"]): WorkspaceWorld {
-  const { client, authority, preparations, runs, settings } = options;
+  const { client, ca, preparations, runs, settings } = options;
   const { workspaces, updates, statefulSets, pods, programs } = options.reflectors;
   return {
     workspaces: workspaces.store,
@@ -172,7 +172,7 @@ function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["me
     pods: pods.store,
     programs: programs.store,
     client,
-    authority,
+    ca,
     preparations,
     runs,
     settings,

@@ -5,7 +5,7 @@ import type { CertificateState } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Authority, Preparations, Runs } from "../../agents/agents.ts";
+import type { OperatorCa, Preparations, Runs } from "../../agents/agents.ts";
 import { defaultLostNodeMs } from "../../shared/lost-node.ts";
 import { preempt, wantsRoom, type Candidate } from "../idle/preemption.ts";
 import { retryOf, type WorkspaceMemory } from "../memory.ts";
@@ -24,7 +24,7 @@ export interface WorkspaceWorld extends InputWorld {
   readonly statefulSets: Store<ApiObject<StatefulSet>>;
   /** With `podIndexers`. */
   readonly pods: Store<ApiObject<Pod>>;
-  readonly authority: Pick<Authority, "assess">;
+  readonly ca: Pick<OperatorCa, "assess">;
   readonly preparations: Pick<Preparations, "hasResponded">;
   readonly runs: Pick<Runs, "find">;
   /** Of all Workspaces. */
@@ -82,13 +82,13 @@ function needsCertificate(view: WorkspaceView): boolean {
 }
 
 async function readCertificate(
-  { client, authority }: WorkspaceWorld,
+  { client, ca }: WorkspaceWorld,
   { workspace }: WorkspaceView,
   signal: AbortSignal,
 ): Promise<CertificateState> {
   const { name = "", namespace = "" } = workspace.metadata;
   const secret = await client.find(builtin.secrets, { namespace, name: certificateNameOf(name) }, { signal });
-  return await authority.assess(secret && certificateIn(secret));
+  return await ca.assess(secret && certificateIn(secret));
 }
 
 /** No rule needs them while the workspace is scaled to zero, or while an Update runs and every change has to wait. */

@@ -18,13 +18,13 @@ import {
   type WorkspacePerformed,
 } from "./owned.ts";
 
-type Issuer = Pick<Performer, "client" | "authority">;
+type Issuer = Pick<Performer, "client" | "ca">;
 
 export async function issueCertificate(issuer: Issuer, context: WorkspaceContext): Promise<WorkspacePerformed> {
   if (!(await workspaceExists(issuer, context))) return stale;
   const { view } = context;
   const { name = "", namespace = "" } = view.workspace.metadata;
-  const certificate = await issuer.authority.workspaceCertificate({ namespace, name });
+  const certificate = await issuer.ca.workspaceCertificate({ namespace, name });
   const write = { resource: builtin.secrets, body: buildCertificateSecret(view.workspace, certificate) };
   try {
     const written = await applyOwned(ownedBy(issuer, context), write, { fieldManager });

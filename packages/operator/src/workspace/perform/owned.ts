@@ -18,7 +18,7 @@ import {
 } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 
-import type { Authority, Preparations } from "../../agents/agents.ts";
+import type { OperatorCa, Preparations } from "../../agents/agents.ts";
 import { workspaces } from "../../kinds.ts";
 import type { GitHubAppTokens } from "../../sources/github-app.ts";
 import { unfinishedNow } from "../observe/updates.ts";
@@ -31,7 +31,7 @@ export interface Writer {
 
 export interface Performer extends Writer {
   readonly updates: Store<Update>;
-  readonly authority: Pick<Authority, "workspaceCertificate">;
+  readonly ca: Pick<OperatorCa, "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
   /** Reconciles another Workspace. */

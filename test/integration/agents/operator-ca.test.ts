@@ -11,7 +11,7 @@ import {
   type Clock,
   type ManualClock,
 } from "@pko/kube";
-import { authority } from "@pko/operator";
+import { operatorCa } from "@pko/operator";
 import { splitBundle } from "@pko/rpc";
 import { faultProxy, testNamespace, waitFor, type TestNamespace, type Verdict } from "@pko/testkit";
 
@@ -21,7 +21,7 @@ const day = 24 * 60 * minute;
 const year = 365 * day;
 
 function authorityIn({ name, client }: TestNamespace, clock: Clock = systemClock, through: Client = client) {
-  return authority({ client: through, namespace: name, clock });
+  return operatorCa({ client: through, namespace: name, clock });
 }
 
 /** An API server whose clock is `aheadMs` ahead of the operator's. */
@@ -31,7 +31,7 @@ function withServerTime(client: Client, clock: Clock, aheadMs = 0): Client {
 
 /** Operator and API server both use the clock of the test. */
 function timedAuthorityIn({ name, client }: TestNamespace, clock: ManualClock) {
-  return authority({ client: withServerTime(client, clock), namespace: name, clock });
+  return operatorCa({ client: withServerTime(client, clock), namespace: name, clock });
 }
 
 async function stored({ name, client }: TestNamespace): Promise<string | undefined> {
@@ -309,7 +309,7 @@ describe("a clock that is wrong by a year", () => {
     const log = logger({ write: (line) => lines.push(line) });
     let aheadMs = year;
     const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs };
-    const confused = authority({ client: namespace.client, namespace: namespace.name, clock, log });
+    const confused = operatorCa({ client: namespace.client, namespace: namespace.name, clock, log });
     const warnings = (): number => lines.filter((line) => line.includes("Correct the clock")).length;
     for (let round = 0; round < 3; round++) await confused.load();
     expect(warnings()).toBe(1);

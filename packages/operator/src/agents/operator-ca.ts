@@ -43,11 +43,11 @@ import {
 } from "@pko/rpc/pki";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import type { Authority } from "./agents.ts";
+import type { OperatorCa } from "./agents.ts";
 import { authoritiesIn, buildCaSecret, caSecretPatch, isRotationRequested } from "./ca-secret.ts";
 import { ServerClock } from "./server-clock.ts";
 
-interface AuthorityOptions {
+interface OperatorCaOptions {
   readonly client: Client;
   /** The operator's own. */
   readonly namespace: string;
@@ -55,8 +55,8 @@ interface AuthorityOptions {
   readonly log?: Logger;
 }
 
-export function authority(options: AuthorityOptions): Authority {
-  return new SecretAuthority(options);
+export function operatorCa(options: OperatorCaOptions): OperatorCa {
+  return new SecretCa(options);
 }
 
 /** Short enough to restore a deleted Secret before the operator is likely to restart, and to notice a rotation request soon. */
@@ -77,8 +77,8 @@ interface Loaded {
   readonly own: Certificate;
 }
 
-class SecretAuthority implements Authority {
-  readonly #options: AuthorityOptions;
+class SecretCa implements OperatorCa {
+  readonly #options: OperatorCaOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #time: ServerClock;
@@ -87,7 +87,7 @@ class SecretAuthority implements Authority {
   #onChange: () => void = () => undefined;
   #isDistrustPaused = false;
 
-  constructor(options: AuthorityOptions) {
+  constructor(options: OperatorCaOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLogger).child({ logger: "authority" });
