@@ -40,10 +40,10 @@ export interface LifecycleOptions extends FaultOptions {
   readonly crashMode?: CrashMode;
 }
 
-/** The time limit of an undisturbed phase. */ const timeoutMs =
-  Number(process.env["FAULTS_TIMEOUT_SECONDS"] ?? 120) * 1000;
-/** A phase with faults waits for retries as well. How long it takes is not tested: only whether it ends. */ const disturbedTimeoutMs =
-  3 * timeoutMs;
+/** The time limit of an undisturbed phase. */
+const timeoutMs = Number(process.env["FAULTS_TIMEOUT_SECONDS"] ?? 120) * 1000;
+/** A phase with faults waits for retries as well. How long it takes is not tested: only whether it ends. */
+const disturbedTimeoutMs = 3 * timeoutMs;
 /** A phase has ended when nothing was written for this long. */
 const quietMs = 1_500;
 
