@@ -1,10 +1,10 @@
 /** Reproducible random numbers (mulberry32) for tests with many cases: a failure names its seed. */
 export interface SeededRandom {
   /** 0 ≤ x < 1 */
-  next(): number;
+  readonly next: () => number;
   /** 0 ≤ n < limit */
-  below(limit: number): number;
-  pick<T>(items: readonly [T, ...T[]]): T;
+  readonly below: (limit: number) => number;
+  readonly pick: <T>(items: readonly [T, ...T[]]) => T;
 }
 
 export function seededRandom(seed: number): SeededRandom {
