@@ -12,12 +12,12 @@ const entriesOf = (log: string): string[] => log.split(/\n(?!\s)/).filter((entry
 /** Lines that do not start with a brace are the CLI's output. */
 const agentError = /^\{"time":"[^"]*","level":"error","message":"(?<message>[^"]*)"/;
 /** What a program does wrong is not an error of the agent that reports it. */
-const programErrors: readonly string[] = ["resource failed", "program output"];
+const programErrors: ReadonlySet<string> = new Set(["resource failed", "program output"]);
 
 export const agentErrors = (log: string): string[] =>
   log.split("\n").filter((line) => {
     const message = agentError.exec(line)?.groups?.["message"];
-    return message !== undefined && !programErrors.includes(message);
+    return message !== undefined && !programErrors.has(message);
   });
 
 /** Those that match none of the patterns. */
