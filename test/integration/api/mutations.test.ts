@@ -6,7 +6,7 @@ import { seededRandom, type ApiServer } from "@pko/testkit";
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { documentFiles } from "./documents.ts";
-import { apiServerWithApi, patience, stacks } from "./install.ts";
+import { apiServerWithApi, testTimeoutMs, stacks } from "./install.ts";
 import { mutate } from "./mutations.ts";
 
 setDefaultTimeout(testTimeoutMs);
