@@ -160,7 +160,7 @@ describe("a bucket as the backend", () => {
       expect(message).toContain("KMS: Encrypt");
 
       await applyTo(scene, sealed("passphrase"));
-      expect(readyMessage(await stackUntil(scene, "sealed", isReady))).not.toContain("But");
+      expect(readyMessage(await stackUntil(scene, "sealed", isReady))).not.toContain("Warning:");
       const state = readFileSync(s3.path("states", ".pulumi/stacks/kept/sealed.json"), "utf8");
       expect(JSON.parse(state)).toMatchObject({
         checkpoint: { latest: { secrets_providers: { type: "passphrase" } } },
@@ -172,7 +172,7 @@ describe("a bucket as the backend", () => {
       const warned = await stackUntil(
         scene,
         "sealed",
-        (stack) => isReady(stack) && readyMessage(stack).includes("But"),
+        (stack) => isReady(stack) && readyMessage(stack).includes("Warning:"),
       );
       expect(readyMessage(warned)).toContain("the stack's secrets are encrypted by a passphrase, not by");
       expect(readyMessage(warned)).toContain(`pulumi stack change-secrets-provider "${key}"`);
