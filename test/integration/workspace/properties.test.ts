@@ -9,7 +9,7 @@ import { seededRandom, statusFaults } from "@pko/testkit";
 import { buildPodTemplate } from "../../../packages/operator/src/workspace/pod/build-pod.ts";
 import { explainPod } from "../../../packages/operator/src/workspace/pod/explain-pod.ts";
 import { podFacts } from "../../../packages/operator/src/workspace/pod/pod-facts.ts";
-import { eventsOf } from "../../../packages/operator/src/workspace/events.ts";
+import { workspaceEvents } from "../../../packages/operator/src/workspace/events.ts";
 import { planWorkspace } from "../../../packages/operator/src/workspace/rules/index.ts";
 import { statusOf } from "../../../packages/operator/src/workspace/status.ts";
 import * as views from "../../../packages/operator/src/workspace/testing/views.ts";
@@ -107,7 +107,7 @@ test("random views", () => {
     const facts = prepares ? dice.facts() : {};
     const view = { ...observed, ...facts };
     const { outcome, requeueAt } = planWorkspace(view);
-    eventsOf(view, outcome);
+    workspaceEvents(view, outcome);
     const status = statusOf(view, outcome);
     kinds.set(outcome.kind, (kinds.get(outcome.kind) ?? 0) + 1);
     const faults = [...statusFaultsOf(view, status), ...brokenGuarantees(view, { status, steps: first.steps })];

@@ -35,7 +35,7 @@ import { isComplete, workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { clearedUpdates } from "./cleared-updates.ts";
-import { eventsOf } from "./events.ts";
+import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceWorld } from "./observe/index.ts";
 import type { Outcome } from "./outcome.ts";
@@ -147,7 +147,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     plan: planWorkspace,
     perform: (step, context) => performWorkspace(performer, step, context),
     status: (view, { outcome }): WorkspaceStatus => statusOf(view, outcome),
-    eventsOf: (view, { outcome }) => eventsOf(view, outcome),
+    eventsOf: (view, { outcome }) => workspaceEvents(view, outcome),
     remember,
     publish(key, view, plan) {
       if (references) followInputs(references, { key, view, memory, enqueue });

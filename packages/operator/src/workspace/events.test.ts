@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { PrepareFailure } from "@pko/rpc";
 
-import { eventsOf } from "./events.ts";
+import { workspaceEvents } from "./events.ts";
 import type { Outcome } from "./outcome.ts";
 import { statusOf } from "./status.ts";
 import { notReady, status, view } from "./testing/views.ts";
@@ -29,11 +29,11 @@ describe("events", () => {
   };
   for (const [name, [outcome, expected]] of Object.entries(events)) {
     test(name, () => {
-      const [event] = eventsOf(view(notReady()), outcome);
+      const [event] = workspaceEvents(view(notReady()), outcome);
       expect(event && `${event.type} ${event.reason}`).toBe(expected as never);
       // The event is not repeated once the status reports it.
       const reported = view(status(statusOf(view(), outcome)));
-      expect(eventsOf(reported, outcome)).toEqual([]);
+      expect(workspaceEvents(reported, outcome)).toEqual([]);
     });
   }
 });

@@ -14,7 +14,7 @@ interface WorkspaceEvent {
 }
 
 /** An event is recorded once: when the status reports something that it did not report before. */
-export function eventsOf(view: WorkspaceView, outcome: Outcome): WorkspaceEvent[] {
+export function workspaceEvents(view: WorkspaceView, outcome: Outcome): WorkspaceEvent[] {
   const event = eventFor(outcome);
   if (!event || outcome.kind === "unchanged") return [];
   const before = readyCondition(view.workspace);

@@ -4,13 +4,13 @@ import { outputsSecret, outputVersions } from "../desired/outputs-secret.ts";
 import { destroyDue } from "../rules/due.ts";
 import { ago, anUpdate, aTrigger, failed, now, stackOf, succeeded, viewOf, type Setting } from "../testing/views.ts";
 import type { UpdateView } from "../view.ts";
-import { resultOf } from "./result.ts";
+import { resultToRecord } from "./result.ts";
 
 describe("the result of an update", () => {
   test("has a time at least a second after the previous one", () => {
     const view = viewOf({ last: succeeded({ lastResyncTime: ago(10) }) });
     const end = (endedAt: number) =>
-      resultOf(view, anUpdate({ state: "succeeded", endedAt })).lastUpdate.lastResyncTime;
+      resultToRecord(view, anUpdate({ state: "succeeded", endedAt })).lastUpdate.lastResyncTime;
     expect(end(now)).toBe(ago(0));
     expect(end(now - 10_000)).toBe(ago(9));
     expect(end(now - 3_600_000)).toBe(ago(9));
@@ -18,7 +18,7 @@ describe("the result of an update", () => {
 
   test("keeps the last successful commit after a failure", () => {
     const view = viewOf({ last: succeeded({ lastSuccessfulCommit: "good" }) });
-    const { lastUpdate } = resultOf(view, anUpdate({ state: "failed", endedAt: now, message: "no" }));
+    const { lastUpdate } = resultToRecord(view, anUpdate({ state: "failed", endedAt: now, message: "no" }));
     expect(lastUpdate).toMatchObject({
       state: "failed",
       lastSuccessfulCommit: "good",
@@ -28,7 +28,7 @@ describe("the result of an update", () => {
   });
 
   test("keeps the digest of the revision, also for a destroy", () => {
-    const { lastUpdate } = resultOf(
+    const { lastUpdate } = resultToRecord(
       viewOf({}),
       anUpdate({ state: "succeeded", trigger: aTrigger({ revision: "v1", digest: "sha256:a" }) }),
     );
@@ -42,7 +42,7 @@ describe("the result of an update", () => {
     const failures = (digest: string): number | undefined => {
       const last = failed({ failures: 2, lastAttemptedCommit: "v1", digest: "sha256:a" });
       const update = anUpdate({ state: "failed", trigger: aTrigger({ revision: "v1", digest }) });
-      return resultOf(viewOf({ last }), update).lastUpdate.failures;
+      return resultToRecord(viewOf({ last }), update).lastUpdate.failures;
     };
     expect([failures("sha256:a"), failures("sha256:b")]).toEqual([3, 1]);
   });
@@ -54,7 +54,7 @@ describe("the result of an update", () => {
       { name: "c", secret: false, value: "x".repeat(20_000) },
     ];
     const view = viewOf({ outputs: { kind: "read", values, former: { data: {}, versions: {} } } });
-    const { outputs } = resultOf(view, anUpdate({ state: "succeeded", endedAt: now }));
+    const { outputs } = resultToRecord(view, anUpdate({ state: "succeeded", endedAt: now }));
     expect(outputs).toEqual({ a: "[secret]", b: [1], c: "[too long]" });
   });
 
@@ -84,7 +84,7 @@ describe("the result of an update", () => {
 
 describe("whether anything was deployed", () => {
   const after = (setting: Setting, update: Partial<UpdateView>) =>
-    resultOf(viewOf(setting), anUpdate({ state: "succeeded", endedAt: now, ...update })).deployed;
+    resultToRecord(viewOf(setting), anUpdate({ state: "succeeded", endedAt: now, ...update })).deployed;
   const last = succeeded({ type: "preview" });
 
   test("previews deploy nothing", () => {

@@ -55,7 +55,7 @@ export function updateWithPendingOutputs({ stack, updates }: History): UpdateVie
   return outputsPending ? updates.find((update) => update.name === name) : undefined;
 }
 
-export function resultOf(view: StackView, update: UpdateView): Result {
+export function resultToRecord(view: StackView, update: UpdateView): Result {
   const deployed = deployedAfter(view, update);
   return {
     update,

@@ -2,7 +2,7 @@
 import type { LastUpdate, NormalStack } from "@pko/api";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { recordedUpdates, resultOf, unrecordedUpdate } from "../history/result.ts";
+import { recordedUpdates, resultToRecord, unrecordedUpdate } from "../history/result.ts";
 import { isCancelled, lastTypeOf } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
@@ -25,7 +25,7 @@ export function resultsRecorded(view: StackView): StackPlan | undefined {
 export function resultUnrecorded(view: StackView): StackPlan | undefined {
   const update = unrecordedUpdate(view);
   if (!update) return undefined;
-  const result = resultOf(view, update);
+  const result = resultToRecord(view, update);
   const { lastUpdate } = result;
   const steps: Step[] = [{ kind: "recordResult", result }];
   if (!lastUpdate.outputsPending) return { steps, outcome: outcomeAfter(view, lastUpdate) };
