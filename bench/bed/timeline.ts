@@ -13,7 +13,7 @@ const milestones: readonly (readonly [string, Reached])[] = [
   ["Workspace created", (watch, stack) => watch.workspaceOf(stack) !== undefined],
   ["pod created", (watch, stack) => watch.podOf(stack) !== undefined],
   ["pod scheduled", (watch, stack) => watch.podOf(stack)?.spec?.nodeName !== undefined],
-  ["init containers finished", (watch, stack) => isInitialised(watch.podOf(stack))],
+  ["init containers finished", (watch, stack) => isInitialized(watch.podOf(stack))],
   ["container running", (watch, stack) => isRunning(watch.podOf(stack))],
   ["Workspace ready", (watch, stack) => isTrue(watch.workspaceOf(stack) ?? {}, "Ready")],
   ["Update created", (watch, stack) => watch.updatesOf(stack).length > 0],
@@ -25,7 +25,7 @@ const last = "Stack succeeded";
 
 export const phases: readonly string[] = [...milestones.map(([name]) => name), last];
 
-function isInitialised(pod: KnownPod | undefined): boolean {
+function isInitialized(pod: KnownPod | undefined): boolean {
   const inits = pod?.status?.initContainerStatuses;
   return isRunning(pod) || (inits !== undefined && inits.every(({ state }) => state?.terminated?.exitCode === 0));
 }

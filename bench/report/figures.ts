@@ -1,5 +1,5 @@
 /** The results of a benchmark run: figures, curves, and what could not be measured. */
-import { ratios, summarise, type Summary } from "./statistics.ts";
+import { ratios, summarize, type Summary } from "./statistics.ts";
 
 export type Unit = "ms" | "MB" | "KB" | "m" | "/h" | "count";
 
@@ -76,9 +76,9 @@ type Naming = Pick<Figure, "id" | "title" | "unit" | "note">;
 
 /** A list with one figure, or an empty list if nothing was measured. */
 export function figure(naming: Naming, values: readonly number[], yardsticks: readonly number[] = []): Figure[] {
-  const summary = summarise(values);
+  const summary = summarize(values);
   if (!summary) return [];
-  const ratio = summarise(ratios(values, yardsticks));
+  const ratio = summarize(ratios(values, yardsticks));
   return [
     {
       ...naming,

@@ -32,7 +32,7 @@ describe("a chart", () => {
     // The largest values are at the right and the upper edge of the area.
     expect(chart).toContain('<polyline points="72.0,206.0 696.0,48.0"');
   });
-  test("gives each series a different colour", () => {
+  test("gives each series a different color", () => {
     expect(new Set(chart.match(/stroke="#[0-9a-f]{6}" stroke-width/g)).size).toBe(2);
   });
   test("escapes text", () => {

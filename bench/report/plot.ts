@@ -22,7 +22,7 @@ const area = {
 } as const;
 
 /** Distinguishable with color vision deficiency. */
-const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"] as const;
+const colors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"] as const;
 
 export function plot(chart: Chart): string {
   const points = chart.series.flatMap((series) => series.points);
@@ -44,7 +44,7 @@ export function plot(chart: Chart): string {
       chart.y,
       `text-anchor="middle" transform="rotate(-90 18 ${margin.top + area.height / 2})"`,
     ),
-    ...chart.series.map((series, index) => line(series.points.map(place), seriesColour(index))),
+    ...chart.series.map((series, index) => line(series.points.map(place), seriesColor(index))),
     ...chart.series.map((series, index) => legend(series.name, index)),
     "</svg>",
     "",
@@ -84,19 +84,19 @@ function yTick(at: Point, value: number): string {
   return grid + text({ x: at.x - 8, y: at.y + 4 }, String(value), 'text-anchor="end"');
 }
 
-function line(points: readonly Point[], colour: string): string {
+function line(points: readonly Point[], color: string): string {
   const path = points.map(({ x, y }) => `${px(x)},${px(y)}`).join(" ");
-  const dots = points.map(({ x, y }) => `<circle cx="${px(x)}" cy="${px(y)}" r="3.5" fill="${colour}"/>`).join("");
-  return `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots}`;
+  const dots = points.map(({ x, y }) => `<circle cx="${px(x)}" cy="${px(y)}" r="3.5" fill="${color}"/>`).join("");
+  return `<polyline points="${path}" fill="none" stroke="${color}" stroke-width="2"/>${dots}`;
 }
 
 function legend(name: string, index: number): string {
   const y = margin.top + 14 + index * 20;
-  const dot = `<circle cx="${margin.left + 16}" cy="${y - 4}" r="5" fill="${seriesColour(index)}"/>`;
+  const dot = `<circle cx="${margin.left + 16}" cy="${y - 4}" r="5" fill="${seriesColor(index)}"/>`;
   return dot + text({ x: margin.left + 28, y }, name);
 }
 
-const seriesColour = (index: number): string => colours[index % colours.length] ?? colours[0];
+const seriesColor = (index: number): string => colors[index % colors.length] ?? colors[0];
 
 const px = (value: number): string => value.toFixed(1);
 

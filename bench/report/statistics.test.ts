@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 
-import { quantile, ratios, summarise } from "./statistics.ts";
+import { quantile, ratios, summarize } from "./statistics.ts";
 
 describe("a summary", () => {
-  test("without runs is undefined", () => expect(summarise([])).toBeUndefined());
+  test("without runs is undefined", () => expect(summarize([])).toBeUndefined());
 
   test("of one run equals that run", () =>
-    expect(summarise([3])).toEqual({ runs: 1, median: 3, p95: 3, least: 3, most: 3 }));
+    expect(summarize([3])).toEqual({ runs: 1, median: 3, p95: 3, least: 3, most: 3 }));
 
   test("does not depend on the order of the runs", () => {
-    expect(summarise([9, 1, 5])).toEqual({ runs: 3, median: 5, p95: 8.6, least: 1, most: 9 });
+    expect(summarize([9, 1, 5])).toEqual({ runs: 3, median: 5, p95: 8.6, least: 1, most: 9 });
   });
 });
 

@@ -9,7 +9,7 @@ export interface Summary {
 }
 
 /** Undefined if nothing was measured. */
-export function summarise(values: readonly number[]): Summary | undefined {
+export function summarize(values: readonly number[]): Summary | undefined {
   if (values.length === 0) return undefined;
   return {
     runs: values.length,

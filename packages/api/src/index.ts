@@ -9,7 +9,7 @@ export * from "./finalizers.ts";
 export * from "./kinds.ts";
 export * from "./labels.ts";
 export * from "./names.ts";
-export * from "./normalise/index.ts";
+export * from "./normalize/index.ts";
 export * from "./operator.ts";
 export * from "./program/spec.ts";
 export * from "./program/status.ts";

@@ -1,6 +1,6 @@
 /**
  * Validation that rules in the Stack's schema cannot do, because it needs the object's namespace, or a field with two types.
- * The API server evaluates the policy. If the policy fails, it admits the Stack, because the normaliser repeats the checks.
+ * The API server evaluates the policy. If the policy fails, it admits the Stack, because the normalizer repeats the checks.
  */
 import {
   durationPattern,

@@ -106,6 +106,6 @@ describe("settings", () => {
   });
 
   test("that are unknown are rejected", () => {
-    expect(() => parseOptions([...image, "--colour=blue"], {})).toThrow("--colour");
+    expect(() => parseOptions([...image, "--color=blue"], {})).toThrow("--color");
   });
 });

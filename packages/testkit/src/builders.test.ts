@@ -12,7 +12,7 @@ import {
   having,
   inNamespace,
 } from "./builders.ts";
-import { labelled, ownedBy } from "./builders.ts";
+import { labeled, ownedBy } from "./builders.ts";
 
 test("builds an object from its traits", () => {
   const owner = anObject(builtin.statefulSets, "web");
@@ -20,7 +20,7 @@ test("builds an object from its traits", () => {
     builtin.pods,
     "web-0",
     inNamespace("a"),
-    labelled({ app: "web" }),
+    labeled({ app: "web" }),
     annotated({ note: "x" }),
     ownedBy(owner),
     finalizedBy("example.com/f"),

@@ -1,4 +1,4 @@
-/** Builders of objects for tests: `anObject(builtin.pods, "web-0", inNamespace("a"), labelled({ app: "web" }), deleting())`. */
+/** Builders of objects for tests: `anObject(builtin.pods, "web-0", inNamespace("a"), labeled({ app: "web" }), deleting())`. */
 import type { KubeObject, ObjectMeta, Resource } from "@pko/kube";
 
 /** Changes one aspect of an object. */
@@ -39,7 +39,7 @@ function meta(change: (metadata: ObjectMeta) => Partial<ObjectMeta>): AnyTrait {
 
 export const inNamespace = (namespace: string): AnyTrait => meta(() => ({ namespace }));
 
-export const labelled = (labels: Readonly<Record<string, string>>): AnyTrait =>
+export const labeled = (labels: Readonly<Record<string, string>>): AnyTrait =>
   meta((metadata) => ({ labels: { ...metadata.labels, ...labels } }));
 
 export const annotated = (annotations: Readonly<Record<string, string>>): AnyTrait =>

@@ -47,15 +47,15 @@ test.concurrent(
   "an agent accepts requests only from the operator",
   async () => {
     await deploy("target", { repository: "plain" });
-    await deploy("neighbour", { repository: "plain" });
-    await Promise.all(["target", "neighbour"].map((name) => stackUntil(scene, name, isReady)));
+    await deploy("neighbor", { repository: "plain" });
+    await Promise.all(["target", "neighbor"].map((name) => stackUntil(scene, name, isReady)));
     const host = await kubectl(["get", "pod", "target-workspace-0", ...at(scene), "--output=jsonpath={.status.podIP}"]);
     const serverName = workspaceServerName({ namespace: scene.namespace, name: "target" });
     const getInfo = async (credentials: Certificate) =>
       await connectAgent({ address: { host, port: 50_051, serverName }, credentials: () => credentials }).info();
 
     // With the certificates of another workspace, and of the agent itself.
-    for (const name of ["neighbour", "target"]) {
+    for (const name of ["neighbor", "target"]) {
       const reply = await getInfo(await workspaceCertificate(name));
       expect({ name, ok: reply.ok }).toEqual({ name, ok: false });
     }

@@ -1,11 +1,11 @@
 /** Invalid Stacks are reported by the API server where possible, otherwise by the operator in the Stalled condition. */
-import { describeProblems, normaliseStack } from "@pko/api";
+import { describeProblems, normalizeStack } from "@pko/api";
 import type { Stack } from "@pko/api";
 import { isInvalid, type ApiError } from "@pko/kube";
 import type { ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { misshapenStacks, misspeltStacks, rejectedStacks } from "./bad-stacks.ts";
+import { misshapenStacks, misspelledStacks, rejectedStacks } from "./bad-stacks.ts";
 import { apiServerWithApi, testTimeoutMs, stacks } from "./install.ts";
 import { stalledStacks } from "./stalled-stacks.ts";
 
@@ -32,13 +32,13 @@ async function admissionError(object: object): Promise<string | undefined> {
 
 const isBadRequest = (error: unknown): error is ApiError => (error as Partial<ApiError>).status === 400;
 
-function normaliserError(object: object): string | undefined {
-  const outcome = normaliseStack(object);
+function normalizerError(object: object): string | undefined {
+  const outcome = normalizeStack(object);
   return outcome.ok ? undefined : describeProblems(outcome.problems);
 }
 
 test("there are more than 120 cases with unique names", () => {
-  const all = [...rejectedStacks, ...misshapenStacks, ...misspeltStacks, ...stalledStacks];
+  const all = [...rejectedStacks, ...misshapenStacks, ...misspelledStacks, ...stalledStacks];
   expect(all.length).toBeGreaterThan(120);
   expect(new Set(all.map(({ what }) => what)).size).toBe(all.length);
 });
@@ -47,7 +47,7 @@ describe("the API server and the operator reject with the same message", () => {
   for (const { what, stack, expected } of rejectedStacks) {
     test(what, async () => {
       expect(await admissionError(stack)).toContain(expected);
-      expect(normaliserError(stack)).toContain(expected);
+      expect(normalizerError(stack)).toContain(expected);
     });
   }
 });
@@ -56,13 +56,13 @@ describe("the schema rejects", () => {
   for (const { what, stack, expected } of misshapenStacks) {
     test(what, async () => {
       expect(await admissionError(stack)).toContain(expected);
-      expect(normaliserError(stack)).toBeDefined();
+      expect(normalizerError(stack)).toBeDefined();
     });
   }
 });
 
 describe("strict validation rejects", () => {
-  for (const { what, stack, expected } of misspeltStacks) {
+  for (const { what, stack, expected } of misspelledStacks) {
     test(what, async () => expect(await admissionError(stack)).toContain(expected));
   }
 });
@@ -71,7 +71,7 @@ describe("the API server accepts, and the operator rejects", () => {
   for (const { what, stack, expected } of stalledStacks) {
     test(what, async () => {
       expect(await admissionError(stack)).toBeUndefined();
-      expect(normaliserError(stack)).toContain(expected);
+      expect(normalizerError(stack)).toContain(expected);
     });
   }
 });

@@ -352,8 +352,8 @@ export const misshapenStacks: readonly BadStack[] = [
 ];
 
 /** Rejected by strict validation, which kubectl requests, because of unknown fields. */
-export const misspeltStacks: readonly BadStack[] = [
-  bad("a misspelt field", fromProgram({ destroyOnFinalise: true }), 'unknown field "spec.destroyOnFinalise"'),
+export const misspelledStacks: readonly BadStack[] = [
+  bad("a misspelled field", fromProgram({ destroyOnFinalise: true }), 'unknown field "spec.destroyOnFinalise"'),
   bad(
     "a field of another reference",
     fromProgram({ envRefs: { A: { ...literal, vault: "v" } } }),
@@ -374,6 +374,6 @@ export const misspeltStacks: readonly BadStack[] = [
     fromProgram({ prerequisites: [{ name: "a", namespace: "n" }] }),
     "prerequisites[0].namespace",
   ),
-  bad("a misspelt field of the template", template({ imag: "i" }), "spec.workspaceTemplate.spec.imag"),
-  auth("a misspelt kind of credentials", { token: secret() }, "spec.gitAuth.token"),
+  bad("a misspelled field of the template", template({ imag: "i" }), "spec.workspaceTemplate.spec.imag"),
+  auth("a misspelled kind of credentials", { token: secret() }, "spec.gitAuth.token"),
 ];

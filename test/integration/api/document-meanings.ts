@@ -1,4 +1,4 @@
-/** The expected normalised form of each Stack in the docs. It contains only the fields that the docs describe. */
+/** The expected normalized form of each Stack in the docs. It contains only the fields that the docs describe. */
 const git = (url: string, ref: object, dir = "") => ({
   kind: "git",
   repository: { transport: "https", url },
@@ -60,7 +60,7 @@ const passphrase = [
   "",
 ].join("\n");
 
-/** File → Stack → normalised form. */
+/** File → Stack → normalized form. */
 export const documentMeanings: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   "000-01.yaml": { "fragment-000-1": fragment },
   "000-03.yaml": { staticwebsite: website },

@@ -1,5 +1,5 @@
-/** Every manifest of the docs that define the product is accepted, stored unchanged and normalised as expected. */
-import { describeProblems, normaliseStack } from "@pko/api";
+/** Every manifest of the docs that define the product is accepted, stored unchanged and normalized as expected. */
+import { describeProblems, normalizeStack } from "@pko/api";
 import type { Program, Stack } from "@pko/api";
 import { testNamespace, type ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -60,11 +60,11 @@ async function storeProgram(object: DocumentObject): Promise<Program> {
   return await server.client.get(programs, object.metadata);
 }
 
-describe("the operator normalises", () => {
+describe("the operator normalizes", () => {
   for (const { name, objects } of documentFiles) {
     for (const object of objects.filter(({ kind }) => kind === "Stack")) {
       test(`Stack ${object.metadata.name} of ${name}`, () => {
-        const outcome = normaliseStack(object);
+        const outcome = normalizeStack(object);
         const meaning = documentMeanings[name]?.[object.metadata.name];
         if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
         if (!meaning) throw new Error("document-meanings.ts has no entry for it");

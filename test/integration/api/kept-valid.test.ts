@@ -1,5 +1,5 @@
 /** Stacks that are valid for the Go operator stay valid, and invalid Stacks that already exist stay editable. */
-import { normaliseStack } from "@pko/api";
+import { normalizeStack } from "@pko/api";
 import type { Stack, StackSpec } from "@pko/api";
 import { resource } from "@pko/kube";
 import { startApiServer, testNamespace, waitFor, type ApiServer } from "@pko/testkit";
@@ -27,7 +27,7 @@ const stackOf = (spec: StackSpec, namespace: string): Stack => ({
   spec,
 });
 
-describe("the API server accepts, and the operator normalises", () => {
+describe("the API server accepts, and the operator normalizes", () => {
   const cases: [string, StackSpec][] = [
     ["a resync interval below the minimum", { ...program, resyncFrequencySeconds: 10 }],
     ["a resync interval of 0", { ...program, resyncFrequencySeconds: 0 }],
@@ -100,7 +100,7 @@ describe("the API server accepts, and the operator normalises", () => {
       const stack = stackOf(spec, "default");
       const stored = await server.client.create(stacks, stack, { dryRun: true, fieldValidation: "Strict" });
       expect(stored.spec).toEqual(spec);
-      expect(normaliseStack(stored).ok).toBe(true);
+      expect(normalizeStack(stored).ok).toBe(true);
     });
   }
 
@@ -108,7 +108,7 @@ describe("the API server accepts, and the operator normalises", () => {
     await using namespace = await testNamespace();
     const spec = { ...program, envRefs: { A: secret({ namespace: namespace.name }) } };
     const stored = await server.client.create(stacks, stackOf(spec, namespace.name), { fieldValidation: "Strict" });
-    expect(normaliseStack(stored).ok).toBe(true);
+    expect(normalizeStack(stored).ok).toBe(true);
   });
 
   test("a Stack as v1alpha1", async () => {

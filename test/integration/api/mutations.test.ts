@@ -1,5 +1,5 @@
-/** Random specs: the normaliser handles all of them, and rejects what the API server rejects. */
-import { normaliseStack } from "@pko/api";
+/** Random specs: the normalizer handles all of them, and rejects what the API server rejects. */
+import { normalizeStack } from "@pko/api";
 import type { Stack } from "@pko/api";
 import { isInvalid } from "@pko/kube";
 import { seededRandom, type ApiServer } from "@pko/testkit";
@@ -61,33 +61,33 @@ function mutants(seed: number): unknown[] {
   return Array.from({ length: amount }, (_, index) => mutate(seeds[index % seeds.length], next));
 }
 
-test(`${amount} random mutations of valid specs never crash the normaliser`, () => {
+test(`${amount} random mutations of valid specs never crash the normalizer`, () => {
   for (const spec of mutants(4)) {
     const stack = stackOf(spec);
     const before = JSON.stringify(stack);
-    const outcome = normaliseStack(stack);
+    const outcome = normalizeStack(stack);
     expect(outcome.ok || outcome.problems.every(({ field, message, remedy }) => field && message && remedy)).toBe(true);
     expect(JSON.stringify(stack)).toBe(before);
-    expect(normaliseStack(stack)).toEqual(outcome);
+    expect(normalizeStack(stack)).toEqual(outcome);
   }
 });
 
-test("random objects never crash the normaliser", () => {
+test("random objects never crash the normalizer", () => {
   const next = seededRandom(5).next;
   for (let index = 0; index < amount; index++) {
     const object = mutate(stackOf(seeds[index % seeds.length]), next);
-    expect(typeof normaliseStack(object).ok).toBe("boolean");
+    expect(typeof normalizeStack(object).ok).toBe("boolean");
   }
 });
 
-test("the normaliser rejects what the API server rejects", async () => {
+test("the normalizer rejects what the API server rejects", async () => {
   const disagreements: unknown[] = [];
   let rejected = 0;
   for (const spec of mutants(6)) {
     const stack = stackOf(spec) as Stack;
     if (!(await isRejected(stack))) continue;
     rejected++;
-    if (normaliseStack(stack).ok) disagreements.push(spec);
+    if (normalizeStack(stack).ok) disagreements.push(spec);
   }
   expect(rejected).toBeGreaterThan(amount / 4);
   expect(disagreements).toEqual([]);

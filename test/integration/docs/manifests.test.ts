@@ -1,8 +1,8 @@
-/** The API server accepts every manifest of the docs and the examples, and the operator can normalise every Stack. */
+/** The API server accepts every manifest of the docs and the examples, and the operator can normalize every Stack. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { describeProblems, normaliseStack } from "@pko/api";
+import { describeProblems, normalizeStack } from "@pko/api";
 import { toolPath } from "@pko/cluster";
 import type { ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -41,11 +41,11 @@ describe("kubectl apply --dry-run=server --validate=strict accepts", () => {
   }
 });
 
-describe("the operator normalises", () => {
+describe("the operator normalizes", () => {
   for (const manifest of manifests) {
     for (const stack of stacksOf(manifest)) {
       test(`Stack ${stack.metadata.name} of ${manifest.where}`, () => {
-        const outcome = normaliseStack(stack);
+        const outcome = normalizeStack(stack);
         if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
         // Pages may show deprecated fields; examples must not.
         if (exampleManifests.includes(manifest)) expect(describeProblems(outcome.advice)).toBe("");

@@ -24,7 +24,7 @@ import {
   faultProxy,
   having,
   inNamespace,
-  labelled,
+  labeled,
   serviceAccountToken,
   sharedApiServer,
   testNamespace,
@@ -148,7 +148,7 @@ describe("writing", () => {
 describe("reading", () => {
   test("lists are paginated, selected by label and joined", async () => {
     for (let i = 0; i < 7; i++) {
-      const labels = labelled({ set: "paged" });
+      const labels = labeled({ set: "paged" });
       await client.create(builtin.configMaps, aManifest(builtin.configMaps, `p${i}`, inNamespace(namespace), labels));
     }
     const list = await client.list(builtin.configMaps, { namespace, labelSelector: "set=paged", pageSize: 3 });

@@ -20,7 +20,7 @@ import {
 import { testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
 
 /**
- * A small operator: every ConfigMap labelled `copy` gets a Secret of the same name, which it owns, with the text of its
+ * A small operator: every ConfigMap labeled `copy` gets a Secret of the same name, which it owns, with the text of its
  * data and of the ConfigMap `suffix`.
  */
 class CopyOperator {

@@ -3,7 +3,7 @@
  * before or after their writes. The invariants always hold, and when the changes end, the Stack settles.
  */
 import { describe, expect, test } from "bun:test";
-import { normaliseStack, stackFinalizer, type Stack, type Workspace } from "@pko/api";
+import { normalizeStack, stackFinalizer, type Stack, type Workspace } from "@pko/api";
 import { checkStatus, seededRandom } from "@pko/testkit";
 
 import { unavailable, type SourceView } from "../../../packages/operator/src/sources/source-view.ts";
@@ -180,7 +180,7 @@ class World {
     return {
       now: this.now,
       stack: this.stack,
-      spec: normaliseStack(this.stack),
+      spec: normalizeStack(this.stack),
       updates: this.updates,
       orphans: [],
       workspace: this.workspace,

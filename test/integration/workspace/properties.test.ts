@@ -1,7 +1,7 @@
 /** For random Workspaces: the plan never throws, the status is valid, and the guarantees hold. */
 import { expect, test } from "bun:test";
 
-import { normaliseWorkspace, type Workspace } from "@pko/api";
+import { normalizeWorkspace, type Workspace } from "@pko/api";
 import type { Preparation } from "@pko/operator";
 import type { PrepareFailure } from "@pko/rpc";
 import { seededRandom, statusFaults } from "@pko/testkit";
@@ -162,7 +162,7 @@ test("malformed specs, templates and pods do not throw", () => {
   for (const value of junk) {
     for (const field of ["containers", "initContainers", "volumes", "securityContext", "metadata"]) {
       const spec = { podTemplate: field === "metadata" ? { metadata: value } : { spec: { [field]: value } } };
-      const normal = normaliseWorkspace({ metadata: { name: "web" }, spec });
+      const normal = normalizeWorkspace({ metadata: { name: "web" }, spec });
       if (!normal.ok) continue;
       count++;
       expect(() => buildPodTemplate(normal.value, { settings: views.settings })).not.toThrow();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { normaliseWorkspace, securityProfiles, type NormalWorkspace } from "@pko/api";
+import { normalizeWorkspace, securityProfiles, type NormalWorkspace } from "@pko/api";
 import { ApiError, builtin } from "@pko/kube";
 import { seededRandom, testNamespace, type TestNamespace } from "@pko/testkit";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
@@ -15,7 +15,7 @@ const testTimeoutMs = 120_000;
 const settings = { agentImage: "agent:1", idleTimeoutMs: 0 };
 
 function workspace(namespace: string, spec: object): NormalWorkspace {
-  const normal = normaliseWorkspace({ metadata: { name: "web", namespace }, spec });
+  const normal = normalizeWorkspace({ metadata: { name: "web", namespace }, spec });
   if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
   return normal.value;
 }

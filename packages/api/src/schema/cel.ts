@@ -16,7 +16,7 @@ export const validatedBy = (...rules: readonly CelRule[]) => ({ "x-kubernetes-va
 /** True if the optional string field is set and not empty: as in the Go operator, an empty string means "not set". */
 export const isSet = (field: string): string => `has(self.${field}) && self.${field} != ''`;
 
-/** What is wrong with a value, and how to fix it. The API server's rules and the normaliser share these texts. */
+/** What is wrong with a value, and how to fix it. The API server's rules and the normalizer share these texts. */
 export interface ValidationMessage {
   readonly message: string;
   readonly remedy: string;

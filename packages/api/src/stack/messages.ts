@@ -1,4 +1,4 @@
-/** Validation messages for Stacks, shared by the API server's rules and the normaliser. */
+/** Validation messages for Stacks, shared by the API server's rules and the normalizer. */
 import type { ValidationMessage } from "../schema/cel.ts";
 
 export const nameLimit = 42;

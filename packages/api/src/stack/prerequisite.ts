@@ -13,7 +13,7 @@ export interface Requirement {
   succeededWithinDuration?: string;
 }
 
-/** An object in the first spelling, a string in the second: the admission policy and the normaliser check it. */
+/** An object in the first spelling, a string in the second: the admission policy and the normalizer check it. */
 const requirement = Type.Unsafe<string | Requirement>({
   description: "With name: an object with succeededWithinDuration. With type: the name of the Stack.",
   properties: { succeededWithinDuration: text(within) },

@@ -96,7 +96,7 @@ const repository = isSet("projectRepo");
 
 /**
  * A workspace template may also patch the generated Git or Flux source, so a Git or Flux source in the template counts
- * only if the Stack has no other source. The schema does not describe pod templates: the normaliser checks them.
+ * only if the Stack has no other source. The schema does not describe pod templates: the normalizer checks them.
  */
 export const sourceRules: readonly CelRule[] = [
   {

@@ -1,8 +1,8 @@
 /** The Stacks of the same namespace on which a Stack depends. Pure. */
-import { normaliseStack, type NormalStack, type Stack, type ValueSource } from "@pko/api";
+import { normalizeStack, type NormalStack, type Stack, type ValueSource } from "@pko/api";
 
 export function dependenciesOf(stack: Stack): string[] {
-  const normal = normaliseStack(stack);
+  const normal = normalizeStack(stack);
   if (!normal.ok) return [];
   const { prerequisites } = normal.value;
   const outputs = outputReferences(normal.value);

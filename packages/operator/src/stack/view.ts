@@ -2,7 +2,7 @@
 import type {
   JsonValue,
   LastUpdate,
-  Normalised,
+  Normalized,
   NormalStack,
   ProjectInfo,
   Stack,
@@ -22,7 +22,7 @@ import type { Trigger } from "./history/trigger.ts";
 export interface StackView extends LearnedFacts {
   readonly now: number;
   readonly stack: Stack;
-  readonly spec: Normalised<NormalStack>;
+  readonly spec: Normalized<NormalStack>;
   /** The Updates that this Stack owns, by UID, the oldest first. */
   readonly updates: readonly UpdateView[];
   /** Updates with the Stack's finalizer whose owner was an earlier Stack of the same name. */

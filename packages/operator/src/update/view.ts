@@ -1,5 +1,5 @@
 /** Everything that the rules of an Update decide on. */
-import type { Normalised, NormalUpdate, Update } from "@pko/api";
+import type { Normalized, NormalUpdate, Update } from "@pko/api";
 import type { LostRun, ProjectInfo } from "@pko/rpc";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
@@ -43,7 +43,7 @@ export interface UpdateView {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly update: Update;
-  readonly spec: Normalised<NormalUpdate>;
+  readonly spec: Normalized<NormalUpdate>;
   /** Known even if the rest of the spec is invalid. */
   readonly ttlMs?: number;
   readonly workspace: WorkspaceFacts;

@@ -1,5 +1,5 @@
 /** Everything that the rules for a Workspace may know, and pure helpers on it. */
-import type { Condition, NormalWorkspace, Normalised, Workspace, WorkspaceReason } from "@pko/api";
+import type { Condition, NormalWorkspace, Normalized, Workspace, WorkspaceReason } from "@pko/api";
 import type { Key, Occupied } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
@@ -103,7 +103,7 @@ interface StepFacts {
 export interface WorkspaceView extends StepFacts {
   readonly now: number;
   readonly workspace: Workspace;
-  readonly spec: Normalised<NormalWorkspace>;
+  readonly spec: Normalized<NormalWorkspace>;
   readonly statefulSet?: StatefulSetFacts;
   readonly pod?: PodFacts;
   readonly updates: readonly UpdateFacts[];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { normaliseStack } from "@pko/api";
+import { normalizeStack } from "@pko/api";
 
 import { generated } from "../testing/generated.ts";
 import { stackOf } from "../testing/views.ts";
@@ -32,7 +32,7 @@ describe("the Workspace", () => {
         workspaceTemplate: { spec: { git: { dir: "other" } } },
       },
     });
-    const normal = normaliseStack(stack);
+    const normal = normalizeStack(stack);
     if (!normal.ok) throw new Error("invalid");
     const git = { url: "https://host/repo.git", ref: "c", dir: "one" };
     expect(workspaceObject(stack, normal.value, { git }).spec?.git).toEqual({ ...git, dir: "other" });
@@ -68,7 +68,7 @@ describe("the Workspace", () => {
 
   test("has the reconcile request, so that a failed preparation is retried", () => {
     const stack = stackOf({ request: "now" });
-    const normal = normaliseStack(stack);
+    const normal = normalizeStack(stack);
     if (!normal.ok) throw new Error("invalid");
     const { metadata } = workspaceObject(stack, normal.value, { program: { name: "program", generation: 1 } });
     expect(metadata.annotations?.["pulumi.com/reconciliation-request"]).toBe("now");

@@ -1,5 +1,5 @@
 /** All reads of a Stack's reconcile, from stores, from the API server and from the pollers of sources. */
-import { normaliseStack, stackFinalizer, workspaceNameOf, type Stack, type Update, type Workspace } from "@pko/api";
+import { normalizeStack, stackFinalizer, workspaceNameOf, type Stack, type Update, type Workspace } from "@pko/api";
 import {
   asOwner,
   isOwnedBy,
@@ -68,7 +68,7 @@ async function observeSpec(
   { key, stack }: { readonly key: Key; readonly stack: Stack },
   readers: Readers,
 ): Promise<SpecView> {
-  const normal = normaliseStack(stack, world);
+  const normal = normalizeStack(stack, world);
   const spec = validSpec({ spec: normal });
   if (!spec) return { spec: normal, source: { kind: "pending", what: messages.validSpec }, ...noReferences };
   const { values, objects } = await readConfigInputs(spec, readers);

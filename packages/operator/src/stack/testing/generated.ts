@@ -1,5 +1,5 @@
 /** For tests: the objects that a Stack generates. */
-import { normaliseStack, type NormalStack, type Stack, type StackSpec, type Workspace } from "@pko/api";
+import { normalizeStack, type NormalStack, type Stack, type StackSpec, type Workspace } from "@pko/api";
 
 import { workspaceObject } from "../desired/workspace.ts";
 import { stackOf } from "./views.ts";
@@ -12,7 +12,7 @@ interface Generated {
 
 export function generated(spec: Partial<StackSpec>): Generated {
   const stack = stackOf({ spec });
-  const normal = normaliseStack(stack);
+  const normal = normalizeStack(stack);
   if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
   const workspace = workspaceObject(stack, normal.value, { program: { name: "program", generation: 1 } });
   return { stack, spec: normal.value, workspace };

@@ -1,7 +1,7 @@
 /** For tests: views of a Stack, and tables of plans. */
 import {
   cancellationRequestAnnotation,
-  normaliseStack,
+  normalizeStack,
   reconcileRequestAnnotation,
   stackFinalizer,
   type LastUpdate,
@@ -165,7 +165,7 @@ const readyStatus = (generation: number): StackStatus => ({
 
 export function viewOf(setting: Setting): StackView {
   const stack = stackOf(setting);
-  const spec = normaliseStack(stack);
+  const spec = normalizeStack(stack);
   const { source = readySource } = setting;
   return {
     now,
@@ -193,7 +193,7 @@ const foreignWorkspace: WorkspaceView = {
 function workspaceOf({ workspace, origin, source = readySource }: Setting, stack: Stack): WorkspaceView {
   if (workspace === "absent" || workspace === "deleting") return { kind: workspace };
   if (workspace === "foreign") return foreignWorkspace;
-  const normal = normaliseStack(stack);
+  const normal = normalizeStack(stack);
   if (!normal.ok) return { kind: "absent" };
   const from = origin ?? (source.kind === "ready" ? source.spec : {});
   const wanted = workspaceObject(

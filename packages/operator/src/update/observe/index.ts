@@ -1,5 +1,5 @@
 /** Reads everything that the rules of an Update need, from the stores and from the runs that are followed. */
-import { normaliseUpdate, parseDuration, type Update, type Workspace } from "@pko/api";
+import { normalizeUpdate, parseDuration, type Update, type Workspace } from "@pko/api";
 import { refKey, type Key, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -38,7 +38,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
   return {
     now,
     update,
-    spec: normaliseUpdate(update),
+    spec: normalizeUpdate(update),
     ...definedOnly({
       ttlMs: ttlAfterCompleted === undefined ? undefined : parseDuration(ttlAfterCompleted),
       pod: pod && podFacts(pod, ref, workspace),

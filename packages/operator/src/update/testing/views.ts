@@ -1,5 +1,5 @@
 /** Views of Updates for tests: `viewOf(workspaceReady, withFinalizer, startedIn("pod-a"), run(running({ created: 2 })))`. */
-import { normaliseUpdate, type Condition, type Update, type UpdateSpec, type UpdateStatus } from "@pko/api";
+import { normalizeUpdate, type Condition, type Update, type UpdateSpec, type UpdateStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 import { noProgress, type Output, type Progress, type RunResult } from "@pko/rpc";
 
@@ -32,14 +32,14 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
   const bare: UpdateView = {
     now: noon,
     update: fresh,
-    spec: normaliseUpdate(fresh),
+    spec: normalizeUpdate(fresh),
     workspace: { state: "missing" },
     lostNodeAfterMs: 300_000,
     isCleared: true,
     lostRuns: [],
   };
   const view = traits.reduce((known, trait) => trait(known), bare);
-  return { ...view, spec: normaliseUpdate(view.update) };
+  return { ...view, spec: normalizeUpdate(view.update) };
 }
 
 function changed(change: (update: Update) => Update): ViewTrait {

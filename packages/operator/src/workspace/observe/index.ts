@@ -1,5 +1,5 @@
 /** Reads everything that the rules for a Workspace need. Secrets are read by name, and only when needed. */
-import { normaliseWorkspace, type Update, type Workspace } from "@pko/api";
+import { normalizeWorkspace, type Update, type Workspace } from "@pko/api";
 import { builtin, keyOf, type Key, type ApiObject, type Moment, type Store } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
@@ -54,7 +54,7 @@ export async function observeWorkspace(
 }
 
 function observeStores(world: WorkspaceWorld, workspace: Workspace, moment: Moment<WorkspaceMemory>): WorkspaceView {
-  const spec = normaliseWorkspace(workspace);
+  const spec = normalizeWorkspace(workspace);
   const statefulSet = observeStatefulSet(world, workspace);
   const pod = findPod(world, workspace);
   const retry = retryOf(workspace, moment);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 
-import { normaliseWorkspace, workspaceKind, type Workspace } from "@pko/api";
+import { normalizeWorkspace, workspaceKind, type Workspace } from "@pko/api";
 import type { PodSpec } from "kubernetes-types/core/v1";
 import { stringify } from "yaml";
 
@@ -15,7 +15,7 @@ const parts = { settings: { agentImage: "pulumi/pulumi-kubernetes-operator-agent
 function build(spec: object, more: Partial<PodParts> = {}): BuiltObjects {
   const metadata = { name: "web", namespace: "team", uid: "11111111-2222-3333-4444-555555555555" };
   const workspace: Workspace = { ...workspaceKind, metadata, spec };
-  const normal = normaliseWorkspace(workspace);
+  const normal = normalizeWorkspace(workspace);
   if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
   const built = buildPodTemplate(normal.value, { ...parts, ...more });
   if (!built.ok) throw new Error(built.problems.join());

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { normaliseWorkspace } from "@pko/api";
+import { normalizeWorkspace } from "@pko/api";
 
 import { buildPodTemplate } from "./build-pod.ts";
 import { exchangeOf, plainOidc, tokenScope, type OidcDefaults, type TokenExchange } from "./oidc.ts";
@@ -21,7 +21,7 @@ const bundle: Readings = [
 ];
 
 function decide(spec: object, defaults: OidcDefaults = automatic) {
-  const normal = normaliseWorkspace({
+  const normal = normalizeWorkspace({
     metadata: { name: "web", namespace: "team" },
     spec: { stacks: [{ name: "acme/web/dev" }], ...spec },
   });

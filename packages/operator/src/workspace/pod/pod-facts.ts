@@ -52,10 +52,10 @@ function isAboutToStart(pod: ApiObject<Pod>): boolean {
   const { podIP, initContainerStatuses = [] } = pod.status ?? {};
   const reason = containerOf(pod)?.state?.waiting?.reason;
   const isNext = reason === "PodInitializing" || reason === "ContainerCreating";
-  const isInitialised = initContainerStatuses.every(({ state, started }) =>
+  const isInitialized = initContainerStatuses.every(({ state, started }) =>
     state?.terminated ? state.terminated.exitCode === 0 : started === true,
   );
-  return pod.metadata.deletionTimestamp === undefined && Boolean(podIP) && isNext && isInitialised;
+  return pod.metadata.deletionTimestamp === undefined && Boolean(podIP) && isNext && isInitialized;
 }
 
 /** The deletion timestamp is the end of the grace period. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { normaliseWorkspace, type NormalWorkspace, type Program } from "@pko/api";
+import { normalizeWorkspace, type NormalWorkspace, type Program } from "@pko/api";
 import { checkValue, PrepareRequest } from "@pko/rpc";
 
 import { forgeHosts } from "../../sources/server-trust.ts";
@@ -8,7 +8,7 @@ import type { Reading } from "../pod/references.ts";
 import { buildPrepareRequest, credentialSecrets, noAppTokens, type Materials } from "./request.ts";
 
 function normal(spec: object): NormalWorkspace {
-  const result = normaliseWorkspace({
+  const result = normalizeWorkspace({
     metadata: { name: "web", namespace: "team" },
     spec: { stacks: [{ name: "dev" }], ...spec },
   });

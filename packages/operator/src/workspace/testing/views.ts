@@ -1,5 +1,5 @@
 /** Views of Workspaces for tests, composed of traits: `view(ready(), pod(), update("waiting"))`. */
-import { normaliseWorkspace, workspaceKind, type Condition, type Workspace, type WorkspaceStatus } from "@pko/api";
+import { normalizeWorkspace, workspaceKind, type Condition, type Workspace, type WorkspaceStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 import type { PodSpec } from "kubernetes-types/core/v1";
 
@@ -27,7 +27,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
       kind: workspaceKind.kind,
       metadata: { name: "web", namespace: "team", uid: "w1", generation: 2, creationTimestamp: timestamp(ago(3600)) },
     },
-    spec: normaliseWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
+    spec: normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
     updates: [],
     idleTimeoutMs: settings.idleTimeoutMs,
     lostNodeAfterMs: 300_000,
@@ -41,7 +41,7 @@ export const specified =
   (spec: object): Trait =>
   (each) => {
     const workspace: Workspace = { ...each.workspace, spec };
-    const normal = normaliseWorkspace(workspace);
+    const normal = normalizeWorkspace(workspace);
     const { inputs: _, ...rest } = each;
     if (!normal.ok) return { ...rest, workspace, spec: normal };
     const materials = { secrets: [] };

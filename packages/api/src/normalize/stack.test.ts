@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { describeProblems, normaliseStack, type NormalStack } from "./index.ts";
+import { describeProblems, normalizeStack, type NormalStack } from "./index.ts";
 
 const secret = (name: string, key: string) => ({ type: "Secret", secret: { name, key } });
 
@@ -18,13 +18,13 @@ function stack(spec: Record<string, unknown>): object {
 const git = (fields: Record<string, unknown>) => ({ projectRepo: "https://host/repo", branch: "main", ...fields });
 
 function normal(spec: Record<string, unknown>): NormalStack {
-  const outcome = normaliseStack(stack(spec));
+  const outcome = normalizeStack(stack(spec));
   if (!outcome.ok) throw new Error(describeProblems(outcome.problems));
   return outcome.value;
 }
 
 function adviceOn(spec: Record<string, unknown>): string[] {
-  return normaliseStack(stack(spec)).advice.map(({ field }) => field);
+  return normalizeStack(stack(spec)).advice.map(({ field }) => field);
 }
 
 describe("equivalent spellings", () => {
@@ -371,7 +371,7 @@ describe("advice", () => {
   ];
   for (const [what, spec, field] of cases) {
     test(`${what} does not make the spec invalid`, () => {
-      expect(normaliseStack(stack(spec)).ok).toBe(true);
+      expect(normalizeStack(stack(spec)).ok).toBe(true);
       expect(adviceOn(spec)).toEqual([field]);
     });
   }
@@ -379,7 +379,7 @@ describe("advice", () => {
 
 describe("problems", () => {
   const outcomeOf = (spec: Record<string, unknown>) => {
-    const outcome = normaliseStack(stack(spec));
+    const outcome = normalizeStack(stack(spec));
     return outcome.ok ? [] : outcome.problems;
   };
 
@@ -445,18 +445,18 @@ describe("problems", () => {
       gitAuth: { accessToken: { type: "Literal", literal: { value: "hunter2" } } },
     };
     expect(outcomeOf(spec).length).toBeGreaterThan(2);
-    expect(JSON.stringify(normaliseStack(stack(spec)))).not.toContain("hunter2");
+    expect(JSON.stringify(normalizeStack(stack(spec)))).not.toContain("hunter2");
   });
 });
 
 describe("a value that is not a Stack", () => {
   const garbage: unknown[] = [undefined, null, 0, "", [], {}, { spec: null }, { metadata: {}, spec: [] }, () => 1, 1n];
   for (const [index, value] of garbage.entries()) {
-    test(`is a problem, not an exception (${index})`, () => expect(normaliseStack(value).ok).toBe(false));
+    test(`is a problem, not an exception (${index})`, () => expect(normalizeStack(value).ok).toBe(false));
   }
 
   test("is reported by field", () => {
-    const outcome = normaliseStack({ metadata: { name: "a" }, spec: { envRefs: { A: { type: 1 } }, targets: "x" } });
+    const outcome = normalizeStack({ metadata: { name: "a" }, spec: { envRefs: { A: { type: 1 } }, targets: "x" } });
     const fields = outcome.ok ? [] : outcome.problems.map(({ field }) => field);
     expect(fields.toSorted()).toEqual(["spec.envRefs.A.type", "spec.stack", "spec.targets"]);
   });

@@ -6,7 +6,7 @@ import { StackSpec } from "../stack/spec.ts";
 import { nameLimit, stackMessages as messages } from "../stack/messages.ts";
 import { stackConfig, type ConfigItem } from "./configuration.ts";
 import { stackEnvFrom, stackEnv, type EnvBundle, type EnvVariable } from "./environment.ts";
-import { Findings, type Normalised } from "./findings.ts";
+import { Findings, type Normalized } from "./findings.ts";
 import { normalOidc } from "./oidc.ts";
 import { normalPrerequisites, type NormalPrerequisite } from "./prerequisites.ts";
 import { isArgument, isServicePrefix } from "./rules.ts";
@@ -63,12 +63,12 @@ const maxBackoffSeconds = 86_400;
 
 const StackShape = Type.Object({ metadata: NamedMetadata, spec: StackSpec });
 
-interface NormaliseOptions {
+interface NormalizeOptions {
   /** For tests: a shorter interval than users can have. */
   readonly minResyncSeconds?: number;
 }
 
-export function normaliseStack(stack: unknown, options: NormaliseOptions = {}): Normalised<NormalStack> {
+export function normalizeStack(stack: unknown, options: NormalizeOptions = {}): Normalized<NormalStack> {
   const findings = new Findings("stack");
   const shape = checkShape(StackShape, stack, findings);
   return findings.outcome(shape && normalForm(shape, findings, options));
@@ -78,7 +78,7 @@ export function normaliseStack(stack: unknown, options: NormaliseOptions = {}): 
 function normalForm(
   { metadata, spec }: Static<typeof StackShape>,
   findings: Findings,
-  { minResyncSeconds = defaultMinResyncSeconds }: NormaliseOptions,
+  { minResyncSeconds = defaultMinResyncSeconds }: NormalizeOptions,
 ): NormalStack | undefined {
   const scope: Scope = { name: metadata.name, namespace: metadata.namespace ?? "", findings };
   checkNames(spec, scope);

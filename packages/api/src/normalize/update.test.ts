@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { normaliseUpdate } from "./update.ts";
+import { normalizeUpdate } from "./update.ts";
 
 const update = (spec: object) => ({
   metadata: { name: "web-1", namespace: "team" },
@@ -9,7 +9,7 @@ const update = (spec: object) => ({
 
 describe("an Update", () => {
   test("has defaults", () => {
-    expect(normaliseUpdate(update({}))).toEqual({
+    expect(normalizeUpdate(update({}))).toEqual({
       ok: true,
       advice: [],
       value: {
@@ -33,7 +33,7 @@ describe("an Update", () => {
   });
 
   test("has the TTL of its spec", () => {
-    expect(normaliseUpdate(update({ ttlAfterCompleted: "24h" }))).toMatchObject({
+    expect(normalizeUpdate(update({ ttlAfterCompleted: "24h" }))).toMatchObject({
       value: { ttlAfterCompletedMs: 86_400_000 },
     });
   });
@@ -49,7 +49,7 @@ describe("an Update", () => {
   ];
   for (const [what, spec, field] of bad) {
     test(`${what} has a problem in ${field}`, () => {
-      const outcome = normaliseUpdate(update(spec));
+      const outcome = normalizeUpdate(update(spec));
       expect(outcome.ok ? [] : outcome.problems.map((problem) => problem.field)).toEqual([field]);
     });
   }

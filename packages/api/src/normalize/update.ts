@@ -3,7 +3,7 @@ import { Type, type Static } from "typebox";
 
 import { durationMessage, parseDuration } from "../shared/duration.ts";
 import { UpdateSpec, updateTypes, type UpdateType } from "../update/spec.ts";
-import { Findings, type Normalised } from "./findings.ts";
+import { Findings, type Normalized } from "./findings.ts";
 import { isArgument, isObjectName } from "./rules.ts";
 import { NamedMetadata, checkShape } from "./shape.ts";
 
@@ -31,7 +31,7 @@ export interface NormalUpdate {
 
 const UpdateShape = Type.Object({ metadata: NamedMetadata, spec: UpdateSpec });
 
-export function normaliseUpdate(update: unknown): Normalised<NormalUpdate> {
+export function normalizeUpdate(update: unknown): Normalized<NormalUpdate> {
   const findings = new Findings("update");
   const shape = checkShape(UpdateShape, update, findings);
   return findings.outcome(shape && normalForm(shape, findings));

@@ -9,7 +9,7 @@ import type { Findings, Problem } from "./findings.ts";
 /** Enough to fix a spec; a malformed object could have thousands. */
 const maxProblems = 20;
 
-/** The part of metadata that normalisers read. */
+/** The part of metadata that normalizers read. */
 export const NamedMetadata = Type.Object({ name: Type.String(), namespace: optional(Type.String()) });
 
 /** Returns the value with its type, or undefined if there are problems. */

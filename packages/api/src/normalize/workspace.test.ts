@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
-import { normaliseWorkspace } from "./workspace.ts";
+import { normalizeWorkspace } from "./workspace.ts";
 
 const workspace = (spec: object, name = "web") => ({ metadata: { name, namespace: "team" }, spec });
 
 describe("a Workspace", () => {
   test("has the Go operator's defaults", () => {
-    expect(normaliseWorkspace(workspace({}))).toMatchObject({
+    expect(normalizeWorkspace(workspace({}))).toMatchObject({
       ok: true,
       value: {
         serviceAccountName: "default",
@@ -19,17 +19,17 @@ describe("a Workspace", () => {
     });
   });
 
-  test("needs no spec", () => expect(normaliseWorkspace({ metadata: { name: "web" } }).ok).toBe(true));
+  test("needs no spec", () => expect(normalizeWorkspace({ metadata: { name: "web" } }).ok).toBe(true));
 
   test("uses the root image with the baseline profile", () => {
-    expect(normaliseWorkspace(workspace({ securityProfile: "baseline" }))).toMatchObject({
+    expect(normalizeWorkspace(workspace({ securityProfile: "baseline" }))).toMatchObject({
       value: { image: "pulumi/pulumi:latest" },
     });
   });
 
   test("keeps the requests of the spec", () => {
     const resources = { requests: { cpu: 2 }, limits: { memory: "1Gi" } };
-    expect(normaliseWorkspace(workspace({ resources }))).toMatchObject({
+    expect(normalizeWorkspace(workspace({ resources }))).toMatchObject({
       value: { resources: { requests: { cpu: 2, memory: "64Mi" }, limits: { memory: "1Gi" } } },
     });
   });
@@ -62,14 +62,14 @@ describe("a Workspace", () => {
   ];
   for (const [what, spec, source] of sources) {
     test(`reads its program from ${what}`, () => {
-      expect(normaliseWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { source } });
+      expect(normalizeWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { source } });
     });
   }
 
   test("has the idle timeout of its spec", () => {
-    expect(normaliseWorkspace(workspace({}))).not.toHaveProperty("value.idleTimeoutMs");
-    expect(normaliseWorkspace(workspace({ idleTimeoutSeconds: 0 }))).toMatchObject({ value: { idleTimeoutMs: 0 } });
-    expect(normaliseWorkspace(workspace({ idleTimeoutSeconds: 90 }))).toMatchObject({
+    expect(normalizeWorkspace(workspace({}))).not.toHaveProperty("value.idleTimeoutMs");
+    expect(normalizeWorkspace(workspace({ idleTimeoutSeconds: 0 }))).toMatchObject({ value: { idleTimeoutMs: 0 } });
+    expect(normalizeWorkspace(workspace({ idleTimeoutSeconds: 90 }))).toMatchObject({
       value: { idleTimeoutMs: 90_000 },
     });
   });
@@ -87,7 +87,7 @@ describe("a Workspace", () => {
   for (const [what, oidc, expected] of holders) {
     test(`logs in as ${what}`, () => {
       const spec = { oidc, stacks: [{ name: "acme/web/dev" }] };
-      expect(normaliseWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { oidc: expected } });
+      expect(normalizeWorkspace(workspace(spec))).toMatchObject({ ok: true, value: { oidc: expected } });
     });
   }
 
@@ -97,7 +97,7 @@ describe("a Workspace", () => {
       { key: "b.c", path: true, valueFrom: { env: "B" } },
       { key: "d", valueFrom: { path: "/run/d", json: true } },
     ];
-    expect(normaliseWorkspace(workspace({ stacks: [{ name: "dev", create: true, config }] }))).toMatchObject({
+    expect(normalizeWorkspace(workspace({ stacks: [{ name: "dev", create: true, config }] }))).toMatchObject({
       value: {
         stacks: [
           {
@@ -131,12 +131,12 @@ describe("a Workspace", () => {
   ];
   for (const [what, spec, field] of bad) {
     test(`with ${what} has a problem in ${field}`, () => {
-      const outcome = normaliseWorkspace(workspace(spec));
+      const outcome = normalizeWorkspace(workspace(spec));
       expect(outcome.ok ? [] : outcome.problems.map((problem) => problem.field)).toEqual([field]);
     });
   }
 
   test("cannot have a name that is invalid for a Service", () => {
-    expect(normaliseWorkspace(workspace({}, "a.b")).ok).toBe(false);
+    expect(normalizeWorkspace(workspace({}, "a.b")).ok).toBe(false);
   });
 });

@@ -4,7 +4,7 @@ import { Type, type Static } from "typebox";
 import { optional, type JsonValue } from "../schema/field.ts";
 import { defaultImages, defaultRequests, securityProfiles, type SecurityProfile } from "../workspace/pod-facts.ts";
 import { WorkspaceSpec } from "../workspace/spec.ts";
-import { Findings, type Normalised } from "./findings.ts";
+import { Findings, type Normalized } from "./findings.ts";
 import { normalOidc, type NormalOidc } from "./oidc.ts";
 import { parseGitUrl, type GitRepository } from "./git.ts";
 import { directoryBelowRoot, isArgument, isObjectName, isServicePrefix } from "./rules.ts";
@@ -76,7 +76,7 @@ export interface NormalWorkspace {
 
 const WorkspaceShape = Type.Object({ metadata: NamedMetadata, spec: optional(WorkspaceSpec) });
 
-export function normaliseWorkspace(workspace: unknown): Normalised<NormalWorkspace> {
+export function normalizeWorkspace(workspace: unknown): Normalized<NormalWorkspace> {
   const findings = new Findings("workspace");
   const shape = checkShape(WorkspaceShape, workspace, findings);
   return findings.outcome(shape && normalForm(shape, findings));

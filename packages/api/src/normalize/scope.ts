@@ -1,4 +1,4 @@
-/** What the parts of a normaliser need to know about the Stack, and where they report findings. */
+/** What the parts of a normalizer need to know about the Stack, and where they report findings. */
 import type { Findings } from "./findings.ts";
 
 export interface Scope {

@@ -9,11 +9,11 @@ export interface Problem extends ValidationMessage {
 /** For a field that is valid but may not have the intended effect. */
 type Advice = Problem;
 
-export type Normalised<T> =
+export type Normalized<T> =
   | { readonly ok: true; readonly value: T; readonly advice: readonly Advice[] }
   | { readonly ok: false; readonly problems: readonly [Problem, ...Problem[]]; readonly advice: readonly Advice[] };
 
-/** Collects the findings of a normaliser's parts. */
+/** Collects the findings of a normalizer's parts. */
 export class Findings {
   private readonly problems: Problem[] = [];
   private readonly advice: Advice[] = [];
@@ -33,7 +33,7 @@ export class Findings {
   }
 
   /** `value`, unless there are problems. A missing value is a problem, too. */
-  outcome<T>(value: T | undefined): Normalised<T> {
+  outcome<T>(value: T | undefined): Normalized<T> {
     const { advice } = this;
     const [first, ...others] = this.problems;
     if (first) return { ok: false, problems: [first, ...others], advice };
