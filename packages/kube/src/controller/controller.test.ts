@@ -71,6 +71,30 @@ class TestController {
 
 const nothing: Reconcile = async () => done;
 
+test("what a controller needs while it runs is stopped after its last reconcile", async () => {
+  const steps: string[] = [];
+  const slow = Promise.withResolvers<void>();
+  const reconcile: Reconcile = async () => {
+    await slow.promise;
+    steps.push("reconciled");
+    return done;
+  };
+  const fixture = new TestController(reconcile, {
+    stacks: testReflector(object("Stack", "a/1")),
+    whileRunning: () => {
+      steps.push("started");
+      return () => void steps.push("stopped");
+    },
+  });
+  await fixture.start();
+  fixture.stop.abort();
+  await fixture.clock.advance(0);
+  expect(steps).toEqual(["started"]);
+  slow.resolve();
+  await fixture.close();
+  expect(steps).toEqual(["started", "reconciled", "stopped"]);
+});
+
 describe("what is reconciled", () => {
   test("every existing object at the start, and nothing before every store has synced", async () => {
     const pods = testReflector();

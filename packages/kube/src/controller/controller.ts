@@ -58,6 +58,8 @@ export interface ControllerOptions<T extends KubeObject> {
   /** Which changes of the objects trigger a reconcile; all of them if absent. */
   readonly predicate?: (change: Change<T>) => boolean;
   readonly reconcile: Reconcile;
+  /** Called when the controller starts. The function that it returns is called after the last reconcile. */
+  readonly whileRunning?: () => () => void;
   readonly concurrency?: number;
   readonly backoff?: BackoffPolicy;
   readonly deadlineMs?: number;
@@ -143,6 +145,7 @@ class KeyController implements Controller {
     this.#queue = queue;
     // Subscribe first, then list: no change in between is missed.
     const unsubscribe = this.#sources.map((source) => this.#subscribe(source, queue));
+    const stopped = this.#settings.whileRunning?.();
     try {
       if (!(await this.#synced(stop))) return;
       for (const source of this.#sources) this.#addExisting(source, queue);
@@ -152,6 +155,7 @@ class KeyController implements Controller {
     } finally {
       for (const each of unsubscribe) each();
       await queue.stop();
+      stopped?.();
       this.#queue = undefined;
       this.#log.info("controller stopped");
     }

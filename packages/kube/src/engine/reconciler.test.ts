@@ -139,7 +139,7 @@ describe("what a step learns", () => {
       return kind === "screwIn" ? { kind: "replan", facts: { bulb: "LED" } } : { kind: "done" };
     };
     const seen: LampPlan[] = [];
-    await room.reconcile({ plan, perform, publish: (_key, _view, settled) => void seen.push(settled) });
+    await room.reconcile({ plan, perform, publish: (_key, settled) => void seen.push(settled.plan) });
     expect(room.performed).toEqual(["screwIn", "switchOn"]);
     expect(room.statuses).toEqual([{ light: "with LED" }]);
     expect(room.logged).toMatchObject([

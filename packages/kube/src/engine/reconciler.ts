@@ -19,6 +19,7 @@ import type { Reconcile, ReconcileContext } from "../controller/controller.ts";
 import { done, requeueAt, retry, type Result } from "../controller/queue.ts";
 import type { Key, KubeObject, Resource } from "../resource.ts";
 import type { EventNote, EventRecorder } from "../telemetry/events.ts";
+import type { Logger } from "../telemetry/log.ts";
 import type { Plan } from "./plan.ts";
 
 /** The result of a step. */
@@ -73,8 +74,8 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
   readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
   /** What the next pass needs to know and no object shows; undefined if there is nothing. */
   readonly remember?: (view: View, plan: Plan<Step, Outcome>, moment: Moment<Memory>) => Memory | undefined;
-  /** For metrics, and for other controllers in this process. */
-  readonly publish?: (key: Key, view: View, plan: Plan<Step, Outcome>) => void;
+  /** For metrics and logs, and for other controllers in this process. */
+  readonly publish?: (key: Key, settled: Published<View, Step, Outcome>) => void;
   /** Called for an object that does not exist. */
   readonly cleanUp?: (key: Key, signal: AbortSignal) => Promise<void> | void;
 }
@@ -96,8 +97,10 @@ interface Settled<View, Step, Outcome> {
   readonly plan: Plan<Step, Outcome>;
 }
 
-/** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */
-const maxPlans = 10;
+interface Published<View, Step, Outcome> extends Settled<View, Step, Outcome> {
+  /** Has the controller and the object as keys. */ readonly log: Logger;
+}
+/** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */ const maxPlans = 10;
 
 export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(
   definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>,
@@ -116,19 +119,21 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
   }
 
   async reconcile(key: Key, context: ReconcileContext): Promise<Result> {
-    const { now, monotonic, signal } = context;
-    const moment = { now, monotonic, signal, memory: this.#memory.get(key) };
-    const observed = await this.#definition.observe(key, moment);
+    const observed = await this.#definition.observe(key, this.#moment(key, context));
     if (observed === undefined) {
       this.#memory.delete(key);
-      await this.#definition.cleanUp?.(key, signal);
+      await this.#definition.cleanUp?.(key, context.signal);
       return done;
     }
     const settled = await this.#settle(observed, context);
     const written = settled && (await this.#writeStatus(settled, context));
     if (!written) return retry;
-    this.#conclude(key, written, moment);
-    return requeueAt(written.plan.requeueAt, now);
+    this.#conclude(key, written, context);
+    return requeueAt(written.plan.requeueAt, context.now);
+  }
+
+  #moment(key: Key, { now, monotonic, signal }: ReconcileContext): Moment<Memory> {
+    return { now, monotonic, signal, memory: this.#memory.get(key) };
   }
 
   /** Undefined if the view is stale. */
@@ -215,13 +220,13 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     await client.patch(resource, ref, { patch: { type: "json", body }, subresource: "status", fieldManager, signal });
   }
 
-  #conclude(key: Key, { view, plan }: Settled<View, Step, Outcome>, moment: Moment<Memory>): void {
+  #conclude(key: Key, { view, plan }: Settled<View, Step, Outcome>, context: ReconcileContext): void {
     const { events, eventsOf, remember, publish, objectIn } = this.#definition;
     for (const event of eventsOf?.(view, plan) ?? []) events.record(objectIn(view), event);
-    const remembered = remember?.(view, plan, { ...moment, memory: this.#memory.get(key) });
+    const remembered = remember?.(view, plan, this.#moment(key, context));
     if (remembered === undefined) this.#memory.delete(key);
     else this.#memory.set(key, remembered);
-    publish?.(key, view, plan);
+    publish?.(key, { view, plan, log: context.log });
   }
 }
 

@@ -67,7 +67,7 @@ export interface StackControllerOptions {
 export function stackController(options: StackControllerOptions): Controller {
   const { client, reflectors, events, namespaces, concurrency } = options;
   const { log = silentLogger, metrics = metricsRegistry(), clock = systemClock } = options;
-  const wake = (key: Key): void => inner.enqueue(key);
+  const wake = (key: Key): void => self.enqueue(key);
   const git = gitPoller({ list: options.listRefs ?? gitLister(options.git), wake, clock, log });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
   const references = options.references ?? referenceWatch({ client, clock, log });
@@ -81,32 +81,23 @@ export function stackController(options: StackControllerOptions): Controller {
     programs: reflectors.programs.store,
     ...(options.minResyncSeconds !== undefined && { minResyncSeconds: options.minResyncSeconds }),
   };
-  const inner = controller({
+  const self: Controller = controller({
     name: "stack-controller",
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
     watches: watchesOf(reflectors),
     reconcile: stackReconciler(world, { events, references, wake, metrics: stackMetrics(metrics, world.stacks) }),
+    whileRunning: () => () => {
+      git.stop();
+      flux.stop();
+      if (!options.references) references.stop();
+    },
     log,
     metrics,
     clock,
     ...(concurrency !== undefined && { concurrency }),
   });
-  return {
-    name: inner.name,
-    reflectors: inner.reflectors,
-    enqueue: wake,
-    longestRunningMs: () => inner.longestRunningMs(),
-    async run(lifetime) {
-      try {
-        await inner.run(lifetime);
-      } finally {
-        git.stop();
-        flux.stop();
-        if (!options.references) references.stop();
-      }
-    },
-  };
+  return self;
 }
 
 function watchesOf(reflectors: StackControllerOptions["reflectors"]) {
@@ -146,7 +137,7 @@ function stackReconciler(world: StackWorld, { events, references, metrics, wake 
     status: stackStatus,
     eventsOf: stackEventsFor,
     remember: (view, { outcome }) => conflictStart(view, outcome),
-    publish(key, { stack, configObjects }, { steps }) {
+    publish(key, { view: { stack, configObjects }, plan: { steps } }) {
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
       for (const step of steps) if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
     },

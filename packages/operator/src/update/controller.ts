@@ -3,9 +3,7 @@ import { fieldManagers, type Update, type Workspace } from "@pko/api";
 import {
   controller,
   keyOf,
-  parseKey,
   reconciler,
-  silentLogger,
   watching,
   type Client,
   type Clock,
@@ -58,8 +56,6 @@ export interface UpdateController extends Controller {
   wakeRun(runId: string): void;
 }
 
-const name = "update-controller";
-
 export function updateController(options: UpdateControllerOptions): UpdateController {
   const { updates, workspaces, pods, runs, concurrency, log, metrics, clock } = options;
   const inWorkspace = (key: Key | undefined): Key[] =>
@@ -70,7 +66,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
           .filter((update) => !isComplete(update))
           .map(keyOf);
   const inner = controller<Update>({
-    name,
+    name: "update-controller",
     reflector: updates,
     watches: [
       watching({ reflector: workspaces, map: ({ key }) => inWorkspace(key) }),
@@ -79,32 +75,22 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
       watching({ reflector: updates, map: ({ before, after }) => inWorkspace(endedIn(after, before)) }),
     ],
     reconcile: updateReconciler(options),
+    whileRunning: () =>
+      updates.store.subscribe(({ before, after }) => {
+        const uid = before?.metadata.uid;
+        // Deleted without its finalizer, while its run may be active.
+        if (uid !== undefined && after?.metadata.uid !== uid) runs.forget(uid);
+      }),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
     ...(clock && { clock }),
   });
-  return {
-    name: inner.name,
-    reflectors: inner.reflectors,
-    run: async (lifetime) => {
-      const unsubscribe = updates.store.subscribe(({ before, after }) => {
-        const uid = before?.metadata.uid;
-        // Deleted without its finalizer, while its run may be active.
-        if (uid !== undefined && after?.metadata.uid !== uid) runs.forget(uid);
-      });
-      try {
-        await inner.run(lifetime);
-      } finally {
-        unsubscribe();
-      }
-    },
-    enqueue: (key) => inner.enqueue(key),
-    longestRunningMs: () => inner.longestRunningMs(),
-    wakeRun: (runId) => {
+  return Object.assign(inner, {
+    wakeRun(runId: string): void {
       for (const update of updates.store.byIndex(uidIndex, runId)) inner.enqueue(keyOf(update));
     },
-  };
+  });
 }
 
 /** They change no object. */
@@ -118,7 +104,6 @@ const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
 
 function updateReconciler(options: UpdateControllerOptions): Reconcile {
   const { client, runs, events, projects, clearances, lostNodeAfterMs } = options;
-  const log = (options.log ?? silentLogger).child({ controller: name });
   const world: UpdateWorld = {
     updates: options.updates.store,
     workspaces: options.workspaces.store,
@@ -144,9 +129,9 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
         ? { status: statusWithoutMessages(view, outcome.ending), facts: { statusRejection: explanation } }
         : undefined,
     eventsOf: updateEvents,
-    publish: (key, { update }, { outcome }) => {
+    publish(_key, { view: { update }, plan: { outcome }, log }) {
       if (outcome.kind !== "ended") return;
-      log.info("update ended", { ...parseKey(key), reason: outcome.ending.reason, operation: update.spec?.type });
+      log.info("update ended", { reason: outcome.ending.reason, operation: update.spec?.type });
     },
   });
 }

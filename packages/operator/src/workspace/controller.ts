@@ -86,24 +86,13 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       watching({ reflector: reflectors.programs, map: (change) => programKeys(change, reflectors.workspaces) }),
     ],
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
+    // Another process may lead from now on: what was read in this term may be outdated in the next.
+    whileRunning: () => () => options.clearances?.clear(),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
   });
-  return {
-    name: self.name,
-    reflectors: self.reflectors,
-    enqueue: (key) => self.enqueue(key),
-    longestRunningMs: () => self.longestRunningMs(),
-    async run(lifetime) {
-      try {
-        await self.run(lifetime);
-      } finally {
-        // Another process may lead from now on: what was read in this term may be outdated in the next.
-        options.clearances?.clear();
-      }
-    },
-  };
+  return self;
 }
 
 function podKeys({ before, after }: Change<ApiObject<Pod>>): Key[] {
@@ -149,7 +138,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     status: (view, { outcome }): WorkspaceStatus => statusOf(view, outcome),
     eventsOf: (view, { outcome }) => workspaceEvents(view, outcome),
     remember,
-    publish(key, view, plan) {
+    publish(key, { view, plan }) {
       if (references) followInputs(references, { key, view, memory, enqueue });
       clearances?.set(key, clearedUpdates(view, plan));
     },
