@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { systemClock, type Clock } from "@pko/kube";
 import { preparations, type AgentPod } from "@pko/operator";
 import {
   fail,
@@ -12,7 +13,7 @@ import {
 } from "@pko/rpc";
 import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate } from "@pko/rpc/pki";
 import { serveAgent, type AgentServer, type AgentService } from "@pko/rpc/server";
-import { waitFor } from "@pko/testkit";
+import { manualClock, waitFor } from "@pko/testkit";
 
 const web = { namespace: "prod", name: "web" };
 const now = new Date();
@@ -102,13 +103,14 @@ const requestFor = (dir: string): PrepareRequest => ({
 
 const quick = { baseMs: 20, factor: 2, capMs: 100, jitter: 0 };
 
-function subject(backoff = quick) {
+function subject({ backoff = quick, clock = systemClock }: { backoff?: typeof quick; clock?: Clock } = {}) {
   const woken: string[] = [];
   const preparing = preparations({
     ca: { operatorCredentials: () => operator, distrusted: () => undefined },
     wake: ({ name }) => woken.push(name),
     backoff,
     busyBackoff: quick,
+    clock,
   });
   return { preparing, woken };
 }
@@ -151,12 +153,14 @@ describe("a workspace is prepared", () => {
 
   test("after a failure is reported, only when a retry is requested", async () => {
     const agent = new PreparingAgent();
-    const { preparing } = subject();
+    const clock = manualClock();
+    const { preparing } = subject({ clock });
     preparing.ensure(podOf(agent), requestFor("/app"));
     await waitFor(() => agent.requests.length === 1);
     agent.complete({ ok: false, failure: { phase: "source", reason: "sourceNotFound", message: "no", lines: [] } });
     await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "done");
-    await Bun.sleep(200);
+    // No timer is set, so nothing will happen at any later time.
+    expect(clock.pending).toBe(0);
     expect(agent.requests).toHaveLength(1);
     preparing.retry(podOf(agent));
     expect(preparing.ensure(podOf(agent), requestFor("/app")).state).toBe("running");
@@ -226,7 +230,7 @@ describe("a workspace is prepared", () => {
     const first = new PreparingAgent();
     const { port } = first;
     await first.close();
-    const { preparing } = subject({ ...quick, baseMs: 600_000, capMs: 600_000 });
+    const { preparing } = subject({ backoff: { ...quick, baseMs: 600_000, capMs: 600_000 } });
     const pod = podOf(first, { port });
     const startingPod = { ...pod, isStarting: true };
     await waitFor(() => preparing.ensure(startingPod, requestFor("/app")).state === "unreachable");
@@ -243,14 +247,21 @@ describe("a workspace is prepared", () => {
     const first = new PreparingAgent();
     const { port } = first;
     await first.close();
-    const { preparing, woken } = subject();
+    const clock = manualClock();
+    const { preparing, woken } = subject({ clock });
     const pod = podOf(first, { port });
     await waitFor(() => preparing.ensure(pod, requestFor("/app")).state === "unreachable");
     const wakes = woken.length;
-    await Bun.sleep(300);
+    const nextAttempt = async (): Promise<void> => {
+      await waitFor(() => clock.pending === 1, { what: "the wait for the next attempt" });
+      await clock.advance(quick.capMs);
+    };
+    for (let attempt = 0; attempt < 5; attempt++) await nextAttempt();
+    await waitFor(() => clock.pending === 1);
     // The same problem is reported once.
     expect(woken).toHaveLength(wakes);
     const second = new PreparingAgent(port);
+    await nextAttempt();
     await waitFor(() => second.requests.length === 1);
     second.complete(ready);
     await waitFor(() => preparing.ensure(pod, requestFor("/app")).state === "done");
@@ -260,13 +271,13 @@ describe("a workspace is prepared", () => {
   test("no more once it is forgotten", async () => {
     const agent = new PreparingAgent();
     agent.refusal = "busy";
-    const { preparing } = subject();
+    const clock = manualClock();
+    const { preparing } = subject({ clock });
     await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "busy");
+    await waitFor(() => clock.pending === 1, { what: "the wait for the next attempt" });
     preparing.forget(web);
-    await Bun.sleep(150);
-    const { length } = agent.requests;
-    await Bun.sleep(300);
-    expect(agent.requests).toHaveLength(length);
+    expect(clock.pending).toBe(0);
+    expect(agent.requests).toHaveLength(1);
     expect(preparing.projectOf(web)).toBeUndefined();
     await preparing.stop();
   });

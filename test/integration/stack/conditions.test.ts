@@ -158,6 +158,7 @@ describe("the source", () => {
       const authority = await createCa("git");
       const pair = await authority.issue({ commonName: "git", ips: ["127.0.0.1"] });
       using server = gitServer({ tls: pair });
+      using polled = gitServer({ tls: pair });
       const folder = mkdtempSync(join(tmpdir(), "git-ca-"));
       writeFileSync(join(folder, "ca.crt"), authority.cert);
       const inherited = { ...process.env, GIT_SSL_CAINFO: join(folder, "ca.crt") };
@@ -178,7 +179,7 @@ describe("the source", () => {
       });
       stage.jump(16_000);
       expect(
-        message(await stage.becomes("web", "rejected", (stack) => message(stack).includes("refuses"))),
+        message(await stage.becomes("web", "rejected", (stack) => message(stack).includes("rejects"))),
       ).not.toContain("wrong");
       await stage.client.apply(
         builtin.secrets,
@@ -203,11 +204,18 @@ describe("the source", () => {
       expect(message(await stalls(stage, "web", "SourceUnavailable"))).toContain("has no refs/heads/missing");
       await stage.stack("web", { projectRepo: server.url, commit: first, gitAuth });
       await stage.isReady("web", first);
+      // A commit does not change: its repository is not polled while another one is.
+      const head = polled.commit();
+      await stage.stack("polled", { projectRepo: polled.url, branch: "main" });
+      await stage.isReady("polled", head);
       const { length } = server.requests;
-      stage.jump(600_000);
-      await Bun.sleep(500);
+      for (let poll = 0; poll < 2; poll++) {
+        const polls = polled.requests.length;
+        stage.jump(600_000);
+        await waitFor(() => polled.requests.length > polls, { what: "the other repository to be polled" });
+      }
       expect(server.requests.length).toBe(length);
-      expect(stage.runs).toEqual([`up@${first}`, `up@${second}`, `up@${first}`]);
+      expect(stage.runs).toEqual([`up@${first}`, `up@${second}`, `up@${first}`, `up@${head}`]);
     },
     testTimeoutMs,
   );

@@ -143,7 +143,8 @@ describe("reports", () => {
       const { length } = server.requests;
       await clock.advance(61_000);
       await waitFor(() => server.requests.length > length);
-      await Bun.sleep(100);
+      // The next poll is scheduled when the result of this one is recorded.
+      await waitFor(() => clock.pending === 1);
     }
     await waitFor(() => woken.length === 1);
     expect(poller.follow("a/web", follow())).toMatchObject({ kind: "failed", problem: "unreachable" });

@@ -212,6 +212,13 @@ export class Stage implements AsyncDisposable {
     });
   }
 
+  /** Returns when the controller has handled a Stack that is created now, and so everything that was due before. */
+  async fence(): Promise<void> {
+    const name = `fence-${crypto.randomUUID().slice(0, 8)}`;
+    await this.stack(name, { programRef: { name: "missing" } });
+    await this.becomes(name, "stalled", (stack) => condition(stack, "Stalled") !== undefined);
+  }
+
   async isDeleted(name: string): Promise<void> {
     const isDeleted = async (): Promise<boolean> => (await this.find(name)) === undefined;
     await waitFor(isDeleted, { timeoutMs: testTimeoutMs / 4, what: `${name} to be deleted` });

@@ -71,9 +71,10 @@ test(
     const failedOnce = await stage.becomes("web", "failed once", ({ status }) => status?.lastUpdate?.failures === 1);
     expect(reasonOf(failedOnce)).toBe("RetryingAfterFailure");
     expect(condition(failedOnce, "Reconciling")?.message).toMatch(/no such bucket\nIt will be retried at 20/);
-    await Bun.sleep(500);
+    stage.jump(5_000);
+    await stage.fence();
     expect(stage.runs.length).toBe(1);
-    stage.jump(11_000);
+    stage.jump(6_000);
     await stage.becomes("web", "failed twice", ({ status }) => status?.lastUpdate?.failures === 2);
     stage.jump(31_000);
     const stalled = await stage.becomes(
@@ -160,7 +161,7 @@ test(
     await stage.isReady("apps");
     await stage.annotate("cluster", { [reconcileRequestAnnotation]: "2" });
     await stage.becomes("cluster", "run", ({ status }) => status?.lastUpdate?.reconcileRequest === "2");
-    await Bun.sleep(500);
+    await stage.fence();
     expect(stage.runs.length).toBe(length + 3);
   },
   testTimeoutMs,

@@ -14,21 +14,16 @@ test(`${count} slow runs at the same time`, async () => {
   const agents: FakeAgent[] = [];
   for (const index of numbers) agents.push(await world.workspace(`w${index}`));
   const before = process.memoryUsage.rss();
-  const operator = world.operator();
+  world.operator();
   const startedAt = performance.now();
   const uids = await Promise.all(numbers.map((index) => world.update(`u${index}`, { workspaceName: `w${index}` })));
+  // More runs than workers: they can only all start if none blocks a worker.
   await waitFor(() => agents.every((agent) => agent.started.length === 1), { ...testTimeoutMs, what: "all to start" });
   const allStartedMs = performance.now() - startedAt;
-  // They all run, and no worker waits for one.
-  await Bun.sleep(1_000);
-  expect(operator.controller.longestRunningMs()).toBeLessThan(500);
   const memory = (process.memoryUsage.rss() - before) / 2 ** 20;
   for (const [index, agent] of agents.entries()) agent.finish(uids[index] ?? "");
   const finishing = performance.now();
-  await waitFor(async () => await allOver(world), {
-    ...testTimeoutMs,
-    what: "all to end",
-  });
+  await waitFor(() => allOver(world), { ...testTimeoutMs, pollMs: 200, what: "all to end" });
   const allEndedMs = performance.now() - finishing;
   expect(agents.every((agent, index) => agent.started.length === 1 && agent.started[0] === uids[index])).toBe(true);
   console.info(
@@ -37,7 +32,6 @@ test(`${count} slow runs at the same time`, async () => {
 }, 180_000);
 
 async function allOver(world: World): Promise<boolean> {
-  await Bun.sleep(200);
   const { items } = await world.client.list(updates, { namespace: world.namespace.name });
   return items.every((update) => conditionsOf(update)["Complete"] === "True/Updated");
 }

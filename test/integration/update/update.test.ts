@@ -318,8 +318,9 @@ describe("an Update that is deleted", () => {
     await world.client.delete(updates, world.ref("unwanted"));
     await deleted(world, "unwanted");
     agent.refusal = undefined;
-    await Bun.sleep(500);
-    expect(agent.started).toEqual([]);
+    const uid = await world.update("next");
+    await runStarted(world, uid);
+    expect(agent.started).toEqual([uid]);
   });
 
   test("is removed immediately if its pod is deleted", async () => {

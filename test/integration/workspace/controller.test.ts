@@ -146,7 +146,7 @@ test(
     await stage.simulatePod("web", running(7));
     const awake = await stage.becomes("web", "Succeeded", "prepared");
     expect(awake.status?.address).toBe("10.1.0.7:50051");
-    await Bun.sleep(2500);
+    await becomesIdleLater(stage);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
     await stage.setUpdate("first", { ...complete, endTime: new Date().toISOString() });
     await stage.becomes("web", "Succeeded", "idle");
@@ -541,6 +541,13 @@ test(
   testTimeoutMs,
 );
 
+/** Returns when a workspace that became ready just now was scaled to zero: one that was ready before was due earlier. */
+async function becomesIdleLater(stage: Stage): Promise<void> {
+  await stage.ready("later", spec);
+  await stage.becomes("later", "Succeeded", "idle");
+  await waitFor(async () => (await stage.statefulSet("later")).spec?.replicas === 0);
+}
+
 const minuteAgo = (): string => new Date(Date.now() - 60_000).toISOString().replace(/\.\d+/, "");
 
 test(
@@ -551,7 +558,7 @@ test(
     await stage.ready("web", { ...spec, env });
     await stage.becomes("web", "Succeeded", "which no volume keeps");
     await waitFor(async () => (await stage.eventReasons()).includes("StateNotKept"), { what: "its event" });
-    await Bun.sleep(2500);
+    await becomesIdleLater(stage);
     expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
   },
   testTimeoutMs,
