@@ -1,9 +1,20 @@
 import { expect, test } from "bun:test";
-import type { Occupied } from "@pko/kube";
+import { timestamp, type Occupied } from "@pko/kube";
 
 import { unavailable } from "../../sources/source-view.ts";
 import { stackStatus } from "../status.ts";
-import { anUpdate, aTrigger, cases, creating, failed, messageFor, now, succeeded, viewOf } from "../testing/views.ts";
+import {
+  anUpdate,
+  aTrigger,
+  cases,
+  creating,
+  failed,
+  messageFor,
+  now,
+  resync,
+  succeeded,
+  viewOf,
+} from "../testing/views.ts";
 import type { UpdateView } from "../view.ts";
 import { planStack } from "./index.ts";
 
@@ -247,4 +258,13 @@ test("removes the finalizer of Updates of a deleted Stack of the same name befor
   const orphan = { apiVersion: "auto.pulumi.com/v1alpha1", kind: "Update", metadata: { name: "web-0" } };
   const view = { ...viewOf({ updates: [anUpdate({ state: "succeeded", endedAt: now })] }), orphans: [orphan] };
   expect(planStack(view).steps).toEqual([{ kind: "removeOrphanFinalizers", updates: [orphan] }]);
+});
+
+test("shows the next resync with the result that it follows", () => {
+  const updates = [anUpdate({ state: "succeeded", endedAt: now - 5000 })];
+  const resynced = viewOf({ spec: resync(600), updates });
+  const next = stackStatus(resynced, planStack(resynced)).next;
+  expect(next).toEqual({ what: "the periodic resync", time: timestamp(now - 5000 + 600_000) });
+  const once = viewOf({ updates });
+  expect(stackStatus(once, planStack(once)).next).toBeUndefined();
 });

@@ -65,6 +65,7 @@ cases("while an update runs, the Stack", [
 ]);
 
 const installing = { failed: "InstallationFailed" };
+const { trigger: _, ...untriggered } = anUpdate();
 cases("an update that has not started", [
   ["waits for its Workspace", { workspace: "preparing", updates: [anUpdate()] }, "none: StackProcessing"],
   ["reports that its Workspace failed", { workspace: installing, updates: [anUpdate()] }, "none: WorkspaceFailed"],
@@ -135,6 +136,32 @@ cases("an update that has not started", [
       updates: [anUpdate({ type: "destroy" })],
     },
     "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "is not withdrawn if the Go operator created it, because its trigger is unknown",
+    { generation: 2, workspace: "preparing", updates: [untriggered] },
+    "none: StackProcessing",
+  ],
+  [
+    "is not withdrawn while the source is unavailable, because its trigger cannot be compared",
+    {
+      generation: 2,
+      workspace: "preparing",
+      source: unavailable("notFound", "there is no Program program"),
+      updates: [anUpdate()],
+    },
+    "none: StackProcessing",
+  ],
+  [
+    "is not withdrawn for a new revision, as a destroy",
+    {
+      deleting: true,
+      spec: { destroyOnFinalize: true },
+      workspace: "preparing",
+      source: program(2),
+      updates: [anUpdate({ type: "destroy", trigger: aTrigger({ type: "destroy" }) })],
+    },
+    "none: StackProcessing",
   ],
   [
     "is not withdrawn after it has started",

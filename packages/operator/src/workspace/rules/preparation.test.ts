@@ -56,7 +56,12 @@ const after = (preparation: Preparation, ...traits: readonly Trait[]): Pick<Case
 
 describe("a preparation in progress", () => {
   checkPlans({
-    "is reported": { ...after({ state: "running" }), outcome: "preparing", reason: "Initializing" },
+    "is reported, and checked every minute in case its end is missed": {
+      ...after({ state: "running" }),
+      outcome: "preparing",
+      reason: "Initializing",
+      requeueAfterMs: 60_000,
+    },
     "is reported while it installs": {
       ...after({ state: "running", phase: "install" }),
       outcome: "preparing",
@@ -67,9 +72,10 @@ describe("a preparation in progress", () => {
       outcome: "preparing",
       reason: "Initializing",
     },
-    "keeps a ready workspace ready, after a restart of the operator": {
-      ...after({ state: "running" }, ready()),
+    "keeps a ready workspace ready until its idle timeout, after a restart of the operator": {
+      ...after({ state: "running" }, ready(500)),
       outcome: "unchanged",
+      requeueAfterMs: 100_000,
     },
     "makes a workspace with a new spec not ready": {
       ...after({ state: "running" }, ready(), changed),
