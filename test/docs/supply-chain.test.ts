@@ -62,11 +62,23 @@ describe("workflows", () => {
 
   test.each(workflows)("%s pins every action to a commit, and is read-only by default", (path) => {
     const actions = [...read(path).matchAll(/uses: (\S+)/g)].map(([, action = ""]) => action);
+    const isOurs = (action: string): boolean => action.startsWith("./") && files.includes(action.slice(2));
     expect(actions.length).toBeGreaterThan(1);
-    expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
+    expect(actions.filter((action) => !isOurs(action) && !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
     expect(parse(read(path))).toMatchObject({ permissions: { contents: "read" } });
   });
 });
+
+test("the commands of the workflows are targets of the Makefile, or scripts", () => {
+  const workflows = files.filter((path) => path.startsWith(".github/workflows/")).map(read);
+  const commands = workflows.flatMap((text) => Array.from(text.matchAll(command), ([, found = ""]) => found));
+  const words = commands.flatMap((found) => found.split(" ")).filter((word) => !/[="]/.test(word) && word !== "make");
+  const targets = new Set(Array.from(read("Makefile").matchAll(/^([a-z-]+):/gm), ([, target = ""]) => target));
+  expect(words).toContain("faults");
+  expect(words.filter((word) => !targets.has(word) && !files.includes(word))).toEqual([]);
+});
+
+const command = /(?:command: |- |run: )((?:[A-Z_]+=\w+ )?(?:make|\.ci)[^\n]*)/g;
 
 test("the operator's image is built from scratch, and its user is not root", () => {
   const [, last = ""] = read("deploy/images/operator.Containerfile").split("\nFROM scratch\n");
