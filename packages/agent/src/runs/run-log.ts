@@ -11,7 +11,7 @@ export function logEvent(log: Log, run: RunId, event: RunEvent): void {
     case "diagnostic":
       return log[levels[event.severity]]("program output", { run, text: event.message, urn: event.urn });
     case "policy":
-      return log.warn("policy violated", { run, policy: event.policy, level: event.level, text: event.message });
+      return log.warn("policy violated", { run, policy: event.policy, enforcement: event.level, text: event.message });
     case "permalink":
       return log.info("Pulumi Cloud link", { run, url: event.url });
     case "summary":

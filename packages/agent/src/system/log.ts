@@ -6,7 +6,8 @@ import type { Clean } from "./clean-text.ts";
 import type { Redactor } from "./redact.ts";
 
 type Field = string | number | boolean | undefined;
-type LogFields = Readonly<Record<string, Field>>;
+/** The log itself sets the other three. */
+type LogFields = Readonly<Record<string, Field>> & { readonly [Name in "time" | "level" | "message"]?: never };
 
 export interface Log {
   info(message: string, fields?: LogFields): void;
