@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TestRepository } from "@pko/agent/testing";
 import type { Stack } from "@pko/api";
 import { network } from "@pko/cluster";
-import { serveCloud, type Cloud } from "@pko/testkit";
+import { serveCloud, waitFor, type Cloud } from "@pko/testkit";
 
 import {
   applyTo,
@@ -122,9 +122,12 @@ describe("an Application", () => {
       repository.commit({ ...files, [program]: broken });
       await applyText(files["application.yaml"]);
       const degraded = await applicationUntil(argoCd, "queue", isDegraded);
-      const node = await stackNode(argoCd, "queue");
-      expect(node?.health?.status).toBe("Degraded");
-      expect(node?.health?.message).toContain('variable named "nothing" could not be found');
+      // Not in one read: the next attempt makes the Stack Progressing again.
+      const isDegradedStack = async (): Promise<boolean> => {
+        const { status, message = "" } = (await stackNode(argoCd, "queue"))?.health ?? {};
+        return status === "Degraded" && message.includes('variable named "nothing" could not be found');
+      };
+      await waitFor(isDegradedStack, { timeoutMs: 120_000, what: "the error of the program in the resource tree" });
       // The Stack's wave has failed, so the next one has not started.
       expect(degraded.status.sync.status).toBe("OutOfSync");
       const later = [
