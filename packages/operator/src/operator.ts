@@ -126,7 +126,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
     // The agents continue their work, and the next leader attaches to it.
     flush: async () => {
-      // The controllers have stopped, so none of their passes can follow anything any more.
+      // The controllers have stopped, so none of their passes can follow anything from here on.
       references.stop();
       stopFollowingCa();
       await Promise.all([events.flush(), preparing.stop(), running.stop()]);

@@ -50,7 +50,7 @@ const sources: readonly SourceView[] = [
 ];
 
 function randomSetting(chance: Chance): Setting {
-  const updateStates = ["running", "succeeded", "failed"] as const;
+  const updateStates = ["unfinished", "succeeded", "failed"] as const;
   const update = (name: string): UpdateView =>
     anUpdate({
       name,
@@ -278,7 +278,7 @@ class World {
     }
     expect([...this.created.values()]).not.toContain(identity);
     this.created.set(name, identity);
-    expect(this.updates.some(({ state }) => state === "running")).toBe(false);
+    expect(this.updates.some(({ state }) => state === "unfinished")).toBe(false);
     const recorded = parseTrigger(update.metadata.annotations?.[triggerAnnotation]);
     expect(recorded).toEqual(trigger);
     expect(reason).toBeDefined();
@@ -304,7 +304,7 @@ class World {
     this.updates = this.updates.map((update) => this.#progress(update, isCalm));
     // Time to live.
     if (chance.is(0.3))
-      this.updates = this.updates.filter(({ state, hasFinalizer }) => hasFinalizer || state === "running");
+      this.updates = this.updates.filter(({ state, hasFinalizer }) => hasFinalizer || state === "unfinished");
     if (!isCalm) this.#disturb(chance);
   }
 
@@ -321,7 +321,7 @@ class World {
   }
 
   #progress(update: UpdateView, isCalm: boolean): UpdateView {
-    if (update.state !== "running" || !this.#chance.is(0.6)) return update;
+    if (update.state !== "unfinished" || !this.#chance.is(0.6)) return update;
     // It starts in a Workspace that is ready, and ends in any.
     if (update.startedAt === undefined) {
       const isReady = this.workspace.kind === "present" && this.workspace.state.kind === "ready";

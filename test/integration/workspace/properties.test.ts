@@ -11,7 +11,7 @@ import { explainPod } from "../../../packages/operator/src/workspace/pod/explain
 import { podFacts } from "../../../packages/operator/src/workspace/pod/pod-facts.ts";
 import { workspaceEvents } from "../../../packages/operator/src/workspace/events.ts";
 import { planWorkspace } from "../../../packages/operator/src/workspace/rules/index.ts";
-import { statusOf } from "../../../packages/operator/src/workspace/status.ts";
+import { workspaceStatus } from "../../../packages/operator/src/workspace/status.ts";
 import * as views from "../../../packages/operator/src/workspace/testing/views.ts";
 import {
   agentAddress,
@@ -108,7 +108,7 @@ test("random views", () => {
     const view = { ...observed, ...facts };
     const { outcome, requeueAt } = planWorkspace(view);
     workspaceEvents(view, outcome);
-    const status = statusOf(view, outcome);
+    const status = workspaceStatus(view, outcome);
     kinds.set(outcome.kind, (kinds.get(outcome.kind) ?? 0) + 1);
     const faults = [...statusFaultsOf(view, status), ...brokenGuarantees(view, { status, steps: first.steps })];
     if (requeueAt !== undefined && !(requeueAt > view.now)) faults.push(`requeued after ${requeueAt - view.now} ms`);

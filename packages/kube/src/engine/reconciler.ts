@@ -5,7 +5,7 @@
  *   (reads)               ▲            │  (writes)       (only if it differs)
  *                         └── facts ───┘
  *
- * `observe` only reads. `plan`, `status`, `events` and `remember` are pure. `perform` writes, and what a step learns comes
+ * `observe` only reads. `plan`, `status`, `eventsOf` and `remember` are pure. `perform` writes, and what a step learns comes
  * back as facts of the view, with which the plan is made again.
  *
  * A pass that finds the API server ahead of the stores ends as stale, without a status, and is retried with backoff. So

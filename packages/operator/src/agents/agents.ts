@@ -100,7 +100,7 @@ export interface Runs {
   ensure(pod: AgentPod, request: StartRequest): Run;
   /** Attaches to a run that was started before; never starts one. */
   attach(pod: AgentPod, runId: string): Run;
-  /** Requests the agent to cancel a run; its result shows when it has ended. */
+  /** Requests that the agent cancel a run; its result shows when it has ended. */
   cancel(pod: AgentPod, runId: string): void;
   forget(runId: string): void;
 }

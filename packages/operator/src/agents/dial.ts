@@ -1,4 +1,4 @@
-/** What preparations and runs share: connecting to an agent, waiting between attempts, and waking a key at most so often. */
+/** What preparations and runs share: connecting to an agent, waiting between attempts, and limiting how often a key is woken. */
 import { backoffDelay, sleep, systemClock, type BackoffPolicy, type Clock, type Logger } from "@pko/kube";
 import { workspaceServerName } from "@pko/rpc";
 import { connectAgent, type AgentClient } from "@pko/rpc/client";

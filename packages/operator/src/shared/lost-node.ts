@@ -4,6 +4,7 @@
  */
 import { timestamp, type ApiObject } from "@pko/kube";
 import type { Pod, PodCondition } from "kubernetes-types/core/v1";
+import { parseTimestamp } from "./parse-timestamp.ts";
 
 /** The default time after which Kubernetes evicts pods from a node that does not respond. */
 export const defaultLostNodeMs = 5 * 60_000;
@@ -31,7 +32,7 @@ export function lostNodeAt(overdue: OverduePod | undefined, afterMs: number): nu
 
 /** The deletion timestamp is the end of the grace period: a kubelet that works has confirmed the end of the pod by then. */
 function endOfGrace({ metadata }: ApiObject<Pod>): number | undefined {
-  return timeOf(metadata.deletionTimestamp);
+  return parseTimestamp(metadata.deletionTimestamp);
 }
 
 /**
@@ -44,12 +45,7 @@ function nodeNotReadySince({ status }: ApiObject<Pod>): number | undefined {
     status?.conditions?.find(({ type }) => type === wanted);
   const [ready, containers] = [condition("Ready"), condition("ContainersReady")];
   if (!ready || ready.status === "True" || containers?.status !== "True") return undefined;
-  return ready.reason === "ReadinessGatesNotReady" ? undefined : timeOf(ready.lastTransitionTime);
-}
-
-function timeOf(text: unknown): number | undefined {
-  const time = Date.parse(typeof text === "string" ? text : "");
-  return Number.isNaN(time) ? undefined : time;
+  return ready.reason === "ReadinessGatesNotReady" ? undefined : parseTimestamp(ready.lastTransitionTime);
 }
 
 /** `consequence` is a clause: what is unknown or blocked while the pod does not respond. */

@@ -1,4 +1,4 @@
-/** Milliseconds since the epoch; undefined for no time, and for a text that is no time. */
+/** Milliseconds since the epoch; undefined if there is no text, or it is not a timestamp. */
 export function parseTimestamp(text: string | undefined): number | undefined {
   const ms = text === undefined ? Number.NaN : Date.parse(text);
   return Number.isNaN(ms) ? undefined : ms;

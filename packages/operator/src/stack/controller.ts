@@ -29,7 +29,7 @@ import { dependsOnIndex, programIndex, stackKeysOf } from "./indexes.ts";
 import { stackMetrics, type StackMetrics } from "./metrics.ts";
 import { observeStack, orphanedUpdates, type StackMemory, type StackWorld } from "./observe/index.ts";
 import type { Outcome } from "./outcome.ts";
-import { performStep } from "./perform/index.ts";
+import { performStack } from "./perform/index.ts";
 import { removeOrphanFinalizers } from "./perform/finalizers.ts";
 import type { Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
@@ -133,7 +133,7 @@ function stackReconciler(world: StackWorld, { events, references, metrics, wake 
     observe: (key, moment) => observeStack(world, key, moment),
     objectIn: ({ stack }) => stack,
     plan: planStack,
-    perform: (step, { view, signal }) => performStep({ client, updates, signal }, view, step),
+    perform: (step, context) => performStack({ client, updates }, step, context),
     status: stackStatus,
     eventsOf: stackEventsFor,
     remember: (view, { outcome }) => conflictStart(view, outcome),

@@ -1,4 +1,4 @@
-/** Every text about a Stack that users see in conditions, in events and on its Updates. Pure: from data to text. */
+/** The texts of the rules: what conditions, events and Updates of a Stack report. Pure: from data to text. */
 import { reconcileRequestAnnotation, type LastUpdate } from "@pko/api";
 import { timestamp } from "@pko/kube";
 

@@ -9,7 +9,7 @@ import { reconcileRequestOf } from "./history/trigger.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StackPlan, Step } from "./steps.ts";
-import { presentStatus, runningUpdate, validSpec, type StackView } from "./view.ts";
+import { presentStatus, unfinishedUpdate, validSpec, type StackView } from "./view.ts";
 
 type ShownOutcome = Exclude<Outcome, { kind: "unchanged" }>;
 
@@ -53,7 +53,7 @@ function currentUpdateAfter(view: StackView, steps: readonly Step[]): StackStatu
   const step = steps.find(({ kind }) => kind === "createUpdate");
   const created =
     step?.kind === "createUpdate" ? { name: step.update.metadata.name ?? "", trigger: step.trigger } : undefined;
-  const { name, trigger } = created ?? runningUpdate(view) ?? {};
+  const { name, trigger } = created ?? unfinishedUpdate(view) ?? {};
   if (name === undefined) return undefined;
   // The trigger of an Update that another operator created is only in the Stack's status.
   const { currentUpdate } = presentStatus(view);

@@ -1,4 +1,4 @@
-/** Everything that the rules of a Stack may depend on: gathered by observe.ts, and completed by facts that steps learn. */
+/** Everything that the rules of a Stack may depend on: gathered by observe/, and completed by facts that steps learn. */
 import type {
   JsonValue,
   LastUpdate,
@@ -49,7 +49,7 @@ interface LearnedFacts {
   /** Problems with the Secrets and ConfigMaps that the spec refers to; undefined while unchecked. */
   readonly missingInputs?: readonly string[];
   /** The API server rejected a write. */
-  readonly refusal?: Refusal;
+  readonly rejection?: Rejection;
   /** A name that the Stack needs is taken. */
   readonly occupied?: Occupied;
   /** The name of the Secret for the Stack's outputs is taken. */
@@ -60,7 +60,7 @@ interface LearnedFacts {
   readonly otherUpdate?: string;
 }
 
-export interface Refusal {
+export interface Rejection {
   readonly reason: StackReason<"Stalled">;
   readonly message: string;
 }
@@ -70,7 +70,7 @@ export interface UpdateView {
   readonly uid: string;
   readonly deleting: boolean;
   readonly type: string;
-  readonly state: "running" | "succeeded" | "failed";
+  readonly state: "unfinished" | "succeeded" | "failed";
   /** The Stack's finalizer keeps the Update until its result is recorded in the Stack's status. */
   readonly hasFinalizer: boolean;
   readonly finalizers: readonly string[];
@@ -179,10 +179,10 @@ export const hasFinalizer = ({ stack }: Pick<StackView, "stack">): boolean =>
 export const validSpec = (view: Pick<StackView, "spec">): NormalStack | undefined =>
   view.spec.ok ? view.spec.value : undefined;
 
-export const isFinished = ({ state }: UpdateView): boolean => state !== "running";
+export const isFinished = ({ state }: UpdateView): boolean => state !== "unfinished";
 
-export const runningUpdate = ({ updates }: Pick<StackView, "updates">): UpdateView | undefined =>
-  updates.find(({ state }) => state === "running");
+export const unfinishedUpdate = ({ updates }: Pick<StackView, "updates">): UpdateView | undefined =>
+  updates.find(({ state }) => state === "unfinished");
 
 /** Valid also for a spec that is otherwise invalid. */
 export function wantsDestroy({ stack }: Pick<StackView, "stack">): boolean {

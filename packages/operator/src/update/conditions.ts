@@ -1,4 +1,4 @@
-/** What other controllers read from an Update's status. */
+/** When an Update ended, as its status reports it. */
 import type { Update } from "@pko/api";
 
 import { findCondition } from "../shared/conditions.ts";

@@ -122,7 +122,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     observe: (key, moment) => observeUpdate(world, key, moment),
     objectIn: ({ update }) => update,
     plan: planUpdate,
-    perform: (step, context) => performUpdate(step, { client, runs }, context),
+    perform: (step, context) => performUpdate({ client, runs }, step, context),
     status: updateStatus,
     fallbackStatus: (view, { outcome }, { explanation }) =>
       outcome.kind === "ended"

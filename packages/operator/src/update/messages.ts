@@ -1,4 +1,4 @@
-/** Every text about an Update that users see in conditions, status messages and events. */
+/** The texts of the rules: what conditions, status messages and events of an Update report. */
 import { timestamp } from "@pko/kube";
 import type { RunResult } from "@pko/rpc";
 

@@ -1,4 +1,4 @@
-/** How an Update stands, as its status reports it. A closed union. */
+/** The state of an Update, as its status reports it. A closed union. */
 import type { UpdateReason, UpdateStalledReason } from "@pko/api";
 import type { Progress, RunResult } from "@pko/rpc";
 

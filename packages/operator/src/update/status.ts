@@ -9,6 +9,7 @@ import * as messages from "./messages.ts";
 import type { Ending, Outcome } from "./outcome.ts";
 import { conditionMessage, errorText, progressSummary, stdoutOf, summaryOf } from "./result-text.ts";
 import type { UpdateView } from "./view.ts";
+import { parseTimestamp } from "../shared/parse-timestamp.ts";
 
 type Reported = Exclude<Outcome, { kind: "unchanged" }>;
 type Fields = Omit<UpdateStatus, "observedGeneration" | "conditions">;
@@ -114,10 +115,8 @@ function resultFields(result: RunResult): Fields {
 
 /** The agent's time, so that a repeated write is the same; but never before the start time. */
 function endTime({ now, update }: UpdateView, { result }: Ending): string {
-  const finished = Date.parse(result?.finishedAt ?? "");
-  const started = Date.parse(update.status?.startTime ?? "");
-  const end = Number.isNaN(finished) ? now : finished;
-  return timestamp(Number.isNaN(started) ? end : Math.max(end, started));
+  const end = parseTimestamp(result?.finishedAt) ?? now;
+  return timestamp(Math.max(end, parseTimestamp(update.status?.startTime) ?? end));
 }
 
 interface Statement {

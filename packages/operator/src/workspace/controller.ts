@@ -42,7 +42,7 @@ import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
 import { planWorkspace } from "./rules/index.ts";
 import type { WorkspaceSettings } from "./settings.ts";
-import { statusOf } from "./status.ts";
+import { workspaceStatus } from "./status.ts";
 import type { Step } from "./steps.ts";
 import { isIdle, type WorkspaceView } from "./view.ts";
 
@@ -135,7 +135,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     objectIn: ({ workspace }) => workspace,
     plan: planWorkspace,
     perform: (step, context) => performWorkspace(performer, step, context),
-    status: (view, { outcome }): WorkspaceStatus => statusOf(view, outcome),
+    status: (view, { outcome }): WorkspaceStatus => workspaceStatus(view, outcome),
     eventsOf: (view, { outcome }) => workspaceEvents(view, outcome),
     remember,
     publish(key, { view, plan }) {

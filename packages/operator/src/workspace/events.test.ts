@@ -4,7 +4,7 @@ import type { PrepareFailure } from "@pko/rpc";
 
 import { workspaceEvents } from "./events.ts";
 import type { Outcome } from "./outcome.ts";
-import { statusOf } from "./status.ts";
+import { workspaceStatus } from "./status.ts";
 import { notReady, status, view } from "./testing/views.ts";
 
 const failure: PrepareFailure = { phase: "install", reason: "installFailed", message: "npm failed", lines: ["ERR!"] };
@@ -32,7 +32,7 @@ describe("events", () => {
       const [event] = workspaceEvents(view(notReady()), outcome);
       expect(event && `${event.type} ${event.reason}`).toBe(expected as never);
       // The event is not repeated once the status reports it.
-      const reported = view(status(statusOf(view(), outcome)));
+      const reported = view(status(workspaceStatus(view(), outcome)));
       expect(workspaceEvents(reported, outcome)).toEqual([]);
     });
   }

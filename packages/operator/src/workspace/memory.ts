@@ -2,8 +2,7 @@
  * What this process remembers about a Workspace between passes. It is lost at a restart: the next process makes the first
  * attempt of a failed preparation immediately, and restores the StatefulSet once.
  *
- * Due times are on the monotonic clock. A view has them as wall-clock times, relative to its own `now`, so that setting the
- * node's clock neither hastens nor delays a retry.
+ * Due times are on the monotonic clock. A view has them as wall-clock times, relative to its own `now`, so that a change of the node's clock does not move a retry.
  */
 import { reconcileRequestAnnotation, type Workspace } from "@pko/api";
 import type { Key, Moment } from "@pko/kube";

@@ -31,8 +31,8 @@ export const noOtherPod = "the workspace cannot have another pod until this one 
 export const firstMissing = (first: string, others: number): string =>
   others > 0 ? `${first} (and ${others} more)` : first;
 
-export const waitsForUpdate = (what: "the workspace" | "the new spec", update: string): string =>
-  `${what} waits for the update ${update} to finish`;
+export const waitsForUpdate = (update: string, { isObserved }: { readonly isObserved: boolean }): string =>
+  `${isObserved ? "the workspace" : "the new spec"} waits for the update ${update} to finish`;
 export const waitsForRun = (detail: string): string => `the workspace waits for a run to finish: ${detail}`;
 
 export const agentUnreachable = (detail: string): string => `the pod's agent does not answer: ${detail}`;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { PrepareFailure } from "@pko/rpc";
 
 import type { Outcome } from "./outcome.ts";
-import { statusOf } from "./status.ts";
+import { workspaceStatus } from "./status.ts";
 import { changed, ready, status, view } from "./testing/views.ts";
 
 const failure: PrepareFailure = { phase: "install", reason: "installFailed", message: "npm failed", lines: ["ERR!"] };
@@ -59,7 +59,7 @@ const cases: Readonly<
 describe("status", () => {
   for (const [name, { outcome, ready: holds, reason, stalled, address }] of Object.entries(cases)) {
     test(name, () => {
-      const result = statusOf(view(ready()), outcome);
+      const result = workspaceStatus(view(ready()), outcome);
       expect(result.conditions?.map(({ type, status: value, reason: why }) => [type, value, why])).toEqual([
         ["Ready", holds, reason],
         ...(stalled ? [["Stalled", "True", reason]] : []),
@@ -73,20 +73,22 @@ describe("status", () => {
   test("changes the transition time of a condition only with its status, and nothing if the outcome is unchanged", () => {
     const seen = view(ready(100));
     const [before] = seen.workspace.status?.conditions ?? [];
-    expect(statusOf(seen, { kind: "idle" }).conditions?.[0]?.lastTransitionTime).toBe(
+    expect(workspaceStatus(seen, { kind: "idle" }).conditions?.[0]?.lastTransitionTime).toBe(
       before?.lastTransitionTime as never,
     );
-    expect(statusOf(seen, { kind: "deleting" }).conditions?.[0]?.lastTransitionTime).toBe("2030-01-01T00:00:00Z");
-    expect(statusOf(seen, { kind: "unchanged" })).toBe(seen.workspace.status as never);
+    expect(workspaceStatus(seen, { kind: "deleting" }).conditions?.[0]?.lastTransitionTime).toBe(
+      "2030-01-01T00:00:00Z",
+    );
+    expect(workspaceStatus(seen, { kind: "unchanged" })).toBe(seen.workspace.status as never);
   });
 
   test("reports the current generation", () => {
-    expect(statusOf(view(ready(), changed), { kind: "preparing" }).observedGeneration).toBe(3);
+    expect(workspaceStatus(view(ready(), changed), { kind: "preparing" }).observedGeneration).toBe(3);
   });
 
   test("contains the tool's output, truncated", () => {
     const message = (lines: string[]): string =>
-      statusOf(view(), { kind: "failed", failure: { ...failure, lines } }).conditions?.[0]?.message ?? "";
+      workspaceStatus(view(), { kind: "failed", failure: { ...failure, lines } }).conditions?.[0]?.message ?? "";
     expect(message(["ERR!"])).toBe("npm failed\nERR!");
     expect(message(["x".repeat(50_000)]).length).toBeLessThan(5000);
   });
@@ -94,9 +96,9 @@ describe("status", () => {
 
 test("a warning stays while the workspace is idle, and is removed when it is prepared without one", () => {
   const warning = { reason: "SecretsProviderIgnored", message: "w" } as const;
-  const warned = statusOf(view(), { kind: "ready", address: "a:1", warning });
+  const warned = workspaceStatus(view(), { kind: "ready", address: "a:1", warning });
   expect(warned).toMatchObject({ warning: "w", conditions: [{ message: "the workspace is prepared; but w" }] });
-  const idle = statusOf(view(status(warned)), { kind: "idle" });
+  const idle = workspaceStatus(view(status(warned)), { kind: "idle" });
   expect(idle.warning).toBe("w");
-  expect(statusOf(view(status(idle)), { kind: "ready", address: "a:1" }).warning).toBeUndefined();
+  expect(workspaceStatus(view(status(idle)), { kind: "ready", address: "a:1" }).warning).toBeUndefined();
 });

@@ -20,7 +20,7 @@ interface Verdict {
 
 type ReportedOutcome = Exclude<Outcome, { kind: "unchanged" }>;
 
-export function statusOf(view: WorkspaceView, outcome: Outcome): WorkspaceStatus {
+export function workspaceStatus(view: WorkspaceView, outcome: Outcome): WorkspaceStatus {
   const { workspace, now } = view;
   const { status: before = {}, metadata } = workspace;
   if (outcome.kind === "unchanged") return before;

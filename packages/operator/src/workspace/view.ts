@@ -11,6 +11,7 @@ import { findCondition } from "../shared/conditions.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
 import type { Explanation } from "./pod/explain-pod.ts";
 import type { Materials, Requested } from "./prepare/request.ts";
+import { parseTimestamp } from "../shared/parse-timestamp.ts";
 
 export interface PodFacts {
   readonly agent: AgentPod;
@@ -153,14 +154,13 @@ export const runningUpdate = ({ updates }: Pick<WorkspaceView, "updates">): Upda
 
 /** When it became ready or its last Update ended, whichever is later. */
 export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[]): number {
-  const readySince = Date.parse(readyCondition(workspace)?.lastTransitionTime ?? "");
-  return Math.max(Number.isNaN(readySince) ? 0 : readySince, ...updates.map(({ endedAt = 0 }) => endedAt));
+  const readySince = parseTimestamp(readyCondition(workspace)?.lastTransitionTime) ?? 0;
+  return Math.max(readySince, ...updates.map(({ endedAt = 0 }) => endedAt));
 }
 
 /** How long the Ready condition has had its status. */
 export function msSinceTransition({ now, workspace }: Pick<WorkspaceView, "now" | "workspace">): number {
-  const time = Date.parse(readyCondition(workspace)?.lastTransitionTime ?? "");
-  return Number.isNaN(time) ? 0 : now - time;
+  return now - (parseTimestamp(readyCondition(workspace)?.lastTransitionTime) ?? now);
 }
 
 /** Ready and scaled to zero: nothing needs a pod. */

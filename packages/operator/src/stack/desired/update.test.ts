@@ -17,7 +17,7 @@ describe("the Update", () => {
       runProgram: true,
     });
     const update = updateObject({ stack, spec, workspace, trigger, reason: "first" });
-    expect(updateView(update)).toMatchObject({ state: "running", hasFinalizer: true, trigger, type: "up" });
+    expect(updateView(update)).toMatchObject({ state: "unfinished", hasFinalizer: true, trigger, type: "up" });
     expect(update.spec).toMatchObject({
       refresh: true,
       expectNoRefreshChanges: true,

@@ -42,7 +42,7 @@ const types: Readonly<Record<string, UpdateType>> = {
   destroy: "destroy",
 };
 
-/** Undefined for a text that is no trigger. */
+/** Undefined for a text that is not a trigger. */
 export function parseTrigger(text: string | undefined): Trigger | undefined {
   if (text === undefined) return undefined;
   try {

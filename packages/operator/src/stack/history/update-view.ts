@@ -32,12 +32,13 @@ export function updateView(update: Update): UpdateView {
 
 function updateState(update: Update): UpdateView["state"] {
   if (isConditionTrue(update, "Failed")) return "failed";
-  return isConditionTrue(update, "Complete") ? "succeeded" : "running";
+  return isConditionTrue(update, "Complete") ? "succeeded" : "unfinished";
 }
 
 function updateTimes(update: Update, state: UpdateView["state"]) {
   const startedAt = parseTimestamp(update.status?.startTime);
-  const endedAt = parseTimestamp(update.status?.endTime) ?? (state === "running" ? undefined : completionTime(update));
+  const endedAt =
+    parseTimestamp(update.status?.endTime) ?? (state === "unfinished" ? undefined : completionTime(update));
   return {
     createdAt: parseTimestamp(update.metadata.creationTimestamp) ?? 0,
     ...(startedAt !== undefined && { startedAt }),

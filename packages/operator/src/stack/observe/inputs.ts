@@ -44,7 +44,7 @@ export async function readConfigInputs(spec: NormalStack, readers: InputReaders)
     const { namespace } = spec;
     objects.set(`${kind}/${name}`, { kind: kind === "secret" ? "Secret" : "ConfigMap", namespace, name, version });
     const value = read?.data[key];
-    // A missing value is no changed value: the deployed resources stay.
+    // A missing value does not count as a change: the deployed resources stay.
     if (read && value !== undefined) values.push({ name: `${kind}/${name}.${key}`, version: valueDigest(read, value) });
   }
   return { values, objects: [...objects.values()] };

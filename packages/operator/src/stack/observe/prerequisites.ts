@@ -14,7 +14,7 @@ import type { Readers } from "./readers.ts";
 
 type Stacks = Store<Stack>;
 
-/** A Stack as others see it that depend on it. */
+/** A Stack, as the Stacks that depend on it see it. */
 export function prerequisiteView(name: string, stack: Stack | undefined, withinMs?: number): PrerequisiteView {
   const last = stack?.status?.lastUpdate;
   const endedAt = parseTimestamp(last?.lastResyncTime);

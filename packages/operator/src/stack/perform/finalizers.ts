@@ -51,7 +51,7 @@ export async function removeFinalizer(
   return done;
 }
 
-/** Whether the Stack has an Update that is no preview, or is not complete. */
+/** Whether the Stack has an Update that is not a preview, or is not complete. */
 async function mayHaveDeployed({ client, signal }: Performer, view: StackView): Promise<boolean> {
   const { name, namespace } = stackRef(view);
   const labelSelector = `${stackNameLabel}=${labelsOfStack(name)[stackNameLabel]}`;

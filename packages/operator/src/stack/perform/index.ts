@@ -1,5 +1,5 @@
 /** The steps of a Stack's reconcile. Each may be repeated after an interrupted pass. */
-import { ApiError, isConflict, isNamespaceTerminating, keyOf } from "@pko/kube";
+import { ApiError, isConflict, isNamespaceTerminating, keyOf, type PerformContext } from "@pko/kube";
 
 import * as messages from "../messages.ts";
 import { findMissingInputs } from "../observe/inputs.ts";
@@ -10,15 +10,19 @@ import { done, replan, stackRef, type PerformedStep, type Performer } from "./pe
 import { createUpdate, requestPrerequisites, withdrawUpdate } from "./updates.ts";
 import { applyWorkspace, deleteWorkspace } from "./workspace.ts";
 import type { Step } from "../steps.ts";
-import type { Refusal, StackView } from "../view.ts";
+import type { Rejection, StackView } from "../view.ts";
 
-export async function performStep(performer: Performer, view: StackView, step: Step): Promise<PerformedStep> {
+export async function performStack(
+  tools: Omit<Performer, "signal">,
+  step: Step,
+  { view, signal }: PerformContext<StackView>,
+): Promise<PerformedStep> {
   try {
-    return await perform(performer, view, step);
+    return await perform({ ...tools, signal }, view, step);
   } catch (error) {
-    const refusal = refusalIn(error);
-    if (!refusal) throw error;
-    return replan({ refusal });
+    const rejection = rejectionIn(error);
+    if (!rejection) throw error;
+    return replan({ rejection });
   }
 }
 
@@ -62,7 +66,7 @@ async function checkInputs(
 }
 
 /** The API server would reject the request again. Undefined for errors that may be transient. */
-function refusalIn(error: unknown): Refusal | undefined {
+function rejectionIn(error: unknown): Rejection | undefined {
   if (!(error instanceof ApiError) || isConflict(error)) return undefined;
   const { status, explanation } = error;
   if (isNamespaceTerminating(error)) return { reason: "NamespaceTerminating", message: messages.namespaceTerminating };

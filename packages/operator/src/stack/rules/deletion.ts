@@ -11,7 +11,7 @@ import {
   isDeleting,
   isFinished,
   lastUpdateIn,
-  runningUpdate,
+  unfinishedUpdate,
   validSpec,
   wantsDestroy,
   type StackView,
@@ -26,7 +26,7 @@ export function finalizerRemoved(view: StackView): StackPlan | undefined {
 }
 
 export function deletedWithoutDestroy(view: StackView): StackPlan | undefined {
-  if (!isDeleting(view) || wantsDestroy(view) || runningUpdate(view)) return undefined;
+  if (!isDeleting(view) || wantsDestroy(view) || unfinishedUpdate(view)) return undefined;
   return removeFinalizer(view, { nothingDeployed: false });
 }
 

@@ -142,7 +142,7 @@ function currentInputs({ stackOutputs, configInputs }: StackView): string {
 }
 
 /**
- * Whether an input of the last update has another version now. An input that the last update does not record is no change:
+ * Whether an input of the last update has another version now. An input that the last update does not record does not count as a change:
  * it is new in the spec, or the last update was the Go operator's, which records no inputs.
  */
 function hasChangedInput(last: string, now: string): boolean {

@@ -22,7 +22,7 @@ import {
   finalizerRemoved,
   nothingToDestroy,
 } from "./deletion.ts";
-import { nameOccupied, writeRefused } from "./ownership.ts";
+import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
 import { noUpdateDue, resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
 import { updateBlocked, updateCancelled, updateRunning, updateStalled, updateSuperseded } from "./running.ts";
@@ -38,13 +38,13 @@ import {
 } from "./workspace.ts";
 
 const rules: readonly StackRule[] = [
-  writeRefused, // the API server rejected a write of this pass: report it and retry later
+  writeRejected, // the API server rejected a write of this pass: report it and retry later
   nameOccupied, // a write of this pass found another owner's object under its name: leave it alone
   updatesOrphaned, // Updates of a deleted Stack of the same name: remove their finalizer
   resultsRecorded, // Updates whose result is in the status: remove their finalizer
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
   finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
-  deletedWithoutDestroy, // deleted without destroyOnFinalize: remove the finalizer
+  deletedWithoutDestroy, // deleted, and destroyOnFinalize is not set (or only previews run): remove the finalizer
   destroyed, // deleted, and the destroy succeeded: remove the finalizer
   nothingToDestroy, // deleted before anything was deployed: remove the finalizer
   finalizerMissing, // add the finalizer before anything is deployed

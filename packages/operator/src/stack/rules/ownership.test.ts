@@ -10,10 +10,10 @@ const occupant = { kind: "Workspace", namespace: "default", name: "web" };
 
 test("reports a rejected write, and retries in a minute", () => {
   const view = viewOf({ last: succeeded({ name: "web-now" }), updates: [anUpdate({ state: "succeeded" })] });
-  const refusal = { reason: "WorkspaceFailed", message: "exceeded quota" } as const;
-  expect(planStack({ ...view, refusal })).toEqual({
+  const rejection = { reason: "WorkspaceFailed", message: "exceeded quota" } as const;
+  expect(planStack({ ...view, rejection })).toEqual({
     steps: [],
-    outcome: { kind: "stalled", ...refusal },
+    outcome: { kind: "stalled", ...rejection },
     requeueAt: now + 60_000,
   });
 });

@@ -9,10 +9,10 @@ import { wait, type StackPlan } from "../steps.ts";
 import type { StackView } from "../view.ts";
 
 /** The reason may disappear without an event: a webhook, a quota, a role. */
-const refusedMs = 60_000;
+const rejectedMs = 60_000;
 
-export function writeRefused({ refusal, now }: StackView): StackPlan | undefined {
-  return refusal && wait(stalled(refusal.reason, refusal.message), now + refusedMs);
+export function writeRejected({ rejection, now }: StackView): StackPlan | undefined {
+  return rejection && wait(stalled(rejection.reason, rejection.message), now + rejectedMs);
 }
 
 export function nameOccupied(view: StackView): StackPlan | undefined {

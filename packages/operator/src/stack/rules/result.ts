@@ -1,4 +1,4 @@
-/** Rules about finished updates: their results are recorded, and what a Stack is like that has nothing else to do. */
+/** Rules about finished updates, and about a Stack for which no update is due. */
 import type { LastUpdate, NormalStack } from "@pko/api";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";

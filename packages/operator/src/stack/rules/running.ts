@@ -5,10 +5,10 @@ import { isCancelled, serializeTrigger } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
-import { isDeleting, runningUpdate, validSpec, wantsDestroy, type StackView, type UpdateView } from "../view.ts";
+import { isDeleting, unfinishedUpdate, validSpec, wantsDestroy, type StackView, type UpdateView } from "../view.ts";
 
 export function updateCancelled(view: StackView): StackPlan | undefined {
-  const update = runningUpdate(view);
+  const update = unfinishedUpdate(view);
   if (!update || update.deleting || !isCancelled(view.stack, update.name)) return undefined;
   const { name, uid } = update;
   const outcome = processing(messages.cancelling(update), messages.endOfUpdate(name));
@@ -17,7 +17,7 @@ export function updateCancelled(view: StackView): StackPlan | undefined {
 
 /** An Update that waits for a Workspace that may never become ready would delay the update that can fix it. */
 export function updateSuperseded(view: StackView): StackPlan | undefined {
-  const update = runningUpdate(view);
+  const update = unfinishedUpdate(view);
   if (!update || update.startedAt !== undefined || update.deleting) return undefined;
   const reason = withdrawalReason(view, update);
   if (reason === undefined) return undefined;
@@ -48,7 +48,7 @@ function isOutdated(view: StackView, { type, trigger }: UpdateView): boolean {
 
 /** The Workspace controller retries the preparation. */
 export function updateBlocked(view: StackView): StackPlan | undefined {
-  const update = runningUpdate(view);
+  const update = unfinishedUpdate(view);
   const { workspace } = view;
   if (!update || update.startedAt !== undefined || workspace.kind !== "present") return undefined;
   if (workspace.state.kind !== "failed") return undefined;
@@ -57,13 +57,13 @@ export function updateBlocked(view: StackView): StackPlan | undefined {
 
 /** An Update stalls for one reason only: its node may be lost. */
 export function updateStalled(view: StackView): StackPlan | undefined {
-  const update = runningUpdate(view);
+  const update = unfinishedUpdate(view);
   if (update?.stall === undefined) return undefined;
   return wait(stalled("NodeLost", messages.stuck(update, afterUpdate(view, update))));
 }
 
 export function updateRunning(view: StackView): StackPlan | undefined {
-  const update = runningUpdate(view);
+  const update = unfinishedUpdate(view);
   if (!update) return undefined;
   return wait(processing(messages.running(update, afterUpdate(view, update)), messages.endOfUpdate(update.name)));
 }

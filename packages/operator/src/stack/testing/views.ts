@@ -88,7 +88,7 @@ export const anUpdate = (changes: Partial<UpdateView> = {}): UpdateView => ({
   uid: "uid-of-now",
   deleting: false,
   type: "up",
-  state: "running",
+  state: "unfinished",
   hasFinalizer: true,
   finalizers: [stackFinalizer],
   resourceVersion: "1",

@@ -23,8 +23,8 @@ const done: Performed<UpdateView> = { kind: "done" };
 const stale: Performed<UpdateView> = { kind: "stale" };
 
 export async function performUpdate(
-  step: Step,
   tools: UpdateTools,
+  step: Step,
   context: PerformContext<UpdateView>,
 ): Promise<Performed<UpdateView>> {
   const performer = { ...tools, ...context };

@@ -3,6 +3,7 @@ import { isComplete } from "../../shared/updates.ts";
 import { endTimeOf } from "../conditions.ts";
 import type { UpdatePlan } from "../steps.ts";
 import { hasFinalizer, isDeleting, type UpdateView } from "../view.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 
 const unchanged = { kind: "unchanged" } as const;
 const forgetRun = { kind: "forgetRun" } as const;
@@ -16,8 +17,7 @@ export function complete(view: UpdateView): UpdatePlan | undefined {
   const { update, ttlMs, now } = view;
   if (!isComplete(update)) return undefined;
   if (ttlMs === undefined || isDeleting(view)) return { steps: [forgetRun], outcome: unchanged };
-  const endMs = Date.parse(endTimeOf(update) ?? "");
-  const expiresAt = (Number.isNaN(endMs) ? now : endMs) + ttlMs;
+  const expiresAt = (parseTimestamp(endTimeOf(update)) ?? now) + ttlMs;
   if (expiresAt > now) return { steps: [forgetRun], outcome: unchanged, requeueAt: expiresAt };
   return { steps: [forgetRun, { kind: "deleteExpired" }], outcome: unchanged };
 }

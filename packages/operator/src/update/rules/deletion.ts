@@ -4,6 +4,7 @@ import type { UpdatePlan } from "../steps.ts";
 import { hasStarted, isDeleting, runIdOf, type UpdateView } from "../view.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 
 export function deletedBeforeStart(view: UpdateView): UpdatePlan | undefined {
   if (!isDeleting(view) || hasStarted(view)) return undefined;
@@ -16,8 +17,7 @@ const giveUpMs = 15 * 60_000;
 export function deletedWhileRunning(view: UpdateView): UpdatePlan | undefined {
   const { update, pod, now } = view;
   if (!isDeleting(view) || !hasStarted(view) || !pod) return undefined;
-  const deletedMs = Date.parse(update.metadata.deletionTimestamp ?? "");
-  const giveUpAt = (Number.isNaN(deletedMs) ? now : deletedMs) + giveUpMs;
+  const giveUpAt = (parseTimestamp(update.metadata.deletionTimestamp) ?? now) + giveUpMs;
   if (giveUpAt <= now) return endedWithoutResult({ reason: "Unknown", message: messages.notConfirmed });
   return {
     steps: [{ kind: "cancelRun", pod: pod.agent, runId: runIdOf(view) }],

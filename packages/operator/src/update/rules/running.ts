@@ -11,6 +11,7 @@ import { progressSummary } from "../result-text.ts";
 import { hasStarted, type UpdateView } from "../view.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 
 export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
   const { pod, spec, run } = view;
@@ -66,8 +67,8 @@ function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "r
   const summary = progressSummary(view, progress);
   if (reported && isDeepStrictEqual({ ...summary, time: reported.time }, reported)) return report(underWay);
   // Counted from the start, so that a short run ends before its first report.
-  const reportedMs = Date.parse(reported?.time ?? startTime ?? "");
-  const dueAt = Number.isNaN(reportedMs) ? view.now : reportedMs + reportIntervalMs(view);
+  const reportedMs = parseTimestamp(reported?.time ?? startTime);
+  const dueAt = reportedMs === undefined ? view.now : reportedMs + reportIntervalMs(view);
   return dueAt <= view.now ? report(latest) : report(underWay, dueAt);
 }
 
@@ -76,6 +77,6 @@ const longestReportMs = 15_000;
 
 /** Frequent at first, rarer the longer the run takes: hundreds of long runs must not overload the API server. */
 function reportIntervalMs({ now, update }: UpdateView): number {
-  const ageMs = now - Date.parse(update.status?.startTime ?? "");
-  return Math.min(longestReportMs, Math.max(shortestReportMs, Number.isNaN(ageMs) ? 0 : ageMs / 20));
+  const ageMs = now - (parseTimestamp(update.status?.startTime) ?? now);
+  return Math.min(longestReportMs, Math.max(shortestReportMs, ageMs / 20));
 }

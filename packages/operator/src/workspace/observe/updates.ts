@@ -7,6 +7,7 @@ import type { Runs } from "../../agents/agents.ts";
 import { hasStackOf, isComplete, unfinishedIn, workspaceIndex, type UpdateReader } from "../../shared/updates.ts";
 import { podNameOf } from "../../shared/workspace-pod.ts";
 import type { UpdateFacts } from "../view.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 
 interface UpdateWorld {
   /** With `updateIndexers`. */
@@ -59,8 +60,8 @@ function updateFacts(update: Update, { pod, runs }: Place): UpdateFacts {
   const name = update.metadata.name ?? "";
   const { endTime, podUid } = update.status ?? {};
   if (isComplete(update)) {
-    const endedAt = Date.parse(endTime ?? "");
-    return { name, phase: "ended", ...(!Number.isNaN(endedAt) && { endedAt }) };
+    const endedAt = parseTimestamp(endTime);
+    return { name, phase: "ended", ...(endedAt !== undefined && { endedAt }) };
   }
   if (podUid === undefined || podUid !== pod?.metadata.uid) return { name, phase: "waiting" };
   const run = runs?.find(podUid, update.metadata.uid ?? "");

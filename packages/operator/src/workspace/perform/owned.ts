@@ -1,4 +1,4 @@
-/** What the steps share: whose objects are written, what is confirmed before, and what a write came to. */
+/** What the steps share: whose objects are written, what is confirmed before, and what a write resulted in. */
 import { fieldManagers, statefulSetNameOf, type Update } from "@pko/api";
 import {
   asOwner,

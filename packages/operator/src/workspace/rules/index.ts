@@ -14,6 +14,9 @@
  *
  * An idle workspace is ready, but scaled to zero: an Update wakes it. An Update can only start with an address.
  * A workspace whose preparation keeps failing is backed off after the idle timeout: scaled to zero between attempts.
+ *
+ * Two steps are added to whatever the rules decide (`firstSteps`): a certificate that is not valid is reissued, and the names
+ * are checked before objects are applied. Every plan is also requeued when the pod's node counts as lost (`planOf`).
  */
 import { firstDecision } from "@pko/kube";
 
@@ -50,9 +53,9 @@ const rules: readonly WorkspaceRule[] = [
   templateInvalid, //        the pod or the Service cannot be built from the templates
   sourceUnavailable, //      the request to the agent lacks a Program, a Secret or a token
   referencesMissing, //      the pod reads a Secret or ConfigMap that does not exist
-  aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it before
+  aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it first
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them
-  statefulSetChanged, //     another client changed the StatefulSet: restore it
+  statefulSetChanged, //     another client changed the StatefulSet, or may have before this process wrote it: apply it again
   statefulSetNotObserved, // the StatefulSet's controller has not observed the latest template
   outdatedPodStuck, //       a broken pod of an old template is in the way: delete it
   podMissing, //             the StatefulSet's controller has not created the pod

@@ -1,4 +1,4 @@
-/** Rules for the pod: it must exist, be of the current template, and be up. */
+/** Rules for the pod: it must exist, match the current template, and be up. */
 import { ownershipConflict } from "../../shared/ownership.ts";
 import { findCondition } from "../../shared/conditions.ts";
 import * as messages from "../messages.ts";

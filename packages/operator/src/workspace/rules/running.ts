@@ -16,6 +16,6 @@ export const updateRunning: WorkspaceRule = (view) => {
   if (run.isUnprepared) return requestIncomplete(view) ?? prepare(view);
   if (isServing(view)) return decide({ kind: "unchanged" }, intervals.safety);
   const isObserved = workspace.status?.observedGeneration === workspace.metadata.generation;
-  const message = messages.waitsForUpdate(isObserved ? "the workspace" : "the new spec", run.name);
+  const message = messages.waitsForUpdate(run.name, { isObserved });
   return decide({ kind: "waitingForRun", message }, intervals.safety);
 };

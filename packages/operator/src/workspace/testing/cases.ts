@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { planWorkspace } from "../rules/index.ts";
-import { statusOf } from "../status.ts";
+import { workspaceStatus } from "../status.ts";
 import type { Step } from "../steps.ts";
 import { now, view, type Trait } from "./views.ts";
 
@@ -25,7 +25,7 @@ export function checkPlans(cases: Readonly<Record<string, Case>>): void {
       expect(plan.steps.map(({ kind }) => kind)).toEqual([...steps]);
       expect(plan.outcome.kind).toBe(outcome as never);
       expect(JSON.stringify(plan.outcome)).toContain(contains);
-      if (reason !== undefined) expect(statusOf(observed, plan.outcome).conditions?.[0]?.reason).toBe(reason);
+      if (reason !== undefined) expect(workspaceStatus(observed, plan.outcome).conditions?.[0]?.reason).toBe(reason);
       if (requeueAfterMs !== undefined) expect(plan.requeueAt).toBe(now + requeueAfterMs);
     });
   }
