@@ -25,7 +25,7 @@ import type { Ending, Outcome as UpdateOutcome } from "../../../packages/operato
 import { updateStatus } from "../../../packages/operator/src/update/status.ts";
 import { resultOf, startedIn, viewOf as updateView } from "../../../packages/operator/src/update/testing/views.ts";
 import type { Outcome as WorkspaceOutcome } from "../../../packages/operator/src/workspace/outcome.ts";
-import { workspaceStatus as workspaceStatus } from "../../../packages/operator/src/workspace/status.ts";
+import { workspaceStatus } from "../../../packages/operator/src/workspace/status.ts";
 import { view as workspaceView } from "../../../packages/operator/src/workspace/testing/views.ts";
 import { actionsOf, changesBy, healthOf } from "./scripts.ts";
 
