@@ -31,6 +31,10 @@ export type Performed<View> =
   /** The API server does not have what was observed. */
   | { readonly kind: "stale"; readonly error?: ApiError };
 
+/** For steps that learn nothing, of any kind. */
+export const stepDone = { kind: "done" } as const;
+export const stepStale = { kind: "stale" } as const;
+
 export interface Moment<Memory> extends Pick<ReconcileContext, "now" | "monotonic" | "signal"> {
   /** What this process remembers about the object: from an earlier pass, unless it was changed since. */
   readonly memory: Memory | undefined;

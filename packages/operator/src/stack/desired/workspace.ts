@@ -1,5 +1,4 @@
 /** The Workspace that a Stack wants. Pure. */
-import { createHash } from "node:crypto";
 
 import {
   configMapFolderOf,
@@ -21,6 +20,7 @@ import { workspaces } from "../../kinds.ts";
 import type { SourceSpec } from "../../sources/source-view.ts";
 import { covers, mergeTemplate } from "./merge.ts";
 import { outputKeyOf, stackOutputsSecretOf } from "../../shared/output-keys.ts";
+import { textHash } from "../../shared/digest.ts";
 import { ownerReference } from "../../shared/owner-reference.ts";
 import { reconcileRequestOf } from "../history/trigger.ts";
 
@@ -63,8 +63,7 @@ export function isWorkspaceCurrent(actual: Workspace, wanted: Workspace): boolea
   return covers(part(actual), part(wanted));
 }
 
-const wantedDigest = (wanted: JsonObject): string =>
-  createHash("sha256").update(JSON.stringify(wanted)).digest("hex").slice(0, 16);
+const wantedDigest = (wanted: JsonObject): string => textHash(JSON.stringify(wanted), 16);
 
 /** As the API server receives it. */
 const asJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;
@@ -188,6 +187,6 @@ const longestVolumeName = 63;
 function volumeName({ kind, name }: Volume): string {
   const simple = `${kind.toLowerCase()}-${name}`;
   if (simple.length <= longestVolumeName && !name.includes(".")) return simple;
-  const hash = createHash("sha256").update(name).digest("hex").slice(0, 16);
+  const hash = textHash(name, 16);
   return `${kind.toLowerCase()}-${hash}`;
 }

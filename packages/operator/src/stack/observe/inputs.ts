@@ -2,11 +2,11 @@
  * Secrets and ConfigMaps that a Stack refers to: read by name, never listed or watched. Those of the environment are read
  * when an update is about to run; those of the configuration at every reconcile, since a changed value triggers an update.
  */
-import { createHash } from "node:crypto";
 
 import type { NormalStack } from "@pko/api";
 
 import type { WatchedObject } from "../../inputs/reference-watch.ts";
+import { textHash } from "../../shared/digest.ts";
 import * as messages from "../messages.ts";
 import type { ConfigInput } from "../view.ts";
 import type { Readers, ReadObject } from "./readers.ts";
@@ -51,11 +51,7 @@ export async function readConfigInputs(spec: NormalStack, readers: InputReaders)
 }
 
 /** Includes the UID of the object: users who can read the Stack's status, but no Secrets, cannot test guessed values. */
-const valueDigest = ({ uid }: ReadObject, value: string): string =>
-  createHash("sha256")
-    .update(JSON.stringify([uid, value]))
-    .digest("hex")
-    .slice(0, 12);
+const valueDigest = ({ uid }: ReadObject, value: string): string => textHash(JSON.stringify([uid, value]), 12);
 
 interface InputReference extends messages.InputReference {
   readonly json?: boolean;

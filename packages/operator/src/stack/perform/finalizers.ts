@@ -1,21 +1,12 @@
 /** Steps that add and remove the finalizer of Stacks and Updates. */
 import { fieldManagers, labelsOfStack, stackFinalizer, stackNameLabel, type Update } from "@pko/api";
-import { asOwner, isOwnedBy, parseKey, type Key, type ObjectRef } from "@pko/kube";
+import { asOwner, isOwnedBy, parseKey, stepDone, stepStale, type Key, type ObjectRef } from "@pko/kube";
 
 import { stacks, updates } from "../../kinds.ts";
 import { isComplete, unfinishedIn } from "../../shared/updates.ts";
 import type { Step } from "../steps.ts";
 import type { StackView, UpdateView } from "../view.ts";
-import {
-  done,
-  ignoreNotFound,
-  isSameStack,
-  replan,
-  stackRef,
-  stale,
-  type PerformedStep,
-  type Performer,
-} from "./performer.ts";
+import { ignoreNotFound, isSameStack, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
 
 type Api = Pick<Performer, "client" | "signal">;
 
@@ -23,7 +14,7 @@ export async function addFinalizer({ client, signal }: Api, view: StackView): Pr
   const { apiVersion, kind } = stacks;
   const metadata = { ...stackRef(view), uid: view.stack.metadata.uid ?? "", finalizers: [stackFinalizer] };
   await client.apply(stacks, { apiVersion, kind, metadata }, { fieldManager: fieldManagers.stackFinalizer, signal });
-  return done;
+  return stepDone;
 }
 
 /** The Stack is deleted after this, so the API server confirms first what the stores show (docs/adr/0010). */
@@ -35,11 +26,11 @@ export async function removeFinalizer(
   const { client, signal } = performer;
   const ref = stackRef(view);
   const stack = await client.find(stacks, ref, { signal });
-  if (!stack) return done;
-  if (!isSameStack(stack, view)) return stale;
-  if (nothingDeployed && (await mayHaveDeployed(performer, view))) return stale;
+  if (!stack) return stepDone;
+  if (!isSameStack(stack, view)) return stepStale;
+  if (nothingDeployed && (await mayHaveDeployed(performer, view))) return stepStale;
   const unfinished = await unfinishedIn(performer, ref);
-  if (unfinished.some((update) => isOwnedBy(update, asOwner(stacks, view.stack)))) return stale;
+  if (unfinished.some((update) => isOwnedBy(update, asOwner(stacks, view.stack)))) return stepStale;
   const running = view.workspace.kind === "foreign" ? undefined : unfinished.find(({ status }) => status?.podUid);
   if (running) return replan({ otherUpdate: running.metadata.name ?? "" });
   const { resourceVersion, finalizers = [] } = stack.metadata;
@@ -48,7 +39,7 @@ export async function removeFinalizer(
     body: { metadata: { resourceVersion, finalizers: otherThanOurs(finalizers) } },
   } as const;
   await ignoreNotFound(client.patch(stacks, ref, { patch, fieldManager: fieldManagers.stackFinalizer, signal }));
-  return done;
+  return stepDone;
 }
 
 /** Whether the Stack has an Update that is not a preview, or is not complete. */

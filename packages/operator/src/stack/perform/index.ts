@@ -1,12 +1,12 @@
 /** The steps of a Stack's reconcile. Each may be repeated after an interrupted pass. */
-import { ApiError, isConflict, isNamespaceTerminating, keyOf, type PerformContext } from "@pko/kube";
+import { ApiError, isConflict, isNamespaceTerminating, keyOf, stepDone, type PerformContext } from "@pko/kube";
 
 import * as messages from "../messages.ts";
 import { findMissingInputs } from "../observe/inputs.ts";
 import { readersIn } from "../observe/readers.ts";
 import { addFinalizer, removeFinalizer, removeOrphanFinalizers, removeUpdateFinalizers } from "./finalizers.ts";
 import { writeOutputs } from "./outputs.ts";
-import { done, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
+import { replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
 import { createUpdate, requestPrerequisites, withdrawUpdate } from "./updates.ts";
 import { applyWorkspace, deleteWorkspace } from "./workspace.ts";
 import type { Step } from "../steps.ts";
@@ -38,7 +38,7 @@ async function perform(performer: Performer, view: StackView, step: Step): Promi
     case "removeUpdateFinalizers":
       return await removeUpdateFinalizers(performer, view, step);
     case "recordResult":
-      return step.result.update.type === "up" ? await writeOutputs(performer, view, step.result.update.name) : done;
+      return step.result.update.type === "up" ? await writeOutputs(performer, view, step.result.update.name) : stepDone;
     case "writeOutputs":
       return await writeOutputs(performer, view, step.updateName);
     case "requestPrerequisites":

@@ -1,15 +1,15 @@
 /** Writes the outputs of an Update to the Secret of its Stack. */
 import { fieldManagers } from "@pko/api";
-import { applyOwned, builtin, isForbidden, isInvalid } from "@pko/kube";
+import { applyOwned, builtin, isForbidden, isInvalid, stepDone } from "@pko/kube";
 
 import { outputsSecret } from "../desired/outputs-secret.ts";
 import * as messages from "../messages.ts";
 import type { StackView } from "../view.ts";
-import { done, ownedTarget, performedBy, type PerformedStep, type Performer } from "./performer.ts";
+import { ownedTarget, performedBy, type PerformedStep, type Performer } from "./performer.ts";
 
 /** Written before the status, which announces them. The result is recorded even if they cannot be written. */
 export async function writeOutputs(performer: Performer, view: StackView, updateName: string): Promise<PerformedStep> {
-  if (view.outputs.kind !== "read" || view.occupiedOutputs) return done;
+  if (view.outputs.kind !== "read" || view.occupiedOutputs) return stepDone;
   const { metadata, ...rest } = outputsSecret(view.stack, updateName, view.outputs);
   const name = metadata.name ?? "";
   const write = { resource: builtin.secrets, body: { ...rest, metadata: { ...metadata, name } } };

@@ -3,6 +3,8 @@ import type { Stack, Update } from "@pko/api";
 import {
   asOwner,
   isNotFound,
+  stepDone,
+  stepStale,
   type Client,
   type OwnedTarget,
   type OwnedWrite,
@@ -21,8 +23,6 @@ export interface Performer {
 
 export type PerformedStep = Performed<StackView>;
 
-export const done: PerformedStep = { kind: "done" };
-export const stale: PerformedStep = { kind: "stale" };
 export const replan = (facts: Partial<StackView>): PerformedStep => ({ kind: "replan", facts });
 
 export const stackRef = ({ stack }: StackView): { name: string; namespace: string } => ({
@@ -41,9 +41,9 @@ export function performedBy(write: OwnedWrite<unknown>, fact: "occupied" | "occu
   switch (write.kind) {
     case "written":
     case "absent":
-      return done;
+      return stepDone;
     case "changed":
-      return stale;
+      return stepStale;
     case "former":
     case "foreign":
       return replan({ [fact]: write });

@@ -1,20 +1,11 @@
 /** Steps that create and withdraw the Updates of a Stack, and request updates of other Stacks. */
 import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api";
-import { asOwner, isAlreadyExists, isOwnedBy, classifyOwnership, metadataOf } from "@pko/kube";
+import { asOwner, isAlreadyExists, isOwnedBy, classifyOwnership, metadataOf, stepDone, stepStale } from "@pko/kube";
 
 import { stacks, updates, workspaces } from "../../kinds.ts";
 import type { Step } from "../steps.ts";
 import type { StackView } from "../view.ts";
-import {
-  done,
-  ignoreNotFound,
-  isSameStack,
-  replan,
-  stackRef,
-  stale,
-  type PerformedStep,
-  type Performer,
-} from "./performer.ts";
+import { ignoreNotFound, isSameStack, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
 
 /** A started update cannot be undone, so the API server confirms first what the stores show. */
 export async function createUpdate(
@@ -25,19 +16,19 @@ export async function createUpdate(
   const { client, signal } = performer;
   const ref = stackRef(view);
   const stack = await client.find(stacks, ref, { signal });
-  if (!stack || !isSameStack(stack, view)) return stale;
+  if (!stack || !isSameStack(stack, view)) return stepStale;
   const workspaceRef = { namespace: ref.namespace, name: workspace.metadata.name ?? "" };
   const present = await client.find(workspaces, workspaceRef, { signal });
-  if (!present || present.metadata.deletionTimestamp) return stale;
-  if (present.metadata.uid !== workspace.metadata.uid) return stale;
-  if (present.metadata.generation !== workspace.metadata.generation) return stale;
+  if (!present || present.metadata.deletionTimestamp) return stepStale;
+  if (present.metadata.uid !== workspace.metadata.uid) return stepStale;
+  if (present.metadata.generation !== workspace.metadata.generation) return stepStale;
   try {
     await client.create(updates, update, { fieldManager: fieldManagers.operator, signal });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
     return await checkExistingUpdate(performer, view, update);
   }
-  return done;
+  return stepDone;
 }
 
 /**
@@ -52,8 +43,8 @@ async function checkExistingUpdate(
   const existing = await client.find(updates, { name, namespace }, { signal });
   const owner = asOwner(stacks, stack);
   const ownership = classifyOwnership(existing, owner);
-  if (ownership.kind === "absent") return stale;
-  if (ownership.kind === "ours" || (existing && isOwnedBy(existing, owner))) return done;
+  if (ownership.kind === "absent") return stepStale;
+  if (ownership.kind === "ours" || (existing && isOwnedBy(existing, owner))) return stepDone;
   return replan({ occupied: { kind: "foreign", occupant: ownership.occupant } });
 }
 
@@ -65,10 +56,10 @@ export async function withdrawUpdate(
 ): Promise<PerformedStep> {
   const ref = { namespace: stackRef(view).namespace, name };
   const found = await client.find(metadataOf(updates), ref, { signal });
-  if (!found || found.metadata.uid !== uid || !isOwnedBy(found, asOwner(stacks, view.stack))) return stale;
+  if (!found || found.metadata.uid !== uid || !isOwnedBy(found, asOwner(stacks, view.stack))) return stepStale;
   const resourceVersion = observed ?? found.metadata.resourceVersion;
   await ignoreNotFound(client.delete(updates, ref, { uid, ...(resourceVersion && { resourceVersion }), signal }));
-  return done;
+  return stepDone;
 }
 
 export async function requestPrerequisites(
@@ -84,5 +75,5 @@ export async function requestPrerequisites(
     const body = { apiVersion, kind, metadata };
     await client.apply(stacks, body, { fieldManager: fieldManagers.prerequisiteRequest, signal });
   }
-  return done;
+  return stepDone;
 }

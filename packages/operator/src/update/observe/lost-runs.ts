@@ -5,6 +5,8 @@
 import type { Update } from "@pko/api";
 import type { LostRun } from "@pko/rpc";
 
+import { findCondition } from "../../shared/conditions.ts";
+
 /** Reasons for which the CLI may not have removed its lock. A run that failed or succeeded has removed it. */
 const lockingEnds: ReadonlySet<string> = new Set(["Aborted", "Canceled", "Unknown"]);
 /** Enough: Updates are deleted after a day, and a lock already blocks the next run. */
@@ -23,8 +25,9 @@ export function lostRunsOf(update: Update, all: readonly Update[]): LostRun[] {
   return found.toSorted((a, b) => (a.to < b.to ? -1 : 1)).slice(-maxLostRuns);
 }
 
-function lostRunOf({ status }: Update): LostRun[] {
-  const failed = status?.conditions?.find(({ type }) => type === "Failed");
+function lostRunOf(update: Update): LostRun[] {
+  const { status } = update;
+  const failed = findCondition(update, "Failed");
   if (!status?.process || failed?.status !== "True" || !lockingEnds.has(failed.reason)) return [];
   const { hostname, pid, startedAt, lockedAt } = status.process;
   return [{ from: startedAt, to: lockedAt, hostname, pid, startedAt }];

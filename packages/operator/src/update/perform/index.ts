@@ -1,6 +1,6 @@
 /** The steps of an Update. Each is idempotent, and a crash after any of them loses nothing. */
 import { fieldManagers } from "@pko/api";
-import type { Client, PerformContext, Performed } from "@pko/kube";
+import { stepDone, stepStale, type Client, type PerformContext, type Performed } from "@pko/kube";
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
@@ -19,9 +19,6 @@ export interface UpdateTools {
 
 interface Performer extends UpdateTools, PerformContext<UpdateView> {}
 
-const done: Performed<UpdateView> = { kind: "done" };
-const stale: Performed<UpdateView> = { kind: "stale" };
-
 export async function performUpdate(
   tools: UpdateTools,
   step: Step,
@@ -31,24 +28,24 @@ export async function performUpdate(
   const { runs, view } = performer;
   switch (step.kind) {
     case "confirmReady":
-      return (await isReadyConfirmed(performer, view)) ? done : stale;
+      return (await isReadyConfirmed(performer, view)) ? stepDone : stepStale;
     case "confirmPodDeleted":
-      return (await isPodDeletionConfirmed(performer, view)) ? done : stale;
+      return (await isPodDeletionConfirmed(performer, view)) ? stepDone : stepStale;
     case "confirmStackUnknown":
-      return (await isUnknownStackConfirmed(performer, view)) ? done : stale;
+      return (await isUnknownStackConfirmed(performer, view)) ? stepDone : stepStale;
     case "addFinalizer":
       return await setFinalizers(performer, (present) => [...present, updateFinalizer]);
     case "removeFinalizer":
       return await setFinalizers(performer, (present) => present.filter((name) => name !== updateFinalizer));
     case "followRun":
       runs.ensure(step.pod, step.request);
-      return done;
+      return stepDone;
     case "cancelRun":
       runs.cancel(step.pod, step.runId);
-      return done;
+      return stepDone;
     case "forgetRun":
       runs.forget(runIdOf(view));
-      return done;
+      return stepDone;
     case "storeResult":
       return { kind: "done", facts: { stored: await storeResult(performer, step.secrets) } };
     case "deleteExpired":
@@ -71,7 +68,7 @@ async function setFinalizers(
     body: { metadata: { uid, resourceVersion, finalizers: change(finalizers) } },
   } as const;
   await client.patch(updates, refOf(view), { patch, fieldManager: fieldManagers.operator, signal });
-  return done;
+  return stepDone;
 }
 
 async function storeResult({ client, view, signal }: Performer, secrets: ResultSecrets): Promise<StoredResult> {
@@ -93,5 +90,5 @@ async function deleteExpired({ client, view, signal }: Performer): Promise<Perfo
   const { uid = "", resourceVersion } = view.update.metadata;
   const version = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
   await client.delete(updates, refOf(view), { ...version, propagationPolicy: "Background", signal });
-  return done;
+  return stepDone;
 }

@@ -1,5 +1,5 @@
 /** The step that issues the agent's certificate. */
-import { ApiError, applyOwned, builtin } from "@pko/kube";
+import { ApiError, applyOwned, builtin, stepStale } from "@pko/kube";
 
 import * as messages from "../messages.ts";
 import { certificateNameOf } from "../names.ts";
@@ -11,7 +11,6 @@ import {
   ownedBy,
   performedBy,
   rejected,
-  stale,
   workspaceExists,
   type Performer,
   type WorkspaceContext,
@@ -21,7 +20,7 @@ import {
 type Issuer = Pick<Performer, "client" | "ca">;
 
 export async function issueCertificate(issuer: Issuer, context: WorkspaceContext): Promise<WorkspacePerformed> {
-  if (!(await workspaceExists(issuer, context))) return stale;
+  if (!(await workspaceExists(issuer, context))) return stepStale;
   const { view } = context;
   const { name = "", namespace = "" } = view.workspace.metadata;
   const certificate = await issuer.ca.workspaceCertificate({ namespace, name });

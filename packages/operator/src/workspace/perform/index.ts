@@ -1,11 +1,11 @@
 /** All writes of the Workspace controller, one function per step. Each is idempotent. */
-import { keyOf } from "@pko/kube";
+import { keyOf, stepDone } from "@pko/kube";
 
 import { buildPrepareRequest, noAppTokens } from "../prepare/request.ts";
 import type { Step } from "../steps.ts";
 import { issueCertificate } from "./certificate.ts";
 import { applyObjects, checkNames } from "./objects.ts";
-import { done, type Performer, type WorkspaceContext, type WorkspacePerformed } from "./owned.ts";
+import { type Performer, type WorkspaceContext, type WorkspacePerformed } from "./owned.ts";
 import { deletePod, dryRunPod } from "./pod.ts";
 import { restoreStatefulSet, retryPodCreation, scaleToZero } from "./statefulset.ts";
 
@@ -49,7 +49,7 @@ export async function performWorkspace(
       return forgetPreparation(performer, context);
     case "reconcileOther":
       if (step.key !== keyOf(context.view.workspace)) performer.enqueue(step.key);
-      return done;
+      return stepDone;
   }
 }
 
@@ -67,7 +67,7 @@ function prepare({ preparations }: Performer, { pod, request, retry }: StepOf<"p
 function forgetPreparation({ preparations }: Performer, { view }: WorkspaceContext): WorkspacePerformed {
   const { name = "", namespace = "" } = view.workspace.metadata;
   preparations.forget({ namespace, name });
-  return done;
+  return stepDone;
 }
 
 /** The token lives for an hour and is cached meanwhile. */
@@ -77,7 +77,7 @@ async function requestAppToken(
   { view, signal }: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
   const { inputs, spec } = view;
-  if (!inputs || !spec.ok) return done;
+  if (!inputs || !spec.ok) return stepDone;
   const appToken = githubApps ? await githubApps.tokenFor(app, signal) : noAppTokens;
   const requested = buildPrepareRequest(spec.value, { ...inputs.materials, appToken });
   return { kind: "replan", facts: { inputs: { ...inputs, requested } } };

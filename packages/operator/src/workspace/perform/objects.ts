@@ -7,6 +7,8 @@ import {
   deleteOwned,
   findOwnership,
   isAlreadyExists,
+  stepDone,
+  stepStale,
   type ApiObject,
   type Occupied,
 } from "@pko/kube";
@@ -17,7 +19,6 @@ import { certificateNameOf } from "../names.ts";
 import type { BuiltObjects } from "../pod/build-objects.ts";
 import type { Step } from "../steps.ts";
 import {
-  done,
   fieldManager,
   isOperatorDenied,
   isPodFree,
@@ -25,7 +26,6 @@ import {
   ownedBy,
   performedBy,
   rejected,
-  stale,
   statefulSetIn,
   workspaceExists,
   wroteStatefulSet,
@@ -53,7 +53,7 @@ export async function checkNames(writer: Writer, context: WorkspaceContext): Pro
     if (ownership.kind === "dependent") return [{ kind: "foreign", occupant: ownership.occupant }];
     return ownership.kind === "former" || ownership.kind === "foreign" ? [ownership] : [];
   });
-  return occupied.length > 0 ? { kind: "replan", facts: { occupied } } : done;
+  return occupied.length > 0 ? { kind: "replan", facts: { occupied } } : stepDone;
 }
 
 export async function applyObjects(
@@ -61,7 +61,7 @@ export async function applyObjects(
   { objects }: Extract<Step, { kind: "applyObjects" }>,
   context: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
-  if (!(await workspaceExists(performer, context)) || !(await isPodFree(performer, context))) return stale;
+  if (!(await workspaceExists(performer, context)) || !(await isPodFree(performer, context))) return stepStale;
   try {
     if (context.view.statefulSet?.builtHash !== objects.hash) await dryRunObjects(performer, objects, context);
     return await writeObjects(performer, objects, context);

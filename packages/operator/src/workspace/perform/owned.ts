@@ -4,6 +4,8 @@ import {
   asOwner,
   builtin,
   missingPermission,
+  stepDone,
+  stepStale,
   type ApiError,
   type Client,
   type Key,
@@ -42,9 +44,6 @@ export type WorkspaceContext = PerformContext<WorkspaceView>;
 export type WorkspacePerformed = Performed<WorkspaceView>;
 
 export const fieldManager = fieldManagers.operator;
-
-export const done: WorkspacePerformed = { kind: "done" };
-export const stale: WorkspacePerformed = { kind: "stale" };
 
 export const ownedBy = ({ client }: Writer, { view, signal }: WorkspaceContext): OwnedTarget => ({
   client,
@@ -92,13 +91,13 @@ export async function isUnused(store: UpdateStore, { view, signal }: WorkspaceCo
 export function performedBy(write: OwnedWrite<unknown>): WorkspacePerformed {
   switch (write.kind) {
     case "changed":
-      return stale;
+      return stepStale;
     case "former":
     case "foreign":
       return { kind: "replan", facts: { occupied: [write] } };
     case "written":
     case "absent":
-      return done;
+      return stepDone;
   }
 }
 

@@ -1,18 +1,16 @@
 /** The steps that delete the pod, or find out why it does not exist. */
 import type { NormalWorkspace } from "@pko/api";
-import { ApiError, builtin, deleteOwned, findOwnership, type ApiObject } from "@pko/kube";
+import { ApiError, builtin, deleteOwned, findOwnership, stepDone, stepStale, type ApiObject } from "@pko/kube";
 import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { podNameOf, podOwner } from "../../shared/workspace-pod.ts";
 import type { Step } from "../steps.ts";
 import type { Admission } from "../view.ts";
 import {
-  done,
   isOperatorDenied,
   isPodFree,
   ownedBy,
   performedBy,
-  stale,
   statefulSetIn,
   type Performer,
   type WorkspaceContext,
@@ -26,12 +24,12 @@ export async function deletePod(
   { uid, graceSeconds }: Extract<Step, { kind: "deletePod" }>,
   context: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
-  if (!(await isPodFree(performer, context))) return stale;
+  if (!(await isPodFree(performer, context))) return stepStale;
   const { view, signal } = context;
   const { client } = performer;
   const { name = "", namespace = "" } = view.workspace.metadata;
   const found = await findOwnership(ownedBy(performer, context), statefulSetIn(view));
-  if (found.kind !== "ours") return done;
+  if (found.kind !== "ours") return stepDone;
   const owner = podOwner(name, found.version.uid);
   const pod = { resource: builtin.pods, ref: { namespace, name: podNameOf(name) } };
   const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };

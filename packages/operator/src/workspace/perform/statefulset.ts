@@ -1,5 +1,5 @@
 /** The steps that change the StatefulSet alone. */
-import { applyOwned, builtin, patchOwned } from "@pko/kube";
+import { applyOwned, builtin, patchOwned, stepStale } from "@pko/kube";
 
 import { backedOffAnnotation, podRetriedAnnotation } from "../names.ts";
 import type { Step } from "../steps.ts";
@@ -8,7 +8,6 @@ import {
   isPodFree,
   isUnused,
   ownedBy,
-  stale,
   statefulSetIn,
   wroteStatefulSet,
   type Performer,
@@ -22,12 +21,12 @@ export async function restoreStatefulSet(
   { uid, objects }: Extract<Step, { kind: "restoreStatefulSet" }>,
   context: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
-  if (!(await isPodFree(performer, context))) return stale;
+  if (!(await isPodFree(performer, context))) return stepStale;
   const write = { resource: builtin.statefulSets, body: objects.statefulSet };
   const target = { ...ownedBy(performer, context), uid };
   const written = await applyOwned(target, write, { fieldManager, create: false });
   // Only the store still has it. Nothing is written, so the rule would apply again immediately.
-  return written.kind === "absent" ? stale : wroteStatefulSet(written);
+  return written.kind === "absent" ? stepStale : wroteStatefulSet(written);
 }
 
 export async function scaleToZero(
@@ -35,7 +34,7 @@ export async function scaleToZero(
   { uid, backedOffGeneration }: Extract<Step, { kind: "scaleToZero" }>,
   context: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
-  if (!(await isUnused(performer, context))) return stale;
+  if (!(await isUnused(performer, context))) return stepStale;
   const isBackedOff = backedOffGeneration !== undefined;
   const metadata = isBackedOff ? { annotations: { [backedOffAnnotation]: String(backedOffGeneration) } } : {};
   return await patchStatefulSet(performer, { uid, body: { metadata, spec: { replicas: 0 } } }, context);
