@@ -1,4 +1,4 @@
-/** The lifecycle of a Stack: create, change, request an update, destroy; and a Stack whose pod already exists. */
+/** The lifecycle of a Stack: create, change, request an update, destroy. */
 import { stacks } from "../bed/kinds.ts";
 import { Timeline, type Phase } from "../bed/timeline.ts";
 import { figure, type Findings, type Skipped } from "../report/figures.ts";
@@ -14,13 +14,11 @@ export const life: Scenario = {
     const skipped: Skipped[] = [];
     for (let round = 1; round <= rounds; round += 1) {
       const report = (text: string): void => context.report(`round ${round} of ${rounds}: ${text}`);
-      for (const runOnce of [runLifecycle, createTwice]) {
-        try {
-          await runOnce({ ...context, report }, times);
-        } catch (error) {
-          context.bed.signal.throwIfAborted();
-          skipped.push({ title: `${life.title}, round ${round}`, reason: errorMessage(error) });
-        }
+      try {
+        await runLifecycle({ ...context, report }, times);
+      } catch (error) {
+        context.bed.signal.throwIfAborted();
+        skipped.push({ title: `${life.title}, round ${round}`, reason: errorMessage(error) });
       }
     }
     return { ...findings(times), skipped };
@@ -29,7 +27,7 @@ export const life: Scenario = {
 
 const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-type Event = "create" | "recreate" | "program" | "spec" | "request" | "destroy";
+type Event = "create" | "program" | "spec" | "request" | "destroy";
 
 /** Each time with that of the bare CLI at the same moment. */
 class Times {
@@ -60,8 +58,7 @@ async function runLifecycle(context: Context, times: Times): Promise<void> {
   await times.measureBare(context);
   const name = bed.newName("life");
   await bed.program({ name, text: "one" });
-  const { ms } = await create(context, times, { name, destroyOnFinalize: true });
-  times.add("create", ms);
+  await create(context, times, name);
 
   const timed = async (event: Event, change: () => Promise<unknown>, seen: () => Promise<number>): Promise<void> => {
     context.report(event);
@@ -93,47 +90,22 @@ async function runLifecycle(context: Context, times: Times): Promise<void> {
   );
 }
 
-/** The orphaned Workspace and its pod survive the first Stack, and the second one uses them. */
-async function createTwice(context: Context, times: Times): Promise<void> {
-  const { bed } = context;
-  await times.measureBare(context);
-  const name = bed.newName("recreated");
-  await bed.program({ name, text: "one" });
-  const first = await create(context, times, { name });
-  times.add("create", first.ms);
-  await bed.client.delete(stacks, { namespace: bed.namespace, name }, { propagationPolicy: "Orphan" });
-  await bed.deleted(name);
-  const second = await create(context, undefined, { name });
-  times.add("recreate", second.ms);
-  await bed.remove(name);
-}
-
-interface NewStack {
-  readonly name: string;
-  readonly destroyOnFinalize?: boolean;
-}
-
-async function create(
-  { bed, report }: Context,
-  times: Times | undefined,
-  newStack: NewStack,
-): Promise<{ readonly ms: number }> {
-  report(times ? "create" : "recreate");
-  const timeline = new Timeline(bed.watch, newStack.name);
+async function create({ bed, report }: Context, times: Times, name: string): Promise<void> {
+  report("create");
+  const timeline = new Timeline(bed.watch, name);
   const begin = performance.now();
   try {
-    await bed.create({ ...newStack, source: { programRef: { name: newStack.name } }, value: "red" });
-    const end = await bed.succeeded(newStack.name, { text: "one", value: "red" });
-    times?.createPhases.push(timeline.phases(begin, end));
-    return { ms: end - begin };
+    await bed.create({ name, destroyOnFinalize: true, source: { programRef: { name } }, value: "red" });
+    const end = await bed.succeeded(name, { text: "one", value: "red" });
+    times.createPhases.push(timeline.phases(begin, end));
+    times.add("create", end - begin);
   } finally {
     timeline.stop();
   }
 }
 
 const titles: readonly (readonly [Event, string])[] = [
-  ["create", "create → succeeded, without a pod"],
-  ["recreate", "create → succeeded, with a pod"],
+  ["create", "create → succeeded"],
   ["program", "Program changed → succeeded"],
   ["spec", "spec changed → succeeded"],
   ["request", "update requested → succeeded"],
