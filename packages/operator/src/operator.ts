@@ -37,7 +37,7 @@ import { upgradeCrds } from "./crds/upgrade.ts";
 import { programs, stacks, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
-import { referenceWatch } from "./inputs/reference-watch.ts";
+import { referencePoller } from "./inputs/reference-poller.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
@@ -82,7 +82,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
   const cleared = clearances((update) => updateControl.enqueue(update));
-  const references = referenceWatch({ client: reading, everyMs: options.referenceCheckMs, log });
+  const references = referencePoller({ client: reading, everyMs: options.referenceCheckMs, log });
   const shared = { client, events, log, metrics };
   const workspaceControl = workspaceController({
     ...shared,

@@ -19,7 +19,7 @@ import {
   type Registry,
 } from "@pko/kube";
 
-import { referenceWatch, type ReferenceWatch } from "../inputs/reference-watch.ts";
+import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
@@ -53,7 +53,7 @@ export interface StackControllerOptions {
   /** For tests: instead of `git ls-remote`. */
   readonly listRefs?: ListRefs;
   /** Stopped by the caller. The controller creates and stops one if absent. */
-  readonly references?: ReferenceWatch;
+  readonly references?: ReferencePoller;
   /** For tests. */
   readonly minResyncSeconds?: number;
   /** All namespaces if absent. */
@@ -70,7 +70,7 @@ export function stackController(options: StackControllerOptions): Controller {
   const wake = (key: Key): void => self.enqueue(key);
   const git = gitPoller({ list: options.listRefs ?? gitLister(options.git), wake, clock, log });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
-  const references = options.references ?? referenceWatch({ client, clock, log });
+  const references = options.references ?? referencePoller({ client, clock, log });
   const world: StackWorld = {
     client,
     git,
@@ -117,7 +117,7 @@ function watchesOf(reflectors: StackControllerOptions["reflectors"]) {
 
 interface Channels {
   readonly events: EventRecorder;
-  readonly references: ReferenceWatch;
+  readonly references: ReferencePoller;
   readonly metrics: StackMetrics;
   readonly wake: (key: Key) => void;
 }

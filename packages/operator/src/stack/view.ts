@@ -15,7 +15,7 @@ import type {
 import { stackFinalizer } from "@pko/api";
 import type { Occupant, Occupied } from "@pko/kube";
 
-import type { WatchedObject } from "../inputs/reference-watch.ts";
+import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./history/trigger.ts";
 
@@ -37,7 +37,7 @@ export interface StackView extends LearnedFacts {
   /** Values that the configuration takes from Secrets and ConfigMaps. */
   readonly configInputs: readonly ConfigInput[];
   /** The Secrets and ConfigMaps that hold them, as read. */
-  readonly configObjects: readonly WatchedObject[];
+  readonly configObjects: readonly PolledObject[];
   /** The outputs of the Update whose result is unrecorded, or whose outputs are pending. */
   readonly outputs: OutputsView;
   /** Since when another owner's object has had a name that the Stack needs; unknown after a restart. */

@@ -28,7 +28,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { OperatorCa, Preparations, Runs } from "../agents/agents.ts";
-import type { ReferenceWatch } from "../inputs/reference-watch.ts";
+import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/clearances.ts";
 import { isComplete, workspaceKeyOf } from "../shared/updates.ts";
@@ -68,7 +68,7 @@ interface WorkspaceControllerOptions {
   readonly events: EventRecorder;
   readonly settings: WorkspaceSettings;
   /** Without it, a changed Secret is noticed at the next reconcile. */
-  readonly references?: ReferenceWatch;
+  readonly references?: ReferencePoller;
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -179,7 +179,7 @@ interface Follower {
 const referenceUser = (key: Key): string => `workspace/${key}`;
 
 /** An idle workspace does not need to know of a changed Secret: when it wakes, it reads them all. */
-function followInputs(references: ReferenceWatch, { key, view, memory, enqueue }: Follower): void {
+function followInputs(references: ReferencePoller, { key, view, memory, enqueue }: Follower): void {
   if (view.inputs) {
     const wake = (): void => {
       retryImmediately(memory, key);

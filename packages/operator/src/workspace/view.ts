@@ -5,7 +5,7 @@ import type { CertificateState } from "@pko/rpc/pki";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
-import type { WatchedObject } from "../inputs/reference-watch.ts";
+import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { OverduePod } from "../shared/lost-node.ts";
 import { findCondition } from "../shared/conditions.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
@@ -46,7 +46,7 @@ export interface UpdateFacts {
   readonly name: string;
   /** "onPod": it starts or runs in the current pod. */
   readonly phase: "waiting" | "onPod" | "ended";
-  /** It is on the pod, but the agent cannot start it, because nothing is prepared there (any more). */
+  /** It is on the pod, but the agent cannot start it, because nothing is prepared there, or no longer. */
   readonly isUnprepared?: true;
   readonly endedAt?: number;
 }
@@ -59,7 +59,7 @@ export interface Inputs {
   /** Sentences about Secrets and ConfigMaps that the pod would wait for. */
   readonly missing: readonly string[];
   /** All Secrets and ConfigMaps that were read, to notice when they change. */
-  readonly read: readonly WatchedObject[];
+  readonly read: readonly PolledObject[];
   /** From which `requested` is built. */
   readonly materials: Materials;
   readonly requested: Requested;

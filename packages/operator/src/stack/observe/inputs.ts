@@ -5,7 +5,7 @@
 
 import type { NormalStack } from "@pko/api";
 
-import type { WatchedObject } from "../../inputs/reference-watch.ts";
+import type { PolledObject } from "../../inputs/reference-poller.ts";
 import { textHash } from "../../shared/digest.ts";
 import * as messages from "../messages.ts";
 import type { ConfigInput } from "../view.ts";
@@ -29,13 +29,13 @@ export async function findMissingInputs(spec: NormalStack, readers: InputReaders
 interface ConfigInputs {
   readonly values: readonly ConfigInput[];
   /** The objects that hold them. */
-  readonly objects: readonly WatchedObject[];
+  readonly objects: readonly PolledObject[];
 }
 
 /** The values that the configuration takes from Secrets and ConfigMaps, each with its version. */
 export async function readConfigInputs(spec: NormalStack, readers: InputReaders): Promise<ConfigInputs> {
   const values: ConfigInput[] = [];
-  const objects = new Map<string, WatchedObject>();
+  const objects = new Map<string, PolledObject>();
   for (const { from } of spec.config) {
     if (from.kind !== "secret" && from.kind !== "configMap") continue;
     const { kind, name, key } = from;

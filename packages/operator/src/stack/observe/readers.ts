@@ -2,7 +2,7 @@
 import { builtin, isForbidden, isNotFound, type Client, type ApiObject, type KubeObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { versionOf } from "../../inputs/reference-watch.ts";
+import { versionOf } from "../../inputs/reference-poller.ts";
 
 export interface ReadObject {
   readonly uid: string;

@@ -3,7 +3,7 @@ import { secretOutputsAnnotation, type NormalWorkspace, type Program } from "@pk
 import { builtin, refKey, type Client, type ApiObject, type Store } from "@pko/kube";
 import type { ConfigMap, PodTemplateSpec, Secret } from "kubernetes-types/core/v1";
 
-import { versionOf, type WatchedObject } from "../../inputs/reference-watch.ts";
+import { versionOf, type PolledObject } from "../../inputs/reference-poller.ts";
 import { buildObjects } from "../pod/build-objects.ts";
 import { buildPodTemplate } from "../pod/build-pod.ts";
 import { ephemeralBackend } from "../pod/file-backend.ts";
@@ -38,7 +38,7 @@ export async function readInputs(world: InputWorld, reader: Reader): Promise<Inp
   const materials = await readMaterials(world, reader);
   const requested = buildPrepareRequest(normal, materials);
   const pod = await readPod(world, reader);
-  const read = watched(normal, [...materials.secrets, ...(pod.ok ? pod.readings : [])]);
+  const read = polledObjects(normal, [...materials.secrets, ...(pod.ok ? pod.readings : [])]);
   const invalid = (problems: readonly string[]): Inputs => ({
     pod: { ok: false, problems },
     missing: [],
@@ -110,7 +110,7 @@ async function readMaterials(world: InputWorld, reader: Reader): Promise<Materia
   };
 }
 
-const watched = ({ namespace }: NormalWorkspace, readings: Readings): WatchedObject[] =>
+const polledObjects = ({ namespace }: NormalWorkspace, readings: Readings): PolledObject[] =>
   readings.map(({ kind, name, version = "" }) => ({ kind, namespace, name, version }));
 
 /** Reads each object once, however many references it has. */

@@ -15,7 +15,7 @@ import {
   type Resource,
 } from "@pko/kube";
 
-export interface WatchedObject {
+export interface PolledObject {
   readonly kind: "Secret" | "ConfigMap";
   readonly namespace: string;
   readonly name: string;
@@ -23,15 +23,15 @@ export interface WatchedObject {
   readonly version: string;
 }
 
-export interface ReferenceWatch {
+export interface ReferencePoller {
   /** Replaces the objects that `user` uses. It is woken when one is no longer in the version that it has read. */
-  follow(user: string, used: { readonly objects: readonly WatchedObject[]; readonly wake: () => void }): void;
+  follow(user: string, used: { readonly objects: readonly PolledObject[]; readonly wake: () => void }): void;
   forget(user: string): void;
   /** Stops all reads and forgets everything. */
   stop(): void;
 }
 
-interface ReferenceWatchOptions {
+interface ReferencePollerOptions {
   readonly client: Pick<Client, "find">;
   /** How often each object is read, if there are few. */
   readonly everyMs?: number;
@@ -46,7 +46,7 @@ interface ReferenceWatchOptions {
 const defaultEveryMs = 60_000;
 const defaultGapMs = 100;
 
-const resources: Readonly<Record<WatchedObject["kind"], Resource>> = {
+const resources: Readonly<Record<PolledObject["kind"], Resource>> = {
   Secret: metadataOf(builtin.secrets),
   ConfigMap: metadataOf(builtin.configMaps),
 };
@@ -63,17 +63,17 @@ interface Follower {
 }
 
 interface Entry {
-  readonly object: Omit<WatchedObject, "version">;
+  readonly object: Omit<PolledObject, "version">;
   readonly followers: Map<string, Follower>;
   dueAt: number;
 }
 
-export function referenceWatch(options: ReferenceWatchOptions): ReferenceWatch {
-  return new Watch(options);
+export function referencePoller(options: ReferencePollerOptions): ReferencePoller {
+  return new Poller(options);
 }
 
-class Watch implements ReferenceWatch {
-  readonly #options: ReferenceWatchOptions;
+class Poller implements ReferencePoller {
+  readonly #options: ReferencePollerOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #entries = new Map<string, Entry>();
@@ -83,7 +83,7 @@ class Watch implements ReferenceWatch {
   #isReading = false;
   #lastAt = -Infinity;
 
-  constructor(options: ReferenceWatchOptions) {
+  constructor(options: ReferencePollerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLogger;
@@ -91,7 +91,7 @@ class Watch implements ReferenceWatch {
 
   follow(
     user: string,
-    { objects, wake }: { readonly objects: readonly WatchedObject[]; readonly wake: () => void },
+    { objects, wake }: { readonly objects: readonly PolledObject[]; readonly wake: () => void },
   ): void {
     const ids = new Set(objects.map(idOf));
     for (const id of this.#idsOf.get(user) ?? []) if (!ids.has(id)) this.#drop(user, id);
@@ -115,7 +115,7 @@ class Watch implements ReferenceWatch {
     this.#idsOf.clear();
   }
 
-  #entryFor(object: WatchedObject): Entry {
+  #entryFor(object: PolledObject): Entry {
     const id = idOf(object);
     const { kind, namespace, name } = object;
     const entry = this.#entries.get(id) ?? {
@@ -190,4 +190,4 @@ function wakeFollowers(entry: Entry, version: string): void {
   }
 }
 
-const idOf = ({ kind, namespace, name }: Omit<WatchedObject, "version">): string => `${kind}/${namespace}/${name}`;
+const idOf = ({ kind, namespace, name }: Omit<PolledObject, "version">): string => `${kind}/${namespace}/${name}`;

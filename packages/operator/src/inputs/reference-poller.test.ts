@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { manualClock, type KubeObject, type ObjectRef, type Resource } from "@pko/kube";
 
-import { referenceWatch, versionOf, type WatchedObject } from "./reference-watch.ts";
+import { referencePoller, versionOf, type PolledObject } from "./reference-poller.ts";
 
 /** An API server with a few objects, which records the reads. */
 function setting(initial: Readonly<Record<string, string>>, gapMs = 10) {
@@ -20,13 +20,13 @@ function setting(initial: Readonly<Record<string, string>>, gapMs = 10) {
     },
   };
   const clock = manualClock();
-  const watch = referenceWatch({ client, clock, everyMs: 60_000, gapMs, random: () => 0.5 });
-  const follow = (user: string, ...objects: readonly WatchedObject[]): void =>
-    watch.follow(user, { objects, wake: () => woken.push(user) });
-  return { versions, reads, woken, clock, watch, follow, breakDown: (value: boolean) => (broken = value) };
+  const poller = referencePoller({ client, clock, everyMs: 60_000, gapMs, random: () => 0.5 });
+  const follow = (user: string, ...objects: readonly PolledObject[]): void =>
+    poller.follow(user, { objects, wake: () => woken.push(user) });
+  return { versions, reads, woken, clock, poller, follow, breakDown: (value: boolean) => (broken = value) };
 }
 
-const object = (name: string, version: string, kind: WatchedObject["kind"] = "Secret"): WatchedObject => ({
+const object = (name: string, version: string, kind: PolledObject["kind"] = "Secret"): PolledObject => ({
   kind,
   namespace: "team",
   name,
@@ -77,13 +77,13 @@ describe("Secrets and ConfigMaps in use", () => {
     expect(woken).toEqual(["late"]);
   });
 
-  test("are not read any more when they have no user", async () => {
-    const { reads, clock, watch, follow } = setting({ token: "1", other: "1" });
+  test("are no longer read when they have no user", async () => {
+    const { reads, clock, poller, follow } = setting({ token: "1", other: "1" });
     follow("a", object("token", "1"));
     follow("a", object("other", "1"));
     await clock.advance(61_000);
     expect(reads).toEqual(["Secret/other"]);
-    watch.forget("a");
+    poller.forget("a");
     await clock.advance(180_000);
     expect(reads).toHaveLength(1);
   });
@@ -111,10 +111,10 @@ describe("Secrets and ConfigMaps in use", () => {
     expect(woken).toEqual(["a"]);
   });
 
-  test("are forgotten when the watch stops", async () => {
-    const { reads, clock, watch, follow } = setting({ token: "1" });
+  test("are forgotten when the poller stops", async () => {
+    const { reads, clock, poller, follow } = setting({ token: "1" });
     follow("a", object("token", "1"));
-    watch.stop();
+    poller.stop();
     await clock.advance(180_000);
     expect(reads).toEqual([]);
     expect(clock.pending).toBe(0);
