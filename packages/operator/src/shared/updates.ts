@@ -12,9 +12,15 @@ import {
 } from "@pko/kube";
 
 import { updates } from "../kinds.ts";
-import { isConditionTrue } from "./conditions.ts";
+import { findCondition, isConditionTrue } from "./conditions.ts";
 
 export const isComplete = (update: Update): boolean => isConditionTrue(update, "Complete");
+
+/** The Go operator records no end time if it did not see the end. */
+export function endTimeOf(update: Update): string | undefined {
+  const ended = ["Complete", "Failed"].find((type) => isConditionTrue(update, type));
+  return update.status?.endTime ?? (ended && findCondition(update, ended)?.lastTransitionTime);
+}
 
 export const workspaceIndex = "update/workspace";
 export const uidIndex = "update/uid";

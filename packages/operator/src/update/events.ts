@@ -3,7 +3,7 @@ import { autoEvents, stackEvents, type AutoEvent, type StackEvent } from "@pko/a
 import type { EventNote } from "@pko/kube";
 
 import { isConditionTrue } from "../shared/conditions.ts";
-import { endTimeOf } from "./conditions.ts";
+import { endTimeOf } from "../shared/updates.ts";
 import * as messages from "./messages.ts";
 import type { Ending } from "./outcome.ts";
 import type { UpdatePlan } from "./steps.ts";

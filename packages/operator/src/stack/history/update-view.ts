@@ -4,6 +4,7 @@ import { stackFinalizer, type Update, type UpdateStatus } from "@pko/api";
 import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { truncate } from "../../shared/truncate.ts";
+import { endTimeOf } from "../../shared/updates.ts";
 import { conflictFailure, withdrawnFailure, type UpdateView } from "../view.ts";
 import { parseTrigger, triggerAnnotation } from "./trigger.ts";
 
@@ -22,7 +23,7 @@ export function updateView(update: Update): UpdateView {
     hasFinalizer: finalizers.includes(stackFinalizer),
     finalizers,
     resourceVersion,
-    ...updateTimes(update, state),
+    ...updateTimes(update),
     ...(trigger && { trigger }),
     ...(stall !== undefined && { stall }),
     ...(state === "failed" && updateFailure(update)),
@@ -35,20 +36,14 @@ function updateState(update: Update): UpdateView["state"] {
   return isConditionTrue(update, "Complete") ? "succeeded" : "unfinished";
 }
 
-function updateTimes(update: Update, state: UpdateView["state"]) {
+function updateTimes(update: Update) {
   const startedAt = parseTimestamp(update.status?.startTime);
-  const endedAt =
-    parseTimestamp(update.status?.endTime) ?? (state === "unfinished" ? undefined : completionTime(update));
+  const endedAt = parseTimestamp(endTimeOf(update));
   return {
     createdAt: parseTimestamp(update.metadata.creationTimestamp) ?? 0,
     ...(startedAt !== undefined && { startedAt }),
     ...(endedAt !== undefined && { endedAt }),
   };
-}
-
-function completionTime(update: Update): number | undefined {
-  const completed = findCondition(update, "Complete") ?? findCondition(update, "Failed");
-  return parseTimestamp(completed?.lastTransitionTime);
 }
 
 function updateReport(status: UpdateStatus): Pick<UpdateView, "permalink" | "projectInfo" | "outputs" | "report"> {

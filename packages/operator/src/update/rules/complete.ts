@@ -1,6 +1,5 @@
 /** Updates that are complete. */
-import { isComplete } from "../../shared/updates.ts";
-import { endTimeOf } from "../conditions.ts";
+import { endTimeOf, isComplete } from "../../shared/updates.ts";
 import type { UpdatePlan } from "../steps.ts";
 import { hasFinalizer, isDeleting, type UpdateView } from "../view.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";

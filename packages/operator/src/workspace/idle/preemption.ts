@@ -3,7 +3,7 @@ import type { Workspace } from "@pko/api";
 import { keyOf, type Key, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { isUnschedulable } from "../pod/explain-pod.ts";
+import { isUnschedulable, schedulingCondition } from "../pod/explain-pod.ts";
 import { hasWork, idleSince, isFailed, isPrepared, type UpdateFacts } from "../view.ts";
 
 /** A Workspace that has a pod. */
@@ -24,9 +24,9 @@ export const leastIdleMs = 5000;
 const longestWaitMs = 10 * 60_000;
 
 /** Room helps against exhausted resources, not against taints or selectors. */
-export function wantsRoom({ metadata, status }: ApiObject<Pod>, now: number): boolean {
-  const message = status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
-  const age = now - Date.parse(metadata.creationTimestamp ?? "");
+export function wantsRoom(pod: ApiObject<Pod>, now: number): boolean {
+  const message = schedulingCondition(pod)?.message ?? "";
+  const age = now - Date.parse(pod.metadata.creationTimestamp ?? "");
   return /Insufficient|Too many pods/.test(message) && !(age > longestWaitMs);
 }
 

@@ -4,7 +4,14 @@ import { builtin, keyOf, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Runs } from "../../agents/agents.ts";
-import { hasStackOf, isComplete, unfinishedIn, workspaceIndex, type UpdateReader } from "../../shared/updates.ts";
+import {
+  endTimeOf,
+  hasStackOf,
+  isComplete,
+  unfinishedIn,
+  workspaceIndex,
+  type UpdateReader,
+} from "../../shared/updates.ts";
 import { podNameOf } from "../../shared/workspace-pod.ts";
 import type { UpdateFacts } from "../view.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
@@ -58,9 +65,9 @@ function factsOf(updates: readonly Update[], place: Place): UpdateFacts[] {
 
 function updateFacts(update: Update, { pod, runs }: Place): UpdateFacts {
   const name = update.metadata.name ?? "";
-  const { endTime, podUid } = update.status ?? {};
+  const { podUid } = update.status ?? {};
   if (isComplete(update)) {
-    const endedAt = parseTimestamp(endTime);
+    const endedAt = parseTimestamp(endTimeOf(update));
     return { name, phase: "ended", ...(endedAt !== undefined && { endedAt }) };
   }
   if (podUid === undefined || podUid !== pod?.metadata.uid) return { name, phase: "waiting" };

@@ -35,7 +35,7 @@ const cases: Readonly<Record<string, { status: PodStatus; message: string; stuck
   },
   "a scheduling gate": {
     status: scheduled("SchedulingGated", "x"),
-    message: "the pod waits for a scheduling gate",
+    message: "the pod waits until its scheduling gates are removed",
     stuck: false,
   },
   "an image that cannot be pulled": {

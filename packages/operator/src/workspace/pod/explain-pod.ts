@@ -1,6 +1,6 @@
 /** Why a pod is not up, for the owner of the Stack that waits for it. Pure. */
 import { pulumiContainer } from "@pko/api";
-import type { ContainerState, ContainerStatus, Pod } from "kubernetes-types/core/v1";
+import type { ContainerState, ContainerStatus, Pod, PodCondition } from "kubernetes-types/core/v1";
 
 import { truncate } from "../../shared/truncate.ts";
 
@@ -34,18 +34,20 @@ function failed({ status }: PodParts): Explanation | undefined {
   return stuck(`the pod failed${reason && ` (${reason})`}${message && `: ${clean(message)}`}`);
 }
 
-function unschedulable({ status }: PodParts): Explanation | undefined {
-  const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
+export const schedulingCondition = ({ status }: Pick<Pod, "status">): PodCondition | undefined =>
+  status?.conditions?.find(({ type }) => type === "PodScheduled");
+
+function unschedulable(pod: PodParts): Explanation | undefined {
+  const scheduled = schedulingCondition(pod);
   if (scheduled?.status !== "False") return undefined;
-  if (scheduled.reason === "SchedulingGated") return waits("the pod waits for a scheduling gate");
+  if (scheduled.reason === "SchedulingGated") return waits("the pod waits until its scheduling gates are removed");
   return stuck(`no node can take the pod: ${clean(scheduled.message ?? "the scheduler gives no reason")}`);
 }
 
-export const isUnschedulable = ({ metadata, status }: PodParts): boolean =>
-  !metadata?.deletionTimestamp &&
-  (status?.conditions ?? []).some(
-    ({ type, status: value, reason }) => type === "PodScheduled" && value === "False" && reason === "Unschedulable",
-  );
+export function isUnschedulable(pod: PodParts): boolean {
+  const { status, reason } = schedulingCondition(pod) ?? {};
+  return !pod.metadata?.deletionTimestamp && status === "False" && reason === "Unschedulable";
+}
 
 /** In the order in which they start: the first that has not finished or started delays the others. */
 function containerProblem({ status }: PodParts): Explanation | undefined {
