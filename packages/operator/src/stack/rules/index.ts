@@ -25,7 +25,7 @@ import {
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
 import { noUpdateDue, resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
-import { updateBlocked, updateCancelled, updateRunning, updateStalled, updateSuperseded } from "./running.ts";
+import { updateBlocked, updateCancelled, updateRunning, updateStalled, updateSuperseded } from "./unfinished-update.ts";
 import { sourcePending, sourceUnavailable } from "./source.ts";
 import { dependencyCycle, specInvalid } from "./spec.ts";
 import {
@@ -52,7 +52,7 @@ const rules: readonly StackRule[] = [
   updateSuperseded, // an Update that has not started is no longer needed: withdraw it
   updateBlocked, // an Update waits for a Workspace that failed: report the failure
   updateStalled, // the node of a running Update may be lost: report it
-  updateRunning, // wait for the running Update
+  updateRunning, // wait for the Update to finish
   specInvalid, // report the invalid fields
   dependencyCycle, // Stacks depend on each other: report the cycle
   destroySourceMissing, // the destroy needs the program, whose source is not available
