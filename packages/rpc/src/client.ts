@@ -361,7 +361,7 @@ function failure({ onUntrusted }: ConnectOptions, error: unknown, cause: Cause):
 
 function transportError(error: unknown, cause: Cause): CallError {
   if (cause.signal?.aborted) return { code: "aborted", message: "the operator aborted the call" };
-  if (cause.deadline.aborted) return { code: "deadline", message: "the agent did not answer in time" };
+  if (cause.deadline.aborted) return { code: "deadline", message: "the agent did not respond in time" };
   if (error instanceof LineTooLong) return { code: "protocol", message: error.message };
   const message = errorMessage(error);
   if (error instanceof WrongServer || isCertificateError(error)) return { code: "untrusted", message };

@@ -292,7 +292,7 @@ describe("calls", () => {
     expect(reply).toEqual({ ok: false, error: { code: "busy", message: "another run is active" } });
   });
 
-  test("a call to an agent that does not answer ends at the deadline", async () => {
+  test("a call to an agent that does not respond ends at the deadline", async () => {
     const agent = agentWith({ info: () => new Promise(() => undefined) });
     const reply = await client(agent.port, pair.operator, { callTimeoutMs: 100 }).info();
     expect(reply.ok || reply.error.code).toBe("deadline");

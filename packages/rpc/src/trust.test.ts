@@ -71,7 +71,7 @@ describe("the agent", () => {
     await server.stop(true);
   });
 
-  test("does not answer without TLS", async () => {
+  test("does not respond without TLS", async () => {
     const plain = fetch(`http://127.0.0.1:${agent.port}/v1/info`, { method: "POST", body: "{}" });
     expect(await isRejected(plain)).toBe(true);
   });

@@ -282,7 +282,7 @@ cases(
       "Progressing",
       /woken/,
     ],
-    ["is Progressing when it starts", updateAfter({ kind: "started", podUid: "pod-a" }), "Progressing", /under way/],
+    ["is Progressing when it starts", updateAfter({ kind: "started", podUid: "pod-a" }), "Progressing", /is running/],
     [
       "is Progressing while its Workspace cannot be reached",
       updateAfter({ kind: "progressing", reason: "TransientFailure", message: "The workspace does not respond." }),

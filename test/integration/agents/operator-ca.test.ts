@@ -236,7 +236,7 @@ describe("at the start", () => {
     const upgraded = authorityIn(namespace);
     await upgraded.load();
     expect(await upgraded.assess(certificate)).toBe("current");
-    // The chart's Secret is not needed any more.
+    // The chart's Secret is no longer needed.
     const ref = { namespace: namespace.name, name: formerCaSecretName };
     await namespace.client.delete(builtin.secrets, ref);
     expect(await authorityIn(namespace).assess(certificate)).toBe("current");

@@ -167,7 +167,7 @@ test(
 );
 
 test(
-  "uses a version that the cluster serves, and the preferred version in place of one that it does not serve any more",
+  "uses a version that the cluster serves, and the preferred version in place of one that it no longer serves",
   async () => {
     await using stage = await Stage.set();
     await installCrd(stage, "v1", "v1beta2");

@@ -87,7 +87,7 @@ test(
       stage.reconcile("web");
     };
     await secret("git", { token: "g1" });
-    await stage.becomes("web", "WaitingForReplicas", 'Secret "token" does not exist; the variable T');
+    await stage.becomes("web", "WaitingForReplicas", "there is no Secret token, which the variable T");
     await secret("token", { t: "1", other: "x" });
     await stage.becomes("web", "WaitingForReplicas", "being created");
     await stage.simulatePod("web");
@@ -348,7 +348,7 @@ test(
   async () => {
     await using stage = await Stage.open();
     await stage.create("web", { program: { name: "web", generation: 1 }, stacks: spec.stacks });
-    await stage.becomes("web", "InitializationFailed", 'Program "web" does not exist');
+    await stage.becomes("web", "InitializationFailed", "there is no Program web");
     const { apiVersion, kind } = programs;
     const program = { resources: { a: { type: "pulumi:index:Stash", properties: { input: 1 } } } };
     await stage.client.create(programs, { apiVersion, kind, metadata: stage.at("web"), program });
@@ -530,7 +530,11 @@ test(
         phase: "Pending",
         conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
       });
-      await stage.becomes(name, "WaitingForReplicas", `${message}; idle workspaces make room`);
+      await stage.becomes(
+        name,
+        "WaitingForReplicas",
+        `${message}; idle workspaces are being scaled to zero to free capacity`,
+      );
     }
     for (const name of ["idle", "idle-too"]) {
       await stage.becomes(name, "Succeeded", "idle");

@@ -81,7 +81,7 @@ describe("a repository", () => {
     expect(readFileSync(join(again.folder ?? "", "web/Pulumi.dev.yaml"), "utf8")).toBe("config: {}\n");
   });
 
-  test("is checked out at an exact commit, even if no ref points to it any more", async () => {
+  test("is checked out at an exact commit, even if no ref points to it", async () => {
     const got = await get({ url, commit: first });
     expect(got.commit).toBe(first);
     expect(readFileSync(join(got.folder ?? "", "infra/a.txt"), "utf8")).toBe("1");

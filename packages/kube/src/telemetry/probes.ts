@@ -53,7 +53,7 @@ export interface Heartbeat {
 
 const beatMs = 1000;
 
-/** Detects timers that no longer fire. A completely blocked event loop does not answer the probe at all. */
+/** Detects timers that no longer fire. A completely blocked event loop does not respond to the probe at all. */
 export function heartbeat(clock: Clock, stuckAfterMs: number): Heartbeat {
   let last = clock.monotonic();
   let worst = 0;

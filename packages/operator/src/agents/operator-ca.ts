@@ -90,7 +90,7 @@ class SecretCa implements OperatorCa {
   constructor(options: OperatorCaOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#log = (options.log ?? silentLogger).child({ logger: "authority" });
+    this.#log = (options.log ?? silentLogger).child({ logger: "ca" });
     this.#time = new ServerClock({ client: options.client, clock: this.#clock, log: this.#log });
   }
 

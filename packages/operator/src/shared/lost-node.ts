@@ -53,7 +53,7 @@ export function lostNodeMessage({ namespace, name, node, since }: OverduePod, co
   return (
     `Pod ${name} on node ${node} has not responded since ${timestamp(since)}. The node may be lost, and ${consequence}. ` +
     "If the node returns, this continues automatically. " +
-    `If it is shut down for good, run: kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. ` +
+    `If it is shut down permanently, run: kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. ` +
     `If you know that it is dead, run: kubectl delete pod ${name} -n ${namespace} --force --grace-period=0. ` +
     "Warning: doing either while the node is alive can run two updates at once."
   );

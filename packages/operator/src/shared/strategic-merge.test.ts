@@ -152,8 +152,10 @@ describe("a pod template is merged as Kubernetes merges it", () => {
 
   test("an element without its key and an unknown directive are rejected", () => {
     const merge = (patch: JsonMap) => () => strategicMerge(original, patch, podTemplateSchema);
-    expect(merge({ spec: { containers: [{ image: "x" }] } })).toThrow("spec.containers: an element has no name");
-    expect(merge({ spec: { volumes: ["x"] } })).toThrow("spec.volumes: holds something that is not an object");
+    expect(merge({ spec: { containers: [{ image: "x" }] } })).toThrow(
+      "spec.containers: every element must have the field name",
+    );
+    expect(merge({ spec: { volumes: ["x"] } })).toThrow("spec.volumes: every element must be an object");
     expect(merge({ spec: { $patch: "purge" } })).toThrow("spec: $patch");
   });
 });

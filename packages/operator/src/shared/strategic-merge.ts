@@ -83,7 +83,7 @@ function mergeMaps(original: JsonMap, patch: JsonMap, place: Place): JsonMap {
   if (directive === "replace") return rest;
   if (directive === "delete") return {};
   if (directive !== undefined && directive !== "merge") {
-    throw new MergeError(`${place.path || "the template"}: $patch is not one of merge, replace and delete`);
+    throw new MergeError(`${place.path || "the template"}: $patch must be merge, replace or delete`);
   }
   const result = retained === undefined ? { ...original } : retain(original, retained, place);
   for (const [name, value] of Object.entries(rest)) {
@@ -124,10 +124,10 @@ function addition(value: Json, place: Place): Json | undefined {
 /** Undefined for an element that is only a directive. */
 function keyOfElement(element: Json, { schema, path }: Place): Json | undefined {
   const { mergeKey = "" } = schema;
-  if (!isMap(element)) throw new MergeError(`${path}: holds something that is not an object`);
+  if (!isMap(element)) throw new MergeError(`${path}: every element must be an object`);
   const key = element[mergeKey];
   if (key === undefined && element[patchDirective] !== "replace") {
-    throw new MergeError(`${path}: an element has no ${mergeKey}, which tells it from the others`);
+    throw new MergeError(`${path}: every element must have the field ${mergeKey}`);
   }
   return key;
 }
@@ -185,7 +185,7 @@ function mergeElement(list: readonly Json[], element: JsonMap, place: Place & { 
 }
 
 function retain(original: JsonMap, retained: Json, { path }: Place): JsonMap {
-  if (!Array.isArray(retained)) throw new MergeError(`${path}: $retainKeys is not a list`);
+  if (!Array.isArray(retained)) throw new MergeError(`${path}: $retainKeys must be a list`);
   return Object.fromEntries(Object.entries(original).filter(([name]) => retained.includes(name)));
 }
 

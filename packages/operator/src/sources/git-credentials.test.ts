@@ -29,6 +29,6 @@ test("a Secret with unknown keys is reported with the keys that it may have", as
   expect(kind).toBe("missing");
   expect(rest).toEqual({
     message:
-      "the Secret git has none of sshPrivateKey, accessToken, username with password, and ca.crt; add the key that opens the repository",
+      "the Secret git has none of the keys sshPrivateKey, accessToken, username and password, or ca.crt; add the keys that the repository requires",
   });
 });

@@ -5,6 +5,7 @@
 import type { GitAuth, SecretKey, WorkspaceSpec } from "@pko/api";
 import type { RepositoryCredentials } from "@pko/git";
 
+import { missingKey, missingObject } from "../shared/missing-input.ts";
 import { caKey, forgeHosts, knownHostsKey } from "./server-trust.ts";
 
 export type GitCredentials =
@@ -106,12 +107,13 @@ class CredentialsReader {
     const data = this.#dataOf(name);
     const value = data && Object.hasOwn(data, key) ? data[key] : undefined;
     if (!data) this.problem ??= noSecret(name);
-    else if (!value) this.problem ??= `the Secret ${name} has no key ${key}, which holds credentials of the repository`;
+    else if (!value) this.problem ??= missingKey(`Secret ${name}`, { key, user });
     return value ?? "";
   }
 }
 
-const noSecret = (name: string): string => `there is no Secret ${name}, which holds the credentials of the repository`;
+const user = "Git authentication";
+const noSecret = (name: string): string => missingObject(`Secret ${name}`, user);
 
 /** A Secret created from a file often ends with a line break that is not part of the value. */
 const withoutLineBreak = (value: string): string => value.replace(/[\r\n]+$/, "");
@@ -147,8 +149,8 @@ async function authInSecret(name: string, readSecret: ReadSecret): Promise<Works
   }
   if (secret[caKey] !== undefined) return { ca: key(caKey) };
   return (
-    `the Secret ${name} has none of sshPrivateKey, accessToken, username with password, and ca.crt; ` +
-    "add the key that opens the repository"
+    `the Secret ${name} has none of the keys sshPrivateKey, accessToken, username and password, or ca.crt; ` +
+    "add the keys that the repository requires"
   );
 }
 

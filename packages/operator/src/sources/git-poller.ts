@@ -24,7 +24,7 @@ export type GitPollResult =
 export interface GitPoller {
   /** The current result for this Stack, which follows the repository from now on. */
   follow(key: Key, wanted: GitFollow): GitPollResult;
-  /** The Stack is deleted, or follows no repository any more. */
+  /** The Stack is deleted, or no longer follows a repository. */
   forget(key: Key): void;
   /** Ends all polling and forgets everything. */
   stop(): void;

@@ -2,6 +2,7 @@
 import { reconcileRequestAnnotation, type LastUpdate } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
+import { missingKey, missingObject } from "../shared/missing-input.ts";
 import { stackOutputsSecretOf } from "../shared/output-keys.ts";
 import { lastTypeOf, type Trigger, type TriggerReason } from "./history/trigger.ts";
 import type { PrerequisiteView, UpdateView } from "./view.ts";
@@ -66,8 +67,8 @@ export const specChanged = "The spec has changed; the next update is being prepa
 
 // Outputs
 
-export const outputsNotWritten = (updateName: string): string =>
-  `The update ${updateName} succeeded, but its outputs were not written. `;
+export const outputsNotWritten = (updateName: string, why: string): string =>
+  `The update ${updateName} succeeded, but its outputs were not written. ${why}`;
 
 export const outputsSecretMissing = (secretName: string): string =>
   `Secret ${secretName} with the outputs of the Update does not exist.`;
@@ -101,7 +102,7 @@ export const withdrawing = ({ type, name }: NamedUpdate, reason: string): string
 export const withdrawalReasons = {
   stackDeleted: "the Stack is being deleted",
   destroyDisabled: "destroyOnFinalize is no longer set",
-  workspaceMissing: "its Workspace does not exist any more",
+  workspaceMissing: "its Workspace no longer exists",
   superseded: "its Workspace is not ready and a newer update is due",
 } as const;
 
@@ -150,10 +151,10 @@ export interface InputReference {
 const inputObject = ({ kind, name }: InputReference): string => `${kind === "secret" ? "Secret" : "ConfigMap"} ${name}`;
 
 export const inputMissing = (reference: InputReference): string =>
-  `there is no ${inputObject(reference)}, which ${reference.user} needs`;
+  missingObject(inputObject(reference), reference.user);
 
 export const inputKeyMissing = (reference: InputReference): string =>
-  `the ${inputObject(reference)} has no key ${reference.key}, which ${reference.user} needs`;
+  missingKey(inputObject(reference), { key: reference.key ?? "", user: reference.user });
 
 export const inputNotJson = (reference: InputReference): string =>
   `the key ${reference.key} of the ${inputObject(reference)} is not valid JSON, which ${reference.user} needs`;
@@ -169,6 +170,9 @@ export const destroyNeedsProgram = (problem: string): string =>
   `${problem}; the destroy needs the program, because the name and runtime of the project are not known or runProgram is set`;
 
 // Prerequisites
+
+export const prerequisitesUnmet = (problems: readonly string[]): string => `${problems.join("; ")}.`;
+export const stackNames = (names: readonly string[]): string => names.map((name) => `Stack ${name}`).join(", ");
 
 export const prerequisiteMissing = (name: string): string => `there is no Stack ${name}`;
 export const prerequisiteDeleting = (name: string): string => `Stack ${name} is being deleted`;
@@ -207,7 +211,7 @@ export function outputsNotStored(name: string, output: string, isRequested: bool
 // Workspace
 
 export const workspaceName = (name: string): string => `Workspace ${name}`;
-export const endOfWorkspace = (name: string): string => `the end of ${workspaceName(name)}`;
+export const deletionOfWorkspace = (name: string): string => `the deletion of ${workspaceName(name)}`;
 
 export const workspaceDeleting = (name: string): string =>
   `${workspaceName(name)} is being deleted; a new one will be created.`;
@@ -226,7 +230,7 @@ export const workspaceReclaimed = "The Workspace is deleted, because workspaceRe
 // Writes
 
 export const garbageCollector = "the garbage collector";
-export const namespaceTerminating = "The namespace is being deleted, so nothing can be created in it any more";
+export const namespaceTerminating = "The namespace is being deleted, so nothing new can be created in it";
 export const writeRejected = (explanation: string): string => `The API server rejected a request: ${explanation}`;
 
 export const workspaceInUse = (updateName: string): string =>

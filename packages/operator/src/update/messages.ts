@@ -6,7 +6,7 @@ import { lostNodeMessage, type OverduePod } from "../shared/lost-node.ts";
 import { truncate } from "../shared/truncate.ts";
 
 /** The same while the operation runs, so that the condition need not be written again. */
-export const underWay = "The operation is under way.";
+export const running = "The operation is running.";
 
 // Before the operation starts.
 
@@ -78,7 +78,7 @@ export const notConfirmed =
 export const specBecameInvalid = "The spec has become invalid, so the operation cannot be resumed.";
 export const rejectedByWorkspace = (why: string): string => `The workspace rejected the operation: ${why}`;
 export const unknownToWorkspace = (why: string): string =>
-  `The workspace has no record of the operation any more (${why}). The operation is not started again.`;
+  `The workspace no longer has a record of the operation (${why}). The operation is not started again.`;
 export const podDeleted =
   "The workspace's pod was deleted or replaced while the operation may have been running. " +
   "Changes that the operation made before that remain. This Update does not start it again.";

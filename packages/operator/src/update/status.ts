@@ -135,7 +135,7 @@ function statementsFor(outcome: Reported): Statement[] {
     case "waiting":
       return openStatements(outcome.reason, outcome.message, { progressing: false });
     case "started":
-      return openStatements("Progressing", messages.underWay, { progressing: true });
+      return openStatements("Progressing", messages.running, { progressing: true });
     case "progressing":
       return openStatements(outcome.reason, outcome.message, { progressing: true });
     case "stalled":

@@ -6,7 +6,7 @@ import type { PreparePhase } from "@pko/rpc";
 
 export const deleting = "the workspace is being deleted";
 export const prepared = "the workspace is prepared";
-export const preparedWithWarning = (warning: string): string => `the workspace is prepared; but ${warning}`;
+export const preparedWithWarning = (warning: string): string => `the workspace is prepared, but ${warning}`;
 export const idle = "the workspace is idle and scaled to zero; an Update or a change of its spec wakes it";
 
 export const phases: Readonly<Record<PreparePhase, string>> = {
@@ -23,7 +23,8 @@ export const templateChanged = "the pod is being replaced: its template, or what
 export const brokenPodReplaced = (explanation: string): string => `the pod is being replaced: ${explanation}`;
 export const podRejected = (reason: string): string => `admission rejected the pod: ${reason}`;
 export const formerStatefulSet = "the former StatefulSet is being deleted";
-export const idleMakeRoom = (explanation: string): string => `${explanation}; idle workspaces make room`;
+export const idlePreempted = (explanation: string): string =>
+  `${explanation}; idle workspaces are being scaled to zero to free capacity`;
 
 /** Completes the message about a node that may be lost. */
 export const noOtherPod = "the workspace cannot have another pod until this one is removed";
@@ -35,7 +36,7 @@ export const waitsForUpdate = (update: string, { isObserved }: { readonly isObse
   `${isObserved ? "the workspace" : "the new spec"} waits for the update ${update} to finish`;
 export const waitsForRun = (detail: string): string => `the workspace waits for a run to finish: ${detail}`;
 
-export const agentUnreachable = (detail: string): string => `the pod's agent does not answer: ${detail}`;
+export const agentUnreachable = (detail: string): string => `the pod's agent does not respond: ${detail}`;
 
 export const certificateRejected = (secret: string, explanation: string): string =>
   `the Secret ${secret} with the agent's certificate could not be written: ${explanation}; this is retried every minute`;

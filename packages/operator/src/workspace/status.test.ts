@@ -97,7 +97,7 @@ describe("status", () => {
 test("a warning stays while the workspace is idle, and is removed when it is prepared without one", () => {
   const warning = { reason: "SecretsProviderIgnored", message: "w" } as const;
   const warned = workspaceStatus(view(), { kind: "ready", address: "a:1", warning });
-  expect(warned).toMatchObject({ warning: "w", conditions: [{ message: "the workspace is prepared; but w" }] });
+  expect(warned).toMatchObject({ warning: "w", conditions: [{ message: "the workspace is prepared, but w" }] });
   const idle = workspaceStatus(view(status(warned)), { kind: "idle" });
   expect(idle.warning).toBe("w");
   expect(workspaceStatus(view(status(idle)), { kind: "ready", address: "a:1" }).warning).toBeUndefined();

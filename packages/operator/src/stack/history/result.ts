@@ -35,7 +35,7 @@ export function unrecordedUpdate(view: History): UpdateView | undefined {
   return view.updates.find((update) => isNew(update) && !wasRecordedByOtherOperator(view.stack, update));
 }
 
-/** Updates whose result is in the status, so that nothing depends on them any more. */
+/** Updates whose result is in the status, so nothing depends on them. */
 export function recordedUpdates(view: History): UpdateView[] {
   const isRecorded = (update: UpdateView): boolean => isFinished(update) && lastUpdateIn(view)?.name === update.name;
   return view.updates.filter(

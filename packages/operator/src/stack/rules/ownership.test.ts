@@ -38,7 +38,7 @@ test("waits for the garbage collector if the owner was an earlier Stack of the s
   });
 });
 
-test("remembers since when the name is taken, until the Stack is not blocked any more", () => {
+test("remembers since when the name is taken, until the Stack is no longer blocked", () => {
   const [blocked, other] = [stalled("OwnershipConflict", "taken"), stalled("SpecInvalid", "invalid")];
   const view = viewOf({});
   expect(conflictStart(view, blocked)).toBe(now);

@@ -19,11 +19,15 @@ export function nameOccupied(view: StackView): StackPlan | undefined {
   return view.occupied && blockedBy(view, view.occupied);
 }
 
-/** Until the other object is deleted. `prefix` describes what could not be done. */
-export function blockedBy(view: StackView, occupied: Occupied, prefix = ""): StackPlan {
+/** Until the other object is deleted. `describe` adds what could not be done. */
+export function blockedBy(
+  view: StackView,
+  occupied: Occupied,
+  describe = (conflict: string): string => conflict,
+): StackPlan {
   const { stack, now } = view;
   const claimant = { kind: stackKind.kind, name: stack.metadata.name ?? "" };
-  const message = `${prefix}${conflictMessage([occupied], claimant)}`;
+  const message = describe(conflictMessage([occupied], claimant));
   const outcome = isForeign([occupied])
     ? stalled(ownershipConflict, message)
     : processing(message, messages.garbageCollector);

@@ -13,8 +13,8 @@ export function prerequisitesUnmet(view: StackView): StackPlan | undefined {
     steps: requests.length > 0 ? [{ kind: "requestPrerequisites", requests }] : [],
     outcome: {
       kind: "prerequisites",
-      message: `${unmet.map(({ message }) => message).join("; ")}.`,
-      waitingFor: [...new Set(unmet.map(({ name }) => `Stack ${name}`))].join(", "),
+      message: messages.prerequisitesUnmet(unmet.map(({ message }) => message)),
+      waitingFor: messages.stackNames([...new Set(unmet.map(({ name }) => name))]),
     },
   };
 }

@@ -87,7 +87,7 @@ function writePendingOutputs(view: StackView, last: LastUpdate, plan: StackPlan)
 function pendingOutputs(view: StackView, last: LastUpdate): Pick<StackPlan, "outcome" | "requeueAt"> {
   const { occupiedOutputs } = view;
   if (!occupiedOutputs) return lostOutputs(view, last.name ?? "");
-  return blockedBy(view, occupiedOutputs, messages.outputsNotWritten(last.name ?? ""));
+  return blockedBy(view, occupiedOutputs, (conflict) => messages.outputsNotWritten(last.name ?? "", conflict));
 }
 
 function upToDateOutcome({ workspace, source }: StackView, last: LastUpdate, nextAt: number | undefined): Outcome {

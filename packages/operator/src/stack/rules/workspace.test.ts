@@ -45,7 +45,7 @@ cases("a Workspace", [
     "deleteWorkspace: Ready",
   ],
   [
-    "does not exist any more",
+    "no longer exists",
     { spec: { workspaceReclaimPolicy: "Delete" }, last: succeeded(), workspace: "absent" },
     "none: Ready",
   ],

@@ -30,7 +30,7 @@ export function workspaceForeign(view: StackView): StackPlan | undefined {
 export function workspaceDeleting(view: StackView): StackPlan | undefined {
   const { name = "" } = view.stack.metadata;
   if (view.workspace.kind !== "deleting") return undefined;
-  return wait(processing(messages.workspaceDeleting(name), messages.endOfWorkspace(name)));
+  return wait(processing(messages.workspaceDeleting(name), messages.deletionOfWorkspace(name)));
 }
 
 /** There is none, or it has another spec. */

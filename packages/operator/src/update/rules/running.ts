@@ -27,7 +27,7 @@ export function running(view: UpdateView): UpdatePlan | undefined {
   if (!run || !hasStarted(view)) return undefined;
   switch (run.state) {
     case "starting":
-      return report(nodeLost(view) ?? underWay);
+      return report(nodeLost(view) ?? stillRunning);
     case "running":
       return reportProgress(view, run);
     case "unreachable":
@@ -47,7 +47,7 @@ function report(outcome: Outcome, requeueAt?: number): UpdatePlan {
   return { steps: [], outcome, ...(requeueAt !== undefined && { requeueAt }) };
 }
 
-const underWay = { kind: "progressing", reason: "Progressing", message: messages.underWay } as const;
+const stillRunning = { kind: "progressing", reason: "Progressing", message: messages.running } as const;
 
 function unreachable(problem: string, sinceMs?: number): Outcome {
   return { kind: "progressing", reason: "TransientFailure", message: messages.unreachable(problem, sinceMs) };
@@ -61,15 +61,15 @@ function reportUnreachable(view: UpdateView, { message, sinceMs }: Extract<Run, 
 
 function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "running" }>): UpdatePlan {
   const { progress: reported, startTime, process } = view.update.status ?? {};
-  const latest = { ...underWay, progress };
+  const latest = { ...stillRunning, progress };
   // Without delay: if the pod is lost, only this record identifies the process whose lock is left.
   if (progress.process && !isDeepStrictEqual(progress.process, process)) return report(latest);
   const summary = progressSummary(view, progress);
-  if (reported && isDeepStrictEqual({ ...summary, time: reported.time }, reported)) return report(underWay);
+  if (reported && isDeepStrictEqual({ ...summary, time: reported.time }, reported)) return report(stillRunning);
   // Counted from the start, so that a short run ends before its first report.
   const reportedMs = parseTimestamp(reported?.time ?? startTime);
   const dueAt = reportedMs === undefined ? view.now : reportedMs + reportIntervalMs(view);
-  return dueAt <= view.now ? report(latest) : report(underWay, dueAt);
+  return dueAt <= view.now ? report(latest) : report(stillRunning, dueAt);
 }
 
 const shortestReportMs = 2_000;

@@ -108,14 +108,14 @@ export function progressAt(offsetMs: number, created: number) {
   return { time: at(offsetMs), created, updated: 0, deleted: 0, replaced: 0, unchanged: 0, failed: 0 };
 }
 
-const underWay = { kind: "progressing", reason: "Progressing", message: messages.underWay } as const;
+const running = { kind: "progressing", reason: "Progressing", message: messages.running } as const;
 
 /** The status once the pod is recorded. */
 export function startedStatus(): UpdateStatus {
-  return updateStatus(viewOf(...started), { outcome: underWay });
+  return updateStatus(viewOf(...started), { outcome: running });
 }
 
 /** The status after a progress report of a running operation. */
 export function runningStatus(progress: UpdateStatus["progress"] & object): UpdateStatus {
-  return updateStatus(viewOf(...started, withStatus({ progress })), { outcome: underWay });
+  return updateStatus(viewOf(...started, withStatus({ progress })), { outcome: running });
 }

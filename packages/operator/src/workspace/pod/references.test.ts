@@ -72,10 +72,10 @@ describe("references", () => {
       configMap("some", { k: "" }),
     ];
     expect(missingReferences(referencesOf(spec), readings)).toEqual([
-      'Secret "a" has no key x; the variable A of the container pulumi needs it',
-      'Secret "files" does not exist; the volume s needs it',
-      'Secret "inner" does not exist; the volume p needs it',
-      'ConfigMap "inner" does not exist; the volume p needs it',
+      "the Secret a has no key x, which the variable A of the container pulumi needs",
+      "there is no Secret files, which the volume s needs",
+      "there is no Secret inner, which the volume p needs",
+      "there is no ConfigMap inner, which the volume p needs",
     ]);
   });
 

@@ -2,6 +2,7 @@
 import type { Container, PodSpec, Volume } from "kubernetes-types/core/v1";
 
 import { contentHash } from "../../shared/digest.ts";
+import { missingKey, missingObject } from "../../shared/missing-input.ts";
 
 type ReferenceKind = "Secret" | "ConfigMap";
 
@@ -99,10 +100,10 @@ export function missingReferences(references: readonly Reference[], readings: Re
     const { kind, name, keys = [], optional, reader } = reference;
     const found = readingOf(readings, reference)?.found;
     if (optional) return [];
-    if (!found) return [`${kind} "${name}" does not exist; ${reader} needs it`];
+    if (!found) return [missingObject(`${kind} ${name}`, reader)];
     return keys
       .filter((key) => !Object.hasOwn(found.data, key))
-      .map((key) => `${kind} "${name}" has no key ${key}; ${reader} needs it`);
+      .map((key) => missingKey(`${kind} ${name}`, { key, user: reader }));
   });
   return [...new Set(sentences)];
 }

@@ -176,7 +176,7 @@ const problems: Readonly<
 > = {
   "a Secret that does not exist": {
     spec: git({ token: key("t") }),
-    contains: "there is no Secret s, which holds the credentials of the repository",
+    contains: "there is no Secret s, which Git authentication needs",
   },
   "a key that does not exist": {
     spec: git({ token: key("t") }),
@@ -219,7 +219,7 @@ const problems: Readonly<
   },
   "a Program that does not exist": {
     spec: { program: { name: "site" } },
-    contains: 'Program "site" does not exist',
+    contains: "there is no Program site",
     soon: true,
   },
   "a generation of a Program that does not exist yet": {

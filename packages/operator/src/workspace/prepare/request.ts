@@ -129,9 +129,9 @@ function programSource(
   { name, generation }: Extract<WorkspaceSource, { kind: "program" }>,
   { program }: Materials,
 ): Source | Unavailable {
-  if (!program) return incomplete(`Program "${name}" does not exist`, true);
+  if (!program) return incomplete(`there is no Program ${name}`, true);
   const present = program.metadata.generation ?? 0;
-  if (present < generation) return incomplete(`Program "${name}" has not reached generation ${generation} yet`, true);
+  if (present < generation) return incomplete(`Program ${name} has not reached generation ${generation} yet`, true);
   return { kind: "files", files: { "Pulumi.yaml": projectYaml(program) }, revision: String(present) };
 }
 

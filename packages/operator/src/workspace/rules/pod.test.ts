@@ -124,7 +124,7 @@ describe("a pod that is not up", () => {
       ],
       steps: ["reconcileOther", "reconcileOther"],
       outcome: "waiting",
-      contains: "idle workspaces make room",
+      contains: "idle workspaces are being scaled to zero",
       requeueAfterMs: 5000,
     },
     "is contacted when its agent is about to start, before the kubelet reports it": {

@@ -76,7 +76,7 @@ export const podNotUp: WorkspaceRule = (view) => {
 function unschedulable({ preempted, pod }: WorkspaceView, explanation: string): Decision | undefined {
   // Other workspaces may become idle at any time.
   if (preempted.length === 0) return pod && decide(explained(pod), intervals.missing);
-  const outcome: Outcome = { kind: "waiting", message: messages.idleMakeRoom(explanation), isStuck: true };
+  const outcome: Outcome = { kind: "waiting", message: messages.idlePreempted(explanation), isStuck: true };
   return decide(
     outcome,
     intervals.missing,

@@ -3,7 +3,7 @@ import { describe } from "bun:test";
 import { checkPlans } from "../testing/cases.ts";
 import { changed, given, input, notReady, pod, podDown, ready, set, specified, update } from "../testing/views.ts";
 
-const noSource = input({ requested: { kind: "incomplete", message: 'Program "web" does not exist', soon: true } });
+const noSource = input({ requested: { kind: "incomplete", message: "there is no Program web", soon: true } });
 
 describe("a running Update", () => {
   checkPlans({
@@ -16,7 +16,7 @@ describe("a running Update", () => {
     "that the agent cannot start waits for a missing source": {
       when: [ready(), noSource, set(), pod(), update("onPod", { isUnprepared: true })],
       outcome: "refused",
-      contains: 'Program \\"web\\" does not exist',
+      contains: "there is no Program web",
     },
     "gets a new certificate if the CA was replaced": {
       when: [given({ certificate: "issuerReplaced" }), ready(), set(), pod(), update("onPod")],

@@ -14,7 +14,7 @@ import {
   withoutAddress,
 } from "../testing/views.ts";
 
-const noSource = input({ requested: { kind: "incomplete", message: 'Program "web" does not exist', soon: true } });
+const noSource = input({ requested: { kind: "incomplete", message: "there is no Program web", soon: true } });
 const app = { appId: "1", installationId: "2", privateKey: "PEM", repository: "https://example.com/r" };
 const needsAppToken = input({ requested: { kind: "needsAppToken", app } });
 
@@ -71,12 +71,12 @@ describe("an invalid spec is refused", () => {
     "if an element of a template has no name": {
       when: [specified({ podTemplate: { spec: { containers: [{ image: "x" }] } } })],
       outcome: "refused",
-      contains: "spec.podTemplate.spec.containers: an element has no name",
+      contains: "spec.podTemplate.spec.containers: every element must have the field name",
     },
     "if the Service template cannot be merged": {
       when: [specified({ serviceTemplate: { spec: { ports: [{ name: "x" }] } } })],
       outcome: "refused",
-      contains: "spec.serviceTemplate.spec.ports: an element has no port",
+      contains: "spec.serviceTemplate.spec.ports: every element must have the field port",
     },
     "with the API server's reason if that rejects the objects": {
       when: [set(), pod(), given({ rejection: "the reason" })],
@@ -92,7 +92,7 @@ describe("a missing source", () => {
     "is refused and checked again soon if the Program may appear": {
       when: [noSource],
       outcome: "refused",
-      contains: "does not exist",
+      contains: "there is no Program web",
       requeueAfterMs: 5000,
     },
     "does not matter once the workspace is prepared": {
@@ -127,7 +127,7 @@ describe("a token of a GitHub App", () => {
 });
 
 const missingSecret = input({
-  missing: ['Secret "a" does not exist; the variable A of the container pulumi needs it'],
+  missing: ["there is no Secret a, which the variable A of the container pulumi needs"],
 });
 
 describe("a Secret that the pod reads and that does not exist", () => {
@@ -135,7 +135,7 @@ describe("a Secret that the pod reads and that does not exist", () => {
     "prevents the creation of a pod that could not start": {
       when: [missingSecret],
       outcome: "waiting",
-      contains: 'Secret \\"a\\" does not exist',
+      contains: "there is no Secret a",
       requeueAfterMs: 5000,
     },
     "is named, and the others are counted": {
@@ -151,7 +151,7 @@ describe("a Secret that the pod reads and that does not exist", () => {
     "is reported while the pod waits for it": {
       when: [missingSecret, notReady(), pod({ isUp: false }), set()],
       outcome: "waiting",
-      contains: "does not exist",
+      contains: "there is no Secret a",
     },
   });
 });
