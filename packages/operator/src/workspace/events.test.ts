@@ -18,7 +18,7 @@ describe("events", () => {
     ],
     "not installed": [{ kind: "failed", failure }, "Warning InstallationFailure"],
     "no stack": [{ kind: "failed", failure: { ...failure, phase: "stack" } }, "Warning StackInitializationFailure"],
-    refused: [{ kind: "refused", message: "m" }, "Warning StackInitializationFailure"],
+    misconfigured: [{ kind: "misconfigured", message: "m" }, "Warning StackInitializationFailure"],
     "blocked by an object of another owner": [{ kind: "blocked", message: "m" }, "Warning OwnershipConflict"],
     unreachable: [{ kind: "unreachable", message: "m" }, "Warning ConnectionFailure"],
     "a lost node": [{ kind: "nodeLost", message: "m" }, "Warning NodeLost"],

@@ -30,7 +30,7 @@ const warning = (reason: WorkspaceEvent["reason"], message: string): WorkspaceEv
 
 function eventFor(outcome: Outcome): WorkspaceEvent | undefined {
   switch (outcome.kind) {
-    case "refused":
+    case "misconfigured":
       return warning("StackInitializationFailure", outcome.message);
     case "blocked":
       return warning("OwnershipConflict", outcome.message);

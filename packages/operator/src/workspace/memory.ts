@@ -67,7 +67,7 @@ function rememberedConflict({ conflictSince, now }: WorkspaceView, { kind }: Out
 const settled: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>([
   "ready",
   "idle",
-  "refused",
+  "misconfigured",
   "blocked",
   "deleting",
 ]);

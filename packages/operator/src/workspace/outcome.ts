@@ -10,7 +10,7 @@ export interface Warning {
 export type Outcome =
   | { readonly kind: "deleting" }
   /** The spec, or an object that it names, must change first. */
-  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "misconfigured"; readonly message: string }
   /** An object of another owner has a name that the workspace needs. */
   | { readonly kind: "blocked"; readonly message: string }
   | { readonly kind: "waiting"; readonly message: string; readonly isStuck: boolean }

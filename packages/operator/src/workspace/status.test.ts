@@ -12,8 +12,8 @@ const cases: Readonly<
   Record<string, { outcome: Outcome; ready: string; reason: string; stalled?: true; address?: string }>
 > = {
   "being deleted": { outcome: { kind: "deleting" }, ready: "False", reason: "Deleting" },
-  refused: {
-    outcome: { kind: "refused", message: "m" },
+  misconfigured: {
+    outcome: { kind: "misconfigured", message: "m" },
     ready: "False",
     reason: "InitializationFailed",
     stalled: true,

@@ -61,7 +61,7 @@ function fullVerdictOn(outcome: ReportedOutcome): Verdict {
   switch (outcome.kind) {
     case "deleting":
       return notReady("Deleting", messages.deleting);
-    case "refused":
+    case "misconfigured":
       return stalled("InitializationFailed", outcome.message);
     case "blocked":
       return stalled(ownershipConflict, outcome.message);

@@ -15,7 +15,7 @@ describe("a running Update", () => {
     },
     "that the agent cannot start waits for a missing source": {
       when: [ready(), noSource, set(), pod(), update("onPod", { isUnprepared: true })],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "there is no Program web",
     },
     "gets a new certificate if the CA was replaced": {
@@ -31,11 +31,11 @@ describe("a running Update", () => {
     "gets its certificate renewed although the new spec is invalid": {
       when: [specified({ git: {} }), given({ certificate: "trustOutdated" }), set(), pod(), update("onPod")],
       steps: ["issueCertificate"],
-      outcome: "refused",
+      outcome: "misconfigured",
     },
     "is requeued although the new spec is invalid, so that its certificate is renewed in time": {
       when: [specified({ git: {} }), given({ certificate: "current" }), set(), pod(), update("onPod")],
-      outcome: "refused",
+      outcome: "misconfigured",
       requeueAfterMs: 60_000,
     },
     "keeps a valid certificate": {

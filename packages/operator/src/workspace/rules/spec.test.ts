@@ -34,27 +34,27 @@ describe("a deleted workspace", () => {
   });
 });
 
-describe("an invalid spec is refused", () => {
+describe("an invalid spec is reported", () => {
   checkPlans({
     "with the field if there are two sources": {
       when: [specified({ local: { dir: "/a" }, flux: { url: "http://h/a", digest: "sha256:a" } })],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "spec: the program has more than one source",
     },
     "if the security profile is unknown": {
       when: [specified({ securityProfile: "none" })],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "spec.securityProfile",
     },
     "without touching a pod that is up": {
       when: [specified({ securityProfile: "none" }), pod(), set()],
-      outcome: "refused",
+      outcome: "misconfigured",
     },
     "if a template uses the host's network": {
       when: [
         specified({ podTemplate: { spec: { hostNetwork: true } }, stacks: [{ name: "a" }], local: { dir: "/a" } }),
       ],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "spec.podTemplate.spec.hostNetwork is true",
     },
     "if a template removes the Pulumi container": {
@@ -65,22 +65,22 @@ describe("an invalid spec is refused", () => {
           local: { dir: "/a" },
         }),
       ],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "the container pulumi is removed",
     },
     "if an element of a template has no name": {
       when: [specified({ podTemplate: { spec: { containers: [{ image: "x" }] } } })],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "spec.podTemplate.spec.containers: every element must have the field name",
     },
     "if the Service template cannot be merged": {
       when: [specified({ serviceTemplate: { spec: { ports: [{ name: "x" }] } } })],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "spec.serviceTemplate.spec.ports: every element must have the field port",
     },
     "with the API server's reason if that rejects the objects": {
       when: [set(), pod(), given({ rejection: "the reason" })],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "the reason",
       requeueAfterMs: 60_000,
     },
@@ -89,9 +89,9 @@ describe("an invalid spec is refused", () => {
 
 describe("a missing source", () => {
   checkPlans({
-    "is refused and checked again soon if the Program may appear": {
+    "is reported and checked again soon if the Program may appear": {
       when: [noSource],
-      outcome: "refused",
+      outcome: "misconfigured",
       contains: "there is no Program web",
       requeueAfterMs: 5000,
     },
@@ -99,9 +99,9 @@ describe("a missing source", () => {
       when: [noSource, ready(), pod(), set()],
       outcome: "unchanged",
     },
-    "is refused in a pod that was not prepared": {
+    "is reported in a pod that was not prepared": {
       when: [noSource, notReady(), pod(), set()],
-      outcome: "refused",
+      outcome: "misconfigured",
     },
     "does not keep an idle workspace from being scaled to zero": {
       when: [noSource, ready(700), withoutAddress, pod(), set()],

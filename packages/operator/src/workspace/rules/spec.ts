@@ -11,18 +11,18 @@ export const deleted: WorkspaceRule = ({ workspace }) =>
     : undefined;
 
 export const rejectedByApiServer: WorkspaceRule = ({ rejection }) =>
-  rejection === undefined ? undefined : decide({ kind: "refused", message: rejection }, intervals.safety);
+  rejection === undefined ? undefined : decide({ kind: "misconfigured", message: rejection }, intervals.safety);
 
 export const specInvalid: WorkspaceRule = ({ spec, pod }) => {
   if (spec.ok) return undefined;
   // The pod's certificate must be renewed in time, even while the spec stays invalid.
   const afterMs = pod ? intervals.safety : undefined;
-  return decide({ kind: "refused", message: describeProblems(spec.problems) }, afterMs);
+  return decide({ kind: "misconfigured", message: describeProblems(spec.problems) }, afterMs);
 };
 
 export const templateInvalid: WorkspaceRule = ({ inputs }) => {
   if (!inputs || inputs.pod.ok) return undefined;
-  return decide({ kind: "refused", message: inputs.pod.problems.join("\n") }, intervals.recheck);
+  return decide({ kind: "misconfigured", message: inputs.pod.problems.join("\n") }, intervals.recheck);
 };
 
 /** A prepared workspace stays ready even if its source no longer exists. */
@@ -33,7 +33,7 @@ export function requestIncomplete({ inputs }: WorkspaceView): Decision | undefin
   switch (inputs?.requested.kind) {
     case "incomplete": {
       const { message, soon } = inputs.requested;
-      return decide({ kind: "refused", message }, soon ? intervals.missing : intervals.safety);
+      return decide({ kind: "misconfigured", message }, soon ? intervals.missing : intervals.safety);
     }
     case "needsAppToken":
       return decide({ kind: "unchanged" }, undefined, [{ kind: "requestAppToken", app: inputs.requested.app }]);
