@@ -77,7 +77,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const running = runs({
     ...connections,
     wake: (runId) => updateControl.wakeRun(runId),
-    unprepared: (pod) => preparing.renew(pod),
+    unprepared: (pod, runId) => preparing.renew(pod, runId),
   });
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });

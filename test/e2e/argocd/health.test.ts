@@ -215,7 +215,7 @@ cases(
     ["is Progressing while its objects are deleted", workspaceAfter({ kind: "deleting" }), "Progressing", /deleted/],
     [
       "is Degraded when its spec is rejected",
-      workspaceAfter({ kind: "refused", message: "no such volume" }),
+      workspaceAfter({ kind: "misconfigured", message: "no such volume" }),
       "Degraded",
       /volume/,
     ],

@@ -53,7 +53,7 @@ export class World implements AsyncDisposable {
   readonly ca: OperatorCa;
   readonly agents = new Set<FakeAgent>();
   /** For `runs`. */
-  unprepared: (pod: AgentPod) => void = () => undefined;
+  unprepared: (pod: AgentPod, runId: string) => void = () => undefined;
   /** For operators that are started after it is set. */
   lostNodeAfterMs = 300_000;
   readonly #operators = new Set<Operator>();
@@ -233,7 +233,7 @@ class Operator {
     this.runs = runs({
       ca: world.ca,
       wake: (runId) => this.controller.wakeRun(runId),
-      unprepared: (pod) => world.unprepared(pod),
+      unprepared: (pod, runId) => world.unprepared(pod, runId),
       progressMs: 100,
       backoff: { baseMs: 20, factor: 2, capMs: 500, jitter: 0 },
       busyBackoff: { baseMs: 20, factor: 2, capMs: 200, jitter: 0 },

@@ -41,7 +41,7 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
   const preparing = preparations({ ca: world.ca, wake: () => undefined });
   const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
   const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
-  world.unprepared = (unprepared) => preparing.renew(unprepared);
+  world.unprepared = (unprepared, runId) => preparing.renew(unprepared, runId);
   const prepared = await waitFor(
     () => {
       const preparation = preparing.ensure(pod, request);
@@ -109,7 +109,7 @@ test("Updates in a Workspace that lists no stacks run on stacks that exist, and 
   const preparing = preparations({ ca: world.ca, wake: () => undefined });
   const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
   const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
-  world.unprepared = (unprepared) => preparing.renew(unprepared);
+  world.unprepared = (unprepared, runId) => preparing.renew(unprepared, runId);
   const { config: _, ...plain } = program;
   const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(plain) } } as const;
   const isPrepared = (stacks: PrepareRequest["stacks"]) => () => {

@@ -68,8 +68,11 @@ export interface Preparations {
   hasResponded(pod: AgentPod): boolean;
   /** Repeats a request that is done, after a failure that may be temporary. */
   retry(pod: AgentPod): void;
-  /** Repeats a request that succeeded, because the agent no longer has its result: a destroy may have removed the stack. */
-  renew(pod: AgentPod): void;
+  /**
+   * Repeats a request that succeeded, because the agent no longer has its result: a destroy may have removed the stack.
+   * Repeated calls for the same run take effect with backoff.
+   */
+  renew(pod: AgentPod, runId: string): void;
   /** Forgets a workspace that is deleted or idle. */
   forget(workspace: WorkspaceRef): void;
 }

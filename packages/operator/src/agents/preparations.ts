@@ -6,7 +6,15 @@
  *      ▼ │ with backoff
  *   unreachable, busy
  */
-import { refKey, silentLogger, systemClock, type Clock, type Logger } from "@pko/kube";
+import {
+  backoffDelay,
+  refKey,
+  silentLogger,
+  systemClock,
+  type BackoffPolicy,
+  type Clock,
+  type Logger,
+} from "@pko/kube";
 import { errorMessage } from "@pko/rpc";
 import type { CallError, PrepareFailure, PrepareRequest, ProjectInfo, WorkspaceRef } from "@pko/rpc";
 
@@ -19,6 +27,18 @@ interface PreparationsOptions extends DialOptions {
   readonly wake: (workspace: WorkspaceRef) => void;
 }
 
+/** A run requests a renewal at each attempt to start, and each renewal costs a preparation or a pass over the Workspace. */
+const renewalBackoff: BackoffPolicy = { baseMs: 1000, factor: 2, capMs: 5 * 60_000, jitter: 0.2 };
+
+/** The last renewal of a workspace's preparation. Another run, or another pod, starts without a delay. */
+interface Renewal {
+  readonly podUid: string;
+  readonly runId: string;
+  readonly count: number;
+  /** When the next one is due, on the monotonic clock. */
+  readonly nextAt: number;
+}
+
 export function preparations(options: PreparationsOptions): Preparations & Projects & Stoppable {
   return new PreparedWorkspaces(options);
 }
@@ -29,6 +49,7 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
   readonly #log: Logger;
   readonly #entries = new Map<string, PreparedPod>();
   readonly #projects = new Map<string, ProjectInfo>();
+  readonly #renewals = new Map<string, Renewal>();
 
   constructor(options: PreparationsOptions) {
     this.#options = options;
@@ -59,7 +80,8 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
     this.#start(pod, known.wanted);
   }
 
-  renew(pod: AgentPod): void {
+  renew(pod: AgentPod, runId: string): void {
+    if (!this.#isRenewalDue(pod, runId)) return;
     const known = this.#entries.get(refKey(pod.workspace));
     // After a restart or a failure, the Workspace decides what is prepared, and when.
     if (known?.uid !== pod.uid || known.state.state !== "done" || !known.state.result.ok)
@@ -72,6 +94,7 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
     this.#entries.get(key)?.end();
     this.#entries.delete(key);
     this.#projects.delete(key);
+    this.#renewals.delete(key);
     this.#options.agreements?.forget(workspace);
   }
 
@@ -82,8 +105,20 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
   async stop(): Promise<void> {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
+    this.#renewals.clear();
     for (const entry of entries) entry.end();
     await Promise.all(entries.map((entry) => entry.ended));
+  }
+
+  #isRenewalDue({ workspace, uid: podUid }: AgentPod, runId: string): boolean {
+    const key = refKey(workspace);
+    const last = this.#renewals.get(key);
+    const former = last?.podUid === podUid && last.runId === runId ? last : undefined;
+    const now = this.#clock.monotonic();
+    if (former && now < former.nextAt) return false;
+    const count = (former?.count ?? 0) + 1;
+    this.#renewals.set(key, { podUid, runId, count, nextAt: now + backoffDelay(renewalBackoff, count) });
+    return true;
   }
 
   #start(pod: AgentPod, wanted: Wanted): PreparedPod {

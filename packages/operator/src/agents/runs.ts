@@ -11,7 +11,7 @@ interface RunsOptions extends DialOptions {
   readonly wake: (runId: string) => void;
   readonly progressMs?: number;
   /** Called when an agent cannot start a run because its workspace is not prepared. */
-  readonly unprepared?: (pod: AgentPod) => void;
+  readonly unprepared?: (pod: AgentPod, runId: string) => void;
 }
 
 export function runs(options: RunsOptions): Runs & Stoppable {
@@ -69,7 +69,7 @@ class FollowedRuns implements Runs, Stoppable {
       ...this.#options,
       clock: this.#options.clock ?? systemClock,
       wake: () => this.#options.wake(runId),
-      unprepared: () => this.#options.unprepared?.(pod),
+      unprepared: () => this.#options.unprepared?.(pod, runId),
       failed: (error) => this.#log.error("following a run failed unexpectedly", { run: runId, error }),
     });
     this.#entries.set(runId, entry);
