@@ -190,6 +190,7 @@ class World {
       stackOutputs: [],
       configInputs: [],
       configObjects: [],
+      readObjects: new Map(),
       missingInputs: [],
       outputs: { kind: "none" },
     };

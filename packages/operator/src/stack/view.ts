@@ -13,7 +13,7 @@ import type {
   Workspace,
 } from "@pko/api";
 import { stackFinalizer } from "@pko/api";
-import type { Occupant, Occupied } from "@pko/kube";
+import type { KubeObject, Occupant, Occupied } from "@pko/kube";
 
 import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { SourceView } from "../sources/source-view.ts";
@@ -38,11 +38,16 @@ export interface StackView extends LearnedFacts {
   readonly configInputs: readonly ConfigInput[];
   /** The Secrets and ConfigMaps that hold them, as read. */
   readonly configObjects: readonly PolledObject[];
+  /** All Secrets and ConfigMaps that were read, so that no step reads them again. */
+  readonly readObjects: ReadObjects;
   /** The outputs of the Update whose result is unrecorded, or whose outputs are pending. */
   readonly outputs: OutputsView;
   /** Since when another owner's object has had a name that the Stack needs; unknown after a restart. */
   readonly conflictSince?: number;
 }
+
+/** By `secret/NAME` or `configMap/NAME`; undefined for an object that does not exist or may not be read. */
+export type ReadObjects = ReadonlyMap<string, KubeObject | undefined>;
 
 /** Unknown when a pass starts. */
 interface LearnedFacts {

@@ -43,7 +43,7 @@ export async function observeStack(
 ): Promise<StackView | undefined> {
   const stack = world.stacks.get(key);
   if (!stack) return undefined;
-  const readers = readersIn(parseKey(key).namespace ?? "", world.client, signal);
+  const readers = readersIn(parseKey(key).namespace ?? "", { client: world.client, signal });
   const updates = ownedUpdates(world, stack);
   return {
     now,
@@ -53,6 +53,7 @@ export async function observeStack(
     workspace: workspaceView(world, stack),
     outputs: await observeOutputs({ stack, updates }, readers),
     ...(await observeSpec(world, { key, stack }, readers)),
+    readObjects: readers.objects,
     ...(conflictSince !== undefined && { conflictSince }),
   };
 }

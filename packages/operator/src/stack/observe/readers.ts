@@ -1,8 +1,9 @@
-/** Reads Secrets and ConfigMaps by name. Each object is read once per reconcile. */
+/** Reads Secrets and ConfigMaps by name. Each object is read once per reconcile: steps continue with what was observed. */
 import { builtin, isForbidden, isNotFound, type Client, type ApiObject, type KubeObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { versionOf } from "../../inputs/reference-poller.ts";
+import type { ReadObjects } from "../view.ts";
 
 export interface ReadObject {
   readonly uid: string;
@@ -18,18 +19,30 @@ export interface Readers {
   readonly secret: ReadByName;
   readonly configMap: ReadByName;
   readonly secretObject: (name: string) => Promise<ApiObject<Secret> | undefined>;
+  /** Everything that these readers have read, and what was known before. */
+  readonly objects: ReadObjects;
 }
 
-export function readersIn(namespace: string, client: Client, signal: AbortSignal): Readers {
-  const reads = new Map<string, Promise<unknown>>();
-  const once = async <T>(id: string, read: () => Promise<T | undefined>): Promise<T | undefined> => {
-    const started = reads.get(id) ?? orMissing(read);
-    reads.set(id, started);
-    return (await started) as T | undefined;
+interface ReadContext {
+  readonly client: Client;
+  readonly signal: AbortSignal;
+}
+
+/** `known` is not read again. */
+export function readersIn(namespace: string, { client, signal }: ReadContext, known: ReadObjects = new Map()): Readers {
+  const objects = new Map(known);
+  const reads = new Map<string, Promise<void>>();
+  const once = async <T extends KubeObject>(id: string, read: () => Promise<T | undefined>): Promise<T | undefined> => {
+    const add = async (): Promise<void> => void objects.set(id, await orMissing(read));
+    const started = reads.get(id) ?? (objects.has(id) ? undefined : add());
+    if (started) reads.set(id, started);
+    await started;
+    return objects.get(id) as T | undefined;
   };
   const secretObject = (name: string): Promise<ApiObject<Secret> | undefined> =>
     once(`secret/${name}`, () => client.find(builtin.secrets, { namespace, name }, { signal }));
   return {
+    objects,
     secretObject,
     async secret(name) {
       const secret = await secretObject(name);

@@ -61,7 +61,7 @@ async function checkInputs(
   view: StackView,
   { spec }: Extract<Step, { kind: "checkInputs" }>,
 ): Promise<PerformedStep> {
-  const readers = readersIn(stackRef(view).namespace, client, signal);
+  const readers = readersIn(stackRef(view).namespace, { client, signal }, view.readObjects);
   return replan({ missingInputs: await findMissingInputs(spec, readers) });
 }
 

@@ -180,6 +180,7 @@ export function viewOf(setting: Setting): StackView {
     stackOutputs: setting.stackOutputs ?? [],
     configInputs: setting.configInputs ?? [],
     configObjects: [],
+    readObjects: new Map(),
     ...(setting.missing !== "unchecked" && { missingInputs: setting.missing ?? [] }),
     outputs: setting.outputs ?? { kind: "none" },
   };
