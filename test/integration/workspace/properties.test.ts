@@ -67,7 +67,7 @@ class Dice {
       ...this.maybe(views.update("ended", { endedAt: views.ago(20) })),
       ...this.maybe(this.pick(views.input({ missing: ["m"] }), views.input({ ephemeralState: "/s" }), views.input({}))),
       ...this.maybe(views.input({ requested: { kind: "incomplete", message: "m", soon: this.pick(true, false) } })),
-      ...this.maybe(views.given({ preempted: [this.pick("team/web", "team/other")] })),
+      ...this.maybe(views.shortage(this.pick("web", "other"))),
       ...this.maybe(views.given({ idleTimeoutMs: this.pick(0, 1000, 600_000) })),
       ...this.maybe(views.retryAt(views.ago(this.pick(-5, 5)))),
       ...(this.#random() < 0.05 ? [views.deleted] : []),

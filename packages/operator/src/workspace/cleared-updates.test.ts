@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { clearedUpdates } from "./cleared-updates.ts";
 import { planWorkspace } from "./rules/index.ts";
-import { given, pod, ready, set, update, view, type Trait } from "./testing/views.ts";
+import { given, pod, ready, set, update, view, without, type Trait } from "./testing/views.ts";
 
 /** Like the engine, plans again with the preparation that its first step finds. */
 function cleared(...traits: readonly Trait[]): string[] {
@@ -12,11 +12,6 @@ function cleared(...traits: readonly Trait[]): string[] {
   const replanned = view(...traits, given({ preparation: { state: "running" } }));
   return clearedUpdates(replanned, planWorkspace(replanned));
 }
-
-const withoutInputs: Trait = (each) => {
-  const { inputs: _, ...rest } = each;
-  return rest;
-};
 
 describe("a pass over a Workspace clears", () => {
   test("the waiting Updates if the pod has read the current inputs", () => {
@@ -28,7 +23,7 @@ describe("a pass over a Workspace clears", () => {
   });
 
   test("none while another Update runs, because nothing was read", () => {
-    expect(cleared(set(), pod(), ready(), update("onPod"), update("waiting"), withoutInputs)).toEqual([]);
+    expect(cleared(set(), pod(), ready(), update("onPod"), update("waiting"), without("inputs"))).toEqual([]);
   });
 
   test("none that was created after it started", () => {

@@ -40,6 +40,7 @@ import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceWorld } from "./observe/index.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
+import type { Performer } from "./perform/owned.ts";
 import { planWorkspace } from "./rules/index.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { workspaceStatus } from "./status.ts";
@@ -119,11 +120,19 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
 }
 
 function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key: Key) => void): Reconcile {
-  const { client, ca, preparations, githubApps, events, clearances, references } = options;
+  const { client, reflectors, ca, preparations, githubApps, events, clearances, references, settings } = options;
   const memory = new Map<Key, WorkspaceMemory>();
   const world = worldOf(options, memory);
-  const { updates } = world;
-  const performer = { client, ca, preparations, updates, enqueue, ...(githubApps && { githubApps }) };
+  const performer: Performer = {
+    client,
+    ca,
+    preparations,
+    settings,
+    updates: reflectors.updates.store,
+    programs: reflectors.programs.store,
+    enqueue,
+    ...(githubApps && { githubApps }),
+  };
   return reconciler<Workspace, WorkspaceView, Step, Outcome, WorkspaceMemory>({
     resource: workspaces,
     client,
@@ -152,16 +161,13 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
 }
 
 function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["memory"]): WorkspaceWorld {
-  const { client, ca, preparations, runs, settings } = options;
-  const { workspaces, updates, statefulSets, pods, programs } = options.reflectors;
+  const { preparations, runs, settings } = options;
+  const { workspaces, updates, statefulSets, pods } = options.reflectors;
   return {
     workspaces: workspaces.store,
     updates: updates.store,
     statefulSets: statefulSets.store,
     pods: pods.store,
-    programs: programs.store,
-    client,
-    ca,
     preparations,
     runs,
     settings,

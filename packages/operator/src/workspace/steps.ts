@@ -1,4 +1,5 @@
 /** The steps that a plan for a Workspace can consist of. perform/ carries them out. */
+import type { NormalWorkspace } from "@pko/api";
 import type { Key, Plan } from "@pko/kube";
 import type { PrepareRequest } from "@pko/rpc";
 import type { CertificateState } from "@pko/rpc/pki";
@@ -9,6 +10,10 @@ import type { Outcome } from "./outcome.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
 
 export type Step =
+  /** Reads the Secrets, the ConfigMaps and the Program that the spec refers to, and builds from them what should exist. */
+  | { readonly kind: "readInputs"; readonly spec: NormalWorkspace }
+  /** Reads the certificate of the agent, and checks that it is valid. */
+  | { readonly kind: "assessCertificate" }
   /** Reads every name that the objects need, so that nothing is created where one of them is taken. */
   | { readonly kind: "checkNames" }
   /** Writes it to its Secret. The kubelet updates the pod's volume, and the agent loads it. */

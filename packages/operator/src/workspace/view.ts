@@ -1,8 +1,8 @@
 /** Everything that the rules for a Workspace may know, and pure helpers on it. */
 import type { Condition, NormalWorkspace, Normalized, Workspace, WorkspaceReason } from "@pko/api";
-import type { Key, Occupied } from "@pko/kube";
+import type { ApiObject, Occupied } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
-import type { PodTemplateSpec } from "kubernetes-types/core/v1";
+import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
@@ -51,7 +51,26 @@ export interface UpdateFacts {
   readonly endedAt?: number;
 }
 
-/** What is read for a workspace that has a pod, or needs one. */
+/** Pods of all Workspaces that wait for room, and the Workspaces that could make some. */
+export interface Shortage {
+  readonly waitingPods: number;
+  /** They make room already. */
+  readonly terminatingPods: number;
+  readonly candidates: readonly Candidate[];
+}
+
+/** A Workspace that has a pod. */
+export interface Candidate {
+  readonly workspace: Workspace;
+  readonly pod: ApiObject<Pod>;
+  readonly updates: readonly UpdateFacts[];
+  /** 0: never. */
+  readonly idleTimeoutMs: number;
+  /** Its backend's state would be lost with its pod. */
+  readonly losesState: boolean;
+}
+
+/** What is read for a workspace that has a pod, or needs one, and what is built from it. */
 export interface Inputs {
   readonly pod:
     | { readonly ok: true; readonly template: PodTemplateSpec; readonly objects: BuiltObjects }
@@ -89,15 +108,18 @@ export interface WrittenStatefulSet {
   readonly generation: number;
 }
 
-/** What the steps of this pass have found out. */
+/** What the steps of this pass have found out. Undefined where no rule has needed it. */
 interface StepFacts {
+  readonly inputs?: Inputs;
+  /** "rejected": a new one could not be written. */
+  readonly certificate?: CertificateState | "rejected";
   readonly preparation?: Preparation;
   /** The preparation was repeated in this pass. */
   readonly isRetried?: true;
   readonly admission?: Admission;
   /** Why the API server rejected an object. */
   readonly rejection?: string;
-  /** Objects that have the names that the Workspace needs, and do not belong to it. */
+  /** Objects that have the names that the Workspace needs, and do not belong to it; undefined while unchecked. */
   readonly occupied?: readonly Occupied[];
 }
 
@@ -112,12 +134,8 @@ export interface WorkspaceView extends StepFacts {
   readonly idleTimeoutMs: number;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
-  /** The idle workspaces that should make room for pods that are unschedulable. */
-  readonly preempted: readonly Key[];
-  /** Absent where no rule needs them: the workspace is idle, or an Update runs. */
-  readonly inputs?: Inputs;
-  /** Absent where there is no pod, and none is about to be created. "rejected": a new one could not be written. */
-  readonly certificate?: CertificateState | "rejected";
+  /** Present while pods of workspaces are unschedulable, because nodes lack room. */
+  readonly shortage?: Shortage;
   readonly retry?: Retry;
   /** The StatefulSet as this process last wrote it; unknown after a restart. */
   readonly written?: WrittenStatefulSet;

@@ -3,7 +3,8 @@ import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { ago, notReady, now, ready, update, view, type Trait } from "../testing/views.ts";
-import { preempt, wantsRoom, type Candidate } from "./preemption.ts";
+import type { Candidate } from "../view.ts";
+import { preempted, wantsRoom } from "./preemption.ts";
 
 const text = (ms: number): string => new Date(ms).toISOString();
 
@@ -40,6 +41,11 @@ describe("a pod wants room", () => {
   test.each(cases)("%s", (_, which, expected) => expect(wantsRoom(which, now)).toBe(expected));
 });
 
+const preemptedAmong = (
+  candidates: readonly Candidate[],
+  { waitingPods = 1, terminatingPods = 0 }: { waitingPods?: number; terminatingPods?: number } = {},
+): string[] => preempted({ now, shortage: { waitingPods, terminatingPods, candidates } });
+
 describe("a workspace is preempted", () => {
   const cases: [string, Candidate, boolean][] = [
     ["when it is ready and idle", candidate([ready(60)]), true],
@@ -55,16 +61,20 @@ describe("a workspace is preempted", () => {
     ["not when its own pod is unschedulable", candidate([ready(60)], { pod: pod("1 Insufficient cpu.") }), false],
   ];
   test.each(cases)("%s", (_, one, expected) => {
-    expect(preempt(1, [one], now)).toEqual(expected ? ["team/web"] : []);
+    expect(preemptedAmong([one])).toEqual(expected ? ["team/web"] : []);
   });
 
   const idle = [60, 300, 5, 120].map((seconds) => named(`for-${seconds}`, candidate([ready(seconds)])));
 
   test("in the order of their idle time, and no more than are needed", () => {
-    expect(preempt(2, idle, now)).toEqual(["team/for-300", "team/for-120"]);
+    expect(preemptedAmong(idle, { waitingPods: 3, terminatingPods: 1 })).toEqual(["team/for-300", "team/for-120"]);
+  });
+
+  test("not when no pod waits for room", () => {
+    expect(preempted({ now })).toEqual([]);
   });
 
   test("not when more pods are terminating than want room", () => {
-    expect(preempt(-1, idle, now)).toEqual([]);
+    expect(preemptedAmong(idle, { terminatingPods: 2 })).toEqual([]);
   });
 });

@@ -1,21 +1,9 @@
 /** Which idle workspaces are scaled to zero early, because other pods are unschedulable. Pure. */
-import type { Workspace } from "@pko/api";
 import { keyOf, type Key, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { isUnschedulable, schedulingCondition } from "../pod/explain-pod.ts";
-import { hasWork, idleSince, isFailed, isPrepared, type UpdateFacts } from "../view.ts";
-
-/** A Workspace that has a pod. */
-export interface Candidate {
-  readonly workspace: Workspace;
-  readonly pod: ApiObject<Pod>;
-  readonly updates: readonly UpdateFacts[];
-  /** 0: never. */
-  readonly idleTimeoutMs: number;
-  /** Its backend's state would be lost with its pod. */
-  readonly losesState: boolean;
-}
+import { hasWork, idleSince, isFailed, isPrepared, type Candidate, type WorkspaceView } from "../view.ts";
 
 /** A pod that has just become ready is about to get its Update: it makes no room for others. */
 export const leastIdleMs = 5000;
@@ -30,13 +18,15 @@ export function wantsRoom(pod: ApiObject<Pod>, now: number): boolean {
   return /Insufficient|Too many pods/.test(message) && !(age > longestWaitMs);
 }
 
-/** The given number of candidates, those that have been idle for longest. */
-export function preempt(count: number, candidates: readonly Candidate[], now: number): Key[] {
+/** As many as pods wait for room, those that have been idle for longest. */
+export function preempted({ shortage, now }: Pick<WorkspaceView, "shortage" | "now">): Key[] {
+  if (!shortage) return [];
+  const { waitingPods, terminatingPods, candidates } = shortage;
   return candidates
     .map((candidate) => ({ key: keyOf(candidate.workspace), since: idleWithPodSince(candidate) ?? Infinity }))
     .filter(({ since }) => now - since >= leastIdleMs)
     .toSorted((a, b) => a.since - b.since)
-    .slice(0, Math.max(0, count))
+    .slice(0, Math.max(0, waitingPods - terminatingPods))
     .map(({ key }) => key);
 }
 

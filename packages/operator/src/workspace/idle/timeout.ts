@@ -1,17 +1,16 @@
 /** When a Workspace is scaled to zero because nothing needs its pod. Pure. */
-import { refKey } from "@pko/kube";
+import { keyOf } from "@pko/kube";
 
 import { isRetryScheduled } from "../prepare/retry.ts";
 import { hasWork, idleSince, isFailed, isPrepared, type WorkspaceView } from "../view.ts";
-import { leastIdleMs } from "./preemption.ts";
+import { leastIdleMs, preempted } from "./preemption.ts";
 
 /** Undefined for a workspace that keeps its pod. */
 export function idlesAt(view: WorkspaceView): number | undefined {
-  const { workspace, updates, idleTimeoutMs, inputs, preempted } = view;
+  const { workspace, updates, idleTimeoutMs, inputs } = view;
   if (!(isPrepared(workspace) || isWaitingForRetry(view)) || hasWork(updates)) return undefined;
   if (idleTimeoutMs === 0 || inputs?.ephemeralState) return undefined;
-  const { namespace = "", name = "" } = workspace.metadata;
-  const isPreempted = preempted.includes(refKey({ namespace, name }));
+  const isPreempted = preempted(view).includes(keyOf(workspace));
   return idleSince(workspace, updates) + (isPreempted ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs);
 }
 

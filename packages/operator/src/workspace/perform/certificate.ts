@@ -27,11 +27,11 @@ export async function issueCertificate(issuer: Issuer, context: WorkspaceContext
   const write = { resource: builtin.secrets, body: buildCertificateSecret(view.workspace, certificate) };
   try {
     const written = await applyOwned(ownedBy(issuer, context), write, { fieldManager });
-    return written.kind === "written" ? { kind: "done", facts: { certificate: "current" } } : performedBy(written);
+    return written.kind === "written" ? { kind: "replan", facts: { certificate: "current" } } : performedBy(written);
   } catch (error) {
     if (!(error instanceof ApiError) || !isRejection(error)) throw error;
     // A workspace that serves continues with the certificate that it has; each pass retries.
-    if (isServing(view)) return { kind: "done", facts: { certificate: "rejected" } };
+    if (isServing(view)) return { kind: "replan", facts: { certificate: "rejected" } };
     return rejected(messages.certificateRejected(certificateNameOf(name), error.explanation));
   }
 }

@@ -4,6 +4,7 @@ import { keyOf, stepDone } from "@pko/kube";
 import { buildPrepareRequest, noAppTokens } from "../prepare/request.ts";
 import type { Step } from "../steps.ts";
 import { issueCertificate } from "./certificate.ts";
+import { assessCertificate, readInputs } from "./inputs.ts";
 import { applyObjects, checkNames } from "./objects.ts";
 import { type Performer, type WorkspaceContext, type WorkspacePerformed } from "./owned.ts";
 import { deletePod, dryRunPod } from "./pod.ts";
@@ -11,6 +12,8 @@ import { restoreStatefulSet, retryPodCreation, scaleToZero } from "./statefulset
 
 /** They change no object. */
 export const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
+  "readInputs",
+  "assessCertificate",
   "checkNames",
   "dryRunPod",
   "requestAppToken",
@@ -25,6 +28,10 @@ export async function performWorkspace(
   context: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
   switch (step.kind) {
+    case "readInputs":
+      return await readInputs(performer, step, context);
+    case "assessCertificate":
+      return await assessCertificate(performer, context);
     case "checkNames":
       return await checkNames(performer, context);
     case "issueCertificate":

@@ -7,7 +7,6 @@ import {
   deleteOwned,
   findOwnership,
   isAlreadyExists,
-  stepDone,
   stepStale,
   type ApiObject,
   type Occupied,
@@ -53,7 +52,7 @@ export async function checkNames(writer: Writer, context: WorkspaceContext): Pro
     if (ownership.kind === "dependent") return [{ kind: "foreign", occupant: ownership.occupant }];
     return ownership.kind === "former" || ownership.kind === "foreign" ? [ownership] : [];
   });
-  return occupied.length > 0 ? { kind: "replan", facts: { occupied } } : stepDone;
+  return { kind: "replan", facts: { occupied } };
 }
 
 export async function applyObjects(

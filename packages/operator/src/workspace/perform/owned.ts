@@ -1,5 +1,5 @@
 /** What the steps share: whose objects are written, what is confirmed before, and what a write resulted in. */
-import { fieldManagers, statefulSetNameOf, type Update } from "@pko/api";
+import { fieldManagers, statefulSetNameOf, type Program, type Update } from "@pko/api";
 import {
   asOwner,
   builtin,
@@ -24,6 +24,7 @@ import type { OperatorCa, Preparations } from "../../agents/agents.ts";
 import { workspaces } from "../../kinds.ts";
 import type { GitHubAppTokens } from "../../sources/github-app.ts";
 import { unfinishedNow } from "../observe/updates.ts";
+import type { WorkspaceSettings } from "../settings.ts";
 import type { WorkspaceView } from "../view.ts";
 
 export interface Writer {
@@ -33,7 +34,9 @@ export interface Writer {
 
 export interface Performer extends Writer {
   readonly updates: Store<Update>;
-  readonly ca: Pick<OperatorCa, "workspaceCertificate">;
+  readonly programs: Store<Program>;
+  readonly settings: WorkspaceSettings;
+  readonly ca: Pick<OperatorCa, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
   /** Reconciles another Workspace. */

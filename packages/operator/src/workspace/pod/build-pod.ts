@@ -46,7 +46,7 @@ const dynamicEnvFile = `${shareFolder}/.env`;
 /** Time to cancel a run gracefully: the agent's own grace period is a little shorter. */
 const terminationGraceSeconds = 600;
 
-type BuiltPod =
+export type BuiltPod =
   | { readonly ok: true; readonly template: PodTemplateSpec }
   /** Sentences, each with the field that is wrong. */
   | { readonly ok: false; readonly problems: readonly string[] };

@@ -15,7 +15,7 @@ import { readingOf, type Readings } from "../pod/references.ts";
 
 /** What the request is built from, in addition to the spec. */
 export interface Materials {
-  /** The Secrets that `credentialSecrets` names. */
+  /** They include the Secrets that `credentialSecrets` names. */
   readonly secrets: Readings;
   readonly program?: Program;
   /** The token of the GitHub App, once it was requested. */

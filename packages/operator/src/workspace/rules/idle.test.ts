@@ -12,6 +12,7 @@ import {
   ready,
   retryAt,
   set,
+  shortage,
   update,
   withoutAddress,
   type Trait,
@@ -19,7 +20,7 @@ import {
 
 const losesState = input({ ephemeralState: "/state" });
 const scaleToZero = ["scaleToZero", "forgetPreparation"] as const;
-const wake = ["checkNames", "applyObjects"] as const;
+const wake = ["applyObjects"] as const;
 
 describe("a workspace without work", () => {
   const idleFor = (seconds: number): Trait[] => [ready(seconds), withoutAddress, set(), pod()];
@@ -79,21 +80,21 @@ describe("a workspace without work", () => {
       outcome: "preparing",
     },
     "becomes idle sooner if it is preempted for an unschedulable pod": {
-      when: [ready(20), set(), pod(), given({ preempted: ["team/web"] })],
+      when: [ready(20), set(), pod(), shortage("web")],
       outcome: "idle",
     },
     "keeps its pod if another workspace is preempted": {
-      when: [ready(20), set(), pod(), given({ preempted: ["team/other"] })],
+      when: [ready(20), set(), pod(), shortage("other")],
       steps: ["prepare"],
       outcome: "preparing",
     },
     "is not preempted before its own Update can have been created": {
-      when: [ready(2), set(), pod(), given({ preempted: ["team/web"] })],
+      when: [ready(2), set(), pod(), shortage("web")],
       steps: ["prepare"],
       outcome: "preparing",
     },
     "is not preempted if the state of a file backend would be lost": {
-      when: [ready(20), set(), pod(), losesState, given({ preempted: ["team/web"] })],
+      when: [ready(20), set(), pod(), losesState, shortage("web")],
       steps: ["prepare"],
       outcome: "preparing",
     },
@@ -141,7 +142,7 @@ describe("a failed workspace", () => {
       outcome: "preparing",
     },
     "is scaled to zero sooner if it is preempted for an unschedulable pod": {
-      when: [...failed(20), given({ preempted: ["team/web"] })],
+      when: [...failed(20), shortage("web")],
       steps: scaleToZero,
       outcome: "unchanged",
     },

@@ -15,21 +15,22 @@
  * An idle workspace is ready, but scaled to zero: an Update wakes it. An Update can only start with an address.
  * A workspace whose preparation keeps failing is backed off after the idle timeout: scaled to zero between attempts.
  *
- * Two steps are added to whatever the rules decide (`firstSteps`): a certificate that is not valid is reissued, and the names
- * are checked before objects are applied. Every plan is also requeued when the pod's node counts as lost (`planOf`).
+ * Rules that read something, or check or renew what the objects need, come before the rules that depend on it: the plan is
+ * made again with what their steps find out. Every plan is also requeued when the pod's node counts as lost (`planOf`).
  */
 import { firstDecision } from "@pko/kube";
 
-import type { Step, WorkspacePlan } from "../steps.ts";
+import type { WorkspacePlan } from "../steps.ts";
 import type { WorkspaceView } from "../view.ts";
 import { planOf, type WorkspaceRule } from "./decision.ts";
 import { backedOff, idle, idleTimeoutReached } from "./idle.ts";
+import { certificateMissing, inputsUnread, namesUnchecked, podCertificateInvalid } from "./inputs.ts";
 import { nodeLost, terminatingTooLong } from "./node.ts";
 import { aboutToReplacePod, objectsDiffer, statefulSetChanged, statefulSetNotObserved } from "./objects.ts";
 import { nameTaken } from "./ownership.ts";
 import { outdatedPodStuck, podMissing, podNotUp, podOutdated, podStarting } from "./pod.ts";
 import { prepare } from "./preparation.ts";
-import { updateRunning } from "./running.ts";
+import { updateRunning, updateUnprepared } from "./running.ts";
 import {
   deleted,
   referencesMissing,
@@ -43,17 +44,22 @@ const rules: readonly WorkspaceRule[] = [
   deleted, //                the Workspace is being deleted
   nameTaken, //              a step found that an object of another owner has a name that is needed
   rejectedByApiServer, //    a step found that the API server rejects an object
+  podCertificateInvalid, //  the certificate of the pod is not valid: reissue it, whatever else is decided
   specInvalid, //            the spec is invalid
   nodeLost, //               the pod's node may be lost: a person must confirm it
   terminatingTooLong, //     the pod does not terminate, and nothing runs in it: shorten its grace period
   updateRunning, //          an Update runs in the pod: every change waits
   idle, //                   ready and scaled to zero
   backedOff, //              the preparation failed: scaled to zero until the next attempt
+  inputsUnread, //           read the Secrets, ConfigMaps and the Program from which the objects and the request are built
+  updateUnprepared, //       the agent cannot start the Update in the pod: only prepare it
   idleTimeoutReached, //     nothing has needed the pod for the idle timeout: scale to zero
   templateInvalid, //        the pod or the Service cannot be built from the templates
   sourceUnavailable, //      the request to the agent lacks a Program, a Secret or a token
   referencesMissing, //      the pod reads a Secret or ConfigMap that does not exist
   aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it first
+  namesUnchecked, //         the objects must be applied: check that no other owner has their names
+  certificateMissing, //     there is no pod yet, and its certificate is not valid: issue it
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them
   statefulSetChanged, //     another client changed the StatefulSet, or may have before this process wrote it: apply it again
   statefulSetNotObserved, // the StatefulSet's controller has not observed the latest template
@@ -65,19 +71,4 @@ const rules: readonly WorkspaceRule[] = [
   prepare, //                the pod is up: have its agent prepare the workspace
 ];
 
-export function planWorkspace(view: WorkspaceView): WorkspacePlan {
-  const plan = planOf(view, firstDecision(rules, view));
-  return { ...plan, steps: [...firstSteps(view, plan), ...plan.steps] };
-}
-
-/** A certificate is renewed whatever else is decided: without a valid one the result of a running Update is lost. */
-function firstSteps({ certificate, occupied, rejection }: WorkspaceView, { steps }: WorkspacePlan): Step[] {
-  const includes = (wanted: Step["kind"]): boolean => steps.some(({ kind }) => kind === wanted);
-  // With the token the plan is made again, and its names are checked before the certificate is created.
-  if (occupied || rejection !== undefined || includes("requestAppToken")) return [];
-  const isValid = certificate === undefined || certificate === "current" || certificate === "rejected";
-  return [
-    ...(includes("applyObjects") ? [{ kind: "checkNames" } as const] : []),
-    ...(isValid ? [] : [{ kind: "issueCertificate", because: certificate } as const]),
-  ];
-}
+export const planWorkspace = (view: WorkspaceView): WorkspacePlan => planOf(view, firstDecision(rules, view));

@@ -3,8 +3,6 @@ import { describe } from "bun:test";
 import { checkPlans } from "../testing/cases.ts";
 import { given, notReady, pod, podDown, ready, set, unobservedSet, update, type Trait } from "../testing/views.ts";
 
-const expiringCertificate = given({ certificate: "expiring" });
-
 /** As after a restart of the operator. */
 const withoutMemory: Trait = (each) => {
   const { written: _, ...rest } = each;
@@ -20,30 +18,25 @@ describe("the objects", () => {
   checkPlans({
     "are all applied if none exists": {
       when: [],
-      steps: ["checkNames", "applyObjects"],
+      steps: ["applyObjects"],
       outcome: "waiting",
       contains: "being created",
     },
-    "are applied after the certificate": {
-      when: [expiringCertificate],
-      steps: ["checkNames", "issueCertificate", "applyObjects"],
-      outcome: "waiting",
-    },
     "are not applied if another owner has one of their names": {
-      when: [expiringCertificate, given({ occupied: [foreignService] })],
+      when: [given({ certificate: "missing", occupied: [foreignService] })],
       outcome: "blocked",
       contains: "Service team/web-workspace (without an owner) already exists",
       requeueAfterMs: 15_000,
     },
     "are applied if the template has changed": {
       when: [notReady(), set({ builtHash: "old" }), pod()],
-      steps: ["checkNames", "applyObjects"],
+      steps: ["applyObjects"],
       outcome: "rolling",
       contains: "being replaced",
     },
     "are applied if the template has changed and the pod is terminating": {
       when: [notReady(), set({ builtHash: "old" }), pod({ isDeleting: true })],
-      steps: ["checkNames", "applyObjects"],
+      steps: ["applyObjects"],
       outcome: "waiting",
     },
     "are restored if another client has changed them": {
@@ -83,7 +76,7 @@ describe("the objects", () => {
     },
     "are applied immediately if nothing waits for the pod": {
       when: [ready(), set({ builtHash: "old" }), pod()],
-      steps: ["checkNames", "applyObjects"],
+      steps: ["applyObjects"],
       outcome: "rolling",
     },
     "are not applied before the status reports it, if a waiting Update may be about to start": {
@@ -99,12 +92,12 @@ describe("the objects", () => {
     },
     "are applied when the status has reported it for two seconds": {
       when: [notReady(3, "RollingUpdate"), set({ builtHash: "old" }), pod(), update("waiting")],
-      steps: ["checkNames", "applyObjects"],
+      steps: ["applyObjects"],
       outcome: "rolling",
     },
     "are applied immediately if the pod of the old template is not up": {
       when: [ready(), set({ builtHash: "old" }), podDown(), update("waiting")],
-      steps: ["checkNames", "applyObjects"],
+      steps: ["applyObjects"],
       outcome: "rolling",
     },
     "wait for the deletion of a former StatefulSet": {
@@ -117,25 +110,5 @@ describe("the objects", () => {
       outcome: "rolling",
     },
     "are not observed yet, and there is no pod": { when: [notReady(), unobservedSet], outcome: "waiting" },
-  });
-});
-
-describe("an expiring certificate", () => {
-  checkPlans({
-    "is renewed before a prepared workspace is checked": {
-      when: [expiringCertificate, ready(), pod(), set()],
-      steps: ["issueCertificate", "prepare"],
-      outcome: "preparing",
-    },
-    "is renewed while the pod is not up": {
-      when: [expiringCertificate, notReady(), podDown(), set()],
-      steps: ["issueCertificate"],
-      outcome: "waiting",
-    },
-    "is tried once per pass if the API server rejects the new one": {
-      when: [given({ certificate: "rejected" }), ready(), pod(), set()],
-      steps: ["prepare"],
-      outcome: "preparing",
-    },
   });
 });

@@ -5,12 +5,16 @@ import type { BuiltObjects } from "../pod/build-objects.ts";
 import { hasWork, msSinceTransition, readyCondition, type WorkspaceView } from "../view.ts";
 import { decide, intervals, type WorkspaceRule } from "./decision.ts";
 
-/** The objects to write; undefined where the current ones are up to date. */
+/** Those that are not as they should be; undefined where the current ones are up to date. */
 function dueObjects({ inputs, statefulSet, pod }: WorkspaceView): BuiltObjects | undefined {
   if (!inputs?.pod.ok || (inputs.missing.length > 0 && pod?.isUp)) return undefined;
   const { objects } = inputs.pod;
   return statefulSet?.builtHash === objects.hash && statefulSet.replicas === 1 ? undefined : objects;
 }
+
+/** Undefined also while a former StatefulSet is being deleted. */
+export const objectsToApply = (view: WorkspaceView): BuiltObjects | undefined =>
+  view.statefulSet?.isDeleting ? undefined : dueObjects(view);
 
 /** The status reports that it is not ready before the pod is replaced: a waiting Update may be about to start in it. */
 export const aboutToReplacePod: WorkspaceRule = (view) => {

@@ -6,7 +6,7 @@ import { conflictMessage, conflictPauseMs, isForeign } from "../../shared/owners
 import type { WorkspaceView } from "../view.ts";
 import { decide, type Decision, type WorkspaceRule } from "./decision.ts";
 
-export const nameTaken: WorkspaceRule = (view) => (view.occupied ? blockedBy(view, view.occupied) : undefined);
+export const nameTaken: WorkspaceRule = (view) => (view.occupied?.length ? blockedBy(view, view.occupied) : undefined);
 
 export function blockedBy(view: WorkspaceView, occupied: readonly Occupied[]): Decision {
   const message = conflictMessage(occupied, claimantIn(view));

@@ -11,6 +11,7 @@ import {
   podStarting,
   ready,
   set,
+  shortage,
   status,
   unobservedSet,
   view,
@@ -116,12 +117,7 @@ describe("a pod that is not up", () => {
       contains: "no node can take the pod",
     },
     "has the workspaces reconciled that have been idle for longest, if it is unschedulable": {
-      when: [
-        notReady(),
-        set(),
-        podDown("no node", { isUnschedulable: true }),
-        given({ preempted: ["a/idle", "b/idle"] }),
-      ],
+      when: [ready(), shortage("a", "b"), notReady(), set(), podDown("no node", { isUnschedulable: true })],
       steps: ["reconcileOther", "reconcileOther"],
       outcome: "waiting",
       contains: "idle workspaces are being scaled to zero",

@@ -1,6 +1,7 @@
 /** Rules for the pod: it must exist, match the current template, and be up. */
 import { ownershipConflict } from "../../shared/ownership.ts";
 import { findCondition } from "../../shared/conditions.ts";
+import { preempted } from "../idle/preemption.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Step } from "../steps.ts";
@@ -73,13 +74,15 @@ export const podNotUp: WorkspaceRule = (view) => {
   return pod.isUnschedulable ? unschedulable(view, pod.explanation.message) : decide(explained(pod), intervals.safety);
 };
 
-function unschedulable({ preempted, pod }: WorkspaceView, explanation: string): Decision | undefined {
+function unschedulable(view: WorkspaceView, explanation: string): Decision | undefined {
+  const { pod } = view;
+  const idle = preempted(view);
   // Other workspaces may become idle at any time.
-  if (preempted.length === 0) return pod && decide(explained(pod), intervals.missing);
+  if (idle.length === 0) return pod && decide(explained(pod), intervals.missing);
   const outcome: Outcome = { kind: "waiting", message: messages.idlePreempted(explanation), isStuck: true };
   return decide(
     outcome,
     intervals.missing,
-    preempted.map((key) => ({ kind: "reconcileOther", key })),
+    idle.map((key) => ({ kind: "reconcileOther", key })),
   );
 }

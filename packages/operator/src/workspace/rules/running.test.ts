@@ -1,7 +1,7 @@
 import { describe } from "bun:test";
 
 import { checkPlans } from "../testing/cases.ts";
-import { changed, given, input, notReady, pod, podDown, ready, set, specified, update } from "../testing/views.ts";
+import { changed, input, notReady, pod, podDown, ready, set, specified, update } from "../testing/views.ts";
 
 const noSource = input({ requested: { kind: "incomplete", message: "there is no Program web", soon: true } });
 
@@ -18,29 +18,19 @@ describe("a running Update", () => {
       outcome: "misconfigured",
       contains: "there is no Program web",
     },
-    "gets a new certificate if the CA was replaced": {
-      when: [given({ certificate: "issuerReplaced" }), ready(), set(), pod(), update("onPod")],
-      steps: ["issueCertificate"],
-      outcome: "unchanged",
+    "that the agent cannot start does not delay a better template if its pod stays down": {
+      when: [notReady(300), set({ builtHash: "old" }), podDown("no"), update("onPod", { isUnprepared: true })],
+      steps: ["applyObjects"],
+      outcome: "rolling",
     },
-    "gets its certificate renewed while a new spec waits": {
-      when: [given({ certificate: "expiring" }), ready(), changed, set(), pod(), update("onPod")],
-      steps: ["issueCertificate"],
-      outcome: "waitingForRun",
-    },
-    "gets its certificate renewed although the new spec is invalid": {
-      when: [specified({ git: {} }), given({ certificate: "trustOutdated" }), set(), pod(), update("onPod")],
-      steps: ["issueCertificate"],
-      outcome: "misconfigured",
+    "that the agent cannot start is not prepared for in a terminating pod": {
+      when: [notReady(), set(), pod({ isDeleting: true }), update("onPod", { isUnprepared: true })],
+      outcome: "rolling",
     },
     "is requeued although the new spec is invalid, so that its certificate is renewed in time": {
-      when: [specified({ git: {} }), given({ certificate: "current" }), set(), pod(), update("onPod")],
+      when: [specified({ git: {} }), set(), pod(), update("onPod")],
       outcome: "misconfigured",
       requeueAfterMs: 60_000,
-    },
-    "keeps a valid certificate": {
-      when: [given({ certificate: "current" }), ready(), set(), pod(), update("onPod")],
-      outcome: "unchanged",
     },
     "is left alone although the template has changed": {
       when: [ready(), set({ builtHash: "old" }), pod(), update("onPod")],
@@ -63,7 +53,7 @@ describe("a running Update", () => {
     },
     "does not delay a better template if its pod stays down": {
       when: [notReady(300), set({ builtHash: "old" }), podDown("it ran out of memory"), update("onPod")],
-      steps: ["checkNames", "applyObjects"],
+      steps: ["applyObjects"],
       outcome: "rolling",
     },
     "delays nothing in a terminating pod": {

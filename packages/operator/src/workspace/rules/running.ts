@@ -1,4 +1,4 @@
-/** The rule for a Workspace in whose pod an Update runs: every other change waits. */
+/** Rules for a Workspace in whose pod an Update runs: every other change waits. */
 import * as messages from "../messages.ts";
 import { isServing, msSinceTransition, runningUpdate } from "../view.ts";
 import { decide, explained, intervals, type WorkspaceRule } from "./decision.ts";
@@ -12,10 +12,16 @@ export const updateRunning: WorkspaceRule = (view) => {
   if (!pod.isUp) {
     return msSinceTransition(view) < intervals.lostRun ? decide(explained(pod), intervals.missing) : undefined;
   }
-  // It has not started, and never would. Only a preparation is safe, because the run may start at any time after it.
-  if (run.isUnprepared) return requestIncomplete(view) ?? prepare(view);
+  if (run.isUnprepared) return undefined;
   if (isServing(view)) return decide({ kind: "unchanged" }, intervals.safety);
   const isObserved = workspace.status?.observedGeneration === workspace.metadata.generation;
   const message = messages.waitsForUpdate(run.name, { isObserved });
   return decide({ kind: "waitingForRun", message }, intervals.safety);
+};
+
+/** It has not started, and never would. Only a preparation is safe, because the run may start at any time after it. */
+export const updateUnprepared: WorkspaceRule = (view) => {
+  const { pod } = view;
+  if (!runningUpdate(view)?.isUnprepared || !pod?.isUp || pod.isDeleting) return undefined;
+  return requestIncomplete(view) ?? prepare(view);
 };

@@ -4,10 +4,8 @@ import { timestamp } from "@pko/kube";
 import type { PodSpec } from "kubernetes-types/core/v1";
 
 import { agentPort } from "../../agents/agents.ts";
-import { buildObjects } from "../pod/build-objects.ts";
-import { buildPodTemplate } from "../pod/build-pod.ts";
+import { buildInputs, draftPod } from "../pod/build-inputs.ts";
 import type { Explanation } from "../pod/explain-pod.ts";
-import { buildPrepareRequest } from "../prepare/request.ts";
 import type { Inputs, PodFacts, StatefulSetFacts, UpdateFacts, WorkspaceView } from "../view.ts";
 
 export const now = Date.UTC(2030, 0, 1);
@@ -18,7 +16,7 @@ const plainSpec = { local: { dir: "/app" }, stacks: [{ name: "dev" }] };
 
 export type Trait = (view: WorkspaceView) => WorkspaceView;
 
-/** A Workspace that was just created, and whose inputs all exist. */
+/** A Workspace that was just created. Its inputs were read and all exist, and no other owner has its names. */
 export function view(...traits: readonly Trait[]): WorkspaceView {
   const plain: WorkspaceView = {
     now,
@@ -31,7 +29,8 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
     updates: [],
     idleTimeoutMs: settings.idleTimeoutMs,
     lostNodeAfterMs: 300_000,
-    preempted: [],
+    certificate: "current",
+    occupied: [],
   };
   return [specified(plainSpec), ...traits].reduce((each, trait) => trait(each), plain);
 }
@@ -44,17 +43,8 @@ export const specified =
     const normal = normalizeWorkspace(workspace);
     const { inputs: _, ...rest } = each;
     if (!normal.ok) return { ...rest, workspace, spec: normal };
-    const materials = { secrets: [] };
-    const requested = buildPrepareRequest(normal.value, materials);
-    const built = buildPodTemplate(normal.value, { settings });
-    const objects = built.ok
-      ? buildObjects({ workspace, normal: normal.value, template: built.template, referencesHash: "r" })
-      : "";
-    const pod: Inputs["pod"] =
-      built.ok && typeof objects !== "string"
-        ? { ok: true, template: built.template, objects }
-        : { ok: false, problems: built.ok ? [typeof objects === "string" ? objects : ""] : built.problems };
-    return { ...rest, workspace, spec: normal, inputs: { pod, missing: [], read: [], materials, requested } };
+    const inputs = buildInputs(draftPod({ workspace, normal: normal.value, settings }), { readings: [] });
+    return { ...rest, workspace, spec: normal, inputs: { ...inputs, missing: [] } };
   };
 
 export const input =
@@ -174,6 +164,33 @@ export const update =
 
 /** A failed preparation that is retried at this time. */
 export const retryAt = (at: number): Trait => given({ retry: { at, failures: 1 } });
+
+/** As before a step has found it out. */
+export const without =
+  (...facts: readonly ("inputs" | "certificate" | "occupied")[]): Trait =>
+  (each) =>
+    facts.reduce((rest, fact) => {
+      const { [fact]: _, ...others } = rest;
+      return others;
+    }, each);
+
+/** As many pods wait for room as there are names: those of idle Workspaces in the state of this one. */
+export const shortage =
+  (...names: readonly string[]): Trait =>
+  (each) => ({
+    ...each,
+    shortage: {
+      waitingPods: names.length,
+      terminatingPods: 0,
+      candidates: names.map((name) => ({
+        workspace: { ...each.workspace, metadata: { ...each.workspace.metadata, name } },
+        pod: { apiVersion: "v1", kind: "Pod", metadata: { name: `${name}-workspace-0` } },
+        updates: [],
+        idleTimeoutMs: each.idleTimeoutMs,
+        losesState: false,
+      })),
+    },
+  });
 
 export const given =
   (part: Partial<WorkspaceView>): Trait =>
