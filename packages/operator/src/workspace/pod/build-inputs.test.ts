@@ -73,7 +73,7 @@ describe("what is built from the objects", () => {
 
   test("lacks what does not exist", () => {
     const { missing, requested } = buildInputs(plain, { readings: [] });
-    expect(missing).toEqual([expect.stringContaining('Secret "cloud" does not exist')]);
+    expect(missing).toEqual([expect.stringContaining("there is no Secret cloud")]);
     expect(requested.kind).toBe("incomplete");
   });
 
