@@ -6,6 +6,15 @@ export const reconcileRequestAnnotation = "pulumi.com/reconciliation-request";
 /** On a Stack: the name of the Update to cancel. The operator does not retry it automatically. */
 export const cancellationRequestAnnotation = "pulumi.com/cancellation-request";
 
+/** On a Stack: each new value requests one check for drift. */
+export const driftRequestAnnotation = "pulumi.com/drift-request";
+
+/** On a Stack: a time in RFC 3339 until which its update windows are ignored. */
+export const ignoreWindowsUntilAnnotation = "pulumi.com/ignore-update-windows-until";
+
+/** On the operator's Lease: any value except "false" suspends all Stacks of the operator. */
+export const suspendAnnotation = "pulumi.com/suspend";
+
 /** On the Secret with an Update's outputs: the keys that Pulumi treats as secrets, as a JSON list. */
 export const secretOutputsAnnotation = "pulumi.com/secrets";
 

@@ -3,7 +3,10 @@
 /** Condition type → reason → meaning. */
 export type ConditionTable = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** While Ready is not True, exactly one of Reconciling and Stalled is present. While Ready is True, neither is. */
+/**
+ * While Ready is not True, exactly one of Reconciling and Stalled is present. While Ready is True, neither is. Drifted is
+ * present if drift detection has run.
+ */
 export const stackConditions = {
   Ready: {
     ProcessingCompleted: "True: the stack matches its spec and source.",
@@ -15,6 +18,10 @@ export const stackConditions = {
     RetryingAfterFailure: "The last update failed and will be retried.",
     PreviewFailed: "The last preview failed and will be retried.",
     PrerequisiteNotSatisfied: "The stack is waiting for another Stack to succeed.",
+    AwaitingApproval: "The changes must be approved; the message shows them and how to approve them.",
+    Suspended: "The Stack or the whole operator is suspended, so nothing starts.",
+    OutsideUpdateWindow: "An update is due and waits for the next update window.",
+    WaitingForDependents: "The stack is being deleted and waits until Stacks that depend on it are destroyed.",
   },
   Stalled: {
     SpecInvalid: "The spec is invalid; the message names the fields and the fixes.",
@@ -29,6 +36,16 @@ export const stackConditions = {
     OutputsLost: "The last update succeeded, but its outputs were not saved; the next update saves them.",
     NamespaceTerminating: "The namespace is being deleted, so no workspace can be created to run the destroy.",
     NodeLost: "The workspace pod does not respond, and its node may be lost; an administrator must confirm that.",
+    ApprovalRejected: "A user rejected the changes; they are not applied until something changes.",
+    ApprovalPolicyMissing:
+      "The Stack requires approvals, but the admission policy that makes them trustworthy is not installed.",
+    RetriesExhausted: "The update failed maxFailures times and is not retried until something changes.",
+    Protected: "The Stack is being deleted although it is protected; nothing is destroyed until protect is false.",
+  },
+  Drifted: {
+    DriftDetected: "True: resources differ from the state; the message lists them.",
+    NoDrift: "False: the resources match the state.",
+    DriftCheckFailed: "Unknown: the last check for drift failed.",
   },
 } as const satisfies ConditionTable;
 
@@ -61,6 +78,7 @@ const updateReasons = {
   UpdateFailed: "Pulumi failed.",
   Aborted: "A restart interrupted the operation.",
   Canceled: "The operation was cancelled.",
+  TimedOut: "The operation exceeded its timeout and was stopped.",
   WorkspaceNotFound: "No Workspace with the given name exists.",
   WorkspaceNotReady: "The Workspace is not ready yet.",
   TransientFailure: "The workspace could not be reached; the operator will retry.",

@@ -1,4 +1,5 @@
 export * from "./annotations.ts";
+export * from "./approval/spec.ts";
 export * from "./conditions.ts";
 export * from "./crd/all.ts";
 export * from "./crd/definition.ts";

@@ -1,6 +1,7 @@
-/** The four kinds, as the API server serves them, and the types of their objects. */
+/** The kinds, as the API server serves them, and the types of their objects. */
 import type { ObjectMeta } from "kubernetes-types/meta/v1";
 
+import type { ApprovalSpec, ApprovalStatus } from "./approval/spec.ts";
 import type { ProgramSpec } from "./program/spec.ts";
 import type { ProgramStatus } from "./program/status.ts";
 import type { StackSpec } from "./stack/spec.ts";
@@ -41,6 +42,13 @@ export const updateKind = {
   namespaced: true,
 } as const;
 
+export const approvalKind = {
+  apiVersion: `${autoGroup}/v1alpha1`,
+  kind: "Approval",
+  plural: "approvals",
+  namespaced: true,
+} as const;
+
 interface KindObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -65,4 +73,9 @@ export interface Workspace extends KindObject {
 export interface Update extends KindObject {
   readonly spec?: UpdateSpec;
   readonly status?: UpdateStatus;
+}
+
+export interface Approval extends KindObject {
+  readonly spec: ApprovalSpec;
+  readonly status?: ApprovalStatus;
 }

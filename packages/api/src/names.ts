@@ -14,6 +14,9 @@ export const outputsSecretNameOf = (updateName: string): string => `${updateName
 /** The Secret with the whole output of an Update, if it is too long for the status. */
 export const stdoutSecretNameOf = (updateName: string): string => `${updateName}-stdout`;
 
+/** The Secrets with the plan that an Update keeps: one for each part. */
+export const planSecretNameOf = (updateName: string, part: number): string => `${updateName}-plan-${part}`;
+
 /** Why an update runs. Any two updates differ in at least one of these fields. */
 export interface UpdateTrigger {
   readonly stackName: string;

@@ -3,7 +3,15 @@
  * them with recorded requests, and test/integration/install/rights.test.ts checks that all other requests are denied.
  * The operator gets Secrets by the names in specs: it cannot list or watch them.
  */
-import { autoGroup, caSecretName, formerCaSecretName, kindDefinitions, leaseName, pulumiGroup } from "@pko/api";
+import {
+  approvalKind,
+  autoGroup,
+  caSecretName,
+  formerCaSecretName,
+  kindDefinitions,
+  leaseName,
+  pulumiGroup,
+} from "@pko/api";
 
 export interface Rule {
   readonly apiGroups: readonly string[];
@@ -89,10 +97,11 @@ export const viewRules: readonly Rule[] = [
     verbs: ["get", ...watch],
   },
 ];
+/** Who may edit Stacks may not approve their changes. */
 export const editRules: readonly Rule[] = [
   {
     apiGroups: [pulumiGroup, autoGroup],
-    resources: kindDefinitions.map(({ plural }) => plural),
+    resources: kindDefinitions.map(({ plural }) => plural).filter((plural) => plural !== approvalKind.plural),
     verbs: ["create", "delete", "deletecollection", "patch", "update"],
   },
 ];

@@ -7,6 +7,8 @@ import {
   CancelResult,
   OutputsMessage,
   OutputsRequest,
+  PlanMessage,
+  PlanRequest,
   StartRequest,
   StartResult,
   WatchMessage,
@@ -29,6 +31,7 @@ export const streams = {
   prepare: { name: "prepare", request: PrepareRequest, message: PrepareMessage },
   watch: { name: "watch", request: WatchRequest, message: WatchMessage },
   outputs: { name: "outputs", request: OutputsRequest, message: OutputsMessage },
+  plan: { name: "plan", request: PlanRequest, message: PlanMessage },
 } as const;
 
 /** A stream's lines. `end` distinguishes a complete stream from an interrupted one. */

@@ -10,6 +10,10 @@ export const maxMessageChars = 16 * 1024;
 export const maxErrorLines = 40;
 /** How much of the end of a command's output a result has at most. */
 export const maxOutputTailChars = 64 * 1024;
+/** The largest sealed plan, in characters of base64: it has to fit into the body of a start request. */
+export const maxPlanChars = 6 * 1024 * 1024;
+/** The largest part of a sealed plan: it has to fit into a Secret, which has at most 1 MiB. */
+export const maxPlanPartChars = 960 * 1024;
 
 /** The interval of heartbeats on an idle stream; a reader that misses three of them disconnects. */
 export const heartbeatMs = 5_000;

@@ -1,6 +1,6 @@
 /** A run: its operation, its events, the progress that they add up to, and its result. */
 import { Type, type Static } from "typebox";
-import { maxErrorLines, maxMessageChars, maxOutputTailChars } from "./limits.ts";
+import { maxErrorLines, maxMessageChars, maxOutputTailChars, maxPlanChars, maxPlanPartChars } from "./limits.ts";
 import { ProjectInfo } from "./prepare.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -31,8 +31,22 @@ const changing = {
   expectNoChanges: Type.Optional(Type.Boolean()),
 };
 
+/** Keeps the plan: `plan` of the result describes it, and the method `plan` returns it. */
+const savePlan = Type.Optional(Type.Boolean());
+/** Shows what would change, and changes nothing. */
+const previewOnly = Type.Optional(Type.Boolean());
+
+/** A plan as the method `plan` returned it. It is opaque to the operator. */
+export const SealedPlan = Type.Object(
+  { digest: Type.String({ minLength: 1, maxLength: 128 }), content: Type.String({ maxLength: maxPlanChars }) },
+  closed,
+);
+export type SealedPlan = Static<typeof SealedPlan>;
+/** Applies exactly this plan, or fails before it changes anything. */
+const applyPlan = Type.Optional(SealedPlan);
+
 export const Operation = Type.Union([
-  Type.Object({ kind: Type.Literal("preview"), ...common, ...changing }, closed),
+  Type.Object({ kind: Type.Literal("preview"), ...common, ...changing, savePlan }, closed),
   Type.Object(
     {
       kind: Type.Literal("up"),
@@ -41,10 +55,14 @@ export const Operation = Type.Union([
       continueOnError: Type.Optional(Type.Boolean()),
       /** Refreshes in a separate step, which fails the run if it finds changes. */
       expectNoRefreshChanges: Type.Optional(Type.Boolean()),
+      applyPlan,
     },
     closed,
   ),
-  Type.Object({ kind: Type.Literal("refresh"), ...common, expectNoChanges: Type.Optional(Type.Boolean()) }, closed),
+  Type.Object(
+    { kind: Type.Literal("refresh"), ...common, expectNoChanges: Type.Optional(Type.Boolean()), previewOnly },
+    closed,
+  ),
   Type.Object(
     {
       kind: Type.Literal("destroy"),
@@ -53,6 +71,10 @@ export const Operation = Type.Union([
       continueOnError: Type.Optional(Type.Boolean()),
       /** Removes the stack after its resources. */
       remove: Type.Optional(Type.Boolean()),
+      previewOnly,
+      /** Only with `previewOnly`. */
+      savePlan,
+      applyPlan,
     },
     closed,
   ),
@@ -92,6 +114,8 @@ export const LostRun = Type.Object(
 );
 export type LostRun = Static<typeof LostRun>;
 
+const seconds = Type.Integer({ minimum: 1 });
+
 export const StartRequest = Type.Object(
   {
     runId: RunId,
@@ -100,6 +124,10 @@ export const StartRequest = Type.Object(
     stack: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
     /** Runs of this workspace that ended with their pods: the agent may remove the locks that they left behind. */
     lostRuns: Type.Optional(Type.Array(LostRun, { maxItems: 64 })),
+    /** After `total`, or after `silence` without output, the run is cancelled, and killed after the grace period. */
+    timeouts: Type.Optional(
+      Type.Object({ totalSeconds: Type.Optional(seconds), silenceSeconds: Type.Optional(seconds) }, closed),
+    ),
   },
   closed,
 );
@@ -186,6 +214,18 @@ export const ErrorClass = Type.Union([
   Type.Literal("unexpectedChanges"),
   Type.Literal("cancelled"),
   Type.Literal("interrupted"),
+  /** The run exceeded one of its timeouts. */
+  Type.Literal("timedOut"),
+  /** The program, the configuration, the options or the image differ from those of the plan. Nothing was changed. */
+  Type.Literal("planChanged"),
+  /** The state has changed since the plan was made. Nothing was changed. */
+  Type.Literal("planStale"),
+  /** Pulumi would do something that the plan does not contain. Nothing was changed. */
+  Type.Literal("planMismatch"),
+  /** The stack's key has changed, so the plan cannot be decrypted. Nothing was changed. */
+  Type.Literal("planUnreadable"),
+  /** The plan was applied in part: the rest needs a new plan. */
+  Type.Literal("planStopped"),
   Type.Literal("other"),
 ]);
 export type ErrorClass = Static<typeof ErrorClass>;
@@ -198,6 +238,39 @@ export const RunError = Type.Object({
   lines: Type.Array(message, { maxItems: maxErrorLines }),
 });
 export type RunError = Static<typeof RunError>;
+
+/** A plan that a run kept. */
+export const PlanSummary = Type.Object({
+  digest: Type.String({ minLength: 1, maxLength: 128 }),
+  /** Whether it changes anything. */
+  changes: Type.Boolean(),
+  /** Whether it replaces or deletes resources. */
+  destructive: Type.Boolean(),
+  unknownInputs: Type.Integer({ minimum: 0 }),
+  /** One line for each resource that changes, replacements and deletions first. Without values. */
+  summary: message,
+});
+export type PlanSummary = Static<typeof PlanSummary>;
+
+/** What a refresh with `previewOnly` has found. */
+export const Drift = Type.Object({
+  resources: Type.Array(
+    Type.Object({
+      urn: Type.String({ maxLength: 4096 }),
+      operation: Type.String({ maxLength: 64 }),
+      properties: Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 }),
+    }),
+    { maxItems: 100 },
+  ),
+  omitted: Type.Integer({ minimum: 0 }),
+});
+export type Drift = Static<typeof Drift>;
+
+export const PendingOperation = Type.Object({
+  urn: Type.String({ maxLength: 4096 }),
+  operation: Type.String({ maxLength: 64 }),
+});
+export type PendingOperation = Static<typeof PendingOperation>;
 
 export const RunResult = Type.Object({
   outcome: Type.Union([
@@ -222,6 +295,10 @@ export const RunResult = Type.Object({
   progress: Progress,
   changes: StepCounts,
   error: Type.Optional(RunError),
+  plan: Type.Optional(PlanSummary),
+  drift: Type.Optional(Drift),
+  /** Operations on resources that were interrupted: Pulumi does not know their result. */
+  pendingOperations: Type.Optional(Type.Array(PendingOperation, { maxItems: 100 })),
   /** The end of the CLI's output. The agent keeps all of it. */
   output: Type.Object({
     tail: Type.String({ maxLength: maxOutputTailChars }),
@@ -295,6 +372,16 @@ export const Output = Type.Object({
   value: Type.Optional(Type.Unknown()),
 });
 export type Output = Static<typeof Output>;
+
+export const PlanRequest = Type.Object({ runId: RunId }, closed);
+export type PlanRequest = Static<typeof PlanRequest>;
+
+/** The content of a `SealedPlan`, in parts. */
+export const PlanMessage = Type.Union([
+  Type.Object({ type: Type.Literal("part"), content: Type.String({ maxLength: maxPlanPartChars }) }),
+  Type.Object({ type: Type.Literal("end"), digest: Type.String({ maxLength: 128 }) }),
+]);
+export type PlanMessage = Static<typeof PlanMessage>;
 
 export const OutputsMessage = Type.Union([
   Type.Object({ type: Type.Literal("output"), output: Output }),

@@ -50,6 +50,7 @@ const translations: Readonly<Record<string, Translate>> = {
     known(withKnown(answer, "state", { set: vocabulary.cancelState, otherwise: "cancelling" })),
   prepare: translatePrepare,
   watch: translateWatch,
+  plan: (message) => (message["type"] === "part" || message["type"] === "end" ? known(message) : skipped),
   outputs: (message) => (message["type"] === "output" || message["type"] === "end" ? known(message) : skipped),
 };
 

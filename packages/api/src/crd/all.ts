@@ -1,4 +1,5 @@
 /** All kinds of the API, in the order of the documentation. */
+import { approvalDefinition } from "../approval/definition.ts";
 import { programDefinition } from "../program/definition.ts";
 import { stackDefinition } from "../stack/definition.ts";
 import { updateDefinition } from "../update/definition.ts";
@@ -10,6 +11,7 @@ export const kindDefinitions: readonly KindDefinition[] = [
   programDefinition,
   workspaceDefinition,
   updateDefinition,
+  approvalDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => kindDefinitions.map(buildCrd);

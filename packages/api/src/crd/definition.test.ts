@@ -50,6 +50,7 @@ test("the kinds share a category, and each has a short name", () => {
     ["Program", ["prog"]],
     ["Workspace", ["wks"]],
     ["Update", ["upd"]],
+    ["Approval", ["appr"]],
   ]);
   for (const { spec } of customResourceDefinitions()) expect(spec.names["categories"]).toEqual(["pulumi"]);
 });

@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import type { Oidc } from "../shared/oidc.ts";
 import { StackSpec } from "../stack/spec.ts";
 import { nameLimit, stackMessages as messages } from "../stack/messages.ts";
+import { boundedMs, stackControl, type Control } from "./control.ts";
 import { stackConfig, type ConfigItem } from "./configuration.ts";
 import { stackEnvFrom, stackEnv, type EnvBundle, type EnvVariable } from "./environment.ts";
 import { Findings, type Normalized } from "./findings.ts";
@@ -22,7 +23,7 @@ import {
   type WorkspaceOverlay,
 } from "./templates.ts";
 
-export interface NormalStack {
+export interface NormalStack extends Control {
   readonly name: string;
   readonly namespace: string;
   /** The name of the Pulumi stack. */
@@ -87,6 +88,7 @@ function normalForm(
   const parts = {
     ...programInputs(spec, scope),
     ...updateBehavior(spec),
+    ...stackControl(spec),
     resync: resyncSettings(spec, scope, minResyncSeconds),
     workspace: workspaceSettings(spec, scope),
     update: updateSettings(spec, scope),
@@ -140,9 +142,6 @@ function updateBehavior(spec: StackSpec) {
     },
   };
 }
-
-/** At most ten years, because much later dates cannot be represented. */
-const boundedMs = (seconds: number): number => Math.min(seconds, 10 * 365 * 86_400) * 1000;
 
 function resyncSettings(spec: StackSpec, { findings }: Scope, minResyncSeconds: number): NormalStack["resync"] {
   const seconds = spec.resyncFrequencySeconds ?? minResyncSeconds;

@@ -28,6 +28,9 @@ describe("an Update", () => {
         continueOnError: false,
         remove: false,
         runProgram: false,
+        previewOnly: false,
+        savePlan: false,
+        timeouts: {},
       },
     });
   });

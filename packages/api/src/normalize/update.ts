@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { durationMessage, parseDuration } from "../shared/duration.ts";
 import { UpdateSpec, updateTypes, type UpdateType } from "../update/spec.ts";
 import { Findings, type Normalized } from "./findings.ts";
+import { timeoutsOf, type Timeouts } from "./timeouts.ts";
 import { isArgument, isObjectName } from "./rules.ts";
 import { NamedMetadata, checkShape } from "./shape.ts";
 
@@ -27,6 +28,11 @@ export interface NormalUpdate {
   readonly continueOnError: boolean;
   readonly remove: boolean;
   readonly runProgram: boolean;
+  /** Only for refresh and destroy: nothing is changed. */
+  readonly previewOnly: boolean;
+  readonly savePlan: boolean;
+  readonly applyPlan?: NonNullable<UpdateSpec["applyPlan"]>;
+  readonly timeouts: Timeouts;
 }
 
 const UpdateShape = Type.Object({ metadata: NamedMetadata, spec: UpdateSpec });
@@ -64,6 +70,7 @@ function normalForm({ metadata, spec }: Static<typeof UpdateShape>, findings: Fi
     type,
     ...retention(spec, findings),
     ...operationOptions(spec, findings),
+    ...planOptions(spec, type, findings),
   };
 }
 
@@ -94,5 +101,27 @@ function operationOptions(spec: UpdateSpec, findings: Findings) {
     continueOnError: spec.continueOnError ?? false,
     remove: spec.remove ?? false,
     runProgram: spec.runProgram ?? false,
+    timeouts: timeoutsOf(spec.timeoutSeconds, spec.silenceTimeoutSeconds),
   };
+}
+
+/** Which operations can be planned: an up is planned by a preview, a destroy by itself. */
+function planOptions(
+  { previewOnly = false, savePlan = false, applyPlan }: UpdateSpec,
+  type: UpdateType,
+  findings: Findings,
+) {
+  if (previewOnly && type !== "refresh" && type !== "destroy") {
+    const remedy = "use the type preview, or remove this field";
+    findings.problem("spec.previewOnly", { message: "applies only to refresh and destroy", remedy });
+  }
+  if (savePlan && type !== "preview" && !(type === "destroy" && previewOnly)) {
+    const remedy = "use the type preview, or set previewOnly, or remove this field";
+    findings.problem("spec.savePlan", { message: "applies only to preview, and to destroy with previewOnly", remedy });
+  }
+  if (applyPlan && ((type !== "up" && type !== "destroy") || previewOnly)) {
+    const remedy = "use the type up or destroy without previewOnly, or remove this field";
+    findings.problem("spec.applyPlan", { message: "applies only to up and destroy", remedy });
+  }
+  return { previewOnly, savePlan, ...(applyPlan && { applyPlan }) };
 }

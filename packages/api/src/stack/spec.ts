@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { validatedBy } from "../schema/cel.ts";
 import { optional, text } from "../schema/field.ts";
 import { configurationFields } from "./configuration.ts";
+import { controlFields } from "./control.ts";
 import { lifecycleFields } from "./lifecycle.ts";
 import { sourceFields, sourceRules } from "./source.ts";
 import { UpdateTemplate, WorkspaceTemplate } from "./templates.ts";
@@ -14,6 +15,7 @@ export const StackSpec = Type.Object(
     ...sourceFields,
     ...configurationFields,
     ...lifecycleFields,
+    ...controlFields,
     serviceAccountName: optional(text("The service account of the workspace pod.")),
     workspaceTemplate: optional(WorkspaceTemplate),
     updateTemplate: optional(UpdateTemplate),

@@ -2,10 +2,11 @@
 import { Type, type Static } from "typebox";
 
 import { conditionTypes, stackConditions } from "../conditions.ts";
-import { anything, flag, int64, mapOf, optional, text, time } from "../schema/field.ts";
+import { anything, choice, flag, int64, mapOf, optional, text, time } from "../schema/field.ts";
 import { conditionsOf } from "../shared/condition.ts";
 import { projectInfo } from "../shared/project-info.ts";
 import { runReportFields } from "../shared/run-report.ts";
+import { UpdateDrift } from "../update/status.ts";
 
 const trigger = {
   name: optional(text("The name of the Update.")),
@@ -65,6 +66,40 @@ const Next = Type.Object(
   { description: "The next automatic action, if any." },
 );
 
+const ApprovalRequest = Type.Object(
+  {
+    state: choice(
+      ["NotRequired", "Pending", "Approved", "Rejected"],
+      "Whether the plan may be applied: NotRequired, Pending, Approved or Rejected.",
+    ),
+    updateName: text("The name of the Update that kept the plan."),
+    updateUid: text("The UID of that Update."),
+    digest: text("The digest of the plan."),
+    trigger: text("What the plan is for, as the annotation pulumi.com/trigger of its Update."),
+    summary: text("The changes by resource: replacements and deletions first."),
+    unknownInputs: optional(int64("The number of input values that will be known only while the plan is applied.")),
+    expiresAt: time("The time after which the plan cannot be approved or applied."),
+    approvalName: optional(text("The name of the Approval.")),
+    decidedBy: optional(text("The user who decided.")),
+    decidedAt: optional(time("The time of the decision.")),
+    reason: optional(text("The reason that the user gave.")),
+  },
+  { description: "The plan that waits for an approval, or that was decided last." },
+);
+export type ApprovalRequest = Static<typeof ApprovalRequest>;
+
+const Drift = Type.Object(
+  {
+    checkedAt: time("The time of the last check for drift."),
+    updateName: optional(text("The name of the Update that checked for drift.")),
+    request: optional(text("The value of the annotation pulumi.com/drift-request that requested the check.")),
+    summary: optional(text("The drift in one line.")),
+    ...UpdateDrift.properties,
+  },
+  { description: "The result of the last check for drift." },
+);
+export type StackDrift = Static<typeof Drift>;
+
 export const StackStatus = Type.Object(
   {
     observedGeneration: optional(int64("The generation of the Stack that the status is based on.")),
@@ -74,6 +109,8 @@ export const StackStatus = Type.Object(
     conditions: optional(conditionsOf(conditionTypes(stackConditions))),
     currentUpdate: optional(CurrentUpdate),
     lastUpdate: optional(LastUpdate),
+    approval: optional(ApprovalRequest),
+    drift: optional(Drift),
     waiting: optional(Waiting),
     next: optional(Next),
     outputs: optional(

@@ -2,7 +2,7 @@
 import { Type, type Static } from "typebox";
 
 import { validationText, validatedBy, type CelRule } from "../schema/cel.ts";
-import { flag, int32, listOf, optional, text } from "../schema/field.ts";
+import { flag, int32, int64, listOf, optional, text } from "../schema/field.ts";
 import { duration } from "../shared/duration.ts";
 
 export const updateTypes = ["preview", "up", "refresh", "destroy"] as const;
@@ -32,10 +32,37 @@ const operation = {
   continueOnError: optional(flag("Whether to continue with other resources after one has failed.")),
   remove: optional(flag("Whether to remove the Pulumi stack after a destroy.")),
   runProgram: optional(flag("Whether to run the program also for a refresh or a destroy.")),
+  timeoutSeconds: optional(
+    int64("How long the operation may run, in seconds. After that it is cancelled, and killed if it does not stop.", {
+      minimum: 1,
+    }),
+  ),
+  silenceTimeoutSeconds: optional(
+    int64("How long the operation may run without any output, in seconds, before it is cancelled.", { minimum: 1 }),
+  ),
+};
+
+/** Not part of a Stack's template: the Stack sets them where its approval or drift detection requires them. */
+const planFields = {
+  previewOnly: optional(flag("Whether a refresh or a destroy only shows what it would change.")),
+  savePlan: optional(
+    flag("Whether a preview, or a destroy with previewOnly, keeps its plan, so that exactly this plan can be applied."),
+  ),
+  applyPlan: optional(
+    Type.Object(
+      {
+        updateName: text("The name of the Update that kept the plan.", { maxLength: 253 }),
+        updateUid: text("The UID of that Update.", { maxLength: 64 }),
+        digest: text("The digest of the plan, as the status of that Update reports it.", { maxLength: 128 }),
+        approvalName: optional(text("The name of the Approval of the plan, if one is required.", { maxLength: 253 })),
+      },
+      { description: "The plan that an up or a destroy applies. If it no longer applies, nothing is changed." },
+    ),
+  ),
 };
 
 /** An Update documents what was run, so its operation is immutable. Its TTL may change. */
-const immutableFields = Object.keys(operation);
+const immutableFields = Object.keys({ ...operation, ...planFields });
 
 export const immutableMessage = {
   message: "is immutable",
@@ -52,7 +79,7 @@ const unchanged = (field: string): CelRule => ({
 const ttlAfterCompleted = optional(duration("The time to keep the object after the operation has finished."));
 
 export const UpdateSpec = Type.Object(
-  { ...operation, ttlAfterCompleted },
+  { ...operation, ...planFields, ttlAfterCompleted },
   { description: "The operation to run.", ...validatedBy(...immutableFields.map(unchanged)) },
 );
 export type UpdateSpec = Static<typeof UpdateSpec>;

@@ -2,7 +2,7 @@
 import { Type, type Static } from "typebox";
 
 import { conditionTypes, updateConditions } from "../conditions.ts";
-import { int32, int64, optional, text, time } from "../schema/field.ts";
+import { flag, int32, int64, listOf, optional, text, texts, time } from "../schema/field.ts";
 import { conditionsOf } from "../shared/condition.ts";
 import { projectInfo } from "../shared/project-info.ts";
 import { runReportFields } from "../shared/run-report.ts";
@@ -46,6 +46,48 @@ export const UpdateProcess = Type.Object(
 );
 export type UpdateProcess = Static<typeof UpdateProcess>;
 
+export const UpdatePlan = Type.Object(
+  {
+    digest: text("Identifies the plan and everything that it depends on. An Approval names it."),
+    secretNames: texts("The Secrets that contain the plan, in order."),
+    changes: flag("Whether the plan changes anything."),
+    destructive: flag("Whether the plan replaces or deletes resources."),
+    unknownInputs: int64("The number of input values that will be known only while the plan is applied.", {
+      minimum: 0,
+    }),
+    summary: text("The changes by resource: replacements and deletions first. Values are not shown."),
+  },
+  { description: "The plan that a preview kept." },
+);
+export type UpdatePlan = Static<typeof UpdatePlan>;
+
+/** The status must stay small: what does not fit is counted. */
+const DriftedResource = Type.Object(
+  {
+    urn: text("The URN of the resource."),
+    operation: text("What happened to the resource outside of Pulumi: update or delete."),
+    properties: optional(texts("The paths of the properties that differ.")),
+  },
+  { description: "A resource that differs from the state." },
+);
+
+export const UpdateDrift = Type.Object(
+  {
+    resources: listOf(DriftedResource, "Resources that differ from the state."),
+    omitted: optional(int64("The number of further resources that differ.", { minimum: 0 })),
+  },
+  { description: "The drift that a refresh with previewOnly has found." },
+);
+export type UpdateDrift = Static<typeof UpdateDrift>;
+
+const PendingOperation = Type.Object(
+  {
+    urn: text("The URN of the resource."),
+    operation: text("The interrupted operation, such as creating."),
+  },
+  { description: "An interrupted operation on a resource." },
+);
+
 export const UpdateStatus = Type.Object(
   {
     observedGeneration: optional(int64("The generation of the Update that the status is based on.", { minimum: 0 })),
@@ -63,6 +105,14 @@ export const UpdateStatus = Type.Object(
     ),
     outputs: optional(text("The name of the Secret with the stack's outputs.")),
     projectInfo: optional(projectInfo("The Pulumi project of the operation.")),
+    plan: optional(UpdatePlan),
+    drift: optional(UpdateDrift),
+    pendingOperations: optional(
+      listOf(
+        PendingOperation,
+        "Operations on resources that were interrupted, so that Pulumi does not know their result.",
+      ),
+    ),
     ...runReportFields,
     conditions: optional(conditionsOf(conditionTypes(updateConditions))),
   },

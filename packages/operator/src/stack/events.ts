@@ -80,4 +80,8 @@ const stalledEvent: Readonly<Record<StackReason<"Stalled">, StackEvent | undefin
   UpdateConflict: undefined,
   UpdateFailed: undefined,
   NamespaceTerminating: undefined,
+  ApprovalRejected: "StackApprovalRejected",
+  ApprovalPolicyMissing: "StackApprovalPolicyMissing",
+  RetriesExhausted: "StackRetriesExhausted",
+  Protected: "StackProtected",
 };

@@ -1,0 +1,34 @@
+/** The fields by which people control a Stack, with their defaults. */
+import type { StackSpec } from "../stack/spec.ts";
+import { timeoutsOf, type Timeouts } from "./timeouts.ts";
+
+export interface Control {
+  readonly suspend: boolean;
+  /** Undefined if no approval is ever required. */
+  readonly approval?: { readonly required: "OnDestructiveChanges" | "Always"; readonly expiresAfterMs: number };
+  readonly driftDetection?: { readonly everyMs: number; readonly action: "Report" | "Correct" };
+  readonly timeouts: Timeouts;
+  /** Undefined if retries continue. */
+  readonly maxFailures?: number;
+  readonly protect: boolean;
+}
+
+const defaultExpirySeconds = 86_400;
+
+export function stackControl(spec: StackSpec): Control {
+  const { approval, driftDetection: drift, maxFailures } = spec;
+  const { required = "Never", expiresAfterSeconds = defaultExpirySeconds } = approval ?? {};
+  return {
+    suspend: spec.suspend ?? false,
+    ...(required !== "Never" && { approval: { required, expiresAfterMs: boundedMs(expiresAfterSeconds) } }),
+    ...(drift && {
+      driftDetection: { everyMs: boundedMs(drift.intervalSeconds), action: drift.action ?? ("Report" as const) },
+    }),
+    timeouts: timeoutsOf(spec.updateTimeoutSeconds, spec.silenceTimeoutSeconds),
+    ...(maxFailures !== undefined && { maxFailures }),
+    protect: spec.protect ?? false,
+  };
+}
+
+/** At most ten years, because much later dates cannot be represented. */
+export const boundedMs = (seconds: number): number => Math.min(seconds, 10 * 365 * 86_400) * 1000;
