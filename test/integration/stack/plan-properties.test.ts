@@ -185,6 +185,7 @@ class World {
       orphans: [],
       workspace: this.workspace,
       source,
+      dependents: [],
       cycle: [],
       prerequisites: [],
       stackOutputs: [],

@@ -5,6 +5,7 @@ import {
   keyOf,
   metricsRegistry,
   reconciler,
+  refKey,
   silentLogger,
   systemClock,
   watching,
@@ -34,6 +35,7 @@ import { removeOrphanFinalizers } from "./perform/finalizers.ts";
 import type { Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
 import { conflictStart } from "./rules/ownership.ts";
+import { dependenciesOf } from "./stack-dependencies.ts";
 import { stackStatus } from "./status.ts";
 import type { StackView } from "./view.ts";
 
@@ -111,8 +113,17 @@ function watchesOf(reflectors: StackControllerOptions["reflectors"]) {
     }),
     // Stacks that depend on the changed one.
     watching({ reflector: reflectors.stacks, map: ({ key }) => store.byIndex(dependsOnIndex, key).map(keyOf) }),
+    // Stacks that wait for the deletion of the changed one.
+    watching({ reflector: reflectors.stacks, map: ({ before, after }) => deletedDependencies(before, after) }),
     watching({ reflector: reflectors.programs, map: ({ key }) => store.byIndex(programIndex, key).map(keyOf) }),
   ];
+}
+
+function deletedDependencies(before: Stack | undefined, after: Stack | undefined): Key[] {
+  const stack = after ?? before;
+  if (!stack || (after && !after.metadata.deletionTimestamp)) return [];
+  const { namespace = "" } = stack.metadata;
+  return dependenciesOf(stack).map((name) => refKey({ namespace, name }));
 }
 
 interface Channels {

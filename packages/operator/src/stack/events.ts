@@ -25,7 +25,8 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
       const { trigger, update } = step;
       const name = update.metadata.name ?? "";
       const message = messages.starting({ type: trigger.type, name }, messages.purpose(step));
-      return [eventFor("StackUpdateDetected", message)];
+      const ignored = trigger.type === "destroy" ? dependentEvents(view) : [];
+      return [eventFor("StackUpdateDetected", message), ...ignored];
     }
     case "deleteWorkspace":
       return [eventFor("WorkspaceDeleted", messages.workspaceReclaimed)];
@@ -40,6 +41,17 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "withdrawUpdate":
       return [];
   }
+}
+
+/** A destroy starts although other Stacks depend on this one. */
+function dependentEvents({ dependents }: StackView): EventNote[] {
+  const named = (isInCycle: boolean) =>
+    dependents.filter((each) => each.isInCycle === isInCycle).map(({ name }) => name);
+  const [ignored, inCycle] = [named(false), named(true)];
+  return [
+    ...(ignored.length > 0 ? [eventFor("StackDependentsIgnored", messages.dependentsIgnored(ignored))] : []),
+    ...(inCycle.length > 0 ? [eventFor("StackDependentsIgnored", messages.dependentsInCycle(inCycle))] : []),
+  ];
 }
 
 function resultEvents({ outputs }: StackView, { result }: Extract<Step, { kind: "recordResult" }>): EventNote[] {

@@ -169,6 +169,25 @@ export const repositoryFailed = (repository: string, message: string): string =>
 export const destroyNeedsProgram = (problem: string): string =>
   `${problem}; the destroy needs the program, because the name and runtime of the project are not known or runProgram is set`;
 
+// Dependents
+
+export const dependentsDeleting = (names: readonly string[]): string =>
+  `${stackNames(names)} ${isOrAre(names)} being deleted and may need this Stack, which waits until then.`;
+
+export const dependentsLive = ({ names, proceedAt }: { names: readonly string[]; proceedAt: number }): string =>
+  `${stackNames(names)} ${dependOrDepends(names)} on this Stack and ${isOrAre(names)} not being deleted. ` +
+  `The deletion continues without waiting for ${names.length === 1 ? "it" : "them"} at ${timestamp(proceedAt)}.`;
+
+export const dependentsIgnored = (names: readonly string[]): string =>
+  `${stackNames(names)} ${dependOrDepends(names)} on this Stack and ${isOrAre(names)} not being deleted; ` +
+  "its resources are destroyed nevertheless.";
+
+export const dependentsInCycle = (names: readonly string[]): string =>
+  `This Stack and ${stackNames(names)} depend on each other, so they are destroyed in any order.`;
+
+const isOrAre = (names: readonly string[]): string => (names.length === 1 ? "is" : "are");
+const dependOrDepends = (names: readonly string[]): string => (names.length === 1 ? "depends" : "depend");
+
 // Prerequisites
 
 export const prerequisitesUnmet = (problems: readonly string[]): string => `${problems.join("; ")}.`;

@@ -9,6 +9,8 @@ export type Outcome =
   | { readonly kind: "upToDate"; readonly message: string; readonly nextAt?: number }
   | { readonly kind: "processing"; readonly message: string; readonly waitingFor?: string }
   | { readonly kind: "prerequisites"; readonly message: string; readonly waitingFor: string }
+  /** Stacks that depend on this one have to be deleted first. */
+  | { readonly kind: "dependents"; readonly message: string; readonly waitingFor: string }
   | { readonly kind: "retrying"; readonly preview: boolean; readonly message: string; readonly retryAt: number }
   /** Stalled, unless the spec has retryOnUpdateConflict. */
   | { readonly kind: "conflict"; readonly message: string; readonly retryAt: number }

@@ -19,6 +19,20 @@ export function outputReferences({ env, config }: Pick<NormalStack, "env" | "con
   return sources.flatMap((from) => (from.kind === "stackOutput" ? [{ stack: from.stack, output: from.output }] : []));
 }
 
+/** All Stacks on which a Stack depends, directly or through others. */
+export function allDependencies(start: string, dependencies: (name: string) => readonly string[]): Set<string> {
+  const found = new Set<string>();
+  const walk = (name: string): void => {
+    for (const next of dependencies(name)) {
+      if (found.has(next)) continue;
+      found.add(next);
+      walk(next);
+    }
+  };
+  walk(start);
+  return found;
+}
+
 /** The path from a Stack along its dependencies back to itself; empty if there is none. */
 export function cycleFrom(start: string, dependencies: (name: string) => readonly string[]): string[] {
   const visited = new Set<string>();

@@ -76,6 +76,8 @@ function verdictOn(view: StackView, outcome: ShownOutcome): Verdict {
       return { type: "Reconciling", reason: "StackProcessing", message };
     case "prerequisites":
       return { type: "Reconciling", reason: "PrerequisiteNotSatisfied", message };
+    case "dependents":
+      return { type: "Reconciling", reason: "WaitingForDependents", message };
     case "retrying":
       return { type: "Reconciling", reason: outcome.preview ? "PreviewFailed" : "RetryingAfterFailure", message };
     case "conflict":

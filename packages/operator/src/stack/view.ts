@@ -29,6 +29,8 @@ export interface StackView extends LearnedFacts {
   readonly orphans: readonly Update[];
   readonly workspace: WorkspaceView;
   readonly source: SourceView;
+  /** Stacks that depend on this one and still exist; observed only while this one is being deleted. */
+  readonly dependents: readonly DependentView[];
   /** The names of Stacks that depend on each other, from this one back to itself; empty if there is no cycle. */
   readonly cycle: readonly string[];
   readonly prerequisites: readonly PrerequisiteView[];
@@ -128,6 +130,16 @@ export interface PrerequisiteView {
   /** When its last update ended. */
   readonly endedAt?: number;
   readonly reconcileRequest: string;
+}
+
+export interface DependentView {
+  readonly name: string;
+  /** Whether it is being deleted. */
+  readonly deleting: boolean;
+  /** Whether its resources are destroyed when it is deleted. */
+  readonly wantsDestroy: boolean;
+  /** Whether this Stack depends on it, too. */
+  readonly isInCycle: boolean;
 }
 
 export interface ConfigInput {

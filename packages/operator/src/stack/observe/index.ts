@@ -17,6 +17,7 @@ import { findCondition } from "../../shared/conditions.ts";
 import { updateView } from "../history/update-view.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
 import * as messages from "../messages.ts";
+import { observeDependents } from "./dependents.ts";
 import { readConfigInputs } from "./inputs.ts";
 import { observeOutputs } from "./outputs.ts";
 import { observeCycle, observePrerequisites, observeStackOutputs } from "./prerequisites.ts";
@@ -51,6 +52,7 @@ export async function observeStack(
     updates,
     orphans: orphanedUpdates(world, key, stack),
     workspace: workspaceView(world, stack),
+    dependents: observeDependents(world.stacks, stack),
     outputs: await observeOutputs({ stack, updates }, readers),
     ...(await observeSpec(world, { key, stack }, readers)),
     readObjects: readers.objects,

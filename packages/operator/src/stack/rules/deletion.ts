@@ -31,15 +31,19 @@ export function deletedWithoutDestroy(view: StackView): StackPlan | undefined {
 }
 
 export function destroyed(view: StackView): StackPlan | undefined {
+  return isDeleting(view) && isDestroyed(view) ? removeFinalizer(view, { nothingDeployed: false }) : undefined;
+}
+
+export function isDestroyed(view: StackView): boolean {
   const last = lastUpdateIn(view);
-  if (!isDeleting(view) || !last || lastTypeOf(last) !== "destroy" || last.state !== "succeeded") return undefined;
-  return removeFinalizer(view, { nothingDeployed: false });
+  return last !== undefined && lastTypeOf(last) === "destroy" && last.state === "succeeded";
 }
 
 export function nothingToDestroy(view: StackView): StackPlan | undefined {
-  if (!isDeleting(view) || !(hasNeverRun(view) || hasOnlyPreviewed(view))) return undefined;
-  return removeFinalizer(view, { nothingDeployed: true });
+  return isDeleting(view) && isNothingDeployed(view) ? removeFinalizer(view, { nothingDeployed: true }) : undefined;
 }
+
+export const isNothingDeployed = (view: StackView): boolean => hasNeverRun(view) || hasOnlyPreviewed(view);
 
 function hasNeverRun({ stack, updates }: StackView): boolean {
   const { lastUpdate, currentUpdate, projectInfo } = stack.status ?? {};

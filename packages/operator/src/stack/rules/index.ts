@@ -22,6 +22,7 @@ import {
   finalizerRemoved,
   nothingToDestroy,
 } from "./deletion.ts";
+import { dependentsLeft } from "./dependents.ts";
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
 import { noUpdateDue, resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
@@ -44,6 +45,7 @@ const rules: readonly StackRule[] = [
   resultsRecorded, // Updates whose result is in the status: remove their finalizer
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
   finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
+  dependentsLeft, // deleted, and Stacks that depend on it are being deleted, or may be soon: wait for them
   deletedWithoutDestroy, // deleted, and destroyOnFinalize is not set (or only previews run): remove the finalizer
   destroyed, // deleted, and the destroy succeeded: remove the finalizer
   nothingToDestroy, // deleted before anything was deployed: remove the finalizer

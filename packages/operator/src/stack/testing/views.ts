@@ -34,6 +34,8 @@ export interface Setting {
   /** The Update that the cancellation request names. */
   readonly cancelled?: string;
   readonly deleting?: boolean;
+  /** How many seconds ago, if it is being deleted; 60 if absent. */
+  readonly deletedAgo?: number;
   readonly finalizer?: boolean;
   readonly source?: SourceView;
   /** Ready with the wanted spec if absent. */
@@ -42,6 +44,7 @@ export interface Setting {
   /** From which the Workspace was created; the source if absent. */
   readonly origin?: WorkspaceOrigin;
   readonly updates?: readonly UpdateView[];
+  readonly dependents?: StackView["dependents"];
   readonly cycle?: readonly string[];
   readonly prerequisites?: readonly PrerequisiteView[];
   readonly stackOutputs?: readonly StackOutputView[];
@@ -137,7 +140,7 @@ export function stackOf(setting: Setting): Stack {
       resourceVersion: "7",
       generation,
       creationTimestamp: ago(7200),
-      ...(deleting && { deletionTimestamp: ago(60) }),
+      ...(deleting && { deletionTimestamp: ago(setting.deletedAgo ?? 60) }),
       ...(finalizer && { finalizers: [stackFinalizer] }),
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
@@ -175,6 +178,7 @@ export function viewOf(setting: Setting): StackView {
     orphans: [],
     workspace: workspaceOf(setting, stack),
     source,
+    dependents: setting.dependents ?? [],
     cycle: setting.cycle ?? [],
     prerequisites: setting.prerequisites ?? [],
     stackOutputs: setting.stackOutputs ?? [],
