@@ -90,12 +90,20 @@ const updateStalls = {
   NodeLost: "The pod does not respond, and its node may be lost; an administrator must confirm that.",
 } as const;
 
-/** Stalled is present only while it is True. */
+/**
+ * Ready and Stalled follow the conventions of kstatus, by which Flux, Helm and other tools wait for an object. Ready is True
+ * after success. Stalled is present only while it is True: the operation failed, or needs a user's action.
+ */
 export const updateConditions = {
+  Ready: updateReasons,
   Progressing: updateReasons,
   Failed: updateReasons,
   Complete: updateReasons,
-  Stalled: updateStalls,
+  Stalled: { ...updateReasons, ...updateStalls },
+} as const satisfies ConditionTable;
+
+export const programConditions = {
+  Ready: { Observed: "True: Stacks can use the current program." },
 } as const satisfies ConditionTable;
 
 type ConditionTypeOf<Table> = keyof Table & string;

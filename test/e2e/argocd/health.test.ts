@@ -310,7 +310,7 @@ cases(
 );
 
 const program = anObject<Program>(programs, "web", having<Program>({ program: { resources: {} } }));
-const observedProgram = having<Program>({ status: programStatus(program) })(program);
+const observedProgram = having<Program>({ status: programStatus(program, 0) })(program);
 
 cases("a Program", [
   ["is Progressing before the operator has observed it", program, "Progressing", /not observed/],
@@ -324,8 +324,8 @@ describe("the actions of a Stack", () => {
   const busy: Stack = { ...idle, status: { ...idle.status, currentUpdate: { name: "web-1" } } };
 
   test("a reconcile can be requested at any time with a new value of the annotation", async () => {
-    expect(await actionsOf(idle)).toEqual(["reconcile"]);
-    expect(await actionsOf(stackOf({}))).toEqual(["reconcile"]);
+    expect(await actionsOf(idle)).toEqual(["reconcile", "suspend"]);
+    expect(await actionsOf(stackOf({}))).toEqual(["reconcile", "suspend"]);
     const added = await changesBy("reconcile", idle);
     expect(added.at(-1)).toMatch(/^pulumi\.com\/reconciliation-request: "20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"$/);
   });
@@ -337,9 +337,16 @@ describe("the actions of a Stack", () => {
   });
 
   test("a running update can be cancelled by its name", async () => {
-    expect(await actionsOf(busy)).toEqual(["cancel", "reconcile"]);
+    expect(await actionsOf(busy)).toEqual(["cancel", "reconcile", "suspend"]);
     expect(await changesBy("cancel", busy)).toContain("pulumi.com/cancellation-request: web-1");
     const refusal = await changesBy("cancel", idle).catch(String);
     expect(refusal).toContain("no update is running");
+  });
+
+  test("a Stack can be suspended and resumed, but not approved", async () => {
+    const suspended: Stack = { ...idle, spec: { ...idle.spec, suspend: true } };
+    expect(await changesBy("suspend", idle)).toContain("suspend: true");
+    expect(await actionsOf(suspended)).toEqual(["reconcile", "resume"]);
+    expect(await changesBy("resume", suspended)).toContain("suspend: false");
   });
 });

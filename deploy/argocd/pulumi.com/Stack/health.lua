@@ -21,6 +21,11 @@ end
 if active.Stalled then
   return { status = "Degraded", message = active.Stalled.message }
 end
+-- It continues when a person acts or an update window opens, so Argo CD shows a pause, and sync waves wait.
+local pauses = { AwaitingApproval = true, Suspended = true, OutsideUpdateWindow = true }
+if active.Reconciling and pauses[active.Reconciling.reason] then
+  return { status = "Suspended", message = active.Reconciling.message }
+end
 -- This includes failures that will be retried soon, so that a transient failure does not fail a sync.
 if active.Reconciling then
   return { status = "Progressing", message = active.Reconciling.message }

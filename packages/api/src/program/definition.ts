@@ -1,4 +1,5 @@
 /** Program: a Pulumi YAML program as a Kubernetes object. */
+import { programConditions } from "../conditions.ts";
 import type { KindDefinition } from "../crd/definition.ts";
 import { programKind, pulumiGroup } from "../kinds.ts";
 import { ProgramSpec } from "./spec.ts";
@@ -32,5 +33,5 @@ export const programDefinition: KindDefinition = {
       description: "The revision of the program.",
     },
   ],
-  conditions: {},
+  conditions: programConditions,
 };

@@ -1,7 +1,9 @@
 /** The observed state of a Program. */
 import { Type, type Static } from "typebox";
 
+import { conditionTypes, programConditions } from "../conditions.ts";
 import { int64, labels, optional, text, time } from "../schema/field.ts";
+import { conditionsOf } from "../shared/condition.ts";
 
 const Artifact = Type.Object(
   {
@@ -23,6 +25,7 @@ const Artifact = Type.Object(
 export const ProgramStatus = Type.Object(
   {
     observedGeneration: optional(int64("The generation of the Program that the status is based on.")),
+    conditions: optional(conditionsOf(conditionTypes(programConditions))),
     artifact: optional(Artifact),
   },
   { description: "The observed state of the Program." },

@@ -1,6 +1,6 @@
 /**
  * The Program controller. The operator sends the files of a Program to workspaces in its requests, so the status only reports
- * the observed generation.
+ * that it was observed.
  *
  * An artifact of the Go operator stays in the status as long as it belongs to the current generation: its digest identifies
  * the Program in the status of Stacks that have run it.
@@ -21,6 +21,12 @@ import {
 } from "@pko/kube";
 
 import { programs } from "../kinds.ts";
+import { conditionAt } from "../shared/conditions.ts";
+
+interface ProgramView {
+  readonly program: Program;
+  readonly now: number;
+}
 
 interface ProgramControllerOptions {
   /** Must be fenced: it writes nothing unless this process leads. */
@@ -43,25 +49,37 @@ export function programController(options: ProgramControllerOptions): Controller
     log,
     metrics,
     ...(clock && { clock }),
-    reconcile: reconciler<Program, Program, never, ProgramStatus, never>({
+    reconcile: reconciler<Program, ProgramView, never, ProgramStatus, never>({
       resource: programs,
       client,
       events,
       fieldManager: fieldManagers.programStatus,
-      observe: (key) => reflector.store.get(key),
-      objectIn: (program) => program,
-      plan: (program) => ({ steps: [], outcome: programStatus(program) }),
+      observe(key, { now }) {
+        const program = reflector.store.get(key);
+        return program && { program, now };
+      },
+      objectIn: ({ program }) => program,
+      plan: ({ program, now }) => ({ steps: [], outcome: programStatus(program, now) }),
       perform: () => Promise.resolve({ kind: "done" }),
       status: (_, { outcome }) => outcome,
     }),
   });
 }
 
+const observed = {
+  type: "Ready",
+  status: "True",
+  reason: "Observed",
+  message: "The program is ready for its Stacks.",
+} as const;
+
 /** Other fields that the Go operator has left in the status are removed. */
-export function programStatus({ metadata, status }: Program): ProgramStatus {
+export function programStatus(program: Program, now: number): ProgramStatus {
+  const { metadata, status } = program;
   if (metadata.deletionTimestamp) return status ?? {};
   const generation = metadata.generation ?? 0;
   const { artifact } = status ?? {};
   const isCurrent = artifact?.revision === String(generation);
-  return { observedGeneration: generation, ...(artifact && isCurrent && { artifact }) };
+  const conditions = [conditionAt(program, observed, now)];
+  return { observedGeneration: generation, conditions, ...(artifact && isCurrent && { artifact }) };
 }

@@ -139,13 +139,14 @@ function statementsFor(outcome: Reported): Statement[] {
     case "progressing":
       return openStatements(outcome.reason, outcome.message, { progressing: true });
     case "stalled":
-      return [
-        ...openStatements("TransientFailure", outcome.message, { progressing: true }),
-        { type: "Stalled", status: "True", reason: outcome.reason, message: conditionMessage(outcome.message) },
-      ];
+      return [...openStatements("TransientFailure", outcome.message, { progressing: true }), stalledStatement(outcome)];
     case "ended":
       return endStatements(outcome.ending);
   }
+}
+
+function stalledStatement({ reason, message }: Pick<Statement, "reason" | "message">): Statement {
+  return { type: "Stalled", status: "True", reason, message: conditionMessage(message) };
 }
 
 /** Of an Update that has not ended. */
@@ -159,6 +160,7 @@ function openStatements(
     { type: "Progressing", status: progressing ? "True" : "False", reason, message },
     { type: "Failed", status: "False", reason, message },
     { type: "Complete", status: "False", reason, message },
+    { type: "Ready", status: "False", reason, message },
   ];
 }
 
@@ -169,5 +171,7 @@ function endStatements({ reason, message: text }: Ending): Statement[] {
     { type: "Progressing", status: "False", reason: "Complete", message },
     { type: "Failed", status: isSuccess ? "False" : "True", reason, message },
     { type: "Complete", status: "True", reason: isSuccess ? "Updated" : reason, message },
+    { type: "Ready", status: isSuccess ? "True" : "False", reason, message },
+    ...(isSuccess ? [] : [stalledStatement({ reason, message: text })]),
   ];
 }

@@ -198,7 +198,7 @@ table("an Update that runs", [
     [...started, run({ state: "unreachable", message: "no route", sinceMs: noon - minute })],
     {
       ...progresses("TransientFailure"),
-      status: { conditions: [{ message: matching(/11:59:00Z.*no route/) }, {}, {}] },
+      status: { conditions: [{ message: matching(/11:59:00Z.*no route/) }, {}, {}, {}] },
     },
   ],
   [
@@ -231,7 +231,7 @@ table("an Update whose node may be lost", [
     {
       ...isStalled,
       events: [{ type: "Warning", reason: "NodeLost", message: containing("kubectl delete pod web-workspace-0") }],
-      status: { conditions: [{}, {}, {}, { message: containing("out-of-service=nodeshutdown:NoExecute") }] },
+      status: { conditions: [{}, {}, {}, {}, { message: containing("out-of-service=nodeshutdown:NoExecute") }] },
     },
   ],
   [
@@ -253,7 +253,7 @@ table("an Update whose node may be lost", [
   [
     "is no longer stalled when the agent responds again",
     [...started, stalled, podOverdue(hour), run(running({ created: 1 }))],
-    { ...progresses("Progressing"), status: { conditions: [{}, {}, {}] } },
+    { ...progresses("Progressing"), status: { conditions: [{}, {}, {}, {}] } },
   ],
   [
     "is aborted when its pod is deleted, which the API server must confirm",

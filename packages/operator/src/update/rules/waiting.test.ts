@@ -13,19 +13,19 @@ table("an Update that has not started", [
     [workspaceIs({ state: "notReady", message: "Installing dependencies." })],
     {
       ...waits("WorkspaceNotReady"),
-      status: { conditions: [{ message: containing("Installing") }, {}, {}] },
+      status: { conditions: [{ message: containing("Installing") }, {}, {}, {}] },
     },
   ],
   ["waits while its Workspace is being woken", [workspaceIs({ state: "idle" })], waits("WorkspaceNotReady")],
   [
     "waits for a Workspace with other stacks that is being prepared for a new spec, which may have its stack",
     [workspaceIs({ state: "otherStack", stacks: ["prod"], isPrepared: false })],
-    { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("prod") }, {}, {}] } },
+    { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("prod") }, {}, {}, {}] } },
   ],
   [
     "waits while another Update runs in the Workspace, and names it",
     [workspaceReady, (view) => ({ ...view, before: "web-0" })],
-    { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("web-0") }, {}, {}] } },
+    { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("web-0") }, {}, {}, {}] } },
   ],
   ["waits while the pod of the address does not exist", [workspaceReady, noPod], waits("WorkspaceNotReady")],
   [
