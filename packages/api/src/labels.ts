@@ -1,4 +1,4 @@
-/** Labels on the objects that the operator creates. */
+/** Labels on the objects that the operator creates, and on namespaces. */
 
 const componentLabel = "pulumi.com/component";
 export const stackNameLabel = "pulumi.com/stack-name";
@@ -23,3 +23,6 @@ export const labelsOfUpdate = (updateName: string) => ({
   [autoComponentLabel]: "update",
   [updateNameLabel]: updateName,
 });
+
+/** On a namespace: any value except "false" protects it from deletion, if the policy for that is installed. */
+export const protectLabel = "pulumi.com/protect";

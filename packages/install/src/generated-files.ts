@@ -6,6 +6,7 @@ import { Document, isScalar, visit } from "yaml";
 import { argoCdSettings } from "./argo-cd.ts";
 import { chartFacts, chartFolder, chartMetadata, chartReadme, valuesSchema, valuesYaml } from "./chart/files.ts";
 import { dashboard } from "./dashboard.ts";
+import { namespaceProtectionPolicy, policyObjects } from "./policies/index.ts";
 import { quickstartObjects } from "./quickstart.ts";
 import { referencePage } from "./reference-page.ts";
 
@@ -26,6 +27,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
   files.set(`${chartFolder}/dashboard.json`, await jsonFile(dashboard()));
   files.set(`${chartFolder}/README.md`, await markdownFile(chartReadme()));
   files.set("deploy/quickstart/install.yaml", yamlFile(quickstartObjects()));
+  files.set("deploy/policies/namespace-protection.yaml", yamlFile(policyObjects(namespaceProtectionPolicy)));
   files.set("deploy/argocd/argocd-cm.yaml", yamlFile([await argoCdSettings()]));
   return files;
 }

@@ -7,6 +7,7 @@ import { agentPort, imageTag, labelsOfWorkspace, operatorImage } from "@pko/api"
 
 import { chartDefaults } from "./chart/defaults.ts";
 import {
+  approverRules,
   crdRules,
   editRules,
   metricsAuthRules,
@@ -182,6 +183,7 @@ export const operatorObjects: readonly object[] = [
   clusterRole("metrics-reader", metricsReaderRules),
   clusterRole("view", viewRules, aggregatedTo("admin", "edit", "view")),
   clusterRole("edit", editRules, aggregatedTo("admin", "edit")),
+  clusterRole("approver", approverRules),
   clusterRoleBinding(operatorNamespace, "controller-manager"),
   clusterRoleBinding(`${operatorNamespace}-crds`, "crds"),
   clusterRoleBinding(`${operatorNamespace}-metrics-auth`, "metrics-auth"),

@@ -2,7 +2,7 @@
 import { customResourceDefinitions } from "@pko/api";
 
 import { operatorNamespaceObject, operatorObjects } from "./operator-objects.ts";
-import { stackPolicy } from "./stack-policy.ts";
+import { admissionPolicies, policyObjects } from "./policies/index.ts";
 
 /** The service account in the documentation's Stacks. It needs no permissions: the agent authenticates by certificate. */
 const serviceAccount = {
@@ -14,7 +14,7 @@ const serviceAccount = {
 export const quickstartObjects = (): object[] => [
   operatorNamespaceObject,
   ...customResourceDefinitions(),
-  ...stackPolicy,
+  ...admissionPolicies.flatMap(policyObjects),
   serviceAccount,
   ...operatorObjects,
 ];

@@ -37,6 +37,10 @@ export const servedRules: readonly Rule[] = [
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply, "delete"] },
   { apiGroups: [""], resources: ["services"], verbs: ["get", ...apply] },
   { apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["get", ...watch, ...apply, "delete"] },
+  // Kubernetes cannot limit a permission to dry runs: the operator creates Approvals only in dry runs, to check that the
+  // admission policy for them is in force.
+  { apiGroups: [autoGroup], resources: ["approvals"], verbs: ["get", ...watch, "create"] },
+  { apiGroups: [autoGroup], resources: ["approvals/status"], verbs: ["patch"] },
   { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch, ...apply, "delete"] },
   // The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, requires this permission to set
   // owner references with blockOwnerDeletion.
@@ -104,4 +108,13 @@ export const editRules: readonly Rule[] = [
     resources: kindDefinitions.map(({ plural }) => plural).filter((plural) => plural !== approvalKind.plural),
     verbs: ["create", "delete", "deletecollection", "patch", "update"],
   },
+];
+/**
+ * For users who approve changes; aggregated to no other role. They cannot delete Approvals, which show who decided, and
+ * of which a rejection prevails over an approval.
+ */
+export const approverRules: readonly Rule[] = [
+  { apiGroups: [autoGroup], resources: [approvalKind.plural], verbs: ["get", ...watch, "create"] },
+  { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch] },
+  { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch] },
 ];

@@ -4,7 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { quickstartObjects } from "@pko/install";
+import { quickstartObjects, type Rule } from "@pko/install";
 import { optionVariables } from "@pko/operator";
 import { parse } from "yaml";
 
@@ -92,6 +92,28 @@ describe("the chart renders", () => {
     expect(await deployed({ git: { allowHttp: true } })).toContain(variable);
   });
 
+  test("a policy for namespaces, only if the value requests it, whose binding has the same name", async () => {
+    const objects = manifestsIn(await render({ admissionPolicy: { enabled: false, protectNamespaces: true } }));
+    const policies = objects.filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
+    expect(policies.map(({ kind, metadata }) => [kind, metadata.name])).toEqual([
+      ["ValidatingAdmissionPolicy", `${name}-namespace-protection`],
+      ["ValidatingAdmissionPolicyBinding", `${name}-namespace-protection`],
+    ]);
+    expect(policies[1]?.spec).toMatchObject({
+      policyName: `${name}-namespace-protection`,
+      validationActions: ["Deny"],
+    });
+    expect(await render({})).not.toContain("-namespace-protection");
+  });
+
+  test("no role that is aggregated and grants the right to approve", async () => {
+    const granting = manifestsIn(await render({})).filter(
+      ({ kind, rules = [] }) => kind === "ClusterRole" && rules.some(grantsApproval),
+    );
+    expect(granting.map(({ metadata }) => metadata.name)).toEqual([`${name}-controller-manager`, `${name}-approver`]);
+    for (const { metadata } of granting) expect(JSON.stringify(metadata)).not.toContain("aggregate-to");
+  });
+
   test("a dashboard in valid JSON", async () => {
     const objects = manifestsIn(await render({ grafanaDashboard: { enabled: true } }));
     const { data } = find(objects, "ConfigMap") as unknown as { data: Record<string, string> };
@@ -163,9 +185,13 @@ describe("the chart rejects values that", () => {
 test("the quickstart installs the same operator as the chart with default values", async () => {
   const chartObjects = manifestsIn(await render({}));
   const quickstart = quickstartObjects() as Manifest[];
-  for (const kind of ["Deployment", "Service", "ValidatingAdmissionPolicy"]) {
+  for (const kind of ["Deployment", "Service"]) {
     expect([kind, comparable(find(quickstart, kind))]).toEqual([kind, comparable(find(chartObjects, kind))]);
   }
+  const policies = (objects: readonly Manifest[]) =>
+    objects.filter(({ kind }) => kind === "ValidatingAdmissionPolicy").map(comparable);
+  expect(policies(quickstart).length).toBeGreaterThan(3);
+  expect(new Set(policies(quickstart))).toEqual(new Set(policies(chartObjects)));
   const sortedRules = (objects: readonly Manifest[]) =>
     objects
       .flatMap(({ rules = [] }) =>
@@ -188,6 +214,10 @@ test("the operator reads every environment variable that the chart and the quick
   const set = new Set(`${text}${JSON.stringify(quickstartObjects())}`.match(/OPERATOR_[A-Z_]+/g));
   expect([...set].filter((name) => !optionVariables.includes(name))).toEqual([]);
 });
+
+const grantsApproval = ({ resources = [], verbs = [] }: Partial<Rule>): boolean =>
+  resources.some((name) => name.startsWith("approvals") || name === "*") &&
+  verbs.some((verb) => !["get", "list", "watch"].includes(verb));
 
 function find(objects: readonly Manifest[], kind: string): Manifest {
   const found = objects.find((object) => object.kind === kind);

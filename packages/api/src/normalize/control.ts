@@ -13,7 +13,8 @@ export interface Control {
   readonly protect: boolean;
 }
 
-const defaultExpirySeconds = 86_400;
+/** How long a plan can be approved and applied. */
+export const defaultExpirySeconds = 86_400;
 
 export function stackControl(spec: StackSpec): Control {
   const { approval, driftDetection: drift, maxFailures } = spec;

@@ -1,4 +1,5 @@
 export * from "./configuration.ts";
+export { defaultExpirySeconds } from "./control.ts";
 export * from "./environment.ts";
 export * from "./findings.ts";
 export * from "./git.ts";

@@ -3,7 +3,9 @@ import { agentPort, imageTag, operatorImage, version } from "@pko/api";
 import { Document, isScalar, visit, type Pair } from "yaml";
 
 import { metricsPort, probesPort } from "../operator-objects.ts";
+import { admissionPolicies, namespaceProtectionPolicy } from "../policies/index.ts";
 import {
+  approverRules,
   crdRules,
   editRules,
   metricsAuthRules,
@@ -12,7 +14,6 @@ import {
   servedRules,
   viewRules,
 } from "../rbac.ts";
-import { stackPolicy } from "../stack-policy.ts";
 import { chartDefaults, type Field } from "./defaults.ts";
 import { ChartValues } from "./values.ts";
 
@@ -47,10 +48,12 @@ export const chartFacts = {
     crds: crdRules,
     view: viewRules,
     edit: editRules,
+    approver: approverRules,
     metricsAuth: metricsAuthRules,
     metricsReader: metricsReaderRules,
   },
-  admissionPolicy: stackPolicy,
+  admissionPolicies: admissionPolicies.map(({ suffix, spec }) => ({ suffix, spec })),
+  namespaceProtection: { suffix: namespaceProtectionPolicy.suffix, spec: namespaceProtectionPolicy.spec },
 };
 
 export const valuesSchema = (): object => ({

@@ -124,8 +124,15 @@ const controller = {
   crds: group("The CRDs. Helm installs them, but never upgrades or deletes them.", {
     upgrade: flag(true, "Whether the operator upgrades the CRDs when it starts."),
   }),
-  admissionPolicy: group("A ValidatingAdmissionPolicy with which the API server rejects invalid Stacks.", {
-    enabled: flag(true, "Whether to install the policy."),
+  admissionPolicy: group("ValidatingAdmissionPolicies, which the API server enforces in the whole cluster.", {
+    enabled: flag(
+      true,
+      "Whether to install the policies that reject invalid Stacks, check who approves changes, and protect Stacks from deletion. Without them, Stacks that require approval are stalled.",
+    ),
+    protectNamespaces: flag(
+      false,
+      "Whether to install a policy that denies the deletion of namespaces with the label pulumi.com/protect.",
+    ),
   }),
   extraEnv: list("Additional environment variables for the operator."),
 };
@@ -143,7 +150,7 @@ const access = {
     ),
     createClusterAggregationRoles: flag(
       true,
-      "Whether to extend the cluster roles admin, edit and view to Stacks, Programs, Workspaces and Updates.",
+      "Whether to extend the cluster roles admin, edit and view to Stacks, Programs, Workspaces and Updates, and to create a cluster role for users who approve changes.",
     ),
     extraRules: list("Additional rules for the operator, for example for other kinds of sources."),
   }),

@@ -11,15 +11,9 @@ import {
   type ValidationMessage,
 } from "@pko/api";
 
+import type { AdmissionPolicy, Validation } from "./policy.ts";
+
 const { group, plural, versions } = stackDefinition;
-
-const name = `${plural}.${group}`;
-
-interface Validation {
-  readonly expression: string;
-  readonly message?: string;
-  readonly messageExpression?: string;
-}
 
 const referenceMaps = ["envRefs", "secretsRef"];
 
@@ -80,10 +74,9 @@ const prerequisites: readonly Validation[] = [
   }),
 ];
 
-const policy = {
-  apiVersion: "admissionregistration.k8s.io/v1",
-  kind: "ValidatingAdmissionPolicy",
-  metadata: { name },
+export const stackValidationPolicy: AdmissionPolicy = {
+  name: `${plural}.${group}`,
+  suffix: "",
   spec: {
     failurePolicy: "Ignore",
     matchConstraints: {
@@ -105,12 +98,3 @@ const policy = {
     validations: [...referenceMaps.map(noForeignEntries), ...credentials.map(ownNamespace), ...prerequisites],
   },
 };
-
-const binding = {
-  apiVersion: "admissionregistration.k8s.io/v1",
-  kind: "ValidatingAdmissionPolicyBinding",
-  metadata: { name },
-  spec: { policyName: name, validationActions: ["Deny"] },
-};
-
-export const stackPolicy: readonly object[] = [policy, binding];
