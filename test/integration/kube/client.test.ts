@@ -108,6 +108,12 @@ describe("writing", () => {
     expect(error).toMatchObject({ causes: [{ field: "spec.containers", message: "Required value" }] });
   });
 
+  test("a dry run of a delete deletes nothing", async () => {
+    await client.create(builtin.configMaps, configMap("kept"));
+    await client.delete(builtin.configMaps, ref("kept"), { dryRun: true });
+    expect(await client.find(builtin.configMaps, ref("kept"))).toBeDefined();
+  });
+
   test("unknown fields are rejected with strict validation", async () => {
     const odd = { ...configMap("odd"), dtaa: {} };
     const error = await failureOf(client.create(builtin.configMaps, odd, { fieldValidation: "Strict", dryRun: true }));

@@ -53,11 +53,13 @@ export function patchCall(resource: Resource, ref: ObjectRef, change: { readonly
 export function deleteCall(resource: Resource, ref: ObjectRef, options: DeleteOptions = {}): Call {
   const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
   const preconditions = { uid, resourceVersion };
+  // The API server ignores the query of a request with a body.
+  const dryRun = options.dryRun ? ["All"] : undefined;
   return {
     method: "DELETE",
     path: objectPath(resource, ref),
-    query: writeQuery(options),
-    body: { apiVersion: "v1", kind: "DeleteOptions", preconditions, propagationPolicy, gracePeriodSeconds },
+    query: {},
+    body: { apiVersion: "v1", kind: "DeleteOptions", preconditions, propagationPolicy, gracePeriodSeconds, dryRun },
     // Without a precondition, the second call might delete a new object with the same name.
     repeatable: uid !== undefined || resourceVersion !== undefined || (options.dryRun ?? false),
     options,
