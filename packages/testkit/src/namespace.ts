@@ -23,7 +23,9 @@ export async function testNamespace(options: NamespaceOptions = {}): Promise<Tes
   const server = options.server ?? (await sharedApiServer());
   const name = `test-${crypto.randomUUID().slice(0, 13)}`;
   const metadata = { name, ...(options.labels && { labels: options.labels }) };
-  await request(server.credentials, "POST /api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata });
+  await request(server.credentials, "POST /api/v1/namespaces", {
+    body: { apiVersion: "v1", kind: "Namespace", metadata },
+  });
   const remove = async (): Promise<void> => removeNamespace(server.credentials, name);
   return { name, server, client: server.client, remove, [Symbol.asyncDispose]: remove };
 }
@@ -34,16 +36,19 @@ async function removeNamespace(credentials: Credentials, name: string): Promise<
   const collections = await namespacedCollections(credentials);
   await Promise.all(collections.map(async (collection) => emptyCollection(credentials, collection(name))));
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: { finalizers: [] } };
-  await request(credentials, `PUT /api/v1/namespaces/${name}/finalize`, namespace);
+  await request(credentials, `PUT /api/v1/namespaces/${name}/finalize`, { body: namespace });
 }
+
+/** Policies deny other users to delete protected objects. */
+const namespaceController = "system:serviceaccount:kube-system:namespace-controller";
 
 async function emptyCollection(credentials: Credentials, path: string): Promise<void> {
   const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0, propagationPolicy: "Background" };
-  await request(credentials, `DELETE ${path}`, options);
+  await request(credentials, `DELETE ${path}`, { body: options, as: namespaceController });
   const left = await request(credentials, `GET ${path}`);
-  const withoutFinalizers = { metadata: { finalizers: null } };
+  const body = { metadata: { finalizers: null } };
   await Promise.all(
-    left.items.map(({ metadata }) => request(credentials, `PATCH ${path}/${metadata.name ?? ""}`, withoutFinalizers)),
+    left.items.map(({ metadata }) => request(credentials, `PATCH ${path}/${metadata.name ?? ""}`, { body })),
   );
 }
 
@@ -79,14 +84,20 @@ async function namespacedCollections(credentials: Credentials): Promise<PathIn[]
 
 const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
+interface RequestOptions {
+  readonly body?: object;
+  /** Acts as this user. */
+  readonly as?: string;
+}
+
 /** For calls that the client has no method for. Not found is not an error. */
-async function request(credentials: Credentials, call: string, body?: object): Promise<Answer> {
+async function request(credentials: Credentials, call: string, { body, as }: RequestOptions = {}): Promise<Answer> {
   const [method = "", path = ""] = call.split(" ");
   const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   const response = await fetchTransport({
     method,
     url: `${credentials.server}${path}`,
-    headers: { accept, "content-type": type },
+    headers: { accept, "content-type": type, ...(as !== undefined && { "impersonate-user": as }) },
     ...(body && { body: JSON.stringify(body) }),
     tls: (await credentials.access()).tls,
     signal: AbortSignal.timeout(30_000),
