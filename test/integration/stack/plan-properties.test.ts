@@ -75,6 +75,7 @@ function randomSetting(chance: Chance): Setting {
     spec: {
       ...(chance.is(0.5) && { destroyOnFinalize: true }),
       ...(chance.is(0.2) && { preview: true }),
+      ...(chance.is(0.2) && { protect: true }),
       ...(chance.is(0.1) && { stack: "" }),
       ...(chance.is(0.2) && { continueResyncOnCommitMatch: true }),
       ...(chance.is(0.2) && { runProgram: true }),
@@ -121,9 +122,13 @@ describe("any view", () => {
       if (plan.steps.some(({ kind }) => kind === "removeFinalizer")) {
         const { lastUpdate } = view.stack.status ?? {};
         const isDestroyed = lastUpdate?.type === "destroy" && lastUpdate.state === "succeeded";
-        const { destroyOnFinalize, preview } = view.stack.spec;
+        const { destroyOnFinalize, preview, protect } = view.stack.spec;
         const isRequired = destroyOnFinalize === true && preview !== true;
         expect(isDestroyed || !isRequired || (lastUpdate === undefined && view.updates.length === 0)).toBe(true);
+        expect(isDestroyed || protect !== true).toBe(true);
+      }
+      if (plan.steps.some((step) => step.kind === "createUpdate" && step.trigger.type === "destroy")) {
+        expect(view.stack.spec.protect).not.toBe(true);
       }
     }
   }, 60_000);

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 
 import { stackEventsFor } from "./events.ts";
 import { planStack } from "./rules/index.ts";
+import { stackStatus } from "./status.ts";
 import { anUpdate, failed, now, succeeded, viewOf, type Setting } from "./testing/views.ts";
 import type { StackView, UpdateView } from "./view.ts";
 
@@ -36,6 +37,13 @@ test("reports the cause of a stall once", () => {
   const message = "message" in outcome ? outcome.message : "";
   const stalled = { type: "Stalled", status: "True", reason: "SpecInvalid", message, lastTransitionTime: "" } as const;
   expect(reasons({ ...setting, status: { conditions: [stalled] } })).toEqual([]);
+});
+
+test("reports once that a protected Stack is being deleted", () => {
+  const setting: Setting = { deleting: true, spec: { protect: true }, last: succeeded() };
+  expect(reasons(setting)).toEqual(["StackProtected"]);
+  const view = viewOf(setting);
+  expect(reasons({ ...setting, status: stackStatus(view, planStack(view)) })).toEqual([]);
 });
 
 test("reports a started update and a deleted Workspace, and no retries", () => {

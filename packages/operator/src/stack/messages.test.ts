@@ -56,6 +56,21 @@ describe("messages report", () => {
       /has been running since 2030-01-01T11:59:59Z/,
     ],
     [
+      "that a protected Stack is kept, and how to destroy its resources or keep them",
+      { deleting: true, spec: { destroyOnFinalize: true, protect: true }, last: succeeded() },
+      /^The Stack is being deleted although spec\.protect is true, so nothing is destroyed .*set spec\.protect to false; to keep them, set spec\.destroyOnFinalize to false first\.$/,
+    ],
+    [
+      "how to delete a protected Stack without destroyOnFinalize",
+      { deleting: true, spec: { protect: true }, last: succeeded() },
+      /To delete the Stack and keep its resources, set spec\.protect to false\.$/,
+    ],
+    [
+      "that nothing follows the running update of a protected Stack",
+      { deleting: true, spec: { protect: true }, updates: [anUpdate({ startedAt: now })] },
+      /; the Stack is being deleted, but it is protected, so nothing will be destroyed\.$/,
+    ],
+    [
       "that the destroy follows the running update",
       { ...deleted, updates: [anUpdate({ startedAt: now })] },
       /the resources will be destroyed when it ends/,

@@ -101,13 +101,14 @@ export const withdrawing = ({ type, name }: NamedUpdate, reason: string): string
 
 export const withdrawalReasons = {
   stackDeleted: "the Stack is being deleted",
+  stackProtected: "the Stack is protected",
   destroyDisabled: "destroyOnFinalize is no longer set",
   workspaceMissing: "its Workspace no longer exists",
   superseded: "its Workspace is not ready and a newer update is due",
 } as const;
 
 /** What happens to a Stack that is being deleted when its running update ends. */
-export type AfterUpdate = "nothing" | "destroy" | "delete";
+export type AfterUpdate = "nothing" | "destroy" | "delete" | "keep";
 
 function afterwards({ name }: NamedUpdate, after: AfterUpdate): string {
   switch (after) {
@@ -115,6 +116,8 @@ function afterwards({ name }: NamedUpdate, after: AfterUpdate): string {
       return "";
     case "destroy":
       return "; the resources will be destroyed when it ends";
+    case "keep":
+      return "; the Stack is being deleted, but it is protected, so nothing will be destroyed";
     case "delete":
       return `; the Stack will be deleted when it ends, and its resources are kept; to cancel it, delete Update ${name}`;
   }
@@ -130,6 +133,16 @@ export function running(update: UpdateView, after: AfterUpdate): string {
 function progress({ deleting, startedAt }: UpdateView): string {
   if (deleting) return "is being cancelled";
   return startedAt === undefined ? "is waiting for its Workspace" : `has been running since ${timestamp(startedAt)}`;
+}
+
+// Deletion
+
+/** A deletion cannot be reverted, so the message shows how to finish it in both ways. */
+export function deletionProtected(wantsDestroy: boolean): string {
+  const remedy = wantsDestroy
+    ? "To destroy its resources and delete the Stack, set spec.protect to false; to keep them, set spec.destroyOnFinalize to false first."
+    : "To delete the Stack and keep its resources, set spec.protect to false.";
+  return `The Stack is being deleted although spec.protect is true, so nothing is destroyed and the Stack is kept. ${remedy}`;
 }
 
 // Spec, inputs and source

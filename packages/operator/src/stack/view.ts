@@ -202,6 +202,12 @@ export const unfinishedUpdate = ({ updates }: Pick<StackView, "updates">): Updat
   updates.find(({ state }) => state === "unfinished");
 
 /** Valid also for a spec that is otherwise invalid. */
+export function isProtected({ stack }: Pick<StackView, "stack">): boolean {
+  const spec: Partial<Stack["spec"]> | undefined = stack.spec;
+  return spec?.protect === true;
+}
+
+/** Valid also for a spec that is otherwise invalid. */
 export function wantsDestroy({ stack }: Pick<StackView, "stack">): boolean {
   const spec: Partial<Stack["spec"]> | undefined = stack.spec;
   // A previewed Pulumi stack may be another Stack's.

@@ -237,6 +237,70 @@ cases("deletion with destroyOnFinalize", [
   ],
 ]);
 
+const guarded = { deleting: true, spec: { destroyOnFinalize: true, protect: true } } as const;
+
+cases("deletion of a protected Stack", [
+  ["destroys nothing", { ...guarded, last: succeeded() }, "none: Protected"],
+  ["keeps the finalizer without destroyOnFinalize", { deleting: true, spec: { protect: true } }, "none: Protected"],
+  [
+    "keeps the finalizer of a Stack that only previews",
+    { deleting: true, spec: { protect: true, preview: true }, last: succeeded({ type: "preview" }) },
+    "none: Protected",
+  ],
+  ["keeps the finalizer of a Stack that has never run", { ...guarded, workspace: "absent" }, "none: Protected"],
+  [
+    "keeps the finalizer though the spec is invalid",
+    { deleting: true, spec: { stack: "", protect: true }, last: succeeded() },
+    "none: Protected",
+  ],
+  ["does not need the source", { ...guarded, last: succeeded(), source: noSource }, "none: Protected"],
+  ["does not retry a failed destroy", { ...guarded, last: failed({ type: "destroy" }) }, "none: Protected"],
+  [
+    "waits for a running update",
+    { ...guarded, last: succeeded(), updates: [anUpdate({ startedAt: now })] },
+    "none: StackProcessing",
+  ],
+  [
+    "withdraws an update that has not started",
+    { ...guarded, last: succeeded(), updates: [anUpdate()] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "withdraws a destroy that has not started",
+    { ...guarded, last: succeeded(), updates: [anUpdate({ type: "destroy" })] },
+    "withdrawUpdate: StackProcessing",
+  ],
+  [
+    "waits for a running destroy, which was started before the Stack was protected",
+    { ...guarded, last: succeeded(), updates: [anUpdate({ type: "destroy", startedAt: now })] },
+    "none: StackProcessing",
+  ],
+  [
+    "removes the finalizer if everything was destroyed before the Stack was protected",
+    { ...guarded, last: succeeded({ type: "destroy" }) },
+    "removeFinalizer: unchanged",
+  ],
+  [
+    "leaves a Stack without our finalizer alone",
+    { ...guarded, finalizer: false, last: succeeded() },
+    "none: unchanged",
+  ],
+  [
+    "continues with the destroy when protect is set to false",
+    { ...guarded, spec: { destroyOnFinalize: true, protect: false }, generation: 2, last: succeeded() },
+    creating("destroy for destroy"),
+  ],
+  [
+    "removes the finalizer when protect is set to false without destroyOnFinalize",
+    { deleting: true, spec: { protect: false }, last: succeeded() },
+    "removeFinalizer: unchanged",
+  ],
+]);
+
+cases("a protected Stack that is not being deleted", [
+  ["is updated", { spec: { protect: true } }, creating("up for first")],
+]);
+
 test("keeps the finalizer while another owner's Update runs in the Workspace", () => {
   const plan = planStack({ ...viewOf({ deleting: true, last: succeeded() }), otherUpdate: "by-hand" });
   expect(plan).toMatchObject({

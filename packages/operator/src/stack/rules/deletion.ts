@@ -10,6 +10,7 @@ import {
   hasFinalizer,
   isDeleting,
   isFinished,
+  isProtected,
   lastUpdateIn,
   unfinishedUpdate,
   validSpec,
@@ -23,6 +24,12 @@ import { recheckMs } from "./spec.ts";
 /** Finalizers of others may still delay the deletion. */
 export function finalizerRemoved(view: StackView): StackPlan | undefined {
   return isDeleting(view) && !hasFinalizer(view) ? wait(unchanged) : undefined;
+}
+
+/** Policies deny the deletion, except to the namespace controller and the garbage collector. A running update ends first. */
+export function deletionProtected(view: StackView): StackPlan | undefined {
+  if (!isDeleting(view) || !isProtected(view) || unfinishedUpdate(view)) return undefined;
+  return wait(stalled("Protected", messages.deletionProtected(wantsDestroy(view))));
 }
 
 export function deletedWithoutDestroy(view: StackView): StackPlan | undefined {

@@ -16,6 +16,7 @@ import type { StackPlan, StackRule } from "../steps.ts";
 import type { StackView } from "../view.ts";
 import {
   deletedWithoutDestroy,
+  deletionProtected,
   destroyed,
   destroySourceMissing,
   finalizerMissing,
@@ -45,9 +46,10 @@ const rules: readonly StackRule[] = [
   resultsRecorded, // Updates whose result is in the status: remove their finalizer
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
   finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
+  destroyed, // deleted, and the destroy succeeded: remove the finalizer
+  deletionProtected, // deleted, and protect is set: keep the finalizer and destroy nothing
   dependentsLeft, // deleted, and Stacks that depend on it are being deleted, or may be soon: wait for them
   deletedWithoutDestroy, // deleted, and destroyOnFinalize is not set (or only previews run): remove the finalizer
-  destroyed, // deleted, and the destroy succeeded: remove the finalizer
   nothingToDestroy, // deleted before anything was deployed: remove the finalizer
   finalizerMissing, // add the finalizer before anything is deployed
   updateCancelled, // a user requested to cancel the running Update: withdraw it

@@ -5,7 +5,15 @@ import { isCancelled, serializeTrigger } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
-import { isDeleting, unfinishedUpdate, validSpec, wantsDestroy, type StackView, type UpdateView } from "../view.ts";
+import {
+  isDeleting,
+  isProtected,
+  unfinishedUpdate,
+  validSpec,
+  wantsDestroy,
+  type StackView,
+  type UpdateView,
+} from "../view.ts";
 
 export function updateCancelled(view: StackView): StackPlan | undefined {
   const update = unfinishedUpdate(view);
@@ -28,8 +36,9 @@ export function updateSuperseded(view: StackView): StackPlan | undefined {
 
 function withdrawalReason(view: StackView, update: UpdateView): string | undefined {
   const { workspace } = view;
-  const { stackDeleted, destroyDisabled, workspaceMissing, superseded } = messages.withdrawalReasons;
+  const { stackDeleted, stackProtected, destroyDisabled, workspaceMissing, superseded } = messages.withdrawalReasons;
   if (isDeleting(view) && update.type !== "destroy") return stackDeleted;
+  if (isDeleting(view) && isProtected(view)) return stackProtected;
   if (isDeleting(view) && !wantsDestroy(view)) return destroyDisabled;
   if (workspace.kind !== "present") return workspaceMissing;
   return workspace.state.kind === "ready" || !isOutdated(view, update) ? undefined : superseded;
@@ -70,5 +79,6 @@ export function updateRunning(view: StackView): StackPlan | undefined {
 
 function afterUpdate(view: StackView, { type }: UpdateView): messages.AfterUpdate {
   if (!isDeleting(view) || type === "destroy") return "nothing";
+  if (isProtected(view)) return "keep";
   return wantsDestroy(view) ? "destroy" : "delete";
 }
