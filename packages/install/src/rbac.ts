@@ -101,7 +101,7 @@ export const viewRules: readonly Rule[] = [
     verbs: ["get", ...watch],
   },
 ];
-/** Who may edit Stacks may not approve their changes. */
+/** Users who may edit Stacks may not approve their changes. */
 export const editRules: readonly Rule[] = [
   {
     apiGroups: [pulumiGroup, autoGroup],

@@ -286,8 +286,8 @@ describe("a protected Stack", () => {
   });
 });
 
-describe("the policy of examples/approvals for the separation of duties", () => {
-  const file = pathTo("../../../examples/approvals/separation-of-duties.yaml");
+describe("the policy of examples/separation-of-duties", () => {
+  const file = pathTo("../../../examples/separation-of-duties/policy.yaml");
 
   beforeAll(async () => {
     await server.kubectl(["apply", "--filename", file]);
