@@ -41,7 +41,9 @@ beforeAll(async () => {
   await createStack("probe", { approval: { required: "Always" }, protect: true });
   await untilDenied("the policy for Approvals to be in force", () => approve(lead.client, "somebody-else"));
   await untilDenied("the policy for deletions to be in force", () => remove(lead.client, "probe"));
-  await untilDenied("the policy for changes to be in force", () => change(editor.client, "probe", { protect: false }));
+  await untilDenied("the policy for changes to be in force", () =>
+    change(editor.client, "probe", { spec: { protect: false } }),
+  );
 }, testTimeoutMs);
 
 afterAll(async () => {
@@ -63,7 +65,13 @@ async function createStack(name: string, spec: Partial<Stack["spec"]>, finalizer
 
 const refTo = (name: string) => ({ namespace: place.name, name });
 
-const change = (client: Client, name: string, spec: object, kind = stacks): Promise<unknown> =>
+interface SpecChange {
+  /** A merge patch of the spec. */
+  readonly spec: object;
+  readonly kind?: typeof stacks;
+}
+
+const change = (client: Client, name: string, { spec, kind = stacks }: SpecChange): Promise<unknown> =>
   client.patch(kind, refTo(name), { patch: { type: "merge", body: { spec } } });
 
 const remove = (client: Client, name: string, kind = stacks): Promise<void> => client.delete(kind, refTo(name));
@@ -184,10 +192,10 @@ describe.each([
     test(`only users who may approve can ${what}`, async () => {
       const name = newName();
       await createStack(name, from);
-      const message = await denial(change(editor.client, name, to, kind));
+      const message = await denial(change(editor.client, name, { spec: to, kind }));
       expect(message).toContain(`${field}: only a user who may create Approvals in this namespace`);
       expect((await server.client.get(stacks, refTo(name))).spec).toMatchObject(from);
-      expect(await denial(change(lead.client, name, to, kind))).toBeUndefined();
+      expect(await denial(change(lead.client, name, { spec: to, kind }))).toBeUndefined();
     });
   }
 
@@ -195,7 +203,7 @@ describe.each([
     test(`a user who edits Stacks can ${what}`, async () => {
       const name = newName();
       await createStack(name, from);
-      expect(await denial(change(editor.client, name, to, kind))).toBeUndefined();
+      expect(await denial(change(editor.client, name, { spec: to, kind }))).toBeUndefined();
     });
   }
 
@@ -232,7 +240,7 @@ test("a Stack that is not protected is deleted by a user who edits Stacks", asyn
 test("a protected Stack is deleted after a user who may approve has set protect to false", async () => {
   const name = newName();
   await createStack(name, { protect: true });
-  await change(lead.client, name, { protect: false });
+  await change(lead.client, name, { spec: { protect: false } });
   expect(await denial(remove(editor.client, name))).toBeUndefined();
 });
 
@@ -279,7 +287,7 @@ describe("a protected Stack", () => {
     await operator.client.patch(stacks, refTo(name), { patch: status, subresource: "status" });
     const manifest = { apiVersion, kind, metadata: refTo(name), spec: stack.spec };
     expect(await denial(editor.client.apply(stacks, manifest, { fieldManager: "argocd-controller" }))).toBeUndefined();
-    expect(await denial(change(editor.client, name, spec))).toBeUndefined();
+    expect(await denial(change(editor.client, name, { spec }))).toBeUndefined();
     await server.kubectl(["apply", "--as=eve", "--filename", "-"], { input: JSON.stringify(manifest) });
     const annotation = { type: "merge", body: { metadata: { annotations: { note: "new" } } } } as const;
     expect(await denial(editor.client.patch(stacks, refTo(name), { patch: annotation }))).toBeUndefined();

@@ -49,6 +49,17 @@ const sources: readonly SourceView[] = [
   unavailable("unreachable", "😀".repeat(5000)),
 ];
 
+const randomSpec = (chance: Chance): NonNullable<Setting["spec"]> => ({
+  ...(chance.is(0.5) && { destroyOnFinalize: true }),
+  ...(chance.is(0.2) && { preview: true }),
+  ...(chance.is(0.2) && { protect: true }),
+  ...(chance.is(0.1) && { stack: "" }),
+  ...(chance.is(0.2) && { continueResyncOnCommitMatch: true }),
+  ...(chance.is(0.2) && { runProgram: true }),
+  ...(chance.is(0.2) && { retryOnUpdateConflict: true }),
+  ...(chance.is(0.2) && { workspaceReclaimPolicy: "Delete" as const }),
+});
+
 function randomSetting(chance: Chance): Setting {
   const updateStates = ["unfinished", "succeeded", "failed"] as const;
   const update = (name: string): UpdateView =>
@@ -72,16 +83,7 @@ function randomSetting(chance: Chance): Setting {
     {},
   ]);
   return {
-    spec: {
-      ...(chance.is(0.5) && { destroyOnFinalize: true }),
-      ...(chance.is(0.2) && { preview: true }),
-      ...(chance.is(0.2) && { protect: true }),
-      ...(chance.is(0.1) && { stack: "" }),
-      ...(chance.is(0.2) && { continueResyncOnCommitMatch: true }),
-      ...(chance.is(0.2) && { runProgram: true }),
-      ...(chance.is(0.2) && { retryOnUpdateConflict: true }),
-      ...(chance.is(0.2) && { workspaceReclaimPolicy: "Delete" as const }),
-    },
+    spec: randomSpec(chance),
     ...(last && { last }),
     ...(chance.is(0.3) && { status: { observedGeneration: 1, projectInfo: { name: "p", runtime: "yaml" } } }),
     generation: chance.of([1, 1, 2]),
