@@ -52,7 +52,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* Generated facts: RBAC rules, ports and the admission policy. */}}
+{{/* Generated facts: RBAC rules, ports and admission policies. */}}
 {{- define "operator.facts" -}}
 {{ .Files.Get "facts.yaml" }}
 {{- end }}

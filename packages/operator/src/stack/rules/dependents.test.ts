@@ -40,6 +40,11 @@ cases("a Stack that is being deleted", [
     creating("destroy for destroy"),
   ],
   [
+    "is kept, if it is protected, regardless of its dependents",
+    { ...deleted, spec: { destroyOnFinalize: true, protect: true }, dependents: [dying] },
+    "none: Protected",
+  ],
+  [
     "waits for a dependent that is deleted without a destroy",
     { ...deleted, dependents: [keptApp], deletedAgo: 0 },
     "none: WaitingForDependents",
