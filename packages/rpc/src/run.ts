@@ -60,7 +60,14 @@ export const Operation = Type.Union([
     closed,
   ),
   Type.Object(
-    { kind: Type.Literal("refresh"), ...common, expectNoChanges: Type.Optional(Type.Boolean()), previewOnly },
+    {
+      kind: Type.Literal("refresh"),
+      ...common,
+      expectNoChanges: Type.Optional(Type.Boolean()),
+      previewOnly,
+      /** Removes interrupted creates from the state. */
+      clearPendingCreates: Type.Optional(Type.Boolean()),
+    },
     closed,
   ),
   Type.Object(

@@ -2,6 +2,7 @@
 import type { RunEvent, Severity, StepCounts } from "@pko/rpc";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { classify, type KnownError } from "./explain.ts";
+import { warnsOfPendingOperations } from "./pending-operations.ts";
 import { entry } from "./project.ts";
 
 /** Masks secrets. */
@@ -18,6 +19,8 @@ export interface EngineEvent {
   /** The stack's outputs in the format of the state file. The engine masks secrets. */
   readonly stackOutputs?: Readonly<Record<string, unknown>>;
   readonly isMandatoryPolicy: boolean;
+  /** The state has operations that were interrupted. */
+  readonly warnsOfPending: boolean;
 }
 
 export function parseEngineEvent(line: string, clean: Cleaner): EngineEvent | undefined {
@@ -29,7 +32,7 @@ export function parseEngineEvent(line: string, clean: Cleaner): EngineEvent | un
   }
   const sequence = entry(raw, "sequence");
   if (typeof sequence !== "number") return undefined;
-  const none = { sequence, errorLines: [], isMandatoryPolicy: false };
+  const none = { sequence, errorLines: [], isMandatoryPolicy: false, warnsOfPending: false };
   for (const [name, convert] of converters) {
     const payload = entry(raw, name);
     if (payload !== undefined) return { ...none, ...convert(payload, clean) };
@@ -80,6 +83,7 @@ function diagnostic(payload: unknown, clean: Cleaner): Converted {
       message: bounded(clean(message)),
       ...(urn !== "" && { urn: truncate(clean(urn), 4096) }),
     },
+    warnsOfPending: warnsOfPendingOperations(message),
     // `info#err` is the program's standard error, where languages print errors.
     ...((severity === "error" || severity === "info#err") && errorFields(message, clean)),
   };

@@ -58,7 +58,8 @@ const patterns: readonly Pattern[] = [
   },
   {
     class: "pendingOperations",
-    pattern: /resource\(s\) with pending operations|pending operations from previous deployment/i,
+    // Only the error of old CLIs: newer ones print a warning and continue.
+    pattern: /resource\(s\) with pending operations/,
     message: cleanText`an earlier update was interrupted, so the state of some resources is unknown`,
   },
   {

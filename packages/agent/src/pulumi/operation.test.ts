@@ -36,6 +36,10 @@ describe("operations", () => {
       operation: { kind: "refresh", runProgram: true, expectNoChanges: true },
       commands: [`refresh --yes --skip-preview ${common} --run-program --expect-no-changes`],
     },
+    "a refresh that clears interrupted creates": {
+      operation: { kind: "refresh", clearPendingCreates: true },
+      commands: [`refresh --yes --skip-preview ${common} --clear-pending-creates`],
+    },
     "a destroy that removes the stack": {
       operation: { kind: "destroy", remove: true, continueOnError: true, refresh: true },
       commands: [`destroy --yes --skip-preview ${common} --refresh --continue-on-error --remove`],

@@ -12,6 +12,16 @@ export function isLogShown({ logLevel = 0 }: Operation): boolean {
   return logLevel < minUnsafeVerbosity;
 }
 
+/** Whether it only shows what it would change. */
+export function isDry(operation: Operation): boolean {
+  return operation.kind === "preview" || ("previewOnly" in operation && operation.previewOnly === true);
+}
+
+/** Whether the stack may no longer exist afterwards. */
+export function isStackRemoved(operation: Operation): boolean {
+  return operation.kind === "destroy" && operation.remove === true;
+}
+
 interface RunTarget {
   readonly stack: string;
   readonly settings: string;
@@ -41,7 +51,8 @@ export function commandsFor(operation: Operation, target: RunTarget): readonly R
     }
     case "refresh": {
       const expect = operation.expectNoChanges ? ["--expect-no-changes"] : [];
-      return [step("refresh", ["--yes", "--skip-preview", ...flags, ...expect])];
+      const clear = operation.clearPendingCreates ? ["--clear-pending-creates"] : [];
+      return [step("refresh", ["--yes", "--skip-preview", ...flags, ...expect, ...clear])];
     }
     case "destroy": {
       const extra = [

@@ -63,6 +63,14 @@ const cases: Record<string, { end: Partial<RawEnd>; class: ErrorClass; message: 
     class: "pendingOperations",
     message: /interrupted/,
   },
+  "a program error after the warning about pending operations": {
+    end: {
+      errorLines: ["error: it does not work"],
+      printed: "warning: Attempting to deploy or update resources with 1 pending operations from previous deployment.",
+    },
+    class: "programError",
+    message: /does not work/,
+  },
   "unexpected changes": {
     end: { printed: "error: no changes were expected but changes were proposed" },
     class: "unexpectedChanges",
@@ -90,11 +98,27 @@ const cases: Record<string, { end: Partial<RawEnd>; class: ErrorClass; message: 
   },
   "no output": { end: { exitCode: 255 }, class: "other", message: /exited with code 255/ },
   "a cancelled run, whatever it printed": {
-    end: { cancelled: "asked", errorLines: ["error: update canceled"] },
+    end: { cancelled: { by: "asked" }, errorLines: ["error: update canceled"] },
     class: "cancelled",
     message: /cancelled/,
   },
-  "a stopping workspace": { end: { cancelled: "stopping" }, class: "interrupted", message: /stopping/ },
+  "a stopping workspace": { end: { cancelled: { by: "stopping" } }, class: "interrupted", message: /stopping/ },
+  "a run that exceeded its timeout": {
+    end: { cancelled: { by: "total", seconds: 60 }, errorLines: ["error: update canceled"] },
+    class: "timedOut",
+    message: /^the run was stopped because it exceeded its timeout of 60 s$/,
+  },
+  "a silent run": {
+    end: { cancelled: { by: "silence", seconds: 30 } },
+    class: "timedOut",
+    message: /^the run was stopped after 30 s without output$/,
+  },
+  "a run that did not stop after its timeout": {
+    end: { cancelled: { by: "silence", seconds: 30, killedAfterSeconds: 540 }, signal: "SIGKILL" },
+    class: "timedOut",
+    message:
+      /^the run was cancelled after 30 s without output, did not stop within the grace period of 540 s, and was killed$/,
+  },
   "a killed process": { end: { signal: "SIGKILL" }, class: "interrupted", message: /out of memory/ },
   "a lost process": { end: { lost: true }, class: "interrupted", message: /died without a result/ },
 };

@@ -11,11 +11,21 @@ import {
 } from "../system/clean-text.ts";
 import { classify, type KnownError } from "./explain.ts";
 
+/** On request, because the workspace is stopping, or because the run exceeded a timeout. */
+type Cancelled =
+  | { readonly by: "asked" | "stopping" }
+  | {
+      readonly by: "total" | "silence";
+      readonly seconds: number;
+      /** Set if it did not stop within this grace period. */
+      readonly killedAfterSeconds?: number;
+    };
+
 export interface RunEnd {
   readonly exitCode: number | undefined;
   readonly signal: NodeJS.Signals | undefined;
-  /** Set if the agent stopped the run: on request, or because the workspace is stopping. */
-  readonly cancelled: "asked" | "stopping" | undefined;
+  /** Set if the agent stopped the run. */
+  readonly cancelled: Cancelled | undefined;
   /** The process ended while no agent was watching, and its exit code is unknown. */
   readonly lost: boolean;
   readonly errorLines: readonly Clean[];
@@ -43,10 +53,7 @@ export function explainRun(end: RunEnd): Explained {
 type Verdict = Omit<Explained, "lines">;
 
 function classifyEnd(end: RunEnd): Verdict {
-  if (end.cancelled === "asked") return { class: "cancelled", message: cleanText`the run was cancelled` };
-  if (end.cancelled === "stopping") {
-    return { class: "interrupted", message: cleanText`the run was interrupted, because its workspace is stopping` };
-  }
+  if (end.cancelled) return classifyCancelled(end.cancelled);
   if (end.lost)
     return { class: "interrupted", message: cleanText`the run was interrupted: its process died without a result` };
   if (end.signal !== undefined) {
@@ -69,6 +76,27 @@ function classifyEnd(end: RunEnd): Verdict {
   if (end.errorLines.length > 0) return { class: "programError", message: first };
   const printed = firstSentence(printedErrors(end.printed));
   return { class: "other", message: printed || exitMessage(end) };
+}
+
+function classifyCancelled(cancelled: Cancelled): Verdict {
+  switch (cancelled.by) {
+    case "asked":
+      return { class: "cancelled", message: cleanText`the run was cancelled` };
+    case "stopping":
+      return { class: "interrupted", message: cleanText`the run was interrupted, because its workspace is stopping` };
+    case "total":
+    case "silence":
+      return { class: "timedOut", message: timeoutMessage(cancelled) };
+  }
+}
+
+function timeoutMessage({ by, seconds, killedAfterSeconds }: Extract<Cancelled, { seconds: number }>): Clean {
+  const why =
+    by === "total"
+      ? cleanText`because it exceeded its timeout of ${seconds} s`
+      : cleanText`after ${seconds} s without output`;
+  if (killedAfterSeconds === undefined) return cleanText`the run was stopped ${why}`;
+  return cleanText`the run was cancelled ${why}, did not stop within the grace period of ${killedAfterSeconds} s, and was killed`;
 }
 
 function exitMessage({ exitCode }: RunEnd): Clean {

@@ -3,6 +3,7 @@
  *
  *   launch → follow its events → exit ─ succeeded ─→ next command, or the result
  *                                     ├ locked by a dead run of this workspace → remove the lock → launch again, once
+ *                                     ├ killed after a timeout or a cancellation → remove its lock → the result
  *                                     └ failed, cancelled, interrupted ─→ the result
  */
 import { stat } from "node:fs/promises";
@@ -10,18 +11,21 @@ import { join } from "node:path";
 import {
   errorMessage,
   maxOutputTailChars,
+  type PendingOperation,
   type RunError,
   type RunEvent,
   type RunProcess,
   type RunResult,
 } from "@pko/rpc";
 import type { PulumiCli } from "../pulumi/cli.ts";
+import { cloudUrl } from "../pulumi/cloud/backend.ts";
 import { cancelOwnUpdate, updateMark } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
 import { confirmedProcesses, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
-import { commandsFor, isLogShown, type RunStep } from "../pulumi/operation.ts";
+import { commandsFor, isDry, isLogShown, isStackRemoved, type RunStep } from "../pulumi/operation.ts";
+import { readPendingOperations } from "../pulumi/pending-operations.ts";
 import { quoteProgram } from "../pulumi/program-lines.ts";
-import { explainRun, type Explained } from "../pulumi/run-error.ts";
+import { explainRun, type Explained, type RunEnd } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
 import { cleanFailure } from "../outcome.ts";
 import { bounded, truncateName, joinClean, lastChars, cleanText, type Clean } from "../system/clean-text.ts";
@@ -32,7 +36,8 @@ import { isAlive } from "../system/processes.ts";
 import type { EventLog } from "./event-log.ts";
 import { followLaunch, isSuccess, type Followed, type Shows } from "./follow.ts";
 import { adopt, launch, type Launched } from "./launcher.ts";
-import type { Launch, RunFolder, RunRecord } from "./run-folder.ts";
+import type { Cancellation, Launch, RunFolder, RunRecord } from "./run-folder.ts";
+import { RunTimeouts } from "./timeouts.ts";
 
 interface RunContext {
   readonly cli: PulumiCli;
@@ -41,6 +46,8 @@ interface RunContext {
   readonly namespace: string | undefined;
   /** Commands of earlier runs of this stack in this pod. */
   readonly earlierLaunches: readonly Launch[];
+  /** An earlier run of this stack in this pod found interrupted operations in the state. */
+  readonly mayHavePending: boolean;
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
   /** False after a restart of the agent until it prepares the workspace, because it keeps secrets only in memory. */
@@ -56,7 +63,16 @@ interface Unstarted {
 
 const unlistedMessage = cleanText`the stack does not exist, and the operator creates only stacks that the Workspace lists with create: true; add it to the Workspace's spec.stacks, or create it with \`pulumi stack init\``;
 
+const cancellationNotices: Readonly<Record<Cancellation, string>> = {
+  asked: "cancelling the run",
+  stopping: "the workspace is stopping",
+  total: "cancelling the run, because it exceeded its timeout",
+  silence: "cancelling the run, because it has been silent for too long",
+};
+
 const pollMs = 100;
+/** The longest interval of checks of the timeouts, which have whole seconds. */
+const timeoutPollMs = 500;
 const tailBytes = 256 * 1024;
 
 export class ActiveRun {
@@ -66,12 +82,16 @@ export class ActiveRun {
   readonly #context: RunContext;
   #launched: Launched | undefined;
   #killTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #timeouts: RunTimeouts;
+  /** The grace period after which a command was killed. */
+  #killedAfterSeconds: number | undefined;
 
   constructor(folder: RunFolder, record: RunRecord, parts: { events: EventLog; context: RunContext }) {
     this.folder = folder;
     this.#record = record;
     this.events = parts.events;
     this.#context = parts.context;
+    this.#timeouts = new RunTimeouts(record.timeouts ?? {}, Date.parse(record.startedAt));
   }
 
   /** Runs all commands and returns the result. Never throws. */
@@ -92,23 +112,26 @@ export class ActiveRun {
   }
 
   /** Sends SIGINT now, and SIGKILL to all remaining processes after the grace period. A second call may shorten it. */
-  async cancel(reason: "asked" | "stopping", graceSeconds = this.#context.graceSeconds): Promise<void> {
+  async cancel(reason: Cancellation, graceSeconds = this.#context.graceSeconds): Promise<void> {
     if (!this.#record.cancelled) {
       this.#record = { ...this.#record, cancelled: reason };
       this.#launched?.interrupt();
-      await this.#emit({
-        kind: "notice",
-        message: reason === "asked" ? "cancelling the run" : "the workspace is stopping",
-      });
+      await this.#emit({ kind: "notice", message: cancellationNotices[reason] });
     }
     clearTimeout(this.#killTimer);
-    this.#killTimer = setTimeout(() => this.#launched?.kill(), graceSeconds * 1000);
+    this.#killTimer = setTimeout(() => this.#kill(graceSeconds), graceSeconds * 1000);
     try {
       await this.folder.writeRecord(this.#record);
     } catch (error) {
       // For example a full disk. The run is cancelled anyway; only a restarted agent would not know about it.
       this.#context.log.warn("cannot store the cancellation", { run: this.folder.runId, error: errorMessage(error) });
     }
+  }
+
+  #kill(graceSeconds: number): void {
+    if (!this.#launched) return;
+    this.#killedAfterSeconds = graceSeconds;
+    this.#launched.kill();
   }
 
   /** After an error of the agent: lets the CLI stop gracefully instead of killing it. */
@@ -144,16 +167,18 @@ export class ActiveRun {
   async #runStep(index: number): Promise<Followed | Unstarted> {
     // An earlier agent process may have started it.
     let followed = index === this.#lastStep() ? await this.#follow(this.#adoptLast()) : await this.#start(index);
-    if (!("unstarted" in followed) && !isSuccess(followed) && (await this.#removeOwnLock())) {
-      followed = await this.#start(index);
-    }
+    if ("unstarted" in followed || isSuccess(followed)) return followed;
+    if (this.#killedAfterSeconds !== undefined) await this.#releaseLock();
+    else if (await this.#removeOwnLock()) followed = await this.#start(index);
     return followed;
   }
 
   async #start(index: number): Promise<Followed | Unstarted> {
     const launchIndex = this.#record.launches.length;
     const step = this.#step(index);
-    if (!step || this.#record.cancelled) return { unstarted: true };
+    if (!step) return { unstarted: true };
+    if (this.#timeouts.isTotalExceeded) await this.cancel("total");
+    if (this.#record.cancelled) return { unstarted: true };
     const problem = await this.#signInProblem();
     if (problem) return { unstarted: true, error: problem };
     await this.#emit({ kind: "step", name: step.name });
@@ -189,6 +214,7 @@ export class ActiveRun {
     const index = this.#record.launches.length - 1;
     const isConfirmed = this.#record.launches[index]?.holder !== undefined;
     this.#logHiddenFile(index);
+    void this.#watchTimeouts(launched, index);
     const followed = await followLaunch(launched, {
       folder: this.folder,
       launch: index,
@@ -202,6 +228,13 @@ export class ActiveRun {
     });
     this.#launched = undefined;
     return followed;
+  }
+
+  async #watchTimeouts({ over }: Launched, index: number): Promise<void> {
+    const startedAt = Date.parse(this.#record.launches[index]?.startedAt ?? this.#record.startedAt);
+    const files = [this.folder.stdout(index), this.folder.stderr(index), this.folder.engineLog(index)];
+    const exceeded = await this.#timeouts.exceededBy({ startedAt, files, over, pollMs: timeoutPollMs });
+    if (exceeded && !this.#record.cancelled) await this.cancel(exceeded);
   }
 
   get #shows(): Shows {
@@ -252,6 +285,25 @@ export class ActiveRun {
     const report = parseLockReport(printed);
     if (report) return await this.#removeStaleLocks(report);
     return classify(printed)?.class === "conflict" && (await this.#cancelOwnUpdate());
+  }
+
+  /** A command that was killed cannot remove its lock. If this fails, the next run removes it. */
+  async #releaseLock(): Promise<void> {
+    const { cli, log } = this.#context;
+    const { stack, backend, projectFolder } = this.#record.ready;
+    if (this.#record.cancelled === "stopping" || isStackRemoved(this.#record.operation)) return;
+    try {
+      if (cloudUrl(await cli.environment(), backend) !== undefined) {
+        await this.#cancelOwnUpdate();
+      } else if (this.#record.launches.at(-1)?.holder) {
+        // Changes nothing, because the stack exists. The CLI checks for locks first and reports them.
+        const end = await cli.run({ args: ["stack", "init", stack, "--no-select"], cwd: projectFolder });
+        const report = end.kind === "exited" ? parseLockReport(end.stderr) : undefined;
+        if (report) await this.#removeStaleLocks(report);
+      }
+    } catch (error) {
+      log.warn("cannot release the lock", { run: this.folder.runId, error: errorMessage(error) });
+    }
   }
 
   async #removeStaleLocks(report: LockReport): Promise<boolean> {
@@ -309,7 +361,7 @@ export class ActiveRun {
     const error = explainRun({
       exitCode: end?.kind === "exited" ? end.code : undefined,
       signal: end?.kind === "signalled" ? end.signal : undefined,
-      cancelled: this.#record.cancelled,
+      cancelled: this.#cancelled,
       lost: followed !== undefined && isLost(followed),
       errorLines: this.#visibleErrors(followed?.errorLines ?? []),
       // Classify the original text, because masking a secret could hide a part that matters.
@@ -321,6 +373,21 @@ export class ActiveRun {
     if (error.class === "invalidToken") this.#context.cli.signOut();
     const explained = this.#isUnlisted(error) ? { ...error, message: unlistedMessage } : error;
     return await this.#quoteProgram(this.#describeLocks(explained, rawText(printed)));
+  }
+
+  get #cancelled(): RunEnd["cancelled"] {
+    const { cancelled, timeouts } = this.#record;
+    if (cancelled === undefined) return undefined;
+    const killed = this.#killedAfterSeconds !== undefined && { killedAfterSeconds: this.#killedAfterSeconds };
+    switch (cancelled) {
+      case "asked":
+      case "stopping":
+        return { by: cancelled };
+      case "total":
+        return { by: cancelled, seconds: timeouts?.totalSeconds ?? 0, ...killed };
+      case "silence":
+        return { by: cancelled, seconds: timeouts?.silenceSeconds ?? 0, ...killed };
+    }
   }
 
   #visibleErrors(lines: readonly Clean[]): readonly Clean[] {
@@ -365,6 +432,7 @@ export class ActiveRun {
   async #result(end: Pick<RunResult, "outcome" | "error">, followed: Followed | undefined): Promise<RunResult> {
     const { operation, ready, startedAt } = this.#record;
     const names = await this.#storeOutputs(end.outcome, followed);
+    const pending = await this.#pendingOperations(end.outcome, followed);
     return {
       ...end,
       operation: operation.kind,
@@ -376,9 +444,30 @@ export class ActiveRun {
       ...(followed?.end.kind === "exited" && { exitCode: followed.end.code }),
       progress: this.events.progress,
       changes: followed?.changes ?? {},
+      ...(pending.length > 0 && { pendingOperations: pending }),
       output: await this.#output(),
       ...(names && { outputs: names }),
     };
+  }
+
+  /** Read only if there may be some, because reading the state of a large stack takes a while. */
+  async #pendingOperations(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<PendingOperation[]> {
+    const { cli, log, mayHavePending } = this.#context;
+    const { operation, ready, launches } = this.#record;
+    const mayHaveSome = outcome !== "succeeded" || mayHavePending || followed?.warnsOfPending;
+    if (!mayHaveSome || launches.length === 0 || isDry(operation) || isStackRemoved(operation)) return [];
+    try {
+      const { stack, projectFolder: folder, backend } = ready;
+      const signedIn = await cli.signIn({ backend, purpose: "command" });
+      const file = this.folder.state;
+      const pending = signedIn.ok ? await readPendingOperations({ cli, stack, folder, file }) : undefined;
+      if (!pending) log.warn("cannot read the pending operations in the state", { run: this.folder.runId });
+      return pending ?? [];
+    } catch (error) {
+      const message = this.#clean(errorMessage(error));
+      log.warn("cannot read the pending operations in the state", { run: this.folder.runId, error: message });
+      return [];
+    }
   }
 
   async #storeOutputs(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<RunResult["outputs"]> {

@@ -33,6 +33,7 @@ async function activeRun(runId: string, record: Partial<RunRecord> = {}, knowsSe
     hostname: "web",
     namespace: "team-a",
     earlierLaunches: [],
+    mayHavePending: false,
     graceSeconds: 1,
     workspaceUid: undefined,
     knowsSecrets,

@@ -38,6 +38,8 @@ export interface Followed {
   /** The meaning of the errors, if known. */
   readonly known: KnownError | undefined;
   readonly isPolicyViolated: boolean;
+  /** The CLI found interrupted operations in the state. */
+  readonly warnsOfPending: boolean;
   readonly outputs: EventOutputs | undefined;
   readonly changes: StepCounts;
   /** The engine's own result, if it reported one. */
@@ -111,6 +113,7 @@ class Findings {
   readonly #errorLines: Clean[] = [];
   #known: KnownError | undefined;
   #isPolicyViolated = false;
+  #warnsOfPending = false;
   #diagnostics = 0;
   #outputs: EventOutputs | undefined;
   #changes: StepCounts = {};
@@ -126,6 +129,7 @@ class Findings {
     }
     this.#known = firstKnown(this.#known, engine.known);
     this.#isPolicyViolated ||= engine.isMandatoryPolicy;
+    this.#warnsOfPending ||= engine.warnsOfPending;
     if (engine.stackOutputs) this.#outputs = this.#readOutputs(engine.stackOutputs);
     if (engine.event?.kind === "summary") {
       this.#changes = engine.event.changes;
@@ -149,6 +153,7 @@ class Findings {
       errorLines: this.#errorLines,
       known: this.#known,
       isPolicyViolated: this.#isPolicyViolated,
+      warnsOfPending: this.#warnsOfPending,
       outputs: this.#outputs,
       changes: this.#changes,
       summary: this.#summary,

@@ -1,7 +1,7 @@
 /** A run on disk: /share/runs/<runId> contains its request, events, output and result. */
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { checkValue, LostRun, Operation, RunId, RunProcess, RunResult, type RunEvent } from "@pko/rpc";
+import { checkValue, LostRun, Operation, RunId, RunProcess, RunResult, StartRequest, type RunEvent } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { readIfExists, writeAtomically } from "../system/files.ts";
 import { RunTarget } from "../workspace/state.ts";
@@ -23,12 +23,23 @@ export const RunRecord = Type.Object({
   runId: RunId,
   operation: Operation,
   lostRuns: Type.Optional(Type.Array(LostRun)),
+  timeouts: StartRequest.properties.timeouts,
   ready: RunTarget,
   startedAt: Type.String(),
   launches: Type.Array(Launch),
-  /** `asked`: by a request. Stored, so the value must not change. */
-  cancelled: Type.Optional(Type.Union([Type.Literal("asked"), Type.Literal("stopping")])),
+  /** Why the run was cancelled. Stored, so the values must not change. */
+  cancelled: Type.Optional(
+    Type.Union([
+      /** By a request. */
+      Type.Literal("asked"),
+      Type.Literal("stopping"),
+      /** It exceeded this timeout. */
+      Type.Literal("total"),
+      Type.Literal("silence"),
+    ]),
+  ),
 });
+export type Cancellation = NonNullable<Static<typeof RunRecord>["cancelled"]>;
 export type RunRecord = Static<typeof RunRecord>;
 
 /** The outputs in the events, without the values of secrets. */
@@ -74,6 +85,11 @@ export class RunFolder {
 
   stderr(launch: number): string {
     return join(this.path, `stderr-${launch}.log`);
+  }
+
+  /** Exists only while the state is read. */
+  get state(): string {
+    return join(this.path, "state.json");
   }
 
   engineLog(launch: number): string {

@@ -20,6 +20,7 @@ import {
 import type { Answer, Messages } from "@pko/rpc/server";
 import { cleanFailure, done, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
+import { isDry } from "../pulumi/operation.ts";
 import { queryOutputs } from "../pulumi/outputs.ts";
 import { truncateName } from "../system/clean-text.ts";
 import { removeFolder } from "../system/files.ts";
@@ -57,6 +58,11 @@ const progressMs = 500;
 
 /** The operator retries `unprepared`, but not `invalidRequest`. */
 const errorCodes = { unprepared: "unprepared", impossible: "invalidRequest" } as const;
+
+interface EarlierRuns {
+  readonly earlierLaunches: readonly Launch[];
+  readonly mayHavePending: boolean;
+}
 
 interface Current {
   readonly run: ActiveRun;
@@ -158,7 +164,7 @@ export class RunManager {
       log,
       hostname,
       namespace,
-      earlierLaunches: await this.#launchesBefore(record),
+      ...(await this.#earlierRuns(record)),
       graceSeconds,
       workspaceUid,
       knowsSecrets: this.#options.knowsSecrets(),
@@ -170,15 +176,18 @@ export class RunManager {
     return current;
   }
 
-  /** Commands of earlier runs of the same stack: only they can have acquired its lock. */
-  async #launchesBefore({ runId, ready }: RunRecord): Promise<Launch[]> {
-    const launches: Launch[] = [];
+  /** What earlier runs of the same stack left behind: only their commands can have acquired its lock. */
+  async #earlierRuns({ runId, ready }: RunRecord): Promise<EarlierRuns> {
+    const earlierLaunches: Launch[] = [];
+    let mayHavePending = false;
     for (const folder of await listRuns(this.#options.runs)) {
       const record = folder.runId === runId ? undefined : await folder.readRecord();
-      const isSameStack = record?.ready.stack === ready.stack && record.ready.project.name === ready.project.name;
-      if (isSameStack) launches.push(...record.launches);
+      if (record?.ready.stack !== ready.stack || record.ready.project.name !== ready.project.name) continue;
+      earlierLaunches.push(...record.launches);
+      // Of the last one that could change the state.
+      if (!isDry(record.operation)) mayHavePending = (await folder.readResult())?.pendingOperations !== undefined;
     }
-    return launches;
+    return { earlierLaunches, mayHavePending };
   }
 
   /** Never rejects, because callers may not await it. */

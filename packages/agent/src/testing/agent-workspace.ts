@@ -24,6 +24,7 @@ import {
   type RunResult,
   type Source,
   type StackSettings,
+  type StartRequest,
   type Credentials,
   type WorkspaceRef,
 } from "@pko/rpc";
@@ -63,6 +64,7 @@ interface StartRunOptions {
   /** By default the stack that was prepared first. */
   readonly stack?: string;
   readonly lostRuns?: LostRun[];
+  readonly timeouts?: StartRequest["timeouts"];
 }
 
 /** A workspace: it outlives an agent process. */
@@ -219,8 +221,8 @@ export class AgentWorkspace {
   }
 
   async startRun(runId: string, operation: Operation, options: StartRunOptions = {}): Promise<void> {
-    const { stack = this.#stack, lostRuns = [] } = options;
-    const reply = await this.agent.start({ runId, stack, operation, lostRuns });
+    const { stack = this.#stack, lostRuns = [], timeouts } = options;
+    const reply = await this.agent.start({ runId, stack, operation, lostRuns, ...(timeouts && { timeouts }) });
     if (!reply.ok) throw new Error(`start: ${reply.error.code} ${reply.error.message}`);
   }
 
