@@ -17,11 +17,11 @@ function locks(web: TestWorkspace): string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
 }
 
-/** The processes that run in the folder of the program: those of the CLI and its plugins. */
+/** The processes in the workspace's folders: the CLI and its plugins, but not the agent. */
 function processes(web: TestWorkspace): string[] {
   return readdirSync("/proc").filter((pid) => {
     try {
-      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(join(web.share, "workspace"));
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(web.share);
     } catch {
       return false;
     }
