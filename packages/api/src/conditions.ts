@@ -40,6 +40,8 @@ export const stackConditions = {
     ApprovalPolicyMissing:
       "The Stack requires approvals, but the admission policy that makes them trustworthy is not installed.",
     RetriesExhausted: "The update failed maxFailures times and is not retried until something changes.",
+    UpdateNotStopped:
+      "The update exceeded its timeout, and its workspace has not reported that it was stopped; its pod must be deleted.",
     Protected: "The Stack is being deleted although it is protected; nothing is destroyed until protect is false.",
   },
   Drifted: {
@@ -88,6 +90,8 @@ const updateReasons = {
 
 const updateStalls = {
   NodeLost: "The pod does not respond, and its node may be lost; an administrator must confirm that.",
+  NotStopped:
+    "The operation exceeded its timeout, and the workspace has not reported that it was stopped; its pod must be deleted.",
 } as const;
 
 /**

@@ -41,6 +41,7 @@ export const autoEvents = {
   OwnershipConflict: "Warning",
   UpdateFailed: "Warning",
   NodeLost: "Warning",
+  NotStopped: "Warning",
   Initialized: "Normal",
   UpdateExpired: "Normal",
   UpdateSucceeded: "Normal",

@@ -30,6 +30,7 @@ describe("an Update", () => {
         runProgram: false,
         previewOnly: false,
         savePlan: false,
+        clearPendingCreates: false,
         timeouts: {},
       },
     });
@@ -48,6 +49,13 @@ describe("an Update", () => {
     ["of an unknown type", { type: "import" }, "spec.type"],
     ["with an invalid TTL", { ttlAfterCompleted: "a day" }, "spec.ttlAfterCompleted"],
     ["with negative parallelism", { parallel: -1 }, "spec.parallel"],
+    ["of type up that clears pending creates", { clearPendingCreates: true }, "spec.clearPendingCreates"],
+    [
+      "of type refresh that clears pending creates in a preview",
+      { type: "refresh", previewOnly: true, clearPendingCreates: true },
+      "spec.clearPendingCreates",
+    ],
+    ["without time to run", { timeoutSeconds: 0 }, "spec.timeoutSeconds"],
     ["with a target that is not a list", { target: "urn:a" }, "spec.target"],
   ];
   for (const [what, spec, field] of bad) {

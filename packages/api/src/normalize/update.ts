@@ -31,6 +31,8 @@ export interface NormalUpdate {
   /** Only for refresh and destroy: nothing is changed. */
   readonly previewOnly: boolean;
   readonly savePlan: boolean;
+  /** Only for refresh: removes interrupted creates from the state. */
+  readonly clearPendingCreates: boolean;
   readonly applyPlan?: NonNullable<UpdateSpec["applyPlan"]>;
   readonly timeouts: Timeouts;
 }
@@ -71,6 +73,7 @@ function normalForm({ metadata, spec }: Static<typeof UpdateShape>, findings: Fi
     ...retention(spec, findings),
     ...operationOptions(spec, findings),
     ...planOptions(spec, type, findings),
+    clearPendingCreates: clearsPendingCreates(spec, type, findings),
   };
 }
 
@@ -103,6 +106,16 @@ function operationOptions(spec: UpdateSpec, findings: Findings) {
     runProgram: spec.runProgram ?? false,
     timeouts: timeoutsOf(spec.timeoutSeconds, spec.silenceTimeoutSeconds),
   };
+}
+
+/** Only the refresh command of the CLI can do it. It edits the state first, which a preview must not. */
+function clearsPendingCreates(spec: UpdateSpec, type: UpdateType, findings: Findings): boolean {
+  const { clearPendingCreates = false, previewOnly = false } = spec;
+  if (clearPendingCreates && (type !== "refresh" || previewOnly)) {
+    const remedy = "use the type refresh without previewOnly, or remove this field";
+    findings.problem("spec.clearPendingCreates", { message: "applies only to refresh", remedy });
+  }
+  return clearPendingCreates;
 }
 
 /** Which operations can be planned: an up is planned by a preview, a destroy by itself. */

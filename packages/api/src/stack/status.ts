@@ -33,6 +33,7 @@ const LastUpdate = Type.Object(
     lastResyncTime: optional(time("The time when the update finished.")),
     failures: optional(int64("The number of consecutive failed updates.")),
     failure: optional(text("The class of the failure, such as conflict, programError or interrupted.")),
+    warning: optional(text("What remains to be done although the update succeeded, such as pending operations.")),
     outputsPending: optional(
       flag(
         "Whether the outputs could not be written to the Secret <stack>-outputs, because the Secret has another owner.",

@@ -42,9 +42,14 @@ const operation = {
   ),
 };
 
-/** Not part of a Stack's template: the Stack sets them where its approval or drift detection requires them. */
+/** Not part of a Stack's template: the Stack sets them where its approval or drift detection requires them, or users do. */
 const planFields = {
   previewOnly: optional(flag("Whether a refresh or a destroy only shows what it would change.")),
+  clearPendingCreates: optional(
+    flag(
+      "Whether a refresh removes interrupted creates from the state. Before that, check which of the resources exist: Pulumi forgets them.",
+    ),
+  ),
   savePlan: optional(
     flag("Whether a preview, or a destroy with previewOnly, keeps its plan, so that exactly this plan can be applied."),
   ),

@@ -19,7 +19,19 @@ test("reports the result of an update by its type and failure", () => {
   expect(reasons(ended({ state: "failed" }))).toEqual(["StackUpdateFailure"]);
   expect(reasons(ended({ state: "failed", failure: "conflict" }))).toEqual(["StackUpdateConflictDetected"]);
   expect(reasons(ended({ state: "failed", failure: "stackNotFound" }))).toEqual(["StackNotFound"]);
+  expect(reasons(ended({ state: "failed", failure: "timedOut" }))).toEqual(["StackUpdateTimedOut"]);
   expect(reasons(ended({ state: "failed", failure: "withdrawn" }))).toEqual([]);
+});
+
+test("reports what a successful update left to be done", () => {
+  const view = viewOf(ended({ state: "succeeded", type: "destroy", warning: "the state has pending operations" }));
+  const message = "The destroy web-now succeeded. Warning: the state has pending operations.";
+  expect(stackEventsFor(view, planStack(view))).toEqual([{ type: "Normal", reason: "StackDestroyed", message }]);
+});
+
+test("reports an update that is not stopped after its timeout", () => {
+  const stall = { reason: "UpdateNotStopped", message: "The operation exceeded its timeout." } as const;
+  expect(reasons({ updates: [anUpdate({ startedAt: now, stall })] })).toEqual(["StackUpdateTimedOut"]);
 });
 
 test("reports outputs that are lost, and outputs that the API server rejected", () => {

@@ -55,11 +55,11 @@ function dependentEvents({ dependents }: StackView): EventNote[] {
 }
 
 function resultEvents({ outputs }: StackView, { result }: Extract<Step, { kind: "recordResult" }>): EventNote[] {
-  const { name = "", type = "up", state, failure, summary } = result.lastUpdate;
+  const { name = "", type = "up", state, failure } = result.lastUpdate;
   if (state === "succeeded") {
     const reason = type === "destroy" ? "StackDestroyed" : "StackCreated";
     const lost = outputs.kind === "lost" ? [outputsEvent(outputs.message)] : [];
-    return [eventFor(reason, messages.succeeded({ type, name }, summary)), ...lost];
+    return [eventFor(reason, messages.succeeded({ type, name }, result.lastUpdate)), ...lost];
   }
   if (failure === withdrawnFailure) return [];
   const reason = (failure !== undefined && failureEvents[failure]) || "StackUpdateFailure";
@@ -69,6 +69,7 @@ function resultEvents({ outputs }: StackView, { result }: Extract<Step, { kind: 
 const failureEvents: Readonly<Record<string, StackEvent>> = {
   [conflictFailure]: "StackUpdateConflictDetected",
   stackNotFound: "StackNotFound",
+  timedOut: "StackUpdateTimedOut",
 };
 
 function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
@@ -95,5 +96,6 @@ const stalledEvent: Readonly<Record<StackReason<"Stalled">, StackEvent | undefin
   ApprovalRejected: "StackApprovalRejected",
   ApprovalPolicyMissing: "StackApprovalPolicyMissing",
   RetriesExhausted: "StackRetriesExhausted",
+  UpdateNotStopped: "StackUpdateTimedOut",
   Protected: "StackProtected",
 };

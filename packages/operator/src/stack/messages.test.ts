@@ -19,6 +19,8 @@ import {
   type Setting,
 } from "./testing/views.ts";
 
+const lostNode = { reason: "NodeLost", message: "Pod web-workspace-0 has not responded." } as const;
+
 const deleted = { deleting: true, spec: { destroyOnFinalize: true } } as const;
 describe("messages report", () => {
   const table: readonly (readonly [string, Setting, RegExp])[] = [
@@ -34,14 +36,14 @@ describe("messages report", () => {
     ["why it failed", { workspace: { failed: "InstallationFailed" } }, /cannot be prepared: npm: 404/],
     [
       "what a stuck update waits for",
-      { updates: [anUpdate({ startedAt: now - 1000, stall: "Pod web-workspace-0 has not responded." })] },
+      { updates: [anUpdate({ startedAt: now - 1000, stall: lostNode })] },
       /^The up web-now is stuck\. Pod web-workspace-0 has not responded\.$/,
     ],
     [
       "what the deletion of the Stack waits for",
       {
         deleting: true,
-        updates: [anUpdate({ startedAt: now - 1000, stall: "Pod web-workspace-0 has not responded." })],
+        updates: [anUpdate({ startedAt: now - 1000, stall: lostNode })],
       },
       /^The up web-now is stuck; the Stack will be deleted when it ends.* Pod web-workspace-0 has not responded\.$/,
     ],
@@ -111,6 +113,11 @@ describe("messages report", () => {
       /because another update of the Pulumi stack is running/,
     ],
     ["what changed", { last: succeeded({ summary: "2 created" }) }, /^The last update succeeded: 2 created\.$/],
+    [
+      "the pending operations that the last update left in the state",
+      { last: succeeded({ warning: "the state has pending operations" }) },
+      /^The last update succeeded\. Warning: the state has pending operations\.$/,
+    ],
     [
       "the warning of a Workspace",
       { last: succeeded(), workspace: { warning: "its state is not persistent" } },

@@ -31,8 +31,9 @@ export const retryTime = (at: number): string => `\nIt will be retried at ${time
 
 // Results
 
-export function succeeded({ type, name }: NamedUpdate, summary: string | undefined): string {
-  return summary ? `The ${type} ${name} succeeded: ${summary}.` : `The ${type} ${name} succeeded.`;
+export function succeeded({ type, name }: NamedUpdate, { summary, warning }: LastUpdate): string {
+  const result = summary ? `The ${type} ${name} succeeded: ${summary}.` : `The ${type} ${name} succeeded.`;
+  return warning ? `${result} Warning: ${warning}.` : result;
 }
 
 export function upToDate(last: LastUpdate, warnings: readonly string[]): string {
@@ -124,7 +125,7 @@ function afterwards({ name }: NamedUpdate, after: AfterUpdate): string {
 }
 
 export const stuck = (update: UpdateView, after: AfterUpdate): string =>
-  `The ${update.type} ${update.name} is stuck${afterwards(update, after)}. ${update.stall ?? ""}`;
+  `The ${update.type} ${update.name} is stuck${afterwards(update, after)}. ${update.stall?.message ?? ""}`;
 
 export function running(update: UpdateView, after: AfterUpdate): string {
   return `The ${update.type} ${update.name} ${progress(update)}${afterwards(update, after)}.`;

@@ -4,6 +4,8 @@ import { stackKind, type Stack } from "@pko/api";
 import { metricsRegistry } from "@pko/kube";
 
 import { stackMetrics } from "./metrics.ts";
+import { anUpdate } from "./testing/views.ts";
+import type { UpdateView } from "./view.ts";
 
 const stack = (name: string, status: Stack["status"] = {}): Stack => ({
   ...stackKind,
@@ -46,4 +48,25 @@ test("shows nothing for a deleted Stack", () => {
 test("shows thousands of Stacks", () => {
   const many = Array.from({ length: 3000 }, (_, index) => stack(`s${index}`, last("failed")));
   expect(Object.keys(exposed("stacks_failing", many))).toHaveLength(3000);
+});
+
+test("counts failed updates by type and class", () => {
+  const registry = metricsRegistry();
+  const metrics = stackMetrics(registry, { list: () => [] });
+  const record = (changes: Partial<UpdateView>, failure?: string): void =>
+    metrics.recordResult(stack("web"), {
+      update: anUpdate({ state: "failed", ...changes }),
+      lastUpdate: { state: changes.state ?? "failed", ...(failure !== undefined && { failure }) },
+    });
+  record({}, "timedOut");
+  record({ type: "destroy" }, "timedOut");
+  record({});
+  record({}, "withdrawn");
+  record({ state: "succeeded" });
+  const series = registry.expose().match(/^stack_update_failures_total.*$/gm);
+  expect(series?.toSorted()).toEqual([
+    'stack_update_failures_total{type="destroy",class="timedOut"} 1',
+    'stack_update_failures_total{type="up",class="other"} 1',
+    'stack_update_failures_total{type="up",class="timedOut"} 1',
+  ]);
 });

@@ -4,6 +4,7 @@ import type { Registry, Store } from "@pko/kube";
 
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import type { Result } from "./history/result.ts";
+import { withdrawnFailure } from "./view.ts";
 
 export interface StackMetrics {
   recordResult(stack: Stack, result: Result): void;
@@ -33,10 +34,17 @@ export function stackMetrics(registry: Registry, stacks: Stacks): StackMetrics {
     labels: ["type", "result"],
     buckets: seconds,
   });
+  const failures = registry.counter({
+    name: "stack_update_failures_total",
+    help: "Updates that failed, by type and class, such as timedOut or programError.",
+    labels: ["type", "class"],
+  });
   return {
     recordResult(stack, { update, lastUpdate }) {
       const result = lastUpdate.state ?? "failed";
       const { type, startedAt, endedAt, createdAt } = update;
+      const { failure = "other" } = lastUpdate;
+      if (result === "failed" && failure !== withdrawnFailure) failures.increment({ type, class: failure });
       if (startedAt !== undefined && endedAt !== undefined) {
         duration.observe({ type, result }, Math.max(0, endedAt - startedAt) / 1000);
         queue.observe({ type, result }, Math.max(0, startedAt - createdAt) / 1000);

@@ -90,7 +90,9 @@ export interface UpdateView {
   readonly failure?: string;
   readonly message?: string;
   /** Why it makes no progress until a person acts. */
-  readonly stall?: string;
+  readonly stall?: { readonly reason: StackReason<"Stalled">; readonly message: string };
+  /** What remains to be done although it succeeded. */
+  readonly warning?: string;
   readonly permalink?: string;
   readonly projectInfo?: ProjectInfo;
   /** The Secret that holds the outputs. */

@@ -56,6 +56,20 @@ export function nodeLost(pod: OverduePod): string {
   return lostNodeMessage(pod, "it is unknown whether the operation still runs there, so no other operation is started");
 }
 
+interface Unstopped {
+  readonly pod: string;
+  readonly namespace: string;
+  readonly seconds: number;
+}
+
+export function notStopped({ pod, namespace, seconds }: Unstopped): string {
+  return (
+    `The operation exceeded its timeout of ${seconds} seconds, and the workspace has not reported that it was stopped. ` +
+    "It may still be running, so no other operation is started. " +
+    `To end it, run: kubectl delete pod ${pod} -n ${namespace}`
+  );
+}
+
 // When it has ended.
 
 export function runEnded(operation: string, { outcome, error }: RunResult): string {

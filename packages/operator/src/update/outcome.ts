@@ -22,7 +22,7 @@ export type Outcome =
 export interface Ending {
   readonly reason: Extract<
     UpdateReason,
-    "UpdateSucceeded" | "UpdateFailed" | "Failed" | "Aborted" | "Canceled" | "Unknown"
+    "UpdateSucceeded" | "UpdateFailed" | "Failed" | "Aborted" | "Canceled" | "TimedOut" | "Unknown"
   >;
   readonly message: string;
   /** Present if the agent reported one. */

@@ -1,8 +1,9 @@
 /** A run's result and progress in the form of the status. Never the outputs, which may be secret. Pure. */
 import { truncateStdout, type Stdout, type UpdateProgress } from "@pko/api";
 import { timestamp } from "@pko/kube";
-import type { Progress, RunResult } from "@pko/rpc";
+import type { PendingOperation, Progress, RunResult } from "@pko/rpc";
 
+import { pendingOperationsMessage } from "../shared/pending-operations.ts";
 import { truncate } from "../shared/truncate.ts";
 
 /** A condition's message may be longer, but every watcher receives it. */
@@ -13,11 +14,22 @@ export function conditionMessage(text: string): string {
   return truncate(text, maxConditionMessage);
 }
 
-/** For the status: the error, then the program's own messages. */
-export function errorText({ error }: RunResult): string | undefined {
-  if (!error) return undefined;
+/** For the status: the error, what it left behind, then the program's own messages. */
+export function resultText(result: RunResult): string | undefined {
+  const { error, pendingOperations: pending = [] } = result;
+  const notes = pending.length > 0 ? [`Warning: ${pendingOperationsMessage(pending)}.`] : [];
+  if (!error) return notes[0];
   const lines = error.lines.filter((line) => line.trim() !== "" && !error.message.includes(line.trim()));
-  return truncate([error.message, ...lines].join("\n"), maxStatusMessage);
+  return truncate([error.message, ...notes, ...lines].join("\n"), maxStatusMessage);
+}
+
+const mostPendingOperations = 20;
+
+/** As many as the status can hold. */
+export function pendingOperations({ pendingOperations: pending = [] }: RunResult): PendingOperation[] {
+  return pending
+    .slice(0, mostPendingOperations)
+    .map(({ urn, operation }) => ({ urn: truncate(urn, maxConditionMessage), operation }));
 }
 
 interface ChangeText {

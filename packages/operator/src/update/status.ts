@@ -7,7 +7,14 @@ import { conditionAt } from "../shared/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";
 import type { Ending, Outcome } from "./outcome.ts";
-import { conditionMessage, errorText, progressSummary, stdoutOf, summaryOf } from "./result-text.ts";
+import {
+  conditionMessage,
+  pendingOperations,
+  progressSummary,
+  resultText,
+  stdoutOf,
+  summaryOf,
+} from "./result-text.ts";
 import type { UpdateView } from "./view.ts";
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
 
@@ -89,7 +96,7 @@ function progressFields(view: UpdateView, progress: Progress): Fields {
 function endFields(view: UpdateView, ending: Ending): Fields {
   const { result } = ending;
   const { stored } = view;
-  const parts = [result && errorText(result), ...(stored?.problems ?? [])];
+  const parts = [result && resultText(result), ...(stored?.problems ?? [])];
   const message = parts.filter((part) => part !== undefined).join("\n");
   const text = message || (ending.reason === "UpdateSucceeded" ? "" : ending.message);
   const stdout = result && stdoutOf(result);
@@ -104,12 +111,14 @@ function endFields(view: UpdateView, ending: Ending): Fields {
 
 function resultFields(result: RunResult): Fields {
   const { error, project, progress, changes } = result;
+  const pending = pendingOperations(result);
   return {
     ...(progress.process && { process: progress.process }),
     ...(error && { errorClass: error.class }),
     ...(project && { projectInfo: { name: project.name, runtime: project.runtime } }),
     ...(progress.permalink !== undefined && { permalink: progress.permalink }),
     ...(Object.keys(changes).length > 0 && { changes, summary: summaryOf(result) }),
+    ...(pending.length > 0 && { pendingOperations: pending }),
   };
 }
 

@@ -48,6 +48,17 @@ describe("the Update", () => {
     expect(destroyOf(template({ parallel: 2 }))).not.toHaveProperty("target");
   });
 
+  test("has the timeouts of the Stack, which the template may change", () => {
+    const timeouts = { updateTimeoutSeconds: 60, silenceTimeoutSeconds: 30 };
+    const update = (of: ReturnType<typeof generated>): Update["spec"] =>
+      updateObject({ ...of, trigger, reason: "first" }).spec;
+    expect(update(generated(timeouts))).toMatchObject({ timeoutSeconds: 60, silenceTimeoutSeconds: 30 });
+    expect(destroyOf(generated({ ...timeouts, destroyOnFinalize: true }))).toMatchObject({ timeoutSeconds: 60 });
+    const changed = generated({ ...timeouts, updateTemplate: { spec: { timeoutSeconds: 90 } } });
+    expect(update(changed)).toMatchObject({ timeoutSeconds: 90, silenceTimeoutSeconds: 30 });
+    expect(update(generated({}))).not.toHaveProperty("timeoutSeconds");
+  });
+
   test("of a destroy keeps the empty Pulumi stack and does not refresh by default", () => {
     const destroy = destroyOf(generated({ destroyOnFinalize: true, refresh: true }));
     expect(destroy).not.toHaveProperty("remove");

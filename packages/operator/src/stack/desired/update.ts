@@ -51,12 +51,21 @@ export function updateObject({ stack, spec, workspace, trigger, reason }: Update
     spec: {
       // Pulumi Cloud shows it in the stack's history.
       message: `Stack ${spec.namespace}/${spec.name}: ${purpose({ reason, trigger })}`,
+      ...timeoutFields(spec),
       ...(trigger.type === "destroy" ? destroySpec(spec) : upSpec(spec)),
       workspaceName: workspace.metadata.name ?? "",
       stackName: spec.stackName,
       type: trigger.type,
       ttlAfterCompleted: `${Math.round(spec.update.ttlAfterCompletedMs / 1000)}s`,
     },
+  };
+}
+
+/** Of every operation. The template may change them. */
+function timeoutFields({ timeouts: { totalSeconds, silenceSeconds } }: NormalStack): UpdateSpec {
+  return {
+    ...(totalSeconds !== undefined && { timeoutSeconds: totalSeconds }),
+    ...(silenceSeconds !== undefined && { silenceTimeoutSeconds: silenceSeconds }),
   };
 }
 

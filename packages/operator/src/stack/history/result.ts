@@ -87,6 +87,7 @@ function lastUpdateAfter(view: StackView, update: UpdateView): LastUpdate {
     ...(isSuccess && update.type === "up" && isBlocked(view) && { outputsPending: true }),
     ...(update.failure && { failure: update.failure }),
     ...(update.message && { message: update.message }),
+    ...(update.warning && { warning: update.warning }),
     ...(update.permalink && { permalink: update.permalink }),
     ...update.report,
   };

@@ -20,3 +20,32 @@ test("a conflict of the Go operator is recognized by its message", () => {
   );
   expect(updateView(update("error: something else")).failure).toBeUndefined();
 });
+
+const updateWith = (status: Update["status"] & object): Update => ({
+  apiVersion: "auto.pulumi.com/v1alpha1",
+  kind: "Update",
+  metadata: { name: "u" },
+  spec: { type: "up" },
+  status,
+});
+const condition = (type: string, reason: string, message = "") =>
+  ({ type, status: "True", reason, message, lastTransitionTime: ago(0) }) as const;
+
+test("an Update that timed out has that failure", () => {
+  const view = updateView(updateWith({ errorClass: "timedOut", conditions: [condition("Failed", "TimedOut")] }));
+  expect(view).toMatchObject({ state: "failed", failure: "timedOut" });
+});
+
+test("an Update that succeeded has a warning about pending operations", () => {
+  const pendingOperations = [{ urn: "urn:a", operation: "creating" }];
+  const conditions = [condition("Complete", "Updated")];
+  expect(updateView(updateWith({ pendingOperations, conditions })).warning).toContain("creating urn:a");
+  expect(updateView(updateWith({ conditions })).warning).toBeUndefined();
+});
+
+test("an Update stalls because its node may be lost, or because it is not stopped", () => {
+  const stallFor = (reason: string) =>
+    updateView(updateWith({ conditions: [condition("Stalled", reason, "why")] })).stall;
+  expect(stallFor("NodeLost")).toEqual({ reason: "NodeLost", message: "why" });
+  expect(stallFor("NotStopped")).toEqual({ reason: "UpdateNotStopped", message: "why" });
+});

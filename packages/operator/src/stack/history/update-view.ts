@@ -1,8 +1,9 @@
 /** An Update as its Stack sees it. */
-import { stackFinalizer, type Update, type UpdateStatus } from "@pko/api";
+import { stackFinalizer, type Update, type UpdateStalledReason, type UpdateStatus } from "@pko/api";
 
 import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { pendingOperationsMessage } from "../../shared/pending-operations.ts";
 import { truncate } from "../../shared/truncate.ts";
 import { endTimeOf } from "../../shared/updates.ts";
 import { conflictFailure, withdrawnFailure, type UpdateView } from "../view.ts";
@@ -13,7 +14,7 @@ export function updateView(update: Update): UpdateView {
   const { finalizers = [], resourceVersion = "", name = "", uid = "" } = metadata;
   const state = updateState(update);
   const trigger = parseTrigger(metadata.annotations?.[triggerAnnotation]);
-  const stall = isConditionTrue(update, "Stalled") ? findCondition(update, "Stalled")?.message : undefined;
+  const stall = stallOf(update);
   return {
     name,
     uid,
@@ -25,8 +26,9 @@ export function updateView(update: Update): UpdateView {
     resourceVersion,
     ...updateTimes(update),
     ...(trigger && { trigger }),
-    ...(stall !== undefined && { stall }),
+    ...(stall && { stall }),
     ...(state === "failed" && updateFailure(update)),
+    ...(state === "succeeded" && updateWarning(update)),
     ...updateReport(update.status ?? {}),
   };
 }
@@ -34,6 +36,18 @@ export function updateView(update: Update): UpdateView {
 function updateState(update: Update): UpdateView["state"] {
   if (isConditionTrue(update, "Failed")) return "failed";
   return isConditionTrue(update, "Complete") ? "succeeded" : "unfinished";
+}
+
+function stallOf(update: Update): UpdateView["stall"] {
+  const condition = isConditionTrue(update, "Stalled") ? findCondition(update, "Stalled") : undefined;
+  const notStopped: UpdateStalledReason = "NotStopped";
+  const reason = condition?.reason === notStopped ? "UpdateNotStopped" : "NodeLost";
+  return condition && { reason, message: condition.message };
+}
+
+function updateWarning({ status }: Update): Pick<UpdateView, "warning"> {
+  const { pendingOperations: pending = [] } = status ?? {};
+  return pending.length > 0 ? { warning: pendingOperationsMessage(pending) } : {};
 }
 
 function updateTimes(update: Update) {

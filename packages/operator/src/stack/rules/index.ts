@@ -55,7 +55,7 @@ const rules: readonly StackRule[] = [
   updateCancelled, // a user requested to cancel the running Update: withdraw it
   updateSuperseded, // an Update that has not started is no longer needed: withdraw it
   updateBlocked, // an Update waits for a Workspace that failed: report the failure
-  updateStalled, // the node of a running Update may be lost: report it
+  updateStalled, // the node of a running Update may be lost, or its agent does not stop it: report it
   updateRunning, // wait for the Update to finish
   specInvalid, // report the invalid fields
   dependencyCycle, // Stacks depend on each other: report the cycle

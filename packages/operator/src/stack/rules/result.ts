@@ -92,7 +92,7 @@ function pendingOutputs(view: StackView, last: LastUpdate): Pick<StackPlan, "out
 
 function upToDateOutcome({ workspace, source }: StackView, last: LastUpdate, nextAt: number | undefined): Outcome {
   const isReady = workspace.kind === "present" && workspace.state.kind === "ready";
-  const warnings = [isReady && workspace.state.warning, source.kind === "ready" && source.warning];
+  const warnings = [isReady && workspace.state.warning, source.kind === "ready" && source.warning, last.warning];
   return {
     kind: "upToDate",
     message: messages.upToDate(

@@ -4,7 +4,18 @@ import { unavailable } from "../../sources/source-view.ts";
 import { ago, anUpdate, aTrigger, cases, creating, failed, now, program, succeeded, viewOf } from "../testing/views.ts";
 import { planStack } from "./index.ts";
 
-const stuck = anUpdate({ startedAt: now - 1000, stall: "Pod web-workspace-0 on node worker-2 has not responded." });
+const stuck = anUpdate({
+  startedAt: now - 1000,
+  stall: { reason: "NodeLost", message: "Pod web-workspace-0 on node worker-2 has not responded." },
+});
+const notStopped = anUpdate({
+  startedAt: now - 1000,
+  stall: { reason: "UpdateNotStopped", message: "The operation exceeded its timeout." },
+});
+cases("an agent that does not stop an update", [
+  ["stalls the Stack", { updates: [notStopped] }, "none: UpdateNotStopped"],
+  ["stalls a Stack that is being deleted", { deleting: true, updates: [notStopped] }, "none: UpdateNotStopped"],
+]);
 cases("a pod whose node may be lost", [
   ["an update that is stuck stalls the Stack", { updates: [stuck] }, "none: NodeLost"],
   ["a stuck update stalls a Stack that is being deleted", { deleting: true, updates: [stuck] }, "none: NodeLost"],

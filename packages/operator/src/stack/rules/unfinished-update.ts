@@ -64,11 +64,11 @@ export function updateBlocked(view: StackView): StackPlan | undefined {
   return wait(workspaceFailure(workspace.object.metadata.name ?? "", workspace.state));
 }
 
-/** An Update stalls for one reason only: its node may be lost. */
+/** Its node may be lost, or its agent does not stop it. */
 export function updateStalled(view: StackView): StackPlan | undefined {
   const update = unfinishedUpdate(view);
   if (update?.stall === undefined) return undefined;
-  return wait(stalled("NodeLost", messages.stuck(update, afterUpdate(view, update))));
+  return wait(stalled(update.stall.reason, messages.stuck(update, afterUpdate(view, update))));
 }
 
 export function updateRunning(view: StackView): StackPlan | undefined {

@@ -14,6 +14,7 @@ export function startRequest(view: UpdateView, spec: NormalUpdate): StartRequest
     stack: spec.stackName,
     operation: operationOf(spec, logLevel),
     ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
+    ...(Object.keys(spec.timeouts).length > 0 && { timeouts: spec.timeouts }),
   };
 }
 
@@ -32,7 +33,12 @@ function operationOf(spec: NormalUpdate, logLevel: number | undefined): Operatio
       return { kind: "up", ...common, ...refresh, ...replace, ...expectations, ...continueOnError };
     }
     case "refresh":
-      return { kind: "refresh", ...common, ...expectNoChanges };
+      return {
+        kind: "refresh",
+        ...common,
+        ...expectNoChanges,
+        ...(spec.clearPendingCreates && { clearPendingCreates: true }),
+      };
     case "destroy":
       return { kind: "destroy", ...common, ...refresh, ...continueOnError, ...(spec.remove && { remove: true }) };
   }

@@ -23,6 +23,7 @@ import { podDeleted, runFinished, runRejected, startedByOtherOperator } from "./
 import { running, runNotFollowed } from "./running.ts";
 import { specInvalid, stackUnknown } from "./spec.ts";
 import { finalizerMissing, start } from "./start.ts";
+import { notStopped } from "./timeout.ts";
 import { inputsNotRead, notFirst, podNotReady, workspaceUnavailable } from "./waiting.ts";
 
 const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
@@ -36,6 +37,7 @@ const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   podDeleted, // the recorded pod no longer exists: the run ended with it
   deletedWhileRunning, // deleted while the operation may run: cancel it, and wait for its end
   runNotFollowed, // the pod is recorded and its run is not followed yet: start or attach
+  notStopped, // it exceeded its timeout long ago, and the agent has not stopped it: report it
   running, // report the state and the progress of the run
   stackUnknown, // the prepared Workspace does not have the stack: it fails
   workspaceUnavailable, // the Workspace cannot run it yet: wait

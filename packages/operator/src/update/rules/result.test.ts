@@ -6,6 +6,7 @@ import {
   fails,
   hour,
   lacking,
+  matching,
   minute,
   passOver,
   progressAt,
@@ -29,12 +30,54 @@ import {
   workspaceReady,
 } from "../testing/views.ts";
 
+const pending = { urn: "urn:a", operation: "creating" };
+
 table("an Update whose run has finished", [
   ["succeeds", [...started, run(finished())], succeeds],
   [
     "has the agent's end time",
     [...started, run(finished())],
     { status: { endTime: at(-1_000), startTime: at(-30_000), podUid: "pod-a" } },
+  ],
+  [
+    "fails as timed out if the agent stopped it",
+    [
+      ...started,
+      run(finished({ outcome: "failed", error: { class: "timedOut", message: "the run was stopped", lines: [] } })),
+    ],
+    { ...fails("TimedOut"), status: { errorClass: "timedOut", message: "the run was stopped" } },
+  ],
+  [
+    "reports the operations that it interrupted, before the lines of the program",
+    [
+      ...started,
+      run(
+        finished({
+          outcome: "failed",
+          error: { class: "timedOut", message: "the run was stopped", lines: ["warning: slow"] },
+          pendingOperations: [pending],
+        }),
+      ),
+    ],
+    {
+      status: {
+        pendingOperations: [pending],
+        message: matching(
+          /^the run was stopped\nWarning: the state has pending operations.*creating urn:a.*\nwarning: slow$/,
+        ),
+      },
+    },
+  ],
+  [
+    "reports pending operations also if it succeeds, and as many as fit",
+    [...started, run(finished({ pendingOperations: Array.from({ length: 100 }, () => pending) }))],
+    {
+      ...succeeds,
+      status: {
+        pendingOperations: Array.from({ length: 20 }, () => pending),
+        message: containing("; and 95 more."),
+      },
+    },
   ],
   [
     "never ends before it starts",

@@ -26,7 +26,11 @@ export function runFinished(view: UpdateView): UpdatePlan | undefined {
   if (run?.state !== "finished") return undefined;
   const { result } = run;
   const message = messages.runEnded(update.spec?.type ?? result.operation, result);
-  return endedWithResult(view, { reason: endReasons[result.outcome], message, result }, run);
+  return endedWithResult(view, { reason: endReason(result), message, result }, run);
+}
+
+function endReason({ outcome, error }: RunResult): Ending["reason"] {
+  return error?.class === "timedOut" ? "TimedOut" : endReasons[outcome];
 }
 
 const endReasons: Readonly<Record<RunResult["outcome"], Ending["reason"]>> = {

@@ -4,6 +4,7 @@ import {
   containing,
   endsAs,
   hour,
+  lacking,
   matching,
   minute,
   passOver,
@@ -109,6 +110,17 @@ table("the start request has", [
     [...started, withSpec({ type: "destroy", remove: true })],
     requests({ kind: "destroy", remove: true }),
   ],
+  [
+    "a refresh that clears interrupted creates",
+    [...started, withSpec({ type: "refresh", clearPendingCreates: true })],
+    requests({ kind: "refresh", clearPendingCreates: true }),
+  ],
+  [
+    "the timeouts",
+    [...started, withSpec({ timeoutSeconds: 60, silenceTimeoutSeconds: 30 })],
+    { steps: [{ kind: "followRun", request: { timeouts: { totalSeconds: 60, silenceSeconds: 30 } } }] },
+  ],
+  ["no timeouts by default", started, { steps: [{ kind: "followRun", request: lacking("timeouts") }] }],
   ["the Workspace's log level", [...started, (view) => ({ ...view, logLevel: 3 })], requests({ logLevel: 3 })],
 ]);
 

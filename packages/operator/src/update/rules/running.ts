@@ -11,6 +11,7 @@ import { progressSummary } from "../result-text.ts";
 import { hasStarted, type UpdateView } from "../view.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
+import { endOverdueAt } from "./timeout.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 
 export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
@@ -25,6 +26,10 @@ export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
 export function running(view: UpdateView): UpdatePlan | undefined {
   const { run } = view;
   if (!run || !hasStarted(view)) return undefined;
+  return requeuedBy(endOverdueAt(view), reportRun(view, run));
+}
+
+function reportRun(view: UpdateView, run: Run): UpdatePlan | undefined {
   switch (run.state) {
     case "starting":
       return report(nodeLost(view) ?? stillRunning);
@@ -41,6 +46,12 @@ export function running(view: UpdateView): UpdatePlan | undefined {
     case "finished":
       return undefined;
   }
+}
+
+/** An agent that hangs reports nothing that would requeue the Update. */
+function requeuedBy(at: number, plan: UpdatePlan | undefined): UpdatePlan | undefined {
+  const requeueAt = Math.min(at, plan?.requeueAt ?? Infinity);
+  return plan && Number.isFinite(requeueAt) ? { ...plan, requeueAt } : plan;
 }
 
 function report(outcome: Outcome, requeueAt?: number): UpdatePlan {
