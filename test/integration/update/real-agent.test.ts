@@ -1,10 +1,12 @@
 /** The Update controller with the real agent in a separate process, and the real CLI. */
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { builtin } from "@pko/kube";
 import { preparations, readOutputs, type AgentPod } from "@pko/operator";
 import type { PrepareRequest } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 
+import { Gate, gatedProgram } from "../agent/gate.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { World } from "./harness.ts";
 
@@ -96,6 +98,36 @@ test("a program that fails is reported with its own messages", async () => {
   await world.update("broken");
   const done = await world.until("broken", { Failed: "True/UpdateFailed" });
   expect(done.status?.message).toContain("Nonsense");
+  await preparing.stop();
+}, 120_000);
+
+test("an operation that hangs is stopped after its timeout, and the next one succeeds", async () => {
+  await using world = await World.create();
+  await using agent = new AgentProcess();
+  const workspace = { namespace: world.namespace.name, name: "web" };
+  const port = await agent.start(world.ca, workspace);
+  await world.workspace("web");
+  await world.setReady("web", { address: `127.0.0.1:${port}` });
+  const preparing = preparations({ ca: world.ca, wake: () => undefined });
+  const pod: AgentPod = { workspace, uid: "any", restarts: 0, ip: "127.0.0.1", port };
+  const stacks = [{ name: "dev", create: true, config: [], environments: [] }];
+  const isPrepared = () => preparing.ensure(pod, { source: gatedProgram, stacks }).state === "done";
+  await waitFor(isPrepared, { timeoutMs: 60_000 });
+  const gate = new Gate(join(agent.share, "workspace"));
+  const operator = world.operator();
+
+  await world.update("hung", { silenceTimeoutSeconds: 3 });
+  const hung = await world.until("hung", { Failed: "True/TimedOut", Complete: "True/TimedOut" });
+  expect(hung.status).toMatchObject({
+    errorClass: "timedOut",
+    message: expect.stringMatching(/^the run was stopped after 3 s without output/) as unknown,
+  });
+  expect(operator.events).toMatchObject([
+    { reason: "UpdateFailed", message: "The up failed: the run was stopped after 3 s without output" },
+  ]);
+  await world.update("next");
+  await gate.open("open");
+  await world.until("next", succeeded);
   await preparing.stop();
 }, 120_000);
 
