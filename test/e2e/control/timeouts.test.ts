@@ -22,8 +22,7 @@ import {
 } from "../harness.ts";
 
 const slow = 600_000;
-// The pod's log quotes the errors of the runs that this file interrupts.
-const scene = useScene("timeouts", { agentErrors: [/.*/] });
+const scene = useScene("timeouts");
 
 const stackFrom = (name: string, spec: object = {}): object => newStack(name, { ...scene.git.source(name), ...spec });
 

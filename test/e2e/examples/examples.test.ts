@@ -37,6 +37,7 @@ const expectedOutputs: Readonly<Record<string, Readonly<Record<string, Outputs>>
     tenant: { connectedTo: "[secret]" },
   },
   previews: { website: { page: "<h1>Hello</h1>" }, "website-preview": { page: "<h1>Hello, world</h1>" } },
+  timeouts: { "nightly-report": { text: "all is well" } },
   "custom-image": { "custom-image": { greeting: "hello from the image" } },
   "custom-source": { "custom-source": { greeting: "hello from an init container" } },
   "init-containers": { "init-containers": { value: "[secret]" } },

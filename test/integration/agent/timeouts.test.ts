@@ -12,6 +12,17 @@ setDefaultTimeout(120_000);
 
 const working = program({ resources: { first: stash("quick") } });
 
+/** A workspace whose program waits at a gate that nobody opens. */
+async function hungWorkspace(options: ConstructorParameters<typeof TestWorkspace>[0] = {}): Promise<TestWorkspace> {
+  const web = await new TestWorkspace(options).start();
+  await web.prepare(gatedProgram);
+  const _gate = new Gate(web);
+  return web;
+}
+
+/** A CLI that ignores SIGINT, and a short grace period. */
+const stubborn = { beforeCli: "trap '' INT", flags: ["--grace-seconds", "2"] };
+
 function locks(web: TestWorkspace): string[] {
   const folder = join(web.backend, ".pulumi/locks/organization/demo/dev");
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
@@ -39,9 +50,7 @@ const timedOut = { outcome: "failed", error: { class: "timedOut" } } as const;
 
 describe("a hung run", () => {
   test("that is silent is stopped after the silence timeout", async () => {
-    const web = await new TestWorkspace().start();
-    await web.prepare(gatedProgram);
-    new Gate(web);
+    const web = await hungWorkspace();
     const result = await web.run("up-1", { kind: "up" }, { timeouts: { totalSeconds: 3600, silenceSeconds: 4 } });
     expect(result).toMatchObject(timedOut);
     expect(result.error?.message).toBe("the run was stopped after 4 s without output");
@@ -51,9 +60,7 @@ describe("a hung run", () => {
   test("that prints endlessly is stopped after the total timeout", async () => {
     // Prints for as long as the CLI runs, into the same file.
     const print = 'case "$*" in *" up "*) sh -c "while sleep 0.05; do echo more; done" & esac';
-    const web = await new TestWorkspace({ beforeCli: print }).start();
-    await web.prepare(gatedProgram);
-    new Gate(web);
+    const web = await hungWorkspace({ beforeCli: print });
     const result = await web.run("up-1", { kind: "up" }, { timeouts: { totalSeconds: 12, silenceSeconds: 8 } });
     expect(result).toMatchObject(timedOut);
     expect(result.error?.message).toBe("the run was stopped because it exceeded its timeout of 12 s");
@@ -63,9 +70,7 @@ describe("a hung run", () => {
   });
 
   test("that ignores SIGINT is killed after the grace period, and its lock is removed immediately", async () => {
-    const web = await new TestWorkspace({ beforeCli: "trap '' INT", flags: ["--grace-seconds", "2"] }).start();
-    await web.prepare(gatedProgram);
-    new Gate(web);
+    const web = await hungWorkspace(stubborn);
     await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 8 } });
     await waitFor(() => locks(web).length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
     const updates = await web.updates("up-1");
@@ -79,9 +84,7 @@ describe("a hung run", () => {
   });
 
   test("whose lock was removed by a user is killed, and the lock of the user stays", async () => {
-    const web = await new TestWorkspace({ beforeCli: "trap '' INT", flags: ["--grace-seconds", "2"] }).start();
-    await web.prepare(gatedProgram);
-    new Gate(web);
+    const web = await hungWorkspace(stubborn);
     await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 8 } });
     await waitFor(() => locks(web).length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
     const [own = ""] = locks(web);
@@ -93,9 +96,7 @@ describe("a hung run", () => {
   });
 
   test("is stopped by the next agent process, if it exceeds its timeout while no agent is running", async () => {
-    const web = await new TestWorkspace().start();
-    await web.prepare(gatedProgram);
-    new Gate(web);
+    const web = await hungWorkspace();
     const startedAt = Date.now();
     await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 5 } });
     await waitFor(() => locks(web).length > 0, { timeoutMs: 30_000, what: "the lock of the run" });

@@ -14,12 +14,13 @@ export function isLogShown({ logLevel = 0 }: Operation): boolean {
 
 /** Whether it only shows what it would change. */
 export function isDry(operation: Operation): boolean {
-  return operation.kind === "preview" || ("previewOnly" in operation && operation.previewOnly === true);
+  if (operation.kind === "preview") return true;
+  return operation.kind !== "up" && (operation.previewOnly ?? false);
 }
 
 /** Whether the stack may no longer exist afterwards. */
 export function isStackRemoved(operation: Operation): boolean {
-  return operation.kind === "destroy" && operation.remove === true;
+  return operation.kind === "destroy" && (operation.remove ?? false);
 }
 
 interface RunTarget {
