@@ -21,6 +21,8 @@ export interface EngineEvent {
   readonly isMandatoryPolicy: boolean;
   /** The state has operations that were interrupted. */
   readonly warnsOfPending: boolean;
+  /** What the engine reports about a resource whose step has finished. */
+  readonly finished?: unknown;
 }
 
 export function parseEngineEvent(line: string, clean: Cleaner): EngineEvent | undefined {
@@ -66,6 +68,7 @@ function resource(payload: unknown, phase: "started" | "finished" | "failed", cl
       resourceType: truncateName(resourceType, 1024),
     },
     ...(isStack && isRecord(outputs) && { stackOutputs: outputs }),
+    ...(phase === "finished" && { finished: metadata }),
   };
 }
 

@@ -40,6 +40,10 @@ describe("operations", () => {
       operation: { kind: "refresh", clearPendingCreates: true },
       commands: [`refresh --yes --skip-preview ${common} --clear-pending-creates`],
     },
+    "a check for drift": {
+      operation: { kind: "refresh", previewOnly: true },
+      commands: [`refresh --preview-only ${common} --expect-no-changes`],
+    },
     "a destroy that removes the stack": {
       operation: { kind: "destroy", remove: true, continueOnError: true, refresh: true },
       commands: [`destroy --yes --skip-preview ${common} --refresh --continue-on-error --remove`],

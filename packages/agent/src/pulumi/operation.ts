@@ -12,12 +12,6 @@ export function isLogShown({ logLevel = 0 }: Operation): boolean {
   return logLevel < minUnsafeVerbosity;
 }
 
-/** Whether it only shows what it would change. */
-export function isDry(operation: Operation): boolean {
-  if (operation.kind === "preview") return true;
-  return operation.kind !== "up" && (operation.previewOnly ?? false);
-}
-
 /** Whether the stack may no longer exist afterwards. */
 export function isStackRemoved(operation: Operation): boolean {
   return operation.kind === "destroy" && (operation.remove ?? false);
@@ -33,6 +27,14 @@ export interface RunStep {
   readonly name: string;
   readonly args: readonly string[];
 }
+
+/** Whether the operation changes neither resources nor state. It takes no lock. */
+export function isPreview(operation: Operation): boolean {
+  return operation.kind === "preview" || ("previewOnly" in operation && operation.previewOnly === true);
+}
+
+/** Whether the operation compares the resources with the state. Differences are its result, not a failure. */
+export const isDriftCheck = (operation: Operation): boolean => operation.kind === "refresh" && isPreview(operation);
 
 export function commandsFor(operation: Operation, target: RunTarget): readonly RunStep[] {
   const flags = commonFlags(operation, target);
@@ -51,6 +53,8 @@ export function commandsFor(operation: Operation, target: RunTarget): readonly R
       return [step("up", [...up, ...keepGoing, ...refresh(operation.refresh)])];
     }
     case "refresh": {
+      // The exit code shows drift, also if the event of a resource was too large to be read.
+      if (isDriftCheck(operation)) return [step("refresh", ["--preview-only", ...flags, "--expect-no-changes"])];
       const expect = operation.expectNoChanges ? ["--expect-no-changes"] : [];
       const clear = operation.clearPendingCreates ? ["--clear-pending-creates"] : [];
       return [step("refresh", ["--yes", "--skip-preview", ...flags, ...expect, ...clear])];

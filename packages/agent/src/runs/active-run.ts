@@ -22,8 +22,15 @@ import { cloudUrl } from "../pulumi/cloud/backend.ts";
 import { cancelOwnUpdate, updateMark } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
 import { confirmedProcesses, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
-import { commandsFor, isDry, isLogShown, isStackRemoved, type RunStep } from "../pulumi/operation.ts";
 import { readPendingOperations } from "../pulumi/pending-operations.ts";
+import {
+  commandsFor,
+  isDriftCheck,
+  isLogShown,
+  isPreview,
+  isStackRemoved,
+  type RunStep,
+} from "../pulumi/operation.ts";
 import { quoteProgram } from "../pulumi/program-lines.ts";
 import { explainRun, type Explained, type RunEnd } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";
@@ -73,6 +80,8 @@ const cancellationNotices: Readonly<Record<Cancellation, string>> = {
 const pollMs = 100;
 /** The longest interval of checks of the timeouts, which have whole seconds. */
 const timeoutPollMs = 500;
+/** The exit code of the CLI if it finds changes although none are expected. */
+const changesFound = 7;
 const tailBytes = 256 * 1024;
 
 export class ActiveRun {
@@ -152,9 +161,16 @@ export class ActiveRun {
       const outcome = await this.#runStep(index);
       if ("unstarted" in outcome) return await this.#failed(outcome.error ?? (await this.#explain(undefined)));
       followed = outcome;
-      if (!isSuccess(followed)) return await this.#failed(await this.#explain(followed), followed);
+      if (!isSuccess(followed) && !(await this.#hasFoundDrift(followed))) return await this.#failed(await this.#explain(followed), followed);
     }
     return await this.#result({ outcome: "succeeded" }, followed);
+  }
+
+  /** The CLI fails if it finds drift; older ones with the exit code of any other failure. */
+  async #hasFoundDrift({ end, drift }: Followed): Promise<boolean> {
+    if (!drift || this.#record.cancelled || end.kind !== "exited") return false;
+    const printed = rawText(await this.#printed(this.#record.launches.length - 1));
+    return end.code === changesFound || printed.includes("error: no changes were expected");
   }
 
   /** A step of the operation, as the next command to launch. */
@@ -220,7 +236,8 @@ export class ActiveRun {
       launch: index,
       shows: this.#shows,
       events: this.events,
-      isPreview: this.#record.operation.kind === "preview",
+      isPreview: isPreview(this.#record.operation),
+      isDriftCheck: isDriftCheck(this.#record.operation),
       pollMs,
       clean: (text) => this.#clean(text),
       log: this.#context.log,
@@ -445,6 +462,7 @@ export class ActiveRun {
       progress: this.events.progress,
       changes: followed?.changes ?? {},
       ...(pending.length > 0 && { pendingOperations: pending }),
+      ...(end.outcome === "succeeded" && followed?.drift && { drift: followed.drift }),
       output: await this.#output(),
       ...(names && { outputs: names }),
     };
@@ -455,7 +473,7 @@ export class ActiveRun {
     const { cli, log, mayHavePending } = this.#context;
     const { operation, ready, launches } = this.#record;
     const mayHaveSome = outcome !== "succeeded" || mayHavePending || followed?.warnsOfPending;
-    if (!mayHaveSome || launches.length === 0 || isDry(operation) || isStackRemoved(operation)) return [];
+    if (!mayHaveSome || launches.length === 0 || isPreview(operation) || isStackRemoved(operation)) return [];
     try {
       const { stack, projectFolder: folder, backend } = ready;
       const signedIn = await cli.signIn({ backend, purpose: "command" });
@@ -471,7 +489,10 @@ export class ActiveRun {
   }
 
   async #storeOutputs(outcome: RunResult["outcome"], followed: Followed | undefined): Promise<RunResult["outputs"]> {
-    if (outcome !== "succeeded" || !followed?.outputs || this.#record.operation.kind === "destroy") return undefined;
+    const { operation } = this.#record;
+    if (outcome !== "succeeded" || !followed?.outputs || operation.kind === "destroy" || isDriftCheck(operation)) {
+      return undefined;
+    }
     const { complete, outputs } = followed.outputs;
     // If this fails, the outputs are read from the CLI.
     await this.folder.writeOutputs({ complete, outputs: [...outputs] }).catch(() => undefined);

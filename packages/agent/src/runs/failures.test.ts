@@ -104,6 +104,7 @@ describe("a disk error", () => {
       launch: 0,
       events: run.events,
       isPreview: false,
+      isDriftCheck: false,
       pollMs: 5,
       clean,
       log,

@@ -1,6 +1,7 @@
 /** Follows one command of a run: converts its engine events to the run's, and collects what explains its end. */
-import { errorMessage, pause, type RunEvent, type StepCounts } from "@pko/rpc";
+import { errorMessage, pause, type Drift, type RunEvent, type StepCounts } from "@pko/rpc";
 import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
+import { DriftFindings, driftedResource } from "../pulumi/drift.ts";
 import { firstKnown, type KnownError } from "../pulumi/explain.ts";
 import { outputsFromEvent, type EventOutputs } from "../pulumi/outputs.ts";
 import { truncate, type Clean } from "../system/clean-text.ts";
@@ -17,6 +18,7 @@ interface FollowOptions {
   readonly launch: number;
   readonly events: EventLog;
   readonly isPreview: boolean;
+  readonly isDriftCheck: boolean;
   readonly pollMs: number;
   readonly clean: Cleaner;
   readonly log: Log;
@@ -44,6 +46,8 @@ export interface Followed {
   readonly changes: StepCounts;
   /** The engine's own result, if it reported one. */
   readonly summary: string | undefined;
+  /** Only of a check for drift. */
+  readonly drift: Drift | undefined;
 }
 
 /** A larger event is dropped; outputs in it are read from the CLI. */
@@ -118,6 +122,7 @@ class Findings {
   #outputs: EventOutputs | undefined;
   #changes: StepCounts = {};
   #summary: string | undefined;
+  readonly #drift = new DriftFindings();
 
   constructor(options: FollowOptions) {
     this.#options = options;
@@ -130,6 +135,9 @@ class Findings {
     this.#known = firstKnown(this.#known, engine.known);
     this.#isPolicyViolated ||= engine.isMandatoryPolicy;
     this.#warnsOfPending ||= engine.warnsOfPending;
+    const { isDriftCheck, clean } = this.#options;
+    const drifted = isDriftCheck ? driftedResource(engine.finished, clean) : undefined;
+    if (drifted) this.#drift.add(drifted);
     if (engine.stackOutputs) this.#outputs = this.#readOutputs(engine.stackOutputs);
     if (engine.event?.kind === "summary") {
       this.#changes = engine.event.changes;
@@ -157,6 +165,7 @@ class Findings {
       outputs: this.#outputs,
       changes: this.#changes,
       summary: this.#summary,
+      drift: this.#options.isDriftCheck ? this.#drift.among(this.#changes) : undefined,
     };
   }
 

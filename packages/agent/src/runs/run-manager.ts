@@ -20,7 +20,7 @@ import {
 import type { Answer, Messages } from "@pko/rpc/server";
 import { cleanFailure, done, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
-import { isDry } from "../pulumi/operation.ts";
+import { isPreview } from "../pulumi/operation.ts";
 import { queryOutputs } from "../pulumi/outputs.ts";
 import { truncateName } from "../system/clean-text.ts";
 import { removeFolder } from "../system/files.ts";
@@ -185,7 +185,7 @@ export class RunManager {
       if (record?.ready.stack !== ready.stack || record.ready.project.name !== ready.project.name) continue;
       earlierLaunches.push(...record.launches);
       // Of the last one that could change the state.
-      if (!isDry(record.operation)) mayHavePending = (await folder.readResult())?.pendingOperations !== undefined;
+      if (!isPreview(record.operation)) mayHavePending = (await folder.readResult())?.pendingOperations !== undefined;
     }
     return { earlierLaunches, mayHavePending };
   }

@@ -196,7 +196,8 @@ export class FollowedRun {
   }
 
   async #outputs(result: RunResult): Promise<{ outputs: readonly Output[]; outputsProblem?: string } | undefined> {
-    if (result.outcome !== "succeeded" || result.operation === "destroy") return { outputs: [] };
+    // A check for drift does not change the outputs.
+    if (result.outcome !== "succeeded" || result.operation === "destroy" || result.drift) return { outputs: [] };
     const { runId } = this.#request;
     for (let failures = 0; !this.#signal.aborted;) {
       const reply = await this.#agent.outputs({ runId }, { signal: this.#signal });

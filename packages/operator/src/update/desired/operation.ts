@@ -38,6 +38,7 @@ function operationOf(spec: NormalUpdate, logLevel: number | undefined): Operatio
         ...common,
         ...expectNoChanges,
         ...(spec.clearPendingCreates && { clearPendingCreates: true }),
+        ...(spec.previewOnly && { previewOnly: true }),
       };
     case "destroy":
       return { kind: "destroy", ...common, ...refresh, ...continueOnError, ...(spec.remove && { remove: true }) };
