@@ -161,7 +161,8 @@ export class ActiveRun {
       const outcome = await this.#runStep(index);
       if ("unstarted" in outcome) return await this.#failed(outcome.error ?? (await this.#explain(undefined)));
       followed = outcome;
-      if (!isSuccess(followed) && !(await this.#hasFoundDrift(followed))) return await this.#failed(await this.#explain(followed), followed);
+      if (!isSuccess(followed) && !(await this.#hasFoundDrift(followed)))
+        return await this.#failed(await this.#explain(followed), followed);
     }
     return await this.#result({ outcome: "succeeded" }, followed);
   }

@@ -1,7 +1,8 @@
 /** The texts of the rules: what conditions, status messages and events of an Update report. */
 import { timestamp } from "@pko/kube";
-import type { RunResult } from "@pko/rpc";
+import type { Drift, RunResult } from "@pko/rpc";
 
+import { driftCount, driftSummary } from "../shared/drift.ts";
 import { lostNodeMessage, type OverduePod } from "../shared/lost-node.ts";
 import { truncate } from "../shared/truncate.ts";
 
@@ -72,11 +73,11 @@ export function notStopped({ pod, namespace, seconds }: Unstopped): string {
 
 // When it has ended.
 
-export function runEnded(operation: string, { outcome, error }: RunResult): string {
+export function runEnded(operation: string, { outcome, error, drift }: RunResult): string {
   const why = error ? `: ${error.message}` : ".";
   switch (outcome) {
     case "succeeded":
-      return `The ${operation} succeeded.`;
+      return drift ? driftFound(drift) : `The ${operation} succeeded.`;
     case "failed":
       return `The ${operation} failed${why}`;
     case "cancelled":
@@ -84,6 +85,12 @@ export function runEnded(operation: string, { outcome, error }: RunResult): stri
     case "interrupted":
       return `The ${operation} was interrupted${why}`;
   }
+}
+
+function driftFound(drift: Drift): string {
+  const count = driftCount(drift);
+  if (count === 0) return "The resources match the state.";
+  return `${count === 1 ? "1 resource differs" : `${count} resources differ`} from the state: ${driftSummary(drift)}.`;
 }
 
 export const deletedBeforeStart = "The Update was deleted before its operation started.";

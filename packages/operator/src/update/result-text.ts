@@ -4,6 +4,7 @@ import { timestamp } from "@pko/kube";
 import type { PendingOperation, Progress, RunResult } from "@pko/rpc";
 
 import { pendingOperationsMessage } from "../shared/pending-operations.ts";
+import { driftCount } from "../shared/drift.ts";
 import { truncate } from "../shared/truncate.ts";
 
 /** A condition's message may be longer, but every watcher receives it. */
@@ -48,17 +49,19 @@ const changeTexts: readonly ChangeText[] = [
   { change: "same", planned: "unchanged", done: "unchanged" },
 ];
 
-export function summaryOf({ changes, operation }: Pick<RunResult, "changes" | "operation">): string {
+export function summaryOf({ changes, operation, drift }: Pick<RunResult, "changes" | "operation" | "drift">): string {
+  const isPlanned = operation === "preview" || drift !== undefined;
   const parts = changeTexts.flatMap(({ change, planned, done }) => {
     const count = changes[change] ?? 0;
-    return count > 0 ? [`${count} ${operation === "preview" ? planned : done}`] : [];
+    return count > 0 ? [`${count} ${isPlanned ? planned : done}`] : [];
   });
   return parts.length > 0 ? parts.join(", ") : "no changes";
 }
 
-/** The printed plan of a preview, or the output of a failed run. The rest is in the agent's log. */
-export function stdoutOf({ operation, outcome, output }: RunResult): Stdout | undefined {
-  if ((operation !== "preview" && outcome === "succeeded") || output.tail === "") return undefined;
+/** The printed plan of a preview, the drift that was found, or the output of a failed run. The rest is in the agent's log. */
+export function stdoutOf({ operation, outcome, output, drift }: RunResult): Stdout | undefined {
+  const isShown = operation === "preview" || outcome !== "succeeded" || (drift && driftCount(drift) > 0);
+  if (!isShown || output.tail === "") return undefined;
   const bounded = truncateStdout(output.tail);
   return { ...bounded, truncated: bounded.truncated || output.truncated };
 }

@@ -4,6 +4,7 @@ import { timestamp } from "@pko/kube";
 import type { Progress, RunResult } from "@pko/rpc";
 
 import { conditionAt } from "../shared/conditions.ts";
+import { boundedDrift } from "../shared/drift.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";
 import type { Ending, Outcome } from "./outcome.ts";
@@ -110,7 +111,7 @@ function endFields(view: UpdateView, ending: Ending): Fields {
 }
 
 function resultFields(result: RunResult): Fields {
-  const { error, project, progress, changes } = result;
+  const { error, project, progress, changes, drift } = result;
   const pending = pendingOperations(result);
   return {
     ...(progress.process && { process: progress.process }),
@@ -119,8 +120,12 @@ function resultFields(result: RunResult): Fields {
     ...(progress.permalink !== undefined && { permalink: progress.permalink }),
     ...(Object.keys(changes).length > 0 && { changes, summary: summaryOf(result) }),
     ...(pending.length > 0 && { pendingOperations: pending }),
+    ...(drift && { drift: boundedDrift(drift, driftLimits) }),
   };
 }
+
+/** The status must fit into an object. */
+const driftLimits = { resources: 100, chars: 65_536 };
 
 /** The agent's time, so that a repeated write is the same; but never before the start time. */
 function endTime({ now, update }: UpdateView, { result }: Ending): string {

@@ -1,3 +1,4 @@
+import type { RunResult } from "@pko/rpc";
 import { expect, test } from "bun:test";
 
 import {
@@ -31,6 +32,14 @@ import {
 } from "../testing/views.ts";
 
 const pending = { urn: "urn:a", operation: "creating" };
+
+const driftedUrn = "urn:pulumi:dev::demo::kubernetes:core/v1:ConfigMap::settings";
+const drifted = {
+  operation: "refresh" as const,
+  changes: { update: 1 },
+  output: { tail: "Previewing refresh (dev)", bytes: 24, truncated: false },
+  drift: { resources: [{ urn: driftedUrn, operation: "update", properties: ["data.mode"] }], omitted: 2 },
+} satisfies Partial<RunResult>;
 
 table("an Update whose run has finished", [
   ["succeeds", [...started, run(finished())], succeeds],
@@ -97,6 +106,23 @@ table("an Update whose run has finished", [
       run(finished({ operation: "preview", changes: { create: 2, delete: 1 } })),
     ],
     { status: { summary: "2 to create, 1 to delete" } },
+  ],
+  [
+    "reports drift, which is not a failure, with the text that the CLI printed",
+    [...started, withSpec({ type: "refresh", previewOnly: true }), run(finished(drifted))],
+    {
+      ...succeeds,
+      status: {
+        drift: { resources: [{ urn: driftedUrn, operation: "update", properties: ["data.mode"] }], omitted: 2 },
+        summary: "1 to update",
+        stdout: { text: "Previewing refresh (dev)", truncated: false },
+      },
+    },
+  ],
+  [
+    "reports no drift without the text that the CLI printed",
+    [...started, run(finished({ ...drifted, changes: { same: 1 }, drift: { resources: [], omitted: 0 } }))],
+    { ...succeeds, status: lacking("stdout") },
   ],
   [
     "reports the agent's project, also if this operator has not prepared it",

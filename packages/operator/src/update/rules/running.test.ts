@@ -67,6 +67,11 @@ table("an Update whose pod is recorded", [
 
 table("the start request has", [
   [
+    "that a refresh only compares",
+    [...started, withSpec({ type: "refresh", previewOnly: true })],
+    requests({ kind: "refresh", previewOnly: true }),
+  ],
+  [
     "all options of an up",
     [
       ...started,
