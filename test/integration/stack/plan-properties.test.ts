@@ -3,7 +3,7 @@
  * before or after their writes. The invariants always hold, and when the changes end, the Stack settles.
  */
 import { describe, expect, test } from "bun:test";
-import { normalizeStack, stackFinalizer, type Stack, type Workspace } from "@pko/api";
+import { driftRequestAnnotation, normalizeStack, stackFinalizer, type Stack, type Workspace } from "@pko/api";
 import { checkStatus, seededRandom } from "@pko/testkit";
 
 import { unavailable, type SourceView } from "../../../packages/operator/src/sources/source-view.ts";
@@ -49,6 +49,25 @@ const sources: readonly SourceView[] = [
   unavailable("unreachable", "😀".repeat(5000)),
 ];
 
+const up = { type: "up", refreshes: true };
+const driftCheck = { type: "refresh", isDriftCheck: true };
+const driftDetections = [
+  { intervalSeconds: 3600 },
+  { intervalSeconds: 60, action: "Correct" },
+] as const satisfies readonly Stack["spec"]["driftDetection"][];
+const drifted = { resources: [{ urn: "urn:pulumi:dev::demo::t::a", operation: "update", properties: ["x"] }] };
+
+const randomUpdate = (chance: Chance, name: string): UpdateView =>
+  anUpdate({
+    name,
+    ...chance.of([up, up, { type: "preview" }, { type: "destroy" }, { type: "odd" }, driftCheck]),
+    state: chance.of(["unfinished", "succeeded", "failed"] as const),
+    hasFinalizer: chance.is(0.7),
+    ...(chance.is(0.5) && { endedAt: start }),
+    ...(chance.is(0.3) && { failure: "conflict" }),
+    ...(chance.is(0.5) && { message: chance.of(["no", "x".repeat(50_000)]) }),
+  });
+
 const randomSpec = (chance: Chance): NonNullable<Setting["spec"]> => ({
   ...(chance.is(0.5) && { destroyOnFinalize: true }),
   ...(chance.is(0.2) && { preview: true }),
@@ -58,20 +77,10 @@ const randomSpec = (chance: Chance): NonNullable<Setting["spec"]> => ({
   ...(chance.is(0.2) && { runProgram: true }),
   ...(chance.is(0.2) && { retryOnUpdateConflict: true }),
   ...(chance.is(0.2) && { workspaceReclaimPolicy: "Delete" as const }),
+  ...(chance.is(0.4) && { driftDetection: chance.of(driftDetections) }),
 });
 
 function randomSetting(chance: Chance): Setting {
-  const updateStates = ["unfinished", "succeeded", "failed"] as const;
-  const update = (name: string): UpdateView =>
-    anUpdate({
-      name,
-      type: chance.of(["up", "preview", "destroy", "odd"]),
-      state: chance.of(updateStates),
-      hasFinalizer: chance.is(0.7),
-      ...(chance.is(0.5) && { endedAt: start }),
-      ...(chance.is(0.3) && { failure: "conflict" }),
-      ...(chance.is(0.5) && { message: chance.of(["no", "x".repeat(50_000)]) }),
-    });
   const last = chance.of([
     undefined,
     succeeded(),
@@ -101,7 +110,7 @@ function randomSetting(chance: Chance): Setting {
         { failed: "IncompatibleConfiguration" },
       ] as const),
     }),
-    updates: chance.of([[], [], [update("web-last")], [update("web-a"), update("web-b")]]),
+    updates: chance.of([[], [], ["web-last"], ["web-a", "web-b"]]).map((name) => randomUpdate(chance, name)),
     cycle: chance.is(0.1) ? ["web", "base", "web"] : [],
     prerequisites: chance.is(0.2) ? [prerequisite({ last: chance.of(["none", "deployed"]), withinMs: 1 })] : [],
     missing: chance.is(0.1) ? ["there is no Secret a"] : [],
@@ -160,6 +169,7 @@ class World {
   updates: UpdateView[] = [];
   readonly created = new Map<string, string>();
   readonly destroys: string[] = [];
+  corrections = 0;
   isDeleted = false;
   #hasDeployed = false;
   readonly #chance: Chance;
@@ -171,6 +181,7 @@ class World {
       continueResyncOnCommitMatch: chance.is(0.3),
       workspaceReclaimPolicy: chance.of(["Retain", "Delete"] as const),
       preview: chance.is(0.2),
+      ...(chance.is(0.5) && { driftDetection: chance.of(driftDetections) }),
     };
     this.stack = stackOf({ spec, finalizer: false });
   }
@@ -253,19 +264,23 @@ class World {
         this.#create(step);
         break;
       case "withdrawUpdate":
-        this.updates = this.updates.map((update) =>
-          update.name === step.name && update.startedAt === undefined
-            ? { ...update, state: "failed", endedAt: this.now, message: "withdrawn" }
-            : update,
-        );
+        this.updates = this.updates.map((update) => (update.name === step.name ? this.#withdrawn(update) : update));
         break;
       case "removeOrphanFinalizers":
       case "recordResult":
+      case "recordDrift":
       case "writeOutputs":
       case "checkInputs":
       case "requestPrerequisites":
         break;
     }
+  }
+
+  #withdrawn(update: UpdateView): UpdateView {
+    if (update.state !== "unfinished") return { ...update, deleting: true };
+    if (update.startedAt !== undefined && !update.isDriftCheck) return update;
+    const ended = { state: "failed", failure: "withdrawn", message: "withdrawn", endedAt: this.now } as const;
+    return { ...update, ...ended, deleting: true };
   }
 
   #stored(workspace: Workspace): Workspace {
@@ -275,23 +290,27 @@ class World {
 
   #create({ update, trigger, reason }: Extract<Step, { kind: "createUpdate" }>): void {
     const name = update.metadata.name ?? "";
-    const identity = JSON.stringify([
-      trigger,
-      this.stack.status?.lastUpdate?.lastResyncTime,
-      this.stack.status?.lastUpdate?.failures,
-    ]);
+    const { lastUpdate, drift } = this.stack.status ?? {};
+    const isDriftCheck = trigger.type === "refresh";
+    const checkedAt = isDriftCheck ? drift?.checkedAt : undefined;
+    const identity = JSON.stringify([trigger, lastUpdate?.lastResyncTime, lastUpdate?.failures, checkedAt]);
     const before = this.created.get(name);
-    if (before !== undefined) {
-      expect(this.updates.map((each) => each.name)).toContain(name);
-      return;
-    }
+    const isPresent = this.updates.some((each) => each.name === name);
+    // A check whose result was not needed may run again.
+    expect(before === undefined || isPresent || isDriftCheck).toBe(true);
+    if (isPresent) return;
+    this.created.delete(name);
     expect([...this.created.values()]).not.toContain(identity);
     this.created.set(name, identity);
     expect(this.updates.some(({ state }) => state === "unfinished")).toBe(false);
     const recorded = parseTrigger(update.metadata.annotations?.[triggerAnnotation]);
     expect(recorded).toEqual(trigger);
     expect(reason).toBeDefined();
-    this.updates = [...this.updates, anUpdate({ name, type: trigger.type, createdAt: this.now, trigger })];
+    if (isDriftCheck) expect(lastUpdate?.state).toBe("succeeded");
+    const { refresh: refreshes = false } = update.spec ?? {};
+    if (refreshes) this.corrections++;
+    const created = anUpdate({ name, type: trigger.type, isDriftCheck, refreshes, createdAt: this.now, trigger });
+    this.updates = [...this.updates, created];
   }
 
   #end(): void {
@@ -312,8 +331,10 @@ class World {
     }
     this.updates = this.updates.map((update) => this.#progress(update, isCalm));
     // Time to live.
-    if (chance.is(0.3))
+    if (chance.is(0.3)) {
       this.updates = this.updates.filter(({ state, hasFinalizer }) => hasFinalizer || state === "unfinished");
+    }
+    this.updates = this.updates.filter(({ deleting, hasFinalizer }) => hasFinalizer || !deleting);
     if (!isCalm) this.#disturb(chance);
   }
 
@@ -325,6 +346,7 @@ class World {
     }
     if (chance.is(0.1)) this.isSourceThere = !this.isSourceThere;
     if (chance.is(0.1)) this.#edit({ annotations: { "pulumi.com/reconciliation-request": chance.of(["a", "b"]) } });
+    if (chance.is(0.1)) this.#edit({ annotations: { [driftRequestAnnotation]: chance.of(["a", "b"]) } });
     if (chance.is(0.1)) this.#edit({ generation: (this.stack.metadata.generation ?? 0) + 1 });
     if (chance.is(0.02) && this.stack.metadata.finalizers) this.#delete();
   }
@@ -335,12 +357,13 @@ class World {
     if (update.startedAt === undefined) {
       const isReady = this.workspace.kind === "present" && this.workspace.state.kind === "ready";
       // A preview deploys nothing.
-      this.#hasDeployed ||= isReady && update.type !== "preview";
+      this.#hasDeployed ||= isReady && update.type !== "preview" && !update.isDriftCheck;
       return isReady ? { ...update, startedAt: this.now } : update;
     }
     const isFailed = !isCalm && this.#chance.is(0.4);
     if (update.type === "destroy") this.destroys.push(isFailed ? "failed" : "succeeded");
-    const info = { projectInfo: { name: "p", runtime: "yaml" }, endedAt: this.now };
+    const drift = update.isDriftCheck && { drift: !isCalm && this.#chance.is(0.5) ? drifted : { resources: [] } };
+    const info = { projectInfo: { name: "p", runtime: "yaml" }, endedAt: this.now, ...drift };
     return isFailed
       ? { ...update, ...info, state: "failed", message: "no" }
       : { ...update, ...info, state: "succeeded" };
@@ -358,7 +381,7 @@ class World {
 
 describe("any history", () => {
   test("1,000 of 60 passes: no update runs twice, none run at the same time, no destroy is skipped; then the Stack settles", () => {
-    let [created, deleted, settled] = [0, 0, 0];
+    let [created, deleted, settled, corrected] = [0, 0, 0, 0];
     for (let seed = 1; seed <= 1000; seed++) {
       const chance = new Chance(seed);
       const world = new World(chance);
@@ -372,8 +395,9 @@ describe("any history", () => {
         world.happen(true);
       }
       created += world.created.size;
+      corrected += world.corrections;
       if (world.isDeleted) deleted++;
-      else if (world.stack.spec.continueResyncOnCommitMatch) continue;
+      else if (world.stack.spec.continueResyncOnCommitMatch || world.stack.spec.driftDetection) continue;
       else {
         expect(world.stack.status?.lastUpdate?.state).toBe("succeeded");
         expect(world.stack.status?.lastUpdate?.lastSuccessfulCommit).toBe(String(world.revision));
@@ -383,7 +407,10 @@ describe("any history", () => {
         settled++;
       }
     }
-    console.log(`    ${created} updates, ${deleted} Stacks deleted, ${settled} settled`);
+    console.log(
+      `    ${created} updates, ${deleted} Stacks deleted, ${settled} settled, ${corrected} corrections of drift`,
+    );
     expect(Math.min(deleted, settled)).toBeGreaterThan(100);
+    expect(corrected).toBeGreaterThan(50);
   }, 120_000);
 });

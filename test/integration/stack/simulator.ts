@@ -4,6 +4,7 @@ import {
   secretOutputsAnnotation,
   type JsonValue,
   type Update,
+  type UpdateDrift,
   type UpdateStatus,
   type Workspace,
 } from "@pko/api";
@@ -24,6 +25,8 @@ type Play =
       readonly end: "succeeded";
       readonly outputs?: Readonly<Record<string, JsonValue>>;
       readonly secrets?: readonly string[];
+      /** Of a check for drift. */
+      readonly drift?: UpdateDrift;
     }
   | { readonly end: "failed"; readonly message: string; readonly errorClass?: string }
   | { readonly end: "never" };
@@ -145,6 +148,7 @@ export class Simulator implements AsyncDisposable {
       ...(!isSuccess && { message: play.message }),
       ...(!isSuccess && play.errorClass && { errorClass: play.errorClass }),
       ...(isSuccess && { changes: { same: 1 }, summary: "1 unchanged" }),
+      ...(isSuccess && play.drift && { drift: play.drift }),
       conditions: [
         condition("Progressing", "False", "Complete"),
         condition("Failed", isSuccess ? "False" : "True", isSuccess ? "UpdateSucceeded" : "UpdateFailed"),

@@ -30,7 +30,7 @@ export interface RunStep {
 
 /** Whether the operation changes neither resources nor state. It takes no lock. */
 export function isPreview(operation: Operation): boolean {
-  return operation.kind === "preview" || ("previewOnly" in operation && operation.previewOnly === true);
+  return operation.kind === "preview" || ("previewOnly" in operation && (operation.previewOnly ?? false));
 }
 
 /** Whether the operation compares the resources with the state. Differences are its result, not a failure. */

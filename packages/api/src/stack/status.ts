@@ -96,6 +96,17 @@ const Drift = Type.Object(
     request: optional(text("The value of the annotation pulumi.com/drift-request that requested the check.")),
     summary: optional(text("The drift in one line.")),
     ...UpdateDrift.properties,
+    failures: optional(int64("The number of consecutive failed checks.")),
+    corrected: optional(
+      Type.Object(
+        {
+          updateName: text("The name of the Update that corrected the drift."),
+          time: time("The time when that Update finished."),
+          summary: text("The drift that it corrected, in one line."),
+        },
+        { description: "The last correction, until a check finds no drift." },
+      ),
+    ),
   },
   { description: "The result of the last check for drift." },
 );

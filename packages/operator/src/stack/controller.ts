@@ -150,7 +150,10 @@ function stackReconciler(world: StackWorld, { events, references, metrics, wake 
     remember: (view, { outcome }) => conflictStart(view, outcome),
     publish(key, { view: { stack, configObjects }, plan: { steps } }) {
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
-      for (const step of steps) if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
+      for (const step of steps) {
+        if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
+        if (step.kind === "recordDrift") metrics.recordDrift(step.record);
+      }
     },
     async cleanUp(key, signal) {
       world.git.forget(key);

@@ -3,6 +3,8 @@ import { stackEvents, type StackEvent, type StackReason } from "@pko/api";
 import type { EventNote } from "@pko/kube";
 
 import { findCondition } from "../shared/conditions.ts";
+import { driftCount } from "../shared/drift.ts";
+import type { DriftRecord } from "./history/drift.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StackPlan, Step } from "./steps.ts";
@@ -21,8 +23,12 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
   switch (step.kind) {
     case "recordResult":
       return resultEvents(view, step);
+    case "recordDrift":
+      return driftEvents(view, step.record);
     case "createUpdate": {
       const { trigger, update } = step;
+      // Checks for drift are frequent; only what they find is of interest.
+      if (trigger.type === "refresh") return [];
       const name = update.metadata.name ?? "";
       const message = messages.starting({ type: trigger.type, name }, messages.purpose(step));
       const ignored = trigger.type === "destroy" ? dependentEvents(view) : [];
@@ -54,12 +60,28 @@ function dependentEvents({ dependents }: StackView): EventNote[] {
   ];
 }
 
-function resultEvents({ outputs }: StackView, { result }: Extract<Step, { kind: "recordResult" }>): EventNote[] {
+/** When drift appears, changes or disappears, and when checks begin to fail. */
+function driftEvents({ stack }: StackView, { drift, verdict }: DriftRecord): EventNote[] {
+  const before = stack.status?.drift;
+  const wasDrifted = before !== undefined && driftCount(before) > 0;
+  switch (verdict.reason) {
+    case "DriftDetected":
+      return wasDrifted && before.summary === drift.summary ? [] : [eventFor("StackDriftDetected", verdict.message)];
+    case "NoDrift":
+      return wasDrifted ? [eventFor("StackDriftResolved", verdict.message)] : [];
+    case "DriftCheckFailed":
+      return (before?.failures ?? 0) > 0 ? [] : [eventFor("StackDriftCheckFailed", verdict.message)];
+  }
+}
+
+function resultEvents(view: StackView, { result }: Extract<Step, { kind: "recordResult" }>): EventNote[] {
+  const { outputs } = view;
   const { name = "", type = "up", state, failure } = result.lastUpdate;
   if (state === "succeeded") {
     const reason = type === "destroy" ? "StackDestroyed" : "StackCreated";
     const lost = outputs.kind === "lost" ? [outputsEvent(outputs.message)] : [];
-    return [eventFor(reason, messages.succeeded({ type, name }, result.lastUpdate)), ...lost];
+    const corrected = result.drift ? driftEvents(view, result.drift) : [];
+    return [eventFor(reason, messages.succeeded({ type, name }, result.lastUpdate)), ...lost, ...corrected];
   }
   if (failure === withdrawnFailure) return [];
   const reason = (failure !== undefined && failureEvents[failure]) || "StackUpdateFailure";

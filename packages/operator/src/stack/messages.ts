@@ -17,16 +17,19 @@ const reasons: Readonly<Record<TriggerReason, string>> = {
   inputs: "changed outputs of other Stacks, or changed values of Secrets and ConfigMaps",
   retry: "a retry",
   resync: "the periodic resync",
+  drift: "the correction of drift",
   destroy: "the deletion of the Stack",
 };
 
 /** What an update runs for. */
 export function purpose({ reason, trigger }: { reason: TriggerReason; trigger: Trigger }): string {
+  if (reason === "drift" && trigger.type === "refresh") return driftCheck;
   return reason === "revision" ? `${reasons[reason]} ${trigger.revision}` : reasons[reason];
 }
 
 export const retry = "a retry";
 export const periodicResync = "the periodic resync";
+export const driftCheck = "the check for drift";
 export const retryTime = (at: number): string => `\nIt will be retried at ${timestamp(at)}.`;
 
 // Results
@@ -43,7 +46,8 @@ export function upToDate(last: LastUpdate, warnings: readonly string[]): string 
 }
 
 const failedUpdate = (last: LastUpdate): string => `The ${lastTypeOf(last)} ${last.name ?? ""} failed`.trim();
-const errorOf = ({ message }: LastUpdate): string => message ?? "no error message was reported";
+export const noError = "no error message was reported";
+const errorOf = ({ message }: LastUpdate): string => message ?? noError;
 
 export const failed = (last: LastUpdate): string => `${failedUpdate(last)}: ${errorOf(last)}`;
 
@@ -145,6 +149,49 @@ export function deletionProtected(wantsDestroy: boolean): string {
     : "To delete the Stack and keep its resources, set spec.protect to false.";
   return `The Stack is being deleted although spec.protect is true, so nothing is destroyed and the Stack is kept. ${remedy}`;
 }
+
+// Drift
+
+export const noDrift = "The resources match the state.";
+
+interface DetectedDrift {
+  readonly count: number;
+  readonly summary: string;
+  /** Whether an update corrects it. */
+  readonly isCorrected: boolean;
+  /** The correction of the same drift before this check. */
+  readonly corrected?: { readonly updateName: string; readonly time: string };
+}
+
+export function driftDetected({ count, summary, isCorrected, corrected }: DetectedDrift): string {
+  const what = count === 1 ? "1 resource differs from the state" : `${count} resources differ from the state`;
+  const next = isCorrected
+    ? "An update with a refresh corrects this."
+    : "Nothing was changed; to correct it, set driftDetection.action to Correct, or run an update with a refresh.";
+  return [`${what}: ${summary}.`, ...(corrected ? [driftAgain(corrected)] : []), next].join(" ");
+}
+
+const driftAgain = ({ updateName, time }: NonNullable<DetectedDrift["corrected"]>): string =>
+  `Update ${updateName} corrected the same at ${time}: something else changes these resources again, or the program does not set these properties.`;
+
+export const driftCorrected = (updateName: string): string =>
+  `Update ${updateName} refreshed the state, so that it matches the resources.`;
+
+export function driftCheckFailed(why: string, retryAt: number | undefined): string {
+  const problem = `The check for drift failed: ${why}`;
+  return retryAt === undefined ? problem : `${problem}${retryTime(retryAt)}`;
+}
+
+export const nameTaken = "another owner's object has a name that it needs";
+
+export const stoppingCheck = (name: string, why: string): string =>
+  `The check for drift ${name} is being stopped, because ${why}.`;
+
+export const checkObstacles = {
+  stackDeleted: "the Stack is being deleted",
+  specInvalid: "the spec is invalid",
+  updateDue: "an update is due",
+} as const;
 
 // Spec, inputs and source
 

@@ -70,3 +70,21 @@ test("counts failed updates by type and class", () => {
     'stack_update_failures_total{type="up",class="timedOut"} 1',
   ]);
 });
+
+test("shows for each Stack that was checked whether it has drifted", () => {
+  const drifted = (status: "True" | "False" | "Unknown"): Stack["status"] => ({
+    conditions: [{ type: "Drifted", status, reason: "x", message: "", lastTransitionTime: "" }],
+  });
+  const stacks = [stack("yes", drifted("True")), stack("no", drifted("False")), stack("failed", drifted("Unknown"))];
+  expect(exposed("stacks_drifted", [...stacks, stack("unchecked")])).toEqual({ yes: 1, no: 0, failed: 0 });
+});
+
+test("counts checks for drift by result", () => {
+  const registry = metricsRegistry();
+  const metrics = stackMetrics(registry, { list: () => [] });
+  const drift = { checkedAt: "", resources: [] };
+  metrics.recordDrift({ drift, verdict: { status: "True", reason: "DriftDetected", message: "" } });
+  metrics.recordDrift({ drift, verdict: { status: "Unknown", reason: "DriftCheckFailed", message: "" } });
+  expect(registry.expose()).toContain('stack_drift_checks_total{result="drifted"} 1');
+  expect(registry.expose()).toContain('stack_drift_checks_total{result="failed"} 1');
+});

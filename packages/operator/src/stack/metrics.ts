@@ -1,13 +1,17 @@
 /** The gauges of the Go operator, with the same series, and histograms of durations. */
-import type { Stack } from "@pko/api";
+import type { Stack, StackReason } from "@pko/api";
 import type { Registry, Store } from "@pko/kube";
 
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
+import { findCondition } from "../shared/conditions.ts";
+import type { DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
 import { withdrawnFailure } from "./view.ts";
 
 export interface StackMetrics {
   recordResult(stack: Stack, result: Result): void;
+  /** Of a check. */
+  recordDrift(record: DriftRecord): void;
 }
 
 type Stacks = Pick<Store<Stack>, "list">;
@@ -39,7 +43,15 @@ export function stackMetrics(registry: Registry, stacks: Stacks): StackMetrics {
     help: "Updates that failed, by type and class, such as timedOut or programError.",
     labels: ["type", "class"],
   });
+  const checks = registry.counter({
+    name: "stack_drift_checks_total",
+    help: "Checks for drift, by result: drifted, clean or failed.",
+    labels: ["result"],
+  });
   return {
+    recordDrift({ verdict }) {
+      checks.increment({ result: checkResults[verdict.reason] });
+    },
     recordResult(stack, { update, lastUpdate }) {
       const result = lastUpdate.state ?? "failed";
       const { type, startedAt, endedAt, createdAt } = update;
@@ -57,6 +69,12 @@ export function stackMetrics(registry: Registry, stacks: Stacks): StackMetrics {
   };
 }
 
+const checkResults: Readonly<Record<StackReason<"Drifted">, string>> = {
+  DriftDetected: "drifted",
+  NoDrift: "clean",
+  DriftCheckFailed: "failed",
+};
+
 function exposeCounts(registry: Registry, stacks: Stacks): void {
   const active = registry.gauge({ name: "stacks_active", help: "Stacks that exist." });
   // Without a limit: an alert must not miss a Stack.
@@ -67,17 +85,26 @@ function exposeCounts(registry: Registry, stacks: Stacks): void {
     help: "1 for a Stack that is being worked on.",
     ...each,
   });
+  const drifted = registry.gauge({
+    name: "stacks_drifted",
+    help: "1 for a Stack whose resources have drifted.",
+    ...each,
+  });
   registry.onCollect(() => {
     const all = stacks.list();
     active.set({}, all.length);
     failing.clear();
     reconciling.clear();
+    drifted.clear();
     for (const stack of all) {
       const { namespace = "", name = "" } = stack.metadata;
       const { state } = stack.status?.lastUpdate ?? {};
       // A Stack without a finished update has no series.
       if (state) failing.set({ namespace, name }, state === "failed" ? 1 : 0);
       reconciling.set({ namespace, name }, isReconciling(stack) ? 1 : 0);
+      const drift = findCondition(stack, "Drifted");
+      // A Stack that was never checked has no series.
+      if (drift) drifted.set({ namespace, name }, drift.status === "True" ? 1 : 0);
     }
   });
 }

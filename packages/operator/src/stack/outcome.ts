@@ -6,7 +6,14 @@ import type { SourceProblem } from "../sources/source-view.ts";
 export type Outcome =
   /** The current status stays. */
   | { readonly kind: "unchanged" }
-  | { readonly kind: "upToDate"; readonly message: string; readonly nextAt?: number }
+  | {
+      readonly kind: "upToDate";
+      readonly message: string;
+      /** The next periodic resync. */
+      readonly nextAt?: number;
+      /** The next check for drift. */
+      readonly nextCheckAt?: number;
+    }
   | { readonly kind: "processing"; readonly message: string; readonly waitingFor?: string }
   | { readonly kind: "prerequisites"; readonly message: string; readonly waitingFor: string }
   /** Stacks that depend on this one have to be deleted first. */

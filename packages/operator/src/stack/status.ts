@@ -2,8 +2,9 @@
 import type { Condition, StackReason, StackStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
-import { conditionAt } from "../shared/conditions.ts";
+import { conditionAt, findCondition } from "../shared/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
+import { isDriftShown, type DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
 import { reconcileRequestOf } from "./history/trigger.ts";
 import * as messages from "./messages.ts";
@@ -15,19 +16,51 @@ type ShownOutcome = Exclude<Outcome, { kind: "unchanged" }>;
 
 export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan, "steps" | "outcome">): StackStatus {
   const before = presentStatus(view);
-  if (outcome.kind === "unchanged") return before;
+  const record = driftRecord(steps);
+  if (outcome.kind === "unchanged") {
+    return record ? { ...before, drift: record.drift, conditions: withDrifted(view, before, record) } : before;
+  }
   const currentUpdate = currentUpdateAfter(view, steps);
   const observedReconcileRequest = reconcileRequestOf(view.stack);
   return {
     observedGeneration: view.stack.metadata.generation ?? 0,
     ...(observedReconcileRequest && { observedReconcileRequest }),
-    conditions: conditionsFor(view, outcome),
+    conditions: [...conditionsFor(view, outcome), ...driftedCondition(view, record)],
     ...(currentUpdate && { currentUpdate }),
     ...waitingFor(view, outcome),
     ...nextAction(outcome),
     ...recordedResult(before, newResult(before, steps)),
+    ...recordedDrift(view, record),
   };
 }
+
+function driftRecord(steps: readonly Step[]): DriftRecord | undefined {
+  for (const step of steps) {
+    if (step.kind === "recordDrift") return step.record;
+    if (step.kind === "recordResult") return step.result.drift;
+  }
+  return undefined;
+}
+
+function recordedDrift(view: StackView, record: DriftRecord | undefined): Pick<StackStatus, "drift"> {
+  const drift = record?.drift ?? presentStatus(view).drift;
+  return drift && isDriftShown(view) ? { drift } : {};
+}
+
+/** Stays until the next check, whatever happens to the Stack meanwhile. */
+function driftedCondition(view: StackView, record: DriftRecord | undefined): Condition[] {
+  const { stack, now } = view;
+  if (!isDriftShown(view)) return [];
+  const before = findCondition(stack, "Drifted");
+  if (!record) return before ? [before] : [];
+  const { message, ...verdict } = record.verdict;
+  return [conditionAt(stack, { type: "Drifted", ...verdict, message: truncate(message, longestMessage) }, now)];
+}
+
+const withDrifted = (view: StackView, { conditions = [] }: StackStatus, record: DriftRecord): Condition[] => [
+  ...conditions.filter(({ type }) => type !== "Drifted"),
+  ...driftedCondition(view, record),
+];
 
 function newResult({ lastUpdate }: StackStatus, steps: readonly Step[]): Partial<Result> {
   for (const step of steps) {
@@ -122,8 +155,10 @@ function waitingFor(view: StackView, outcome: Outcome): Pick<StackStatus, "waiti
 }
 
 function nextAction(outcome: Outcome): Pick<StackStatus, "next"> {
-  if (outcome.kind === "upToDate" && outcome.nextAt !== undefined) {
-    return { next: { what: messages.periodicResync, time: timestamp(outcome.nextAt) } };
+  if (outcome.kind === "upToDate") {
+    const { nextAt, nextCheckAt } = outcome;
+    if (nextAt !== undefined) return { next: { what: messages.periodicResync, time: timestamp(nextAt) } };
+    return nextCheckAt === undefined ? {} : { next: { what: messages.driftCheck, time: timestamp(nextCheckAt) } };
   }
   const retryAt = retryTimeOf(outcome);
   return retryAt === undefined ? {} : { next: { what: messages.retry, time: timestamp(retryAt) } };

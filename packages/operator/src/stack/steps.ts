@@ -2,6 +2,7 @@
 import type { NormalStack, Update, Workspace } from "@pko/api";
 import type { Plan } from "@pko/kube";
 
+import type { DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
 import type { Trigger, TriggerReason } from "./history/trigger.ts";
 import type { Outcome } from "./outcome.ts";
@@ -18,6 +19,8 @@ export type Step =
   | { readonly kind: "removeUpdateFinalizers"; readonly updates: readonly UpdateView[] }
   /** Writes the outputs; the result itself goes into the status. */
   | { readonly kind: "recordResult"; readonly result: Result }
+  /** The result of a check for drift goes into the status. */
+  | { readonly kind: "recordDrift"; readonly record: DriftRecord }
   /** Those of the last update, which could not be written when its result was recorded. */
   | { readonly kind: "writeOutputs"; readonly updateName: string }
   | { readonly kind: "requestPrerequisites"; readonly requests: readonly PrerequisiteRequest[] }

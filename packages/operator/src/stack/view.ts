@@ -9,6 +9,7 @@ import type {
   StackReason,
   StackStatus,
   Update,
+  UpdateDrift,
   UpdateStatus,
   Workspace,
 } from "@pko/api";
@@ -77,6 +78,10 @@ export interface UpdateView {
   readonly uid: string;
   readonly deleting: boolean;
   readonly type: string;
+  /** A preview of a refresh: its result is about drift, and is never recorded as the last update. */
+  readonly isDriftCheck: boolean;
+  /** Whether it reads the resources into the state before it changes them. */
+  readonly refreshes: boolean;
   readonly state: "unfinished" | "succeeded" | "failed";
   /** The Stack's finalizer keeps the Update until its result is recorded in the Stack's status. */
   readonly hasFinalizer: boolean;
@@ -97,6 +102,8 @@ export interface UpdateView {
   readonly projectInfo?: ProjectInfo;
   /** The Secret that holds the outputs. */
   readonly outputs?: string;
+  /** What a check for drift has found. */
+  readonly drift?: UpdateDrift;
   readonly report: Pick<UpdateStatus, "changes" | "summary" | "stdout">;
 }
 

@@ -64,4 +64,44 @@ describe("the Update", () => {
     expect(destroy).not.toHaveProperty("remove");
     expect(destroy).not.toHaveProperty("refresh");
   });
+
+  test("of a check for drift compares what an update would refresh, and is kept until the next but one", () => {
+    const driftDetection = { intervalSeconds: 600, action: "Correct" as const };
+    const updateTemplate = { spec: { parallel: 2, replace: ["urn:b"], refresh: true, remove: true } };
+    const of = generated({ targets: ["urn:a"], refresh: true, driftDetection, updateTemplate });
+    const check = updateObject({ ...of, trigger: { ...trigger, type: "refresh" }, reason: "drift" });
+    expect(check.spec).toEqual({
+      message: "Stack default/web: the check for drift",
+      workspaceName: "web",
+      stackName: "dev",
+      type: "refresh",
+      previewOnly: true,
+      parallel: 2,
+      target: ["urn:a"],
+      ttlAfterCompleted: "1200s",
+    });
+    expect(updateView(check)).toMatchObject({ isDriftCheck: true, refreshes: false });
+  });
+
+  test("refreshes if drift is known and has to be corrected", () => {
+    const driftDetection = { intervalSeconds: 600, action: "Correct" as const };
+    const { stack, ...of } = generated({ refresh: true, expectNoRefreshChanges: true, driftDetection });
+    const resources = [{ urn: "urn:a", operation: "delete" }];
+    const drifted = {
+      type: "Drifted",
+      status: "True" as const,
+      reason: "DriftDetected",
+      message: "",
+      lastTransitionTime: "",
+    };
+    const status = { drift: { checkedAt: "", resources }, conditions: [drifted] };
+    const update = updateObject({ ...of, stack: { ...stack, status }, trigger, reason: "drift" });
+    expect(update.spec).toMatchObject({
+      type: "up",
+      refresh: true,
+      message: "Stack default/web: the correction of drift",
+    });
+    expect(update.spec).not.toHaveProperty("expectNoRefreshChanges");
+    expect(updateView(update).refreshes).toBe(true);
+  });
 });

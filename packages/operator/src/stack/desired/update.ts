@@ -11,6 +11,7 @@ import {
 
 import { updates } from "../../kinds.ts";
 import { ownerReference } from "../../shared/owner-reference.ts";
+import { correctsDrift } from "../history/drift.ts";
 import {
   serializeTrigger,
   triggerAnnotation,
@@ -52,11 +53,11 @@ export function updateObject({ stack, spec, workspace, trigger, reason }: Update
       // Pulumi Cloud shows it in the stack's history.
       message: `Stack ${spec.namespace}/${spec.name}: ${purpose({ reason, trigger })}`,
       ...timeoutFields(spec),
-      ...(trigger.type === "destroy" ? destroySpec(spec) : upSpec(spec)),
+      ...operationSpec(stack, spec, trigger),
       workspaceName: workspace.metadata.name ?? "",
       stackName: spec.stackName,
       type: trigger.type,
-      ttlAfterCompleted: `${Math.round(spec.update.ttlAfterCompletedMs / 1000)}s`,
+      ttlAfterCompleted: `${Math.round(retentionMs(spec, trigger) / 1000)}s`,
     },
   };
 }
@@ -69,13 +70,54 @@ function timeoutFields({ timeouts: { totalSeconds, silenceSeconds } }: NormalSta
   };
 }
 
+/** Of checks for drift, which are many, the last two are kept. */
+function retentionMs({ update, driftDetection }: NormalStack, { type }: Trigger): number {
+  if (type !== "refresh" || !driftDetection) return update.ttlAfterCompletedMs;
+  return Math.min(update.ttlAfterCompletedMs, 2 * driftDetection.everyMs);
+}
+
+function operationSpec(stack: Stack, spec: NormalStack, { type }: Trigger): UpdateSpec {
+  switch (type) {
+    case "destroy":
+      return destroySpec(spec);
+    case "refresh":
+      return driftCheckSpec(spec);
+    case "preview":
+    case "up":
+      return correctsDrift(stack, spec) ? correctionSpec(spec) : upSpec(spec);
+  }
+}
+
+/** The refresh finds the drift, and that is expected. */
+function correctionSpec(spec: NormalStack): UpdateSpec {
+  const { expectNoRefreshChanges: _, ...rest } = upSpec(spec);
+  return { ...rest, refresh: true };
+}
+
 function upSpec(spec: NormalStack): UpdateSpec {
   return {
     ...(spec.refresh && { refresh: true }),
     ...(spec.expectNoRefreshChanges && { expectNoRefreshChanges: true }),
-    ...(spec.targets.length > 0 && { target: [...spec.targets] }),
-    ...(spec.targetDependents && { targetDependents: true }),
+    ...targetSpec(spec),
     ...spec.update.spec,
+  };
+}
+
+const targetSpec = (spec: NormalStack): UpdateSpec => ({
+  ...(spec.targets.length > 0 && { target: [...spec.targets] }),
+  ...(spec.targetDependents && { targetDependents: true }),
+});
+
+/** Compares what an update would refresh. Of the template, only what also applies to a comparison. */
+function driftCheckSpec(spec: NormalStack): UpdateSpec {
+  const { parallel, target, targetDependents, runProgram } = spec.update.spec;
+  return {
+    ...targetSpec(spec),
+    ...(parallel !== undefined && { parallel }),
+    ...(target && { target }),
+    ...(targetDependents !== undefined && { targetDependents }),
+    ...(runProgram !== undefined && { runProgram }),
+    previewOnly: true,
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type StackView,
   type UpdateView,
 } from "../view.ts";
+import { correctionRecord, type DriftRecord } from "./drift.ts";
 import { isSameTrigger, lastTypeOf, type Trigger } from "./trigger.ts";
 
 export interface Result {
@@ -22,6 +23,8 @@ export interface Result {
   readonly deployed?: boolean;
   /** Masked. Absent if they are not known to have changed. */
   readonly outputs?: NonNullable<StackStatus["outputs"]>;
+  /** Present if it has corrected known drift. */
+  readonly drift?: DriftRecord;
 }
 
 type History = Pick<StackView, "stack" | "updates">;
@@ -29,10 +32,11 @@ type History = Pick<StackView, "stack" | "updates">;
 /** The next Update to be recorded, if any. */
 export function unrecordedUpdate(view: History): UpdateView | undefined {
   const last = view.stack.status?.lastUpdate;
+  const updates = view.updates.filter(({ isDriftCheck }) => !isDriftCheck);
   // A status that was lost is restored from the latest Update.
-  if (!last) return view.updates.findLast(isFinished);
+  if (!last) return updates.findLast(isFinished);
   const isNew = (update: UpdateView): boolean => isFinished(update) && update.hasFinalizer && update.name !== last.name;
-  return view.updates.find((update) => isNew(update) && !wasRecordedByOtherOperator(view.stack, update));
+  return updates.find((update) => isNew(update) && !wasRecordedByOtherOperator(view.stack, update));
 }
 
 /** Updates whose result is in the status, so nothing depends on them. */
@@ -57,12 +61,14 @@ export function updateWithPendingOutputs({ stack, updates }: History): UpdateVie
 
 export function resultToRecord(view: StackView, update: UpdateView): Result {
   const deployed = deployedAfter(view, update);
+  const drift = correctionRecord(view, update);
   return {
     update,
     lastUpdate: lastUpdateAfter(view, update),
     ...(deployed !== undefined && { deployed }),
     ...(update.projectInfo && { projectInfo: update.projectInfo }),
     ...(view.outputs.kind === "read" && { outputs: maskedOutputs(view.outputs.values) }),
+    ...(drift && { drift }),
   };
 }
 

@@ -19,9 +19,21 @@ export interface Trigger {
   readonly reconcileRequest: string;
   /** Outputs of other Stacks, and values of Secrets and ConfigMaps, with their versions. */
   readonly inputs: string;
+  /** Of a check for drift: the request at that time. */
+  readonly driftRequest?: string;
 }
 
-export type TriggerReason = "first" | "generation" | "revision" | "request" | "inputs" | "retry" | "resync" | "destroy";
+export type TriggerReason =
+  | "first"
+  | "generation"
+  | "revision"
+  | "request"
+  | "inputs"
+  | "retry"
+  | "resync"
+  /** A check for drift, or its correction. */
+  | "drift"
+  | "destroy";
 
 /** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
 export const triggerAnnotation = "pulumi.com/trigger";
@@ -50,7 +62,7 @@ export function parseTrigger(text: string | undefined): Trigger | undefined {
     const type = types[String(parsed?.type)];
     if (!parsed || !type) return undefined;
     const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "");
-    const digest = stringOrEmpty(parsed.digest);
+    const [digest, driftRequest] = [stringOrEmpty(parsed.digest), stringOrEmpty(parsed.driftRequest)];
     return {
       type,
       generation: typeof parsed.generation === "number" ? parsed.generation : 0,
@@ -58,6 +70,7 @@ export function parseTrigger(text: string | undefined): Trigger | undefined {
       ...(digest && { digest }),
       reconcileRequest: stringOrEmpty(parsed.reconcileRequest),
       inputs: stringOrEmpty(parsed.inputs),
+      ...(driftRequest && { driftRequest }),
     };
   } catch {
     return undefined;
@@ -80,18 +93,19 @@ export function isSameTrigger(last: LastUpdate, trigger: Trigger): boolean {
 export const lastTypeOf = (last: LastUpdate): string => last.type ?? "up";
 
 /**
- * The name depends on the trigger and on when the previous update ended. So a repeated attempt to create an Update uses the
- * same name, and returning to an earlier revision uses another.
+ * The name depends on the trigger and on when the previous update, or the previous check for drift, ended. So a repeated attempt
+ * to create an Update uses the same name, and returning to an earlier revision uses another.
  */
 export function updateNameFor(stack: Stack, trigger: Trigger): string {
-  const last = stack.status?.lastUpdate;
-  const { revision, digest = "", inputs } = trigger;
+  const { lastUpdate: last, drift } = stack.status ?? {};
+  const { revision, digest = "", inputs, driftRequest = "" } = trigger;
+  const check = trigger.type === "refresh" ? [drift?.checkedAt ?? "", driftRequest] : [];
   return updateNameOf({
     stackName: stack.metadata.name ?? "",
     stackUid: stack.metadata.uid ?? "",
     type: trigger.type,
     generation: trigger.generation,
-    revision: [revision, digest, inputs].filter((part, index) => index === 0 || part !== "").join(" "),
+    revision: [revision, digest, inputs, ...check].filter((part, index) => index === 0 || part !== "").join(" "),
     reconcileRequest: trigger.reconcileRequest,
     resyncSlot: Math.floor((parseTimestamp(last?.lastResyncTime) ?? 0) / 1000),
     attempt: last?.failures ?? 0,

@@ -1,5 +1,5 @@
 /** An Update as its Stack sees it. */
-import { stackFinalizer, type Update, type UpdateStalledReason, type UpdateStatus } from "@pko/api";
+import { stackFinalizer, type Update, type UpdateSpec, type UpdateStalledReason, type UpdateStatus } from "@pko/api";
 
 import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
@@ -10,7 +10,7 @@ import { conflictFailure, withdrawnFailure, type UpdateView } from "../view.ts";
 import { parseTrigger, triggerAnnotation } from "./trigger.ts";
 
 export function updateView(update: Update): UpdateView {
-  const { metadata, spec } = update;
+  const { metadata } = update;
   const { finalizers = [], resourceVersion = "", name = "", uid = "" } = metadata;
   const state = updateState(update);
   const trigger = parseTrigger(metadata.annotations?.[triggerAnnotation]);
@@ -19,7 +19,7 @@ export function updateView(update: Update): UpdateView {
     name,
     uid,
     deleting: metadata.deletionTimestamp !== undefined,
-    type: spec?.type ?? "up",
+    ...updateOperation(update.spec ?? {}),
     state,
     hasFinalizer: finalizers.includes(stackFinalizer),
     finalizers,
@@ -31,6 +31,10 @@ export function updateView(update: Update): UpdateView {
     ...(state === "succeeded" && updateWarning(update)),
     ...updateReport(update.status ?? {}),
   };
+}
+
+function updateOperation({ type = "up", previewOnly = false, refresh = false }: UpdateSpec) {
+  return { type, isDriftCheck: type === "refresh" && previewOnly, refreshes: type === "up" && refresh };
 }
 
 function updateState(update: Update): UpdateView["state"] {
@@ -60,12 +64,15 @@ function updateTimes(update: Update) {
   };
 }
 
-function updateReport(status: UpdateStatus): Pick<UpdateView, "permalink" | "projectInfo" | "outputs" | "report"> {
-  const { permalink, projectInfo, outputs, changes, summary, stdout } = status;
+type Report = Pick<UpdateView, "permalink" | "projectInfo" | "outputs" | "drift" | "report">;
+
+function updateReport(status: UpdateStatus): Report {
+  const { permalink, projectInfo, outputs, drift, changes, summary, stdout } = status;
   return {
     ...(permalink && { permalink }),
     ...(projectInfo && { projectInfo }),
     ...(outputs && { outputs }),
+    ...(drift && { drift }),
     report: { ...(changes && { changes }), ...(summary !== undefined && { summary }), ...(stdout && { stdout }) },
   };
 }

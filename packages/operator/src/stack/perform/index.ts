@@ -39,6 +39,8 @@ async function perform(performer: Performer, view: StackView, step: Step): Promi
       return await removeUpdateFinalizers(performer, view, step);
     case "recordResult":
       return step.result.update.type === "up" ? await writeOutputs(performer, view, step.result.update.name) : stepDone;
+    case "recordDrift":
+      return stepDone;
     case "writeOutputs":
       return await writeOutputs(performer, view, step.updateName);
     case "requestPrerequisites":

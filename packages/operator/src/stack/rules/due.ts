@@ -3,6 +3,7 @@ import type { LastUpdate, NormalStack } from "@pko/api";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import type { WorkspaceOrigin } from "../desired/workspace.ts";
+import { correctsDrift } from "../history/drift.ts";
 import {
   isCancelled,
   isSameTrigger,
@@ -96,9 +97,17 @@ function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
     const at = retryTime(last, spec);
     return view.now >= at ? now("retry") : { kind: "retryAt", at };
   }
+  if (isCorrectionDue(view, spec)) return now("drift");
   if (!spec.resync.always) return { kind: "never" };
   const at = (parseTimestamp(last.lastResyncTime) ?? 0) + spec.resync.everyMs;
   return view.now >= at ? now("resync") : { kind: "resyncAt", at };
+}
+
+/** Once for each check that finds drift: the next check decides whether there is more to correct. */
+function isCorrectionDue({ stack }: StackView, spec: NormalStack): boolean {
+  const { lastUpdate, drift } = stack.status ?? {};
+  const [updatedAt = 0, checkedAt = 0] = [parseTimestamp(lastUpdate?.lastResyncTime), parseTimestamp(drift?.checkedAt)];
+  return correctsDrift(stack, spec) && updatedAt <= checkedAt;
 }
 
 /** Removing the annotation requests nothing. */

@@ -1,6 +1,8 @@
 /**
  * What to do next for a Stack: the first rule that applies decides. Pure.
  *
+ * A check for drift runs only while no update is due, and takes the same way to its Update.
+ *
  *   spec, source, inputs and prerequisites are in order
  *        │                               ┌──────────── a change, a request, a resync, a retry ─────────────┐
  *        ▼                               ▼                                                                │
@@ -24,6 +26,7 @@ import {
   nothingToDestroy,
 } from "./deletion.ts";
 import { dependentsLeft } from "./dependents.ts";
+import { driftCheckDue, driftCheckRejected, driftCheckRunning, driftChecksRecorded, driftUnrecorded } from "./drift.ts";
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
 import { noUpdateDue, resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
@@ -40,11 +43,14 @@ import {
 } from "./workspace.ts";
 
 const rules: readonly StackRule[] = [
+  driftCheckRejected, // a check for drift cannot start: report that, and leave the Stack as it is
   writeRejected, // the API server rejected a write of this pass: report it and retry later
   nameOccupied, // a write of this pass found another owner's object under its name: leave it alone
   updatesOrphaned, // Updates of a deleted Stack of the same name: remove their finalizer
   resultsRecorded, // Updates whose result is in the status: remove their finalizer
+  driftChecksRecorded, // checks for drift whose result is in the status or not needed: remove their finalizer
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
+  driftUnrecorded, // a check for drift finished, and the status does not show it yet: record its result
   finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
   destroyed, // deleted, and the destroy succeeded: remove the finalizer
   deletionProtected, // deleted, and protect is set: keep the finalizer and destroy nothing
@@ -52,6 +58,7 @@ const rules: readonly StackRule[] = [
   deletedWithoutDestroy, // deleted, and destroyOnFinalize is not set (or only previews run): remove the finalizer
   nothingToDestroy, // deleted before anything was deployed: remove the finalizer
   finalizerMissing, // add the finalizer before anything is deployed
+  driftCheckRunning, // wait for the running check for drift, or stop it if something else is due
   updateCancelled, // a user requested to cancel the running Update: withdraw it
   updateSuperseded, // an Update that has not started is no longer needed: withdraw it
   updateBlocked, // an Update waits for a Workspace that failed: report the failure
@@ -62,6 +69,7 @@ const rules: readonly StackRule[] = [
   destroySourceMissing, // the destroy needs the program, whose source is not available
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
+  driftCheckDue, // no update is due, but a check for drift: prepare the Workspace, then create its Update
   noUpdateDue, // up to date, waiting for a retry, or cancelled: delete the Workspace or write outputs if required
   prerequisitesUnmet, // wait for other Stacks, and request updates of those that are too old
   workspaceForeign, // the Workspace has another owner: leave it alone

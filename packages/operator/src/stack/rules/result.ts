@@ -8,6 +8,7 @@ import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, type StackPlan, type Step } from "../steps.ts";
 import { conflictFailure, isDeleting, lastUpdateIn, validSpec, type StackView } from "../view.ts";
+import { driftDue } from "./drift-due.ts";
 import { nextDue, retryTime } from "./due.ts";
 import { blockedBy, lostOutputs } from "./ownership.ts";
 
@@ -54,11 +55,20 @@ export function noUpdateDue(view: StackView): StackPlan | undefined {
   if (!due || !spec || due.kind === "now") return undefined;
   const last = lastUpdateIn(view) ?? {};
   if (due.kind === "retryAt") return { steps: [], outcome: failedOutcome(last, due.at), requeueAt: due.at };
-  const resyncAt = due.kind === "resyncAt" ? due.at : undefined;
-  const outcome =
-    last.state === "failed" ? stalled("UpdateFailed", messages.cancelled(last)) : upToDateOutcome(view, last, resyncAt);
-  const plan: StackPlan = { steps: [], outcome, ...(resyncAt !== undefined && { requeueAt: resyncAt }) };
+  const outcome = readyOutcome(view) ?? stalled("UpdateFailed", messages.cancelled(last));
+  const requeueAt = Math.min(...[due, driftDue(view)].map((next) => ("at" in next ? next.at : Infinity)));
+  const plan: StackPlan = { steps: [], outcome, ...(requeueAt < Infinity && { requeueAt }) };
   return reclaimWorkspace(view, spec, plan) ?? writePendingOutputs(view, last, plan);
+}
+
+/** Undefined unless the last update succeeded and none is due. */
+export function readyOutcome(view: StackView): Outcome | undefined {
+  const due = nextDue(view);
+  const last = lastUpdateIn(view);
+  if (!due || due.kind === "now" || due.kind === "retryAt" || last?.state === "failed") return undefined;
+  const outcome = upToDateOutcome(view, last ?? {}, due.kind === "resyncAt" ? due.at : undefined);
+  const check = driftDue(view);
+  return check.kind === "checkAt" ? { ...outcome, nextCheckAt: check.at } : outcome;
 }
 
 /** No event announces the end of another owner's Update. */
@@ -90,7 +100,9 @@ function pendingOutputs(view: StackView, last: LastUpdate): Pick<StackPlan, "out
   return blockedBy(view, occupiedOutputs, (conflict) => messages.outputsNotWritten(last.name ?? "", conflict));
 }
 
-function upToDateOutcome({ workspace, source }: StackView, last: LastUpdate, nextAt: number | undefined): Outcome {
+type UpToDate = Extract<Outcome, { kind: "upToDate" }>;
+
+function upToDateOutcome({ workspace, source }: StackView, last: LastUpdate, nextAt: number | undefined): UpToDate {
   const isReady = workspace.kind === "present" && workspace.state.kind === "ready";
   const warnings = [isReady && workspace.state.warning, source.kind === "ready" && source.warning, last.warning];
   return {

@@ -9,15 +9,16 @@ import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan, type Step } from "../steps.ts";
 import { isDeleting, validSpec, type StackView } from "../view.ts";
 import { destroyOrigin } from "./deletion.ts";
+import { driftDue } from "./drift-due.ts";
 import { nextDue, type DueUpdate } from "./due.ts";
 import { blockedBy } from "./ownership.ts";
 import { inputsMissing } from "./spec.ts";
 
-/** Undefined if none is due, or it has nothing to run. */
+/** An update, or a check for drift. Undefined if none is due, or it has nothing to run. */
 function dueUpdate(view: StackView): DueUpdate | undefined {
   const spec = validSpec(view);
-  const due = nextDue(view);
-  if (!spec || due?.kind !== "now") return undefined;
+  const due = [nextDue(view), driftDue(view)].find((each) => each?.kind === "now");
+  if (!spec || !due) return undefined;
   const { source } = view;
   const origin = isDeleting(view) ? destroyOrigin(view, spec) : source.kind === "ready" ? source.spec : undefined;
   return origin && { spec, origin, due };

@@ -1,11 +1,13 @@
 /** For tests: views of a Stack, and tables of plans. */
 import {
   cancellationRequestAnnotation,
+  driftRequestAnnotation,
   normalizeStack,
   reconcileRequestAnnotation,
   stackFinalizer,
   type LastUpdate,
   type Stack,
+  type StackDrift,
   type StackSpec,
   type StackStatus,
   type Workspace,
@@ -31,6 +33,9 @@ export interface Setting {
   readonly last?: LastUpdate;
   readonly generation?: number;
   readonly request?: string;
+  readonly driftRequest?: string;
+  /** The last check for drift. */
+  readonly drift?: StackDrift;
   /** The Update that the cancellation request names. */
   readonly cancelled?: string;
   readonly deleting?: boolean;
@@ -91,6 +96,8 @@ export const anUpdate = (changes: Partial<UpdateView> = {}): UpdateView => ({
   uid: "uid-of-now",
   deleting: false,
   type: "up",
+  isDriftCheck: false,
+  refreshes: false,
   state: "unfinished",
   hasFinalizer: true,
   finalizers: [stackFinalizer],
@@ -122,14 +129,13 @@ export const prerequisite = (changes: Partial<PrerequisiteView> = {}): Prerequis
 });
 
 export function stackOf(setting: Setting): Stack {
-  const { generation = 1, deleting = false, finalizer = true, request, cancelled } = setting;
+  const { generation = 1, deleting = false, finalizer = true, request, driftRequest, cancelled } = setting;
   const annotations = {
     ...(request !== undefined && { [reconcileRequestAnnotation]: request }),
+    ...(driftRequest !== undefined && { [driftRequestAnnotation]: driftRequest }),
     ...(cancelled !== undefined && { [cancellationRequestAnnotation]: cancelled }),
   };
-  const status = setting.last
-    ? { ...readyStatus(generation), lastUpdate: setting.last, ...setting.status }
-    : setting.status;
+  const status = setting.last ? statusAfter(setting.last, setting) : setting.status;
   return {
     apiVersion: stacks.apiVersion,
     kind: stacks.kind,
@@ -151,6 +157,16 @@ export function stackOf(setting: Setting): Stack {
 
 const sourceFields = (spec: Partial<StackSpec> = {}): Partial<StackSpec> =>
   spec.projectRepo || spec.fluxSource || spec.workspaceTemplate?.spec?.local ? {} : { programRef: { name: "program" } };
+
+function statusAfter(last: LastUpdate, { generation = 1, drift, status }: Setting): StackStatus {
+  const ready = readyStatus(generation);
+  const drifted = { type: "Drifted", message: "As before.", lastTransitionTime: ago(3600) };
+  const verdict = drift?.resources.length
+    ? { status: "True" as const, reason: "DriftDetected" }
+    : { status: "False" as const, reason: "NoDrift" };
+  const conditions = [...(ready.conditions ?? []), ...(drift ? [{ ...drifted, ...verdict }] : [])];
+  return { ...ready, conditions, lastUpdate: last, ...(drift && { drift }), ...status };
+}
 
 const readyStatus = (generation: number): StackStatus => ({
   observedGeneration: generation,
@@ -242,7 +258,7 @@ export function summary(setting: Setting): string {
   const what = [...first, ...(names.length > 0 ? names : ["none"])].join(", ");
   if (outcome.kind === "unchanged") return `${what}: unchanged`;
   const conditions = stackStatus(view, { steps, outcome }).conditions ?? [];
-  const shown = conditions.find(({ type }) => type !== "Ready") ?? conditions[0];
+  const shown = conditions.find(({ type }) => type === "Reconciling" || type === "Stalled") ?? conditions[0];
   return `${what}: ${shown?.type === "Ready" ? "Ready" : (shown?.reason ?? "?")}`;
 }
 
