@@ -23,14 +23,7 @@ import { cancelOwnUpdate, updateMark } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
 import { confirmedProcesses, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
 import { readPendingOperations } from "../pulumi/pending-operations.ts";
-import {
-  commandsFor,
-  isDriftCheck,
-  isLogShown,
-  isPreview,
-  isStackRemoved,
-  type RunStep,
-} from "../pulumi/operation.ts";
+import { commandsFor, isDriftCheck, isLogShown, isPreview, isStackRemoved, type RunStep } from "../pulumi/operation.ts";
 import { quoteProgram } from "../pulumi/program-lines.ts";
 import { explainRun, type Explained, type RunEnd } from "../pulumi/run-error.ts";
 import { checkVersion } from "../pulumi/version.ts";

@@ -140,7 +140,7 @@ cases("a running check for drift", [
   ["is stopped if a user cancels it", { ...due, cancelled: "web-check", updates: [aCheck()] }, "withdrawUpdate: Ready"],
   [
     "is reported if its node may be lost",
-    { ...due, updates: [aCheck({ stall: "The node is lost." })] },
+    { ...due, updates: [aCheck({ stall: { reason: "NodeLost", message: "The node is lost." } })] },
     "none: NodeLost",
   ],
 ]);

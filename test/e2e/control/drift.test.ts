@@ -1,0 +1,178 @@
+/**
+ * Drift of a real object: a dynamic provider manages a ConfigMap, and the test changes it without Pulumi. A check reports it and
+ * changes nothing; a correction restores it.
+ */
+import { beforeAll, expect, test } from "bun:test";
+
+import { driftRequestAnnotation, type Condition, type Stack } from "@pko/api";
+import { builtin } from "@pko/kube";
+import { waitFor } from "@pko/testkit";
+
+import {
+  applyTo,
+  at,
+  eventsJson,
+  execInPod,
+  isReady,
+  javascriptProject,
+  kubectl,
+  listUpdates,
+  newStackWithDestroy,
+  stackUntil,
+  useScene,
+} from "../harness.ts";
+
+const slow = 420_000;
+const scene = useScene("drift");
+
+/** Its provider calls the API server with the service account of the pod. */
+const project = javascriptProject(
+  "settings",
+  `
+const pulumi = require("@pulumi/pulumi");
+
+const call = (method, name, body) =>
+  new Promise((resolve, reject) => {
+    const fs = require("node:fs");
+    const account = (file) => fs.readFileSync("/var/run/secrets/kubernetes.io/serviceaccount/" + file, "utf8");
+    const path = "/api/v1/namespaces/" + account("namespace") + "/configmaps" + (name ? "/" + name : "");
+    const headers = { authorization: "Bearer " + account("token"), "content-type": "application/json" };
+    const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
+    const request = require("node:https").request({ host, port, path, method, headers, ca: account("ca.crt") }, (response) => {
+      let text = "";
+      response.on("data", (part) => (text += part));
+      response.on("end", () => {
+        if (response.statusCode === 404) resolve(undefined);
+        else if (response.statusCode < 300) resolve(JSON.parse(text));
+        else reject(new Error(text));
+      });
+    });
+    request.on("error", reject);
+    request.end(body && JSON.stringify(body));
+  });
+
+const configMap = ({ name, data }) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data });
+
+const provider = {
+  async create(inputs) {
+    await call("POST", "", configMap(inputs));
+    return { id: inputs.name, outs: inputs };
+  },
+  async read(id, props) {
+    const found = await call("GET", id);
+    return found ? { id, props: { ...props, data: found.data ?? {} } } : { id: "", props: {} };
+  },
+  async diff(_, olds, news) {
+    return { changes: JSON.stringify(olds.data) !== JSON.stringify(news.data) };
+  },
+  async update(id, _, news) {
+    await call("PUT", id, configMap(news));
+    return { outs: news };
+  },
+  async delete(id) {
+    await call("DELETE", id);
+  },
+};
+
+class ConfigMap extends pulumi.dynamic.Resource {
+  constructor(name, data) {
+    super(provider, name, { name, data }, undefined, "demo", "ConfigMap");
+  }
+}
+
+new ConfigMap("settings", { mode: "fast", size: "3" });
+`,
+);
+
+beforeAll(async () => {
+  const { namespace } = scene;
+  await applyTo(scene, {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: "pulumi" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "edit" },
+    subjects: [{ kind: "ServiceAccount", name: "pulumi", namespace }],
+  });
+  scene.git.create("settings").commit(project);
+});
+
+const deploy = (driftDetection: object): Promise<void> =>
+  applyTo(scene, newStackWithDestroy("settings", { ...scene.git.source("settings"), driftDetection }));
+
+async function setMode(mode: string): Promise<void> {
+  const patch = JSON.stringify({ data: { mode } });
+  await kubectl(["patch", "configmap", "settings", ...at(scene), "--type=merge", "--patch", patch]);
+}
+
+async function mode(): Promise<string | undefined> {
+  const { client, namespace } = scene;
+  return (await client.get(builtin.configMaps, { name: "settings", namespace })).data?.["mode"];
+}
+
+/** State, history and locks. */
+const backendFiles = (): Promise<string> =>
+  execInPod(scene, "settings", "find /state/.pulumi -type f | sort | xargs sha256sum");
+
+const drifted = ({ status }: Stack): Condition | undefined =>
+  status?.conditions?.find(({ type }) => type === "Drifted");
+
+test(
+  "a changed ConfigMap is reported within one interval, with the state untouched",
+  async () => {
+    await deploy({ intervalSeconds: 60 });
+    const deployed = await stackUntil(scene, "settings", isReady);
+    const before = await backendFiles();
+    await setMode("slow");
+    const changedAt = Date.now();
+    const readiness = new Set<string | undefined>();
+    const found = await stackUntil(scene, "settings", (stack) => {
+      readiness.add(stack.status?.conditions?.find(({ type }) => type === "Ready")?.status);
+      return drifted(stack)?.status === "True";
+    });
+    expect([...readiness]).toEqual(["True"]);
+    expect(drifted(found)).toMatchObject({ reason: "DriftDetected" });
+    expect(drifted(found)?.message).toContain("demo:ConfigMap settings (data.mode)");
+    const { updateName = "", resources } = found.status?.drift ?? {};
+    expect(resources).toMatchObject([{ operation: "update", properties: ["data.mode"] }]);
+    expect(found.status?.lastUpdate).toEqual(deployed.status?.lastUpdate ?? {});
+    expect(await backendFiles()).toBe(before);
+    expect(await mode()).toBe("slow");
+    const checks = (await listUpdates(scene, "settings")).filter(({ spec }) => spec?.previewOnly);
+    const later = checks.filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? "") > changedAt);
+    // The first check after the change found it.
+    expect(later.map(({ metadata }) => metadata.name)).toEqual([updateName]);
+    expect(later[0]?.status?.stdout?.text).toContain("Previewing refresh");
+    expect(await eventsJson(scene, "settings")).toContain("StackDriftDetected");
+    console.log(await kubectl(["get", "stack", "settings", ...at(scene), "-o", "yaml"]));
+    console.log(later[0]?.status?.stdout?.text);
+  },
+  slow,
+);
+
+test(
+  "drift is corrected when asked, and the correction is reported",
+  async () => {
+    await deploy({ intervalSeconds: 3600, action: "Correct" });
+    await waitFor(async () => (await mode()) === "fast", {
+      timeoutMs: 240_000,
+      what: "the known drift to be corrected",
+    });
+    await stackUntil(scene, "settings", (stack) => isReady(stack) && drifted(stack)?.status === "False");
+
+    await setMode("wrong");
+    await kubectl(["annotate", "stack", "settings", ...at(scene), `${driftRequestAnnotation}=now`]);
+    const corrected = await stackUntil(
+      scene,
+      "settings",
+      (stack) => isReady(stack) && stack.status?.drift?.request === "now" && drifted(stack)?.status === "False",
+    );
+    expect(await mode()).toBe("fast");
+    const { name } = corrected.status?.lastUpdate ?? {};
+    expect(corrected.status?.drift?.corrected).toMatchObject({ updateName: name ?? "" });
+    expect(await eventsJson(scene, "settings")).toContain("StackDriftResolved");
+    const [check, correction] = (await listUpdates(scene, "settings")).slice(-2);
+    expect(check?.spec).toMatchObject({ type: "refresh", previewOnly: true });
+    expect(correction?.spec).toMatchObject({ type: "up", refresh: true });
+  },
+  slow,
+);
