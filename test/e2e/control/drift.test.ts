@@ -131,7 +131,7 @@ test(
     });
     expect([...readiness]).toEqual(["True"]);
     expect(drifted(found)).toMatchObject({ reason: "DriftDetected" });
-    expect(drifted(found)?.message).toContain("demo:ConfigMap settings (data.mode)");
+    expect(drifted(found)?.message).toContain("pulumi-nodejs:dynamic/demo:ConfigMap settings (data.mode)");
     const { updateName = "", resources } = found.status?.drift ?? {};
     expect(resources).toMatchObject([{ operation: "update", properties: ["data.mode"] }]);
     expect(found.status?.lastUpdate).toEqual(deployed.status?.lastUpdate ?? {});
