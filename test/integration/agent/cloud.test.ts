@@ -258,6 +258,26 @@ describe("an update that an interrupted run left behind", () => {
   );
 
   test(
+    "is cancelled immediately after a run that exceeded its timeout was killed",
+    async () => {
+      const name = "acme/demo/stubborn";
+      // A CLI that ignores SIGINT.
+      const options = { ...withToken, beforeCli: "trap '' INT" };
+      const web = await onCloud(["--workspace-uid=w1", "--grace-seconds=1"], options).start();
+      await web.prepare(gatedProgram, { name });
+      const gate = new Gate(web);
+      await web.startRun("one", { kind: "up" }, { timeouts: { totalSeconds: 5 } });
+      const left = await waitFor(() => cloud.stack(name)?.active, { timeoutMs: 30_000 });
+      expect(await web.result("one")).toMatchObject({ outcome: "failed", error: { class: "timedOut" } });
+      expect(left.result).toBe("cancelled");
+      await web.startRun("two", { kind: "up" });
+      await gate.open("open");
+      expect(await web.result("two")).toMatchObject({ outcome: "succeeded" });
+    },
+    slow,
+  );
+
+  test(
     "is left alone if it belongs to another workspace or to a user",
     async () => {
       const name = "acme/demo/others";
