@@ -1,12 +1,17 @@
 /** The fields by which people control a Stack, with their defaults. */
 import type { StackSpec } from "../stack/spec.ts";
+import type { UpdateWindow } from "../windows/window-at.ts";
+import type { Findings } from "./findings.ts";
 import { timeoutsOf, type Timeouts } from "./timeouts.ts";
+import { normalWindows } from "./windows.ts";
 
 export interface Control {
   readonly suspend: boolean;
   /** Undefined if no approval is ever required. */
   readonly approval?: { readonly required: "OnDestructiveChanges" | "Always"; readonly expiresAfterMs: number };
   readonly driftDetection?: { readonly everyMs: number; readonly action: "Report" | "Correct" };
+  /** When updates may start; at any time if there is none. */
+  readonly windows: readonly UpdateWindow[];
   readonly timeouts: Timeouts;
   /** Undefined if retries continue. */
   readonly maxFailures?: number;
@@ -16,7 +21,7 @@ export interface Control {
 /** How long a plan can be approved and applied. */
 export const defaultExpirySeconds = 86_400;
 
-export function stackControl(spec: StackSpec): Control {
+export function stackControl(spec: StackSpec, findings: Findings): Control {
   const { approval, driftDetection: drift, maxFailures } = spec;
   const { required = "Never", expiresAfterSeconds = defaultExpirySeconds } = approval ?? {};
   return {
@@ -25,6 +30,7 @@ export function stackControl(spec: StackSpec): Control {
     ...(drift && {
       driftDetection: { everyMs: boundedMs(drift.intervalSeconds), action: drift.action ?? ("Report" as const) },
     }),
+    windows: normalWindows(spec.updateWindows ?? [], findings),
     timeouts: timeoutsOf(spec.updateTimeoutSeconds, spec.silenceTimeoutSeconds),
     ...(maxFailures !== undefined && { maxFailures }),
     protect: spec.protect ?? false,

@@ -88,7 +88,7 @@ function normalForm(
   const parts = {
     ...programInputs(spec, scope),
     ...updateBehavior(spec),
-    ...stackControl(spec),
+    ...stackControl(spec, findings),
     resync: resyncSettings(spec, scope, minResyncSeconds),
     workspace: workspaceSettings(spec, scope),
     update: updateSettings(spec, scope),

@@ -1,7 +1,10 @@
 /** How people control a Stack: approval, suspension, drift detection, update windows, timeouts and protection. */
 import { Type } from "typebox";
 
+import { validationText, validatedBy } from "../schema/cel.ts";
 import { choice, flag, int32, int64, listOf, optional, text } from "../schema/field.ts";
+import { schedulePattern } from "../windows/schedule.ts";
+import { stackMessages } from "./messages.ts";
 
 const Approval = Type.Object(
   {
@@ -42,7 +45,14 @@ const UpdateWindow = Type.Object(
       text("The time zone of the schedule, such as Europe/Berlin. Defaults to UTC.", { maxLength: 64 }),
     ),
   },
-  { description: "A period in which updates may start." },
+  {
+    description: "A period in which updates may start.",
+    ...validatedBy({
+      rule: `self.schedule.matches('${schedulePattern}')`,
+      message: validationText(stackMessages.invalidSchedule),
+      fieldPath: ".schedule",
+    }),
+  },
 );
 
 export const controlFields = {

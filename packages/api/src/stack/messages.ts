@@ -34,6 +34,15 @@ export const stackMessages = {
     message: "must not be negative",
     remedy: "set a number of seconds; values below 60 are treated as 60",
   },
+  invalidSchedule: {
+    message: "is not a schedule",
+    remedy: 'set minute, hour, day of month, month and day of week, such as "0 22 * * MON-FRI"',
+  },
+  windowNeverOpens: { message: "no such date exists", remedy: "choose a day that the month has" },
+  unknownTimeZone: {
+    message: "is not the name of a time zone",
+    remedy: "use a name of the IANA time zone database, such as Europe/Berlin, or remove this field for UTC",
+  },
   unknownReferenceType: {
     message: "is not a supported type of reference",
     remedy: "use Literal, Secret, ConfigMap or StackOutput",
