@@ -13,6 +13,7 @@ import { metricsRegistry } from "../telemetry/metrics.ts";
 class LeaseServer {
   lease: JsonObject | undefined;
   version = 0;
+  annotations: Readonly<Record<string, string>> = {};
   requests: string[] = [];
   /** "down" refuses connections, "deaf" ignores requests, "mute" processes them; neither of the last two responds. */
   state: "well" | "down" | "deaf" | "mute" = "well";
@@ -39,6 +40,11 @@ class LeaseServer {
     return numberAt(objectAt(this.lease, "spec"), "leaseTransitions");
   }
 
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    this.annotations = annotations;
+    this.set(objectAt(this.lease, "spec"));
+  }
+
   set(spec: object | undefined): void {
     const type = spec === undefined ? "DELETED" : "MODIFIED";
     this.version++;
@@ -46,7 +52,12 @@ class LeaseServer {
     this.lease = spec && {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",
-      metadata: { name: "op", namespace: "ns", resourceVersion: String(this.version) },
+      metadata: {
+        name: "op",
+        namespace: "ns",
+        resourceVersion: String(this.version),
+        annotations: { ...this.annotations },
+      },
       spec,
     };
     const line = new TextEncoder().encode(`${JSON.stringify({ type, object: this.lease ?? old })}\n`);
@@ -440,6 +451,38 @@ describe("losing the lease", () => {
     server.set(objectAt(server.lease, "spec"));
     await clock.advance(60_000);
     expect(a.terms.length).toBe(1);
+    await a.stop();
+  });
+
+  test("annotations are received before the term starts, and when they change, without a further request meanwhile", async () => {
+    const { clock, server } = world();
+    const received: unknown[] = [];
+    const onAnnotations = (annotations: unknown): number =>
+      received.push([annotations, a.elector.term === undefined ? "candidate" : "leader"]);
+    server.annotations = { stop: "yes" };
+    const a: Replica = new Replica({ clock, server }, "a", { onAnnotations });
+    await clock.advance(10);
+    expect(received).toEqual([[{ stop: "yes" }, "candidate"]]);
+    server.requests = [];
+    await clock.advance(10_000);
+    expect(server.requests).toEqual(Array.from({ length: 5 }, () => "PATCH"));
+    server.annotate({ stop: "no" });
+    await clock.advance(10);
+    expect(received.slice(1)).toEqual([[{ stop: "no" }, "leader"]]);
+    await clock.advance(10_000);
+    expect([received.length, a.terms.length]).toEqual([2, 1]);
+    await a.stop();
+  });
+
+  test("without permission to watch, changed annotations are received with the next renewal", async () => {
+    const { clock, server } = world();
+    server.watchable = false;
+    const received: unknown[] = [];
+    const a = new Replica({ clock, server }, "a", { onAnnotations: (annotations) => received.push(annotations) });
+    await clock.advance(10);
+    server.annotate({ stop: "yes" });
+    await clock.advance(2100);
+    expect(received).toEqual([{}, { stop: "yes" }]);
     await a.stop();
   });
 

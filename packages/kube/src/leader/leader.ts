@@ -21,7 +21,7 @@ import {
   type Term,
   type TimeMark,
 } from "./leadership.ts";
-import { holderOf, leaseLock, type LeaseChange, type LeaseLock, type LeaseState } from "./lease.ts";
+import { holderOf, leaseLock, type Annotations, type LeaseChange, type LeaseLock, type LeaseState } from "./lease.ts";
 import { silentLogger, type Logger } from "../telemetry/log.ts";
 import type { Registry } from "../telemetry/metrics.ts";
 
@@ -38,6 +38,8 @@ export interface LeaseElectorOptions {
   readonly inFlightMs?: number;
   /** Ends the process if it is frozen beyond the end of its term; created by `kernelAlarm()`. */
   readonly alarm?: Alarm | undefined;
+  /** Receives the annotations of the Lease: before each term, and when they have changed. */
+  readonly onAnnotations?: (annotations: Annotations) => void;
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
@@ -238,7 +240,15 @@ class LeaseElector implements Elector {
   }
 
   #remember(state: LeaseState): void {
-    if (this.#seen?.state.version !== state.version) this.#seen = { state, at: this.#watch.mark() };
+    if (this.#seen?.state.version === state.version) return;
+    const isNew = this.#hasNewAnnotations(state.annotations);
+    this.#seen = { state, at: this.#watch.mark() };
+    if (isNew) this.#options.onAnnotations?.(state.annotations);
+  }
+
+  #hasNewAnnotations(annotations: Annotations): boolean {
+    // The API server sorts them.
+    return JSON.stringify(this.#seen?.state.annotations) !== JSON.stringify(annotations);
   }
 
   /** How long until a Lease that does not change may be taken. */
@@ -299,7 +309,9 @@ class LeaseElector implements Elector {
     try {
       for await (const event of client.watch(builtin.leases, { ...scope, resourceVersion, signal: silence.signal })) {
         arm();
-        if (event.type !== "BOOKMARK") this.#hint(event.type === "DELETED" ? "" : holderOf(event.object));
+        if (event.type === "BOOKMARK") continue;
+        const isDeleted = event.type === "DELETED";
+        this.#hint(isDeleted ? "" : holderOf(event.object), isDeleted ? {} : (event.object.metadata.annotations ?? {}));
       }
     } finally {
       cancel();
@@ -307,10 +319,10 @@ class LeaseElector implements Elector {
     }
   }
 
-  /** A candidate wakes up when the Lease is free, the holder when the Lease names another. */
-  #hint(holder: string): void {
+  /** A candidate wakes up when the Lease is free, the holder when the Lease names another, both when annotations change. */
+  #hint(holder: string, annotations: Annotations): void {
     const isRelevant = this.#term ? holder !== this.#options.identity : holder === "";
-    if (isRelevant) this.#wake.abort();
+    if (isRelevant || this.#hasNewAnnotations(annotations)) this.#wake.abort();
   }
 
   #exposeStatus(): void {

@@ -13,7 +13,11 @@ export interface LeaseState {
   readonly durationMs: number;
   /** How often the holder changed; only grows. */
   readonly transitions: number;
+  /** Set by people; our writes keep them. */
+  readonly annotations: Annotations;
 }
+
+export type Annotations = Readonly<Record<string, string>>;
 
 export interface LeaseChange {
   readonly holder: string;
@@ -67,6 +71,7 @@ function leaseState(lease: LeaseObject): LeaseState {
     holder: holderOf(lease),
     durationMs: (lease.spec?.leaseDurationSeconds ?? 0) * 1000,
     transitions: lease.spec?.leaseTransitions ?? 0,
+    annotations: lease.metadata.annotations ?? {},
   };
 }
 
