@@ -44,6 +44,7 @@ import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { exposeLostNodes } from "./lost-node-metrics.ts";
 import { updateController } from "./update/controller.ts";
 import { clearances } from "./shared/clearances.ts";
+import { suspensionSwitch, type SuspensionSwitch } from "./shared/suspension.ts";
 import { updateIndexers } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/workspace-pod.ts";
 import { podIndexers, workspaceController } from "./workspace/index.ts";
@@ -64,7 +65,8 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
-  const elector = createElector(options, { credentials, connection, log, metrics });
+  const suspension = suspensionSwitch({ log, metrics });
+  const elector = createElector(options, { credentials, connection, log, metrics, suspension });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
@@ -107,15 +109,15 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     ...shared,
     reflectors,
     references,
+    suspension,
     git: { policy: options, inherited: process.env, githubApps },
     minResyncSeconds: options.minResyncMs / 1000,
-    ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
+    ...watchedNamespaces(options),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
+  // Workspaces without a pod get a certificate when they wake.
   const stopFollowingCa = ca.follow(() => {
-    // Workspaces without a pod get a certificate when they wake.
-    const keys = reflectors.pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
-    for (const key of keys) workspaceControl.enqueue(key);
+    for (const key of reflectors.pods.store.list().flatMap(keysOfWorkspace)) workspaceControl.enqueue(key);
   });
 
   return manager({
@@ -136,10 +138,16 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   });
 }
 
+const keysOfWorkspace = (pod: Parameters<typeof workspaceOfPod>[0]) => workspaceOfPod(pod) ?? [];
+
+/** All if none is named. */
+const watchedNamespaces = ({ watchNamespaces }: Options): { namespaces?: readonly string[] } =>
+  watchNamespaces.length > 0 ? { namespaces: watchNamespaces } : {};
+
 /** The stores that the controllers share. */
 function sharedReflectors(reading: Client, options: Options, log: Logger) {
   const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
-    ...(options.watchNamespaces.length > 0 && { namespaces: options.watchNamespaces }),
+    ...watchedNamespaces(options),
     onError: (error, what) => log.warn("watch interrupted", { what, error }),
     ...more,
   });
@@ -156,15 +164,18 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
 interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
   readonly connection: ConnectOptions;
   readonly metrics: Registry;
+  readonly suspension: SuspensionSwitch;
 }
 
-function createElector(options: Options, { credentials, connection, log, metrics }: ElectorParts): Elector {
+function createElector(options: Options, parts: ElectorParts): Elector {
+  const { credentials, connection, log, metrics, suspension } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),
+    onAnnotations: (annotations) => suspension.read(annotations),
     log,
     metrics,
     ...options.leaderElection,

@@ -201,6 +201,7 @@ class World {
       spec: normalizeStack(this.stack),
       updates: this.updates,
       orphans: [],
+      operatorSuspended: false,
       workspace: this.workspace,
       source,
       dependents: [],

@@ -35,8 +35,7 @@ export function scheduleProblem(schedule: string): string | undefined {
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
+    return Intl.DateTimeFormat("en", { timeZone: name }) !== undefined;
   } catch {
     return false;
   }

@@ -22,6 +22,7 @@ import {
 
 import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
+import { neverSuspended, type Suspension } from "../shared/suspension.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
@@ -54,6 +55,8 @@ export interface StackControllerOptions {
   readonly git: GitSettings;
   /** For tests: instead of `git ls-remote`. */
   readonly listRefs?: ListRefs;
+  /** Never suspended if absent. */
+  readonly suspension?: Suspension;
   /** Stopped by the caller. The controller creates and stops one if absent. */
   readonly references?: ReferencePoller;
   /** For tests. */
@@ -73,8 +76,10 @@ export function stackController(options: StackControllerOptions): Controller {
   const git = gitPoller({ list: options.listRefs ?? gitLister(options.git), wake, clock, log });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
   const references = options.references ?? referencePoller({ client, clock, log });
+  const { suspension = neverSuspended } = options;
   const world: StackWorld = {
     client,
+    suspension,
     git,
     flux,
     stacks: reflectors.stacks.store,
@@ -88,11 +93,17 @@ export function stackController(options: StackControllerOptions): Controller {
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
     watches: watchesOf(reflectors),
-    reconcile: stackReconciler(world, { events, references, wake, metrics: stackMetrics(metrics, world.stacks) }),
-    whileRunning: () => () => {
-      git.stop();
-      flux.stop();
-      if (!options.references) references.stop();
+    reconcile: stackReconciler(world, { events, references, wake, metrics: stackMetrics(metrics, world) }),
+    whileRunning() {
+      const unfollow = suspension.follow(() => {
+        for (const stack of world.stacks.list()) wake(keyOf(stack));
+      });
+      return () => {
+        unfollow();
+        git.stop();
+        flux.stop();
+        if (!options.references) references.stop();
+      };
     },
     log,
     metrics,

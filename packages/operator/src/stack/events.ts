@@ -8,11 +8,16 @@ import type { DriftRecord } from "./history/drift.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StackPlan, Step } from "./steps.ts";
-import { conflictFailure, withdrawnFailure, type StackView } from "./view.ts";
+import { conflictFailure, suspendedBy, wasSuspended, withdrawnFailure, type StackView } from "./view.ts";
 
 export function stackEventsFor(view: StackView, { steps, outcome }: StackPlan): EventNote[] {
   const rejected = view.rejectedOutputs === undefined ? [] : [outputsEvent(view.rejectedOutputs)];
-  return [...steps.flatMap((step) => stepEvents(view, step)), ...stalledEvents(view, outcome), ...rejected];
+  return [
+    ...steps.flatMap((step) => stepEvents(view, step)),
+    ...stalledEvents(view, outcome),
+    ...suspensionEvents(view, outcome),
+    ...rejected,
+  ];
 }
 
 const eventFor = (reason: StackEvent, message: string): EventNote => ({ type: stackEvents[reason], reason, message });
@@ -93,6 +98,12 @@ const failureEvents: Readonly<Record<string, StackEvent>> = {
   stackNotFound: "StackNotFound",
   timedOut: "StackUpdateTimedOut",
 };
+
+function suspensionEvents(view: StackView, outcome: Outcome): EventNote[] {
+  if (outcome.kind === "suspended") return wasSuspended(view) ? [] : [eventFor("StackSuspended", outcome.message)];
+  const isResumed = wasSuspended(view) && suspendedBy(view).length === 0 && outcome.kind !== "unchanged";
+  return isResumed ? [eventFor("StackResumed", messages.resumed)] : [];
+}
 
 function stalledEvents({ stack }: StackView, outcome: Outcome): EventNote[] {
   if (outcome.kind !== "stalled") return [];

@@ -1,11 +1,18 @@
 /** The texts of the rules: what conditions, events and Updates of a Stack report. Pure: from data to text. */
-import { reconcileRequestAnnotation, type LastUpdate } from "@pko/api";
+import {
+  ignoreWindowsUntilAnnotation,
+  leaseName,
+  reconcileRequestAnnotation,
+  suspendAnnotation,
+  type LastUpdate,
+  type WindowState,
+} from "@pko/api";
 import { timestamp } from "@pko/kube";
 
 import { missingKey, missingObject } from "../shared/missing-input.ts";
 import { stackOutputsSecretOf } from "../shared/output-keys.ts";
 import { lastTypeOf, type Trigger, type TriggerReason } from "./history/trigger.ts";
-import type { PrerequisiteView, UpdateView } from "./view.ts";
+import type { PrerequisiteView, Suspender, UpdateView } from "./view.ts";
 
 type NamedUpdate = Pick<UpdateView, "type" | "name">;
 
@@ -49,13 +56,21 @@ const failedUpdate = (last: LastUpdate): string => `The ${lastTypeOf(last)} ${la
 export const noError = "no error message was reported";
 const errorOf = ({ message }: LastUpdate): string => message ?? noError;
 
-export const failed = (last: LastUpdate): string => `${failedUpdate(last)}: ${errorOf(last)}`;
+/** Which attempt failed: nothing for the first, unless the number of attempts is limited. */
+function attempt({ failures = 1 }: LastUpdate, maxFailures: number | undefined): string {
+  if (maxFailures !== undefined) return ` (attempt ${failures} of ${maxFailures})`;
+  return failures > 1 ? ` for the ${ordinal(failures)} time in a row` : "";
+}
 
-export const failedByConflict = (last: LastUpdate): string =>
-  `${failedUpdate(last)}, because another update of the Pulumi stack is running: ${errorOf(last)}`;
+export const failed = (last: LastUpdate, maxFailures?: number): string =>
+  `${failedUpdate(last)}${attempt(last, maxFailures)}: ${errorOf(last)}`;
 
-export const failedRepeatedly = (last: LastUpdate, failures: number): string =>
-  `${failedUpdate(last)} for the ${ordinal(failures)} time in a row: ${errorOf(last)}`;
+export const failedByConflict = (last: LastUpdate, maxFailures?: number): string =>
+  `${failedUpdate(last)}${attempt(last, maxFailures)}, because another update of the Pulumi stack is running: ${errorOf(last)}`;
+
+export const retriesExhausted = (last: LastUpdate, maxFailures: number): string =>
+  `${failedUpdate(last)} ${last.failures ?? 1} of ${maxFailures} times, so it is not retried: ${errorOf(last)}\n` +
+  `It will be retried when the spec${lastTypeOf(last) === "destroy" ? "" : " or the source"} changes, or when you set the annotation ${reconcileRequestAnnotation} of the Stack to a new value.`;
 
 export const cancelled = (last: LastUpdate): string =>
   `The ${lastTypeOf(last)} ${last.name ?? ""} was cancelled, as requested: ${errorOf(last)}\n` +
@@ -108,17 +123,21 @@ export const withdrawalReasons = {
   stackDeleted: "the Stack is being deleted",
   stackProtected: "the Stack is protected",
   destroyDisabled: "destroyOnFinalize is no longer set",
+  suspended: "nothing may start while the Stack is suspended",
+  windowClosed: "no update window is open",
   workspaceMissing: "its Workspace no longer exists",
   superseded: "its Workspace is not ready and a newer update is due",
 } as const;
 
-/** What happens to a Stack that is being deleted when its running update ends. */
-export type AfterUpdate = "nothing" | "destroy" | "delete" | "keep";
+/** What happens when the running update ends. */
+export type AfterUpdate = "nothing" | "suspend" | "destroy" | "delete" | "keep";
 
 function afterwards({ name }: NamedUpdate, after: AfterUpdate): string {
   switch (after) {
     case "nothing":
       return "";
+    case "suspend":
+      return "; nothing starts when it ends, because the Stack is suspended";
     case "destroy":
       return "; the resources will be destroyed when it ends";
     case "keep":
@@ -192,6 +211,56 @@ export const checkObstacles = {
   specInvalid: "the spec is invalid",
   updateDue: "an update is due",
 } as const;
+
+// Suspension and update windows
+
+export const endOfSuspension = "the end of the suspension";
+export const resumed = "The Stack is no longer suspended.";
+
+const suspenders: Readonly<Record<Suspender, string>> = {
+  stack: "spec.suspend is true",
+  operator: "the operator is suspended",
+};
+
+const resumptions: Readonly<Record<Suspender, string>> = {
+  stack: "set spec.suspend to false",
+  operator: `remove the annotation ${suspendAnnotation} from Lease ${leaseName} in the operator's namespace`,
+};
+
+export function suspended(by: readonly Suspender[], next: "update" | "destroy"): string {
+  const effect = next === "destroy" ? "its resources are not destroyed and it is not deleted" : "nothing starts";
+  const why = by.map((each) => suspenders[each]).join(" and ");
+  const remedy = by.map((each) => resumptions[each]).join(", and ");
+  return `The Stack is suspended, because ${why}: ${effect}. To resume it, ${remedy}.`;
+}
+
+type Closed = Exclude<WindowState, { kind: "open" }>;
+
+export const dueUpdate = (due: { reason: TriggerReason; trigger: Trigger }): string =>
+  `the ${due.trigger.type} for ${purpose(due)}`;
+
+/** `invalidOverride`: the value of the annotation, if it is not a time. */
+export function outsideWindow(
+  due: { reason: TriggerReason; trigger: Trigger },
+  state: Closed,
+  invalidOverride: string | undefined,
+): string {
+  const annotation = `the annotation ${ignoreWindowsUntilAnnotation}`;
+  const example = "a time until which update windows are ignored, such as 2030-01-31T18:00:00Z";
+  const remedy =
+    invalidOverride === undefined
+      ? `To start it earlier, set ${annotation} of the Stack to ${example}.`
+      : `The value ${JSON.stringify(invalidOverride)} of ${annotation} is ignored: set it to ${example}.`;
+  return `The ${due.trigger.type} for ${purpose(due)} is due, but no update window is open. ${nextOpening(state)} ${remedy}`;
+}
+
+function nextOpening(state: Closed): string {
+  if (state.kind === "never") return "None will open again.";
+  const { opensAt, timeZone } = state;
+  const local = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(opensAt);
+  const zoned = timeZone === "UTC" ? "" : ` (${local} in ${timeZone})`;
+  return `The next one opens at ${timestamp(opensAt)}${zoned}.`;
+}
 
 // Spec, inputs and source
 

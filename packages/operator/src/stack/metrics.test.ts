@@ -19,9 +19,9 @@ const working: Stack["status"] = {
 };
 
 /** The values of `metric` by the names of the Stacks. */
-function exposed(metric: string, stacks: readonly Stack[]): Record<string, number> {
+function exposed(metric: string, stacks: readonly Stack[], isOn = false): Record<string, number> {
   const registry = metricsRegistry();
-  stackMetrics(registry, { list: () => [...stacks] });
+  stackMetrics(registry, { stacks: { list: () => [...stacks] }, suspension: { isOn } });
   const series = registry.expose().matchAll(new RegExp(`^${metric}\\{namespace="team",name="(.*)"\\} (.*)$`, "gm"));
   return Object.fromEntries([...series].map(([, name = "", value]) => [name, Number(value)]));
 }
@@ -35,10 +35,16 @@ test("shows for each Stack whether it is reconciling", () => {
   expect(exposed("stacks_reconciling", [stack("busy", working), stack("idle")])).toEqual({ busy: 1, idle: 0 });
 });
 
+test("shows for each Stack whether it is suspended", () => {
+  const stacks = [{ ...stack("held"), spec: { stack: "dev", suspend: true } }, stack("free")];
+  expect(exposed("stacks_suspended", stacks)).toEqual({ held: 1, free: 0 });
+  expect(exposed("stacks_suspended", stacks, true)).toEqual({ held: 1, free: 1 });
+});
+
 test("shows nothing for a deleted Stack", () => {
   const registry = metricsRegistry();
   const present = [stack("a", last("failed")), stack("b", last("failed"))];
-  stackMetrics(registry, { list: () => present });
+  stackMetrics(registry, { stacks: { list: () => present }, suspension: { isOn: false } });
   expect(registry.expose()).toContain('stacks_failing{namespace="team",name="a"} 1\n');
   present.shift();
   expect(registry.expose()).not.toContain('name="a"');

@@ -5,8 +5,9 @@ import type { Registry, Store } from "@pko/kube";
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import { findCondition } from "../shared/conditions.ts";
 import type { DriftRecord } from "./history/drift.ts";
+import type { Suspension } from "../shared/suspension.ts";
 import type { Result } from "./history/result.ts";
-import { withdrawnFailure } from "./view.ts";
+import { suspendedBy, withdrawnFailure } from "./view.ts";
 
 export interface StackMetrics {
   recordResult(stack: Stack, result: Result): void;
@@ -14,12 +15,15 @@ export interface StackMetrics {
   recordDrift(record: DriftRecord): void;
 }
 
-type Stacks = Pick<Store<Stack>, "list">;
+interface MeteredWorld {
+  readonly stacks: Pick<Store<Stack>, "list">;
+  readonly suspension: Pick<Suspension, "isOn">;
+}
 
 const seconds = [1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
 
-export function stackMetrics(registry: Registry, stacks: Stacks): StackMetrics {
-  exposeCounts(registry, stacks);
+export function stackMetrics(registry: Registry, world: MeteredWorld): StackMetrics {
+  exposeCounts(registry, world);
   const first = registry.histogram({
     name: "stack_time_to_first_update_seconds",
     help: "Time from a Stack's creation to the end of its first update, by result.",
@@ -75,7 +79,7 @@ const checkResults: Readonly<Record<StackReason<"Drifted">, string>> = {
   DriftCheckFailed: "failed",
 };
 
-function exposeCounts(registry: Registry, stacks: Stacks): void {
+function exposeCounts(registry: Registry, { stacks, suspension }: MeteredWorld): void {
   const active = registry.gauge({ name: "stacks_active", help: "Stacks that exist." });
   // Without a limit: an alert must not miss a Stack.
   const each = { labels: ["namespace", "name"], maxSeries: Infinity } as const;
@@ -90,12 +94,18 @@ function exposeCounts(registry: Registry, stacks: Stacks): void {
     help: "1 for a Stack whose resources have drifted.",
     ...each,
   });
+  const suspended = registry.gauge({
+    name: "stacks_suspended",
+    help: "1 for a Stack that is suspended, by its spec or with the whole operator.",
+    ...each,
+  });
   registry.onCollect(() => {
     const all = stacks.list();
     active.set({}, all.length);
     failing.clear();
     reconciling.clear();
     drifted.clear();
+    suspended.clear();
     for (const stack of all) {
       const { namespace = "", name = "" } = stack.metadata;
       const { state } = stack.status?.lastUpdate ?? {};
@@ -105,6 +115,8 @@ function exposeCounts(registry: Registry, stacks: Stacks): void {
       const drift = findCondition(stack, "Drifted");
       // A Stack that was never checked has no series.
       if (drift) drifted.set({ namespace, name }, drift.status === "True" ? 1 : 0);
+      const by = suspendedBy({ stack, operatorSuspended: suspension.isOn });
+      suspended.set({ namespace, name }, by.length > 0 ? 1 : 0);
     }
   });
 }

@@ -18,6 +18,9 @@ export type Outcome =
   | { readonly kind: "prerequisites"; readonly message: string; readonly waitingFor: string }
   /** Stacks that depend on this one have to be deleted first. */
   | { readonly kind: "dependents"; readonly message: string; readonly waitingFor: string }
+  | { readonly kind: "suspended"; readonly message: string; readonly waitingFor: string }
+  /** `what`: the update that is due. */
+  | { readonly kind: "outsideWindow"; readonly message: string; readonly what: string; readonly opensAt?: number }
   | { readonly kind: "retrying"; readonly preview: boolean; readonly message: string; readonly retryAt: number }
   /** Stalled, unless the spec has retryOnUpdateConflict. */
   | { readonly kind: "conflict"; readonly message: string; readonly retryAt: number }

@@ -111,6 +111,10 @@ function verdictOn(view: StackView, outcome: ShownOutcome): Verdict {
       return { type: "Reconciling", reason: "PrerequisiteNotSatisfied", message };
     case "dependents":
       return { type: "Reconciling", reason: "WaitingForDependents", message };
+    case "suspended":
+      return { type: "Reconciling", reason: "Suspended", message };
+    case "outsideWindow":
+      return { type: "Reconciling", reason: "OutsideUpdateWindow", message };
     case "retrying":
       return { type: "Reconciling", reason: outcome.preview ? "PreviewFailed" : "RetryingAfterFailure", message };
     case "conflict":
@@ -159,6 +163,9 @@ function nextAction(outcome: Outcome): Pick<StackStatus, "next"> {
     const { nextAt, nextCheckAt } = outcome;
     if (nextAt !== undefined) return { next: { what: messages.periodicResync, time: timestamp(nextAt) } };
     return nextCheckAt === undefined ? {} : { next: { what: messages.driftCheck, time: timestamp(nextCheckAt) } };
+  }
+  if (outcome.kind === "outsideWindow") {
+    return outcome.opensAt === undefined ? {} : { next: { what: outcome.what, time: timestamp(outcome.opensAt) } };
   }
   const retryAt = retryTimeOf(outcome);
   return retryAt === undefined ? {} : { next: { what: messages.retry, time: timestamp(retryAt) } };

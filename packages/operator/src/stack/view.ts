@@ -47,6 +47,8 @@ export interface StackView extends LearnedFacts {
   readonly outputs: OutputsView;
   /** Since when another owner's object has had a name that the Stack needs; unknown after a restart. */
   readonly conflictSince?: number;
+  /** Whether all Stacks of the operator are suspended. */
+  readonly operatorSuspended: boolean;
 }
 
 /** By `secret/NAME` or `configMap/NAME`; undefined for an object that does not exist or may not be read. */
@@ -209,6 +211,21 @@ export const isFinished = ({ state }: UpdateView): boolean => state !== "unfinis
 
 export const unfinishedUpdate = ({ updates }: Pick<StackView, "updates">): UpdateView | undefined =>
   updates.find(({ state }) => state === "unfinished");
+
+export type Suspender = "stack" | "operator";
+
+/** Empty if the Stack is not suspended. Valid also for a spec that is otherwise invalid. */
+export function suspendedBy({ stack, operatorSuspended }: Pick<StackView, "stack" | "operatorSuspended">): Suspender[] {
+  const spec: Partial<Stack["spec"]> | undefined = stack.spec;
+  return [
+    ...(spec?.suspend === true ? (["stack"] as const) : []),
+    ...(operatorSuspended ? (["operator"] as const) : []),
+  ];
+}
+
+/** Whether the status shows that the Stack is suspended. */
+export const wasSuspended = (view: Pick<StackView, "stack">): boolean =>
+  presentStatus(view).conditions?.some(({ type, reason }) => type === "Reconciling" && reason === "Suspended") ?? false;
 
 /** Valid also for a spec that is otherwise invalid. */
 export function isProtected({ stack }: Pick<StackView, "stack">): boolean {

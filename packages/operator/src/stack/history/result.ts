@@ -89,7 +89,7 @@ function lastUpdateAfter(view: StackView, update: UpdateView): LastUpdate {
     ...(digest && { digest }),
     ...(successful !== undefined && { lastSuccessfulCommit: successful }),
     lastResyncTime: timestamp(endTime(view, update)),
-    failures: isSuccess ? 0 : previousFailures(before, trigger) + 1,
+    failures: isSuccess ? 0 : previousFailures(before, trigger) + (update.failure === withdrawnFailure ? 0 : 1),
     ...(isSuccess && update.type === "up" && isBlocked(view) && { outputsPending: true }),
     ...(update.failure && { failure: update.failure }),
     ...(update.message && { message: update.message }),

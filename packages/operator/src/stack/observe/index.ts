@@ -14,6 +14,7 @@ import {
 
 import { stacks as stackResource, workspaces as workspaceResource } from "../../kinds.ts";
 import { findCondition } from "../../shared/conditions.ts";
+import type { Suspension } from "../../shared/suspension.ts";
 import { updateView } from "../history/update-view.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
 import * as messages from "../messages.ts";
@@ -23,7 +24,7 @@ import { observeOutputs } from "./outputs.ts";
 import { observeCycle, observePrerequisites, observeStackOutputs } from "./prerequisites.ts";
 import { readersIn, type Readers } from "./readers.ts";
 import { observeSource, type SourceWorld } from "./source.ts";
-import { validSpec, type StackView, type UpdateView, type WorkspaceView } from "../view.ts";
+import { suspendedBy, validSpec, type StackView, type UpdateView, type WorkspaceView } from "../view.ts";
 
 export interface StackWorld extends SourceWorld {
   readonly client: Client;
@@ -31,6 +32,7 @@ export interface StackWorld extends SourceWorld {
   readonly workspaces: Store<Workspace>;
   readonly updates: Store<Update>;
   readonly minResyncSeconds?: number;
+  readonly suspension: Suspension;
 }
 
 /** Since when another owner's object has blocked the Stack. */
@@ -46,6 +48,7 @@ export async function observeStack(
   if (!stack) return undefined;
   const readers = readersIn(parseKey(key).namespace ?? "", { client: world.client, signal });
   const updates = ownedUpdates(world, stack);
+  const operatorSuspended = world.suspension.isOn;
   return {
     now,
     stack,
@@ -54,7 +57,8 @@ export async function observeStack(
     workspace: workspaceView(world, stack),
     dependents: observeDependents(world.stacks, stack),
     outputs: await observeOutputs({ stack, updates }, readers),
-    ...(await observeSpec(world, { key, stack }, readers)),
+    operatorSuspended,
+    ...(await observeSpec(world, { key, stack, operatorSuspended }, readers)),
     readObjects: readers.objects,
     ...(conflictSince !== undefined && { conflictSince }),
   };
@@ -65,13 +69,21 @@ type SpecView = Pick<
   "spec" | "source" | "cycle" | "prerequisites" | "stackOutputs" | "configInputs" | "configObjects"
 >;
 
-/** Everything that the spec refers to. */
-async function observeSpec(
-  world: StackWorld,
-  { key, stack }: { readonly key: Key; readonly stack: Stack },
-  readers: Readers,
-): Promise<SpecView> {
+interface Subject {
+  readonly key: Key;
+  readonly stack: Stack;
+  readonly operatorSuspended: boolean;
+}
+
+/** Everything that the spec refers to. Nothing is read for a suspended Stack, and nothing is followed. */
+async function observeSpec(world: StackWorld, subject: Subject, readers: Readers): Promise<SpecView> {
+  const { key, stack } = subject;
   const normal = normalizeStack(stack, world);
+  if (suspendedBy(subject).length > 0) {
+    world.git.forget(key);
+    world.flux.forget(key);
+    return { spec: normal, source: { kind: "pending", what: messages.endOfSuspension }, ...noReferences };
+  }
   const spec = validSpec({ spec: normal });
   if (!spec) return { spec: normal, source: { kind: "pending", what: messages.validSpec }, ...noReferences };
   const { values, objects } = await readConfigInputs(spec, readers);

@@ -18,6 +18,8 @@ export type Due =
   | { readonly kind: "now"; readonly reason: TriggerReason; readonly trigger: Trigger }
   /** After a failure. */
   | { readonly kind: "retryAt"; readonly at: number }
+  /** Failed `maxFailures` times: not retried until something changes. */
+  | { readonly kind: "exhausted"; readonly maxFailures: number }
   | { readonly kind: "resyncAt"; readonly at: number }
   | { readonly kind: "never" };
 
@@ -94,8 +96,7 @@ function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
   if (change) return now(change[0]);
   // A cancelled update is not retried.
   if (last.state !== "succeeded" && !isCancelled(view.stack, last.name)) {
-    const at = retryTime(last, spec);
-    return view.now >= at ? now("retry") : { kind: "retryAt", at };
+    return retryDue(last, { spec, trigger, now: view.now });
   }
   if (isCorrectionDue(view, spec)) return now("drift");
   if (!spec.resync.always) return { kind: "never" };
@@ -129,8 +130,21 @@ export function destroyDue(view: StackView, spec: NormalStack): Due {
     return { kind: "now", reason: "destroy", trigger };
   }
   if (isCancelled(view.stack, last.name)) return { kind: "never" };
+  return retryDue(last, { spec, trigger, now: view.now });
+}
+
+interface Retry {
+  readonly spec: NormalStack;
+  readonly trigger: Trigger;
+  readonly now: number;
+}
+
+/** After a failure, if nothing has changed. */
+function retryDue(last: LastUpdate, { spec, trigger, now }: Retry): Due {
+  const { maxFailures } = spec;
+  if (maxFailures !== undefined && (last.failures ?? 1) >= maxFailures) return { kind: "exhausted", maxFailures };
   const at = retryTime(last, spec);
-  return view.now >= at ? { kind: "now", reason: "retry", trigger } : { kind: "retryAt", at };
+  return now >= at ? { kind: "now", reason: "retry", trigger } : { kind: "retryAt", at };
 }
 
 export function retryTime(last: LastUpdate, { retry }: Pick<NormalStack, "retry">): number {

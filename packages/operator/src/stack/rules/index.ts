@@ -33,6 +33,8 @@ import { noUpdateDue, resultsRecorded, resultUnrecorded, updatesOrphaned } from 
 import { updateBlocked, updateCancelled, updateRunning, updateStalled, updateSuperseded } from "./unfinished-update.ts";
 import { sourcePending, sourceUnavailable } from "./source.ts";
 import { dependencyCycle, specInvalid } from "./spec.ts";
+import { suspended } from "./suspend.ts";
+import { outsideUpdateWindow } from "./windows.ts";
 import {
   workspaceDeleting,
   workspaceFailed,
@@ -64,13 +66,15 @@ const rules: readonly StackRule[] = [
   updateBlocked, // an Update waits for a Workspace that failed: report the failure
   updateStalled, // the node of a running Update may be lost, or its agent does not stop it: report it
   updateRunning, // wait for the Update to finish
+  suspended, // the Stack or the operator is suspended: start nothing
   specInvalid, // report the invalid fields
   dependencyCycle, // Stacks depend on each other: report the cycle
   destroySourceMissing, // the destroy needs the program, whose source is not available
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
   driftCheckDue, // no update is due, but a check for drift: prepare the Workspace, then create its Update
-  noUpdateDue, // up to date, waiting for a retry, or cancelled: delete the Workspace or write outputs if required
+  noUpdateDue, // up to date, waiting for a retry, out of retries, or cancelled: delete the Workspace or write outputs if required
+  outsideUpdateWindow, // an update is due, and no update window is open: wait until one opens
   prerequisitesUnmet, // wait for other Stacks, and request updates of those that are too old
   workspaceForeign, // the Workspace has another owner: leave it alone
   workspaceDeleting, // wait until the former Workspace is deleted

@@ -9,8 +9,9 @@ import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, type StackPlan, type Step } from "../steps.ts";
 import { conflictFailure, isDeleting, lastUpdateIn, validSpec, type StackView } from "../view.ts";
 import { driftDue } from "./drift-due.ts";
-import { nextDue, retryTime } from "./due.ts";
+import { nextDue, retryTime, type Due } from "./due.ts";
 import { blockedBy, lostOutputs } from "./ownership.ts";
+import { earliestStart } from "./windows.ts";
 
 export function updatesOrphaned({ orphans }: StackView): StackPlan | undefined {
   if (orphans.length === 0) return undefined;
@@ -39,12 +40,13 @@ function outcomeAfter(view: StackView, last: LastUpdate): Outcome {
   if (last.state !== "succeeded") {
     return isCancelled(view.stack, last.name)
       ? stalled("UpdateFailed", messages.cancelled(last))
-      : failedOutcome(last, spec ? retryTime(last, spec) : view.now);
+      : failedOutcome(view, last);
   }
   if (isDeleting(view)) return processing(messages.destroyed);
   if (last.generation !== (view.stack.metadata.generation ?? 0)) return processing(messages.specChanged);
   const endedAt = parseTimestamp(last.lastResyncTime);
-  const nextAt = spec?.resync.always && endedAt !== undefined ? endedAt + spec.resync.everyMs : undefined;
+  const nextAt =
+    spec?.resync.always && endedAt !== undefined ? earliestStart(view, endedAt + spec.resync.everyMs) : undefined;
   return upToDateOutcome(view, last, nextAt);
 }
 
@@ -54,9 +56,13 @@ export function noUpdateDue(view: StackView): StackPlan | undefined {
   const spec = validSpec(view);
   if (!due || !spec || due.kind === "now") return undefined;
   const last = lastUpdateIn(view) ?? {};
-  if (due.kind === "retryAt") return { steps: [], outcome: failedOutcome(last, due.at), requeueAt: due.at };
-  const outcome = readyOutcome(view) ?? stalled("UpdateFailed", messages.cancelled(last));
-  const requeueAt = Math.min(...[due, driftDue(view)].map((next) => ("at" in next ? next.at : Infinity)));
+  if (due.kind === "retryAt") {
+    return { steps: [], outcome: failedOutcome(view, last), requeueAt: earliestStart(view, due.at) };
+  }
+  const outcome = readyOutcome(view) ?? givenUpOutcome(last, due);
+  const check = driftDue(view);
+  const resyncAt = due.kind === "resyncAt" ? earliestStart(view, due.at) : Infinity;
+  const requeueAt = Math.min(resyncAt, "at" in check ? check.at : Infinity);
   const plan: StackPlan = { steps: [], outcome, ...(requeueAt < Infinity && { requeueAt }) };
   return reclaimWorkspace(view, spec, plan) ?? writePendingOutputs(view, last, plan);
 }
@@ -66,9 +72,14 @@ export function readyOutcome(view: StackView): Outcome | undefined {
   const due = nextDue(view);
   const last = lastUpdateIn(view);
   if (!due || due.kind === "now" || due.kind === "retryAt" || last?.state === "failed") return undefined;
-  const outcome = upToDateOutcome(view, last ?? {}, due.kind === "resyncAt" ? due.at : undefined);
+  const outcome = upToDateOutcome(view, last ?? {}, due.kind === "resyncAt" ? earliestStart(view, due.at) : undefined);
   const check = driftDue(view);
   return check.kind === "checkAt" ? { ...outcome, nextCheckAt: check.at } : outcome;
+}
+
+/** The last update was cancelled, or failed too often. */
+function givenUpOutcome(last: LastUpdate, due: Due): Outcome {
+  return due.kind === "exhausted" ? exhaustedOutcome(last, due) : stalled("UpdateFailed", messages.cancelled(last));
 }
 
 /** No event announces the end of another owner's Update. */
@@ -118,13 +129,24 @@ function upToDateOutcome({ workspace, source }: StackView, last: LastUpdate, nex
 /** Failures in a row after which the Stack is Stalled. It is still retried. */
 const stalledAfter = 3;
 
-function failedOutcome(last: LastUpdate, retryAt: number): Outcome {
+function failedOutcome(view: StackView, last: LastUpdate): Outcome {
+  const spec = validSpec(view);
+  const due = nextDue(afterResult(view, last));
+  if (due?.kind === "exhausted") return exhaustedOutcome(last, due);
+  const retryAt = earliestStart(view, spec ? retryTime(last, spec) : view.now);
+  const message = messages.failed(last, spec?.maxFailures);
   if (last.failure === conflictFailure) {
-    return { kind: "conflict", message: messages.failedByConflict(last), retryAt };
+    return { kind: "conflict", message: messages.failedByConflict(last, spec?.maxFailures), retryAt };
   }
-  const failures = last.failures ?? 1;
-  if (failures >= stalledAfter) {
-    return { kind: "stalled", reason: "UpdateFailed", message: messages.failedRepeatedly(last, failures), retryAt };
-  }
-  return { kind: "retrying", preview: lastTypeOf(last) === "preview", message: messages.failed(last), retryAt };
+  if ((last.failures ?? 1) >= stalledAfter) return { kind: "stalled", reason: "UpdateFailed", message, retryAt };
+  return { kind: "retrying", preview: lastTypeOf(last) === "preview", message, retryAt };
 }
+
+/** The view after the result has been recorded. */
+const afterResult = (view: StackView, lastUpdate: LastUpdate): StackView => ({
+  ...view,
+  stack: { ...view.stack, status: { ...view.stack.status, lastUpdate } },
+});
+
+const exhaustedOutcome = (last: LastUpdate, { maxFailures }: Extract<Due, { kind: "exhausted" }>): Outcome =>
+  stalled("RetriesExhausted", messages.retriesExhausted(last, maxFailures));

@@ -2,7 +2,7 @@
 import * as messages from "../messages.ts";
 import { processing, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan } from "../steps.ts";
-import { isDeleting, type StackView } from "../view.ts";
+import { isDeleting, wasSuspended, type StackView } from "../view.ts";
 import { recheckMs } from "./spec.ts";
 
 /** The cause may be a Secret: a credential, a host key, a CA. */
@@ -20,5 +20,8 @@ export function sourcePending(view: StackView): StackPlan | undefined {
   if (source.kind !== "pending" || isDeleting(view)) return undefined;
   const isObserved =
     stack.status?.observedGeneration === stack.metadata.generation && stack.status?.conditions !== undefined;
-  return wait(isObserved ? unchanged : processing(messages.waitingForSource(source.what), source.what));
+  // A Stack that has been resumed must not appear to be suspended.
+  return wait(
+    isObserved && !wasSuspended(view) ? unchanged : processing(messages.waitingForSource(source.what), source.what),
+  );
 }

@@ -1,5 +1,6 @@
 /** Rules about an Update that has not finished. */
 import { currentTrigger } from "./due.ts";
+import { isOutsideWindow, latestStart } from "./windows.ts";
 import { workspaceFailure } from "./workspace.ts";
 import { isCancelled, serializeTrigger } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
@@ -8,6 +9,7 @@ import { wait, type StackPlan } from "../steps.ts";
 import {
   isDeleting,
   isProtected,
+  suspendedBy,
   unfinishedUpdate,
   validSpec,
   wantsDestroy,
@@ -36,10 +38,13 @@ export function updateSuperseded(view: StackView): StackPlan | undefined {
 
 function withdrawalReason(view: StackView, update: UpdateView): string | undefined {
   const { workspace } = view;
-  const { stackDeleted, stackProtected, destroyDisabled, workspaceMissing, superseded } = messages.withdrawalReasons;
+  const { stackDeleted, stackProtected, destroyDisabled, suspended, windowClosed, workspaceMissing, superseded } =
+    messages.withdrawalReasons;
   if (isDeleting(view) && update.type !== "destroy") return stackDeleted;
   if (isDeleting(view) && isProtected(view)) return stackProtected;
   if (isDeleting(view) && !wantsDestroy(view)) return destroyDisabled;
+  if (suspendedBy(view).length > 0) return suspended;
+  if (isOutsideWindow(view, update)) return windowClosed;
   if (workspace.kind !== "present") return workspaceMissing;
   return workspace.state.kind === "ready" || !isOutdated(view, update) ? undefined : superseded;
 }
@@ -61,7 +66,7 @@ export function updateBlocked(view: StackView): StackPlan | undefined {
   const { workspace } = view;
   if (!update || update.startedAt !== undefined || workspace.kind !== "present") return undefined;
   if (workspace.state.kind !== "failed") return undefined;
-  return wait(workspaceFailure(workspace.object.metadata.name ?? "", workspace.state));
+  return wait(workspaceFailure(workspace.object.metadata.name ?? "", workspace.state), latestStart(view, update));
 }
 
 /** Its node may be lost, or its agent does not stop it. */
@@ -74,11 +79,14 @@ export function updateStalled(view: StackView): StackPlan | undefined {
 export function updateRunning(view: StackView): StackPlan | undefined {
   const update = unfinishedUpdate(view);
   if (!update) return undefined;
-  return wait(processing(messages.running(update, afterUpdate(view, update)), messages.endOfUpdate(update.name)));
+  const outcome = processing(messages.running(update, afterUpdate(view, update)), messages.endOfUpdate(update.name));
+  return wait(outcome, latestStart(view, update));
 }
 
 function afterUpdate(view: StackView, { type }: UpdateView): messages.AfterUpdate {
-  if (!isDeleting(view) || type === "destroy") return "nothing";
+  const isSuspended = suspendedBy(view).length > 0;
+  if (!isDeleting(view) || type === "destroy") return isSuspended ? "suspend" : "nothing";
   if (isProtected(view)) return "keep";
+  if (isSuspended && wantsDestroy(view)) return "suspend";
   return wantsDestroy(view) ? "destroy" : "delete";
 }

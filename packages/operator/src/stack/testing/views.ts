@@ -57,6 +57,9 @@ export interface Setting {
   /** None if absent. */
   readonly missing?: readonly string[] | "unchecked";
   readonly outputs?: StackView["outputs"];
+  /** Whether all Stacks are suspended. */
+  readonly operatorSuspended?: boolean;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 const revision = "1";
@@ -131,6 +134,7 @@ export const prerequisite = (changes: Partial<PrerequisiteView> = {}): Prerequis
 export function stackOf(setting: Setting): Stack {
   const { generation = 1, deleting = false, finalizer = true, request, driftRequest, cancelled } = setting;
   const annotations = {
+    ...setting.annotations,
     ...(request !== undefined && { [reconcileRequestAnnotation]: request }),
     ...(driftRequest !== undefined && { [driftRequestAnnotation]: driftRequest }),
     ...(cancelled !== undefined && { [cancellationRequestAnnotation]: cancelled }),
@@ -192,6 +196,7 @@ export function viewOf(setting: Setting): StackView {
     spec,
     updates: setting.updates ?? [],
     orphans: [],
+    operatorSuspended: setting.operatorSuspended ?? false,
     workspace: workspaceOf(setting, stack),
     source,
     dependents: setting.dependents ?? [],
