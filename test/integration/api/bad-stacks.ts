@@ -231,8 +231,22 @@ const metadata: readonly BadStack[] = [
   ),
 ];
 
+const noSchedule = "is not a schedule; set minute, hour, day of month, month and day of week";
+const inWindow = (what: string, schedule: string) =>
+  bad(what, fromProgram({ updateWindows: [{ schedule, durationSeconds: 3600 }] }), noSchedule);
+
+const windows: readonly BadStack[] = [
+  inWindow("a schedule in words", "every night"),
+  inWindow("a schedule of four fields", "0 22 * *"),
+  inWindow("a schedule with seconds", "0 0 22 * * *"),
+  inWindow("a schedule with a time zone", "TZ=Asia/Tokyo 0 22 * * *"),
+  inWindow("a schedule for the last day of the month", "0 22 L * *"),
+  inWindow("an unknown macro", "@sometimes"),
+];
+
 /** Rejected by our own rules. */
 export const rejectedStacks: readonly BadStack[] = [
+  ...windows,
   ...oidc,
   ...sources,
   ...references,

@@ -252,6 +252,21 @@ export const stalledStacks: readonly BadStack[] = [
     "initContainers: contains two containers with the same name",
   ),
   stalled(
+    "an update window at an hour that does not exist",
+    program({ updateWindows: [{ schedule: "0 24 * * *", durationSeconds: 60 }] }),
+    "spec.updateWindows[0].schedule: is not a schedule: Invalid value for hour: 24",
+  ),
+  stalled(
+    "an update window that never opens",
+    program({ updateWindows: [{ schedule: "0 0 30 2 *", durationSeconds: 60 }] }),
+    "spec.updateWindows[0].schedule: no such date exists",
+  ),
+  stalled(
+    "an update window in an unknown time zone",
+    program({ updateWindows: [{ schedule: "@daily", durationSeconds: 60, timeZone: "Europe/Atlantis" }] }),
+    "spec.updateWindows[0].timeZone: is not the name of a time zone",
+  ),
+  stalled(
     "Updates of another type",
     program({ updateTemplate: { spec: { type: "destroy" } } }),
     "spec.updateTemplate.spec.type: is determined by the Stack",

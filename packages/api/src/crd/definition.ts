@@ -11,7 +11,7 @@ import { structural, withoutDescriptions, type StructuralSchema } from "./struct
 
 export interface PrinterColumn {
   readonly name: string;
-  readonly type: "string" | "date" | "integer";
+  readonly type: "string" | "boolean" | "date" | "integer";
   readonly jsonPath: string;
   readonly description: string;
   /** Shown only by `kubectl get --output wide`. */

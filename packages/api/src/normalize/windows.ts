@@ -1,7 +1,7 @@
 /** The update windows of a Stack, with their defaults. */
 import { stackMessages as messages } from "../stack/messages.ts";
 import type { StackSpec } from "../stack/spec.ts";
-import { everOpens, isTimeZone, scheduleProblem } from "../windows/schedule.ts";
+import { everOpens, hasSchedulePattern, isTimeZone, scheduleProblem } from "../windows/schedule.ts";
 import type { UpdateWindow } from "../windows/window-at.ts";
 import type { Findings } from "./findings.ts";
 
@@ -18,6 +18,7 @@ export function normalWindows(windows: readonly WindowSpec[], findings: Findings
 }
 
 function checkSchedule(schedule: string, { field, findings }: { field: string; findings: Findings }): void {
+  if (!hasSchedulePattern(schedule)) return findings.problem(field, messages.invalidSchedule);
   const problem = scheduleProblem(schedule);
   if (problem !== undefined) {
     const { message, remedy } = messages.invalidSchedule;

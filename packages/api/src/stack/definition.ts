@@ -76,6 +76,13 @@ export const stackDefinition: KindDefinition = {
       description: "The URL of the last update in Pulumi Cloud.",
     },
     {
+      name: "Suspended",
+      type: "boolean",
+      jsonPath: ".spec.suspend",
+      wide: true,
+      description: "Whether the Stack is suspended by its spec.",
+    },
+    {
       name: "Type",
       type: "string",
       jsonPath: ".status.lastUpdate.type",

@@ -20,9 +20,10 @@ export function scheduleOf({ schedule, timeZone }: { schedule: string; timeZone:
   };
 }
 
+export const hasSchedulePattern = (schedule: string): boolean => new RegExp(schedulePattern).test(schedule);
+
 /** Undefined if it is valid; otherwise the library's explanation. */
 export function scheduleProblem(schedule: string): string | undefined {
-  if (!new RegExp(schedulePattern).test(schedule)) return "it does not have five fields";
   try {
     scheduleOf({ schedule, timeZone: "UTC" });
     return undefined;
