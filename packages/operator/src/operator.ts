@@ -72,8 +72,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
 
   const reflectors = sharedReflectors(reading, options, log);
   exposeLostNodes(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
-  const ca = operatorCa({ client: reading, namespace: options.namespace, log });
-  await ca.load();
+  const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log }));
   const connections = { ca, agreements: new Agreements(), log };
   const preparing = preparations({ ...connections, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
   const running = runs({
@@ -136,6 +135,11 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     log,
     metrics,
   });
+}
+
+async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
+  await ca.load();
+  return ca;
 }
 
 const keysOfWorkspace = (pod: Parameters<typeof workspaceOfPod>[0]) => workspaceOfPod(pod) ?? [];

@@ -7,7 +7,7 @@ import { waitFor } from "@pko/testkit";
 
 import { operator } from "../../../packages/operator/src/operator.ts";
 import { parseOptions } from "../../../packages/operator/src/options.ts";
-import { gitServer } from "./git-server.ts";
+import { gitServer, type GitServer } from "./git-server.ts";
 import { reasonOf, Stage, testTimeoutMs } from "./harness.ts";
 
 const hour = 3_600_000;
@@ -25,47 +25,69 @@ const isSuspended = async (stage: Stage, name: string) =>
     (stack) => reasonOf(stack) === "Suspended" && stack.status?.observedGeneration === stack.metadata.generation,
   );
 
+/** Polled repositories and Secrets: those of `web`, and those of `api`, which is never suspended. */
+async function twoStacks(stage: Stage) {
+  const [web, api] = [gitServer(), gitServer()];
+  const reads: string[] = [];
+  const find: Client["find"] = async (resource, ref, options) => {
+    reads.push(ref.name);
+    return await stage.rights.client.find(resource, ref, options);
+  };
+  const specOf = (name: string, { url }: GitServer) => ({
+    projectRepo: url,
+    branch: "main",
+    secretsRef: { password: { type: "Secret", secret: { name: `${name}-secret`, key: "password" } } },
+  });
+  for (const name of ["web-secret", "api-secret"]) {
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name, namespace: stage.namespace } };
+    await stage.client.apply(builtin.secrets, { ...secret, stringData: { password: "a" } }, { fieldManager: "test" });
+  }
+  /** Returns when everything that is polled has been. */
+  const polled = async (): Promise<void> => {
+    for (let round = 0; round < 2; round++) {
+      const [requests, secrets] = [api.requests.length, countOf(reads, "api-secret")];
+      stage.jump(hour);
+      const isPolled = (): boolean => api.requests.length > requests && countOf(reads, "api-secret") > secrets;
+      await waitFor(isPolled, { what: "the other Stack to be polled", timeoutMs: 20_000 });
+    }
+  };
+  const specs = { web: specOf("web", web), api: specOf("api", api) };
+  return { web, api, specs, reads, polled, client: { ...stage.rights.client, find } };
+}
+
+const countOf = (values: readonly string[], wanted: string): number =>
+  values.filter((value) => value === wanted).length;
+
 test(
   "the repository and the Secrets of a suspended Stack are not read, also after a restart, and it catches up when it is resumed",
   async () => {
-    using server = gitServer();
-    const first = server.commit();
     await using stage = await Stage.set("empty");
-    const reads: string[] = [];
-    const find: Client["find"] = async (resource, ref, options) => {
-      reads.push(ref.name);
-      return await stage.rights.client.find(resource, ref, options);
-    };
-    const client = { ...stage.rights.client, find };
-    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "db", namespace: stage.namespace } };
-    await stage.client.apply(builtin.secrets, { ...secret, stringData: { password: "a" } }, { fieldManager: "test" });
-    const spec = {
-      projectRepo: server.url,
-      branch: "main",
-      secretsRef: { password: { type: "Secret", secret: { name: "db", key: "password" } } },
-    };
+    const { web, api, specs, reads, polled, client } = await twoStacks(stage);
+    using _web = web;
+    using _api = api;
+    const first = web.commit();
+    const other = api.commit();
     stage.start({ client });
-    await stage.stack("web", spec);
-    await stage.isReady("web", first);
+    await stage.stack("web", specs.web);
+    await stage.stack("api", specs.api);
+    await Promise.all([stage.isReady("web", first), stage.isReady("api", other)]);
 
-    await stage.stack("web", { ...spec, suspend: true });
+    await stage.stack("web", { ...specs.web, suspend: true });
     await isSuspended(stage, "web");
-    server.requests.length = 0;
+    web.requests.length = 0;
     reads.length = 0;
-    const second = server.commit();
+    const second = web.commit();
     await stage.annotate("web", { "pulumi.com/reconciliation-request": "now" });
-    stage.jump(hour);
-    await stage.fence();
+    await polled();
     await stage.stop();
     stage.start({ client });
     await stage.operator.synced;
-    stage.jump(hour);
-    await stage.fence();
+    await polled();
     await isSuspended(stage, "web");
-    expect([server.requests, reads.filter((name) => name === "db"), stage.runs]).toEqual([[], [], [`up@${first}`]]);
+    expect([web.requests, countOf(reads, "web-secret"), countOf(stage.runs, `up@${second}`)]).toEqual([[], 0, 0]);
     expect(await eventsAbout(stage, "web")).toEqual(["StackSuspended"]);
 
-    await stage.stack("web", { ...spec, suspend: false });
+    await stage.stack("web", { ...specs.web, suspend: false });
     await stage.isReady("web", second);
     expect(await eventsAbout(stage, "web")).toEqual(["StackResumed", "StackSuspended"]);
     expect(stage.operator.metrics.expose()).toContain(
