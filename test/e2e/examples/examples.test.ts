@@ -72,6 +72,18 @@ describe("kubectl apply deploys the example", () => {
 });
 
 test(
+  "the example with update windows is deployed while they are ignored",
+  async () => {
+    await kubectl(["apply", ...at(scene), "-f", join(folder, "update-windows")]);
+    const until = "pulumi.com/ignore-update-windows-until=2100-01-01T00:00:00Z";
+    await kubectl(["annotate", "stack", "nightly", ...at(scene), until]);
+    const { status } = await stackUntil(scene, "nightly", isReady);
+    expect(status?.outputs).toEqual({ page: "<h1>Good night</h1>" });
+  },
+  slow,
+);
+
+test(
   "an update that is requested right after a Secret changes uses the new value",
   async () => {
     await kubectl(["apply", ...at(scene), "-f", join(folder, "program")]);
