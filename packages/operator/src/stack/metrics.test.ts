@@ -58,7 +58,7 @@ test("shows thousands of Stacks", () => {
 
 test("counts failed updates by type and class", () => {
   const registry = metricsRegistry();
-  const metrics = stackMetrics(registry, { list: () => [] });
+  const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
   const record = (changes: Partial<UpdateView>, failure?: string): void =>
     metrics.recordResult(stack("web"), {
       update: anUpdate({ state: "failed", ...changes }),
@@ -87,7 +87,7 @@ test("shows for each Stack that was checked whether it has drifted", () => {
 
 test("counts checks for drift by result", () => {
   const registry = metricsRegistry();
-  const metrics = stackMetrics(registry, { list: () => [] });
+  const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
   const drift = { checkedAt: "", resources: [] };
   metrics.recordDrift({ drift, verdict: { status: "True", reason: "DriftDetected", message: "" } });
   metrics.recordDrift({ drift, verdict: { status: "Unknown", reason: "DriftCheckFailed", message: "" } });

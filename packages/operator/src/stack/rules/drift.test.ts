@@ -147,6 +147,15 @@ cases("a running check for drift", [
 
 const { startedAt: _, ...waiting } = aCheck();
 
+cases("a check for drift of a Stack that is suspended", [
+  [
+    "is withdrawn if it has not started",
+    { ...due, spec: { ...hourly, suspend: true }, updates: [waiting] },
+    "withdrawUpdate: Ready",
+  ],
+  ["finishes if it has started", { ...due, spec: { ...hourly, suspend: true }, updates: [aCheck()] }, "none: Ready"],
+]);
+
 cases("a check for drift that waits for its Workspace", [
   ["waits while the Workspace is prepared", { ...due, workspace: "preparing", updates: [waiting] }, "none: Ready"],
   [

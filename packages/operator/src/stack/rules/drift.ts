@@ -11,6 +11,7 @@ import {
   isDeleting,
   lastUpdateIn,
   presentStatus,
+  suspendedBy,
   unfinishedUpdate,
   type StackView,
   type UpdateView,
@@ -77,10 +78,12 @@ export function driftCheckRunning(view: StackView): StackPlan | undefined {
   return { steps: [{ kind: "withdrawUpdate", name, uid }], outcome };
 }
 
-/** A user has cancelled it, or it waits for a Workspace that may never be ready. */
-function isStopped({ stack, workspace }: StackView, { name, startedAt }: UpdateView): boolean {
+/** A user has cancelled it; or it has not started, and the Stack is suspended or its Workspace may never be ready. */
+function isStopped(view: StackView, { name, startedAt }: UpdateView): boolean {
+  const { stack, workspace } = view;
   if (isCancelled(stack, name)) return true;
-  return startedAt === undefined && (workspace.kind !== "present" || workspace.state.kind === "failed");
+  if (startedAt !== undefined) return false;
+  return suspendedBy(view).length > 0 || workspace.kind !== "present" || workspace.state.kind === "failed";
 }
 
 /** Why a check must not delay what comes next. */
