@@ -53,6 +53,7 @@ export function createAgent(parts: AgentParts): Agent {
     namespace: inherited["POD_NAMESPACE"],
     graceSeconds: options.graceSeconds,
     workspaceUid: options.workspaceUid,
+    image: options.image,
     targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
     knowsSecrets: () => preparer.hasStarted,
     onResult: (record, result) => settleStack(state, record, result),
@@ -99,6 +100,7 @@ export function createAgent(parts: AgentParts): Agent {
       cancel: (request) => runs.cancel(request),
       watch: (request, signal) => runs.watch(request, signal),
       outputs: ({ runId }, signal) => runs.outputs(runId, signal),
+      plan: ({ runId }) => runs.plan(runId),
     },
     async recover() {
       await recoverFolders(parts, state);
@@ -124,8 +126,9 @@ async function recoverFolders({ options, log }: AgentParts, state: StateFile): P
 
 /** Updates the prepared state after a run that removed its stack or did not find it. */
 async function settleStack(state: StateFile, record: RunRecord, result: RunResult): Promise<void> {
-  const isRemoved =
-    result.outcome === "succeeded" && record.operation.kind === "destroy" && record.operation.remove === true;
+  const { operation } = record;
+  const removes = operation.kind === "destroy" && operation.remove === true && operation.previewOnly !== true;
+  const isRemoved = removes && result.outcome === "succeeded";
   if (!isRemoved && result.error?.class !== "stackNotFound") return;
   const { selected = [], ready, source, ...rest } = await state.read();
   const { stack, settings } = record.ready;

@@ -29,6 +29,8 @@ export interface Options {
   readonly graceSeconds: number;
   /** The Workspace's UID, which marks its updates on Pulumi Cloud. */
   readonly workspaceUid: string | undefined;
+  /** The image of the pod's container: a plan is applied with the image that it was made with. */
+  readonly image: string | undefined;
   /** How to sign in to Pulumi Cloud with the service account's token. */
   readonly oidc: OidcOptions | undefined;
   /** Variables whose values are masked even if their names do not look secret. */
@@ -52,6 +54,7 @@ const flags = {
   git: { type: "string", default: "git" },
   "grace-seconds": { type: "string", default: "540" },
   "workspace-uid": { type: "string" },
+  image: { type: "string" },
   "oidc-token": { type: "string" },
   "oidc-organization": { type: "string" },
   "oidc-scope": { type: "string" },
@@ -82,6 +85,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     git: text("git") ?? flags.git.default,
     graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
     workspaceUid: text("workspace-uid"),
+    image: text("image"),
     oidc: parseOidc(text),
     secretVariables: parseList(env[secretVariablesVariable]),
     allowHttp: values["allow-http"],

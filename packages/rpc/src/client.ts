@@ -5,7 +5,7 @@ import { checkValue, parseJson, readJson } from "./check.ts";
 import { calls, ErrorBody, Frame, methodPath, streams } from "./contract.ts";
 import { AgentError, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
 import type { InfoResult } from "./info.ts";
-import { callTimeoutMs, maxBodyBytes, maxLineBytes, silenceMs } from "./limits.ts";
+import { callTimeoutMs, maxBodyBytes, maxLineBytes, maxPlanChars, silenceMs } from "./limits.ts";
 import { LineTooLong, readLines, readText } from "./lines.ts";
 import type { PrepareMessage, PreparePhase, PrepareResult } from "./prepare.ts";
 import type {
@@ -14,6 +14,9 @@ import type {
   Output,
   OutputsMessage,
   OutputsRequest,
+  PlanMessage,
+  PlanRequest,
+  SealedPlan,
   StartRequest,
   StartResult,
   WatchRequest,
@@ -74,6 +77,8 @@ export interface AgentClient {
   start(request: StartRequest, options?: CallOptions): Promise<Reply<StartResult>>;
   cancel(request: CancelRequest, options?: CallOptions): Promise<Reply<CancelResult>>;
   outputs(request: OutputsRequest, options?: CallOptions): Promise<Reply<readonly Output[]>>;
+  /** The plan that a run kept, as `start` accepts it in `applyPlan`. */
+  plan(request: PlanRequest, options?: CallOptions): Promise<Reply<SealedPlan>>;
   /** Yields every event once, across broken connections, then the result. Ends after the result or a final error. */
   watch(request: WatchRequest, options?: WatchOptions): AsyncIterable<WatchUpdate>;
 }
@@ -91,6 +96,8 @@ export function connectAgent(options: ConnectOptions): AgentClient {
       ),
     outputs: (request, call) =>
       collectOutputs(openStream(link, streams.outputs, { requestIn: inEveryVersion(request), ...call })),
+    plan: (request, call) =>
+      collectPlan(openStream(link, streams.plan, { requestIn: inEveryVersion(request), ...call })),
     watch: (request, watch) =>
       followRun(
         ({ request: from, signal }) =>
@@ -323,6 +330,20 @@ async function collectOutputs(items: Items<OutputsMessage>): Promise<Reply<reado
     if (bytes > maxBodyBytes) return protocolError(`the outputs are larger than ${maxBodyBytes} bytes`);
   }
   return { ok: false, error: incompleteStream("outputs") };
+}
+
+async function collectPlan(items: Items<PlanMessage>): Promise<Reply<SealedPlan>> {
+  const parts: string[] = [];
+  let chars = 0;
+  for await (const item of items) {
+    if (item.type === "ended") return { ok: false, error: item.error ?? incompleteStream("plan") };
+    if (item.type !== "message") continue;
+    if (item.message.type === "end") return succeed({ digest: item.message.digest, content: parts.join("") });
+    parts.push(item.message.content);
+    chars += item.message.content.length;
+    if (chars > maxPlanChars) return protocolError(`the plan is larger than ${maxPlanChars} characters`);
+  }
+  return { ok: false, error: incompleteStream("plan") };
 }
 
 interface Post extends TranslatedCall {

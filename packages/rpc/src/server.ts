@@ -14,6 +14,8 @@ import {
   type CancelResult,
   type OutputsMessage,
   type OutputsRequest,
+  type PlanMessage,
+  type PlanRequest,
   type RunId,
   type StartRequest,
   type StartResult,
@@ -39,6 +41,7 @@ export interface AgentService {
   prepare(request: PrepareRequest, signal: AbortSignal): Messages<PrepareMessage>;
   watch(request: WatchRequest, signal: AbortSignal): Messages<WatchMessage>;
   outputs(request: OutputsRequest, signal: AbortSignal): Messages<OutputsMessage>;
+  plan(request: PlanRequest): Messages<PlanMessage>;
 }
 
 interface ServeOptions {
@@ -90,6 +93,7 @@ function routesOfVersion(version: ContractVersion, options: ServeOptions): Reado
       service.watch(request, signal),
     ),
     outputs: streamRoute(serving, streams.outputs, (request, signal) => service.outputs(request, signal)),
+    plan: streamRoute(serving, streams.plan, (request) => service.plan(request)),
   };
 }
 

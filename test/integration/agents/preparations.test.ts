@@ -46,6 +46,7 @@ class PreparingAgent {
       cancel: notHere,
       watch: notHere,
       outputs: notHere,
+      plan: notHere,
       prepare: async (request) => {
         this.requests.push(request);
         if (this.refusal) return fail(this.refusal, `the agent responds ${this.refusal}`);

@@ -163,6 +163,7 @@ export class FakeAgent {
           })(),
         );
       },
+      plan: async () => fail("unprepared", "the run has no plan"),
     };
   }
 

@@ -47,13 +47,13 @@ export class PulumiCli {
 
   /** Read for every command, because init containers and sidecars may append to `$PULUMI_ENV`. */
   async environment(): Promise<Record<string, string>> {
-    const env = await this.#ownEnvironment();
+    const env = await this.ownEnvironment();
     return { ...env, ...this.#options.signIn.variables(env) };
   }
 
   /** Call this before commands that access the backend, which may be Pulumi Cloud. */
   async signIn(request: Omit<SignInRequest, "env">): Promise<Outcome<undefined>> {
-    return await this.#options.signIn.ensure({ ...request, env: await this.#ownEnvironment() });
+    return await this.#options.signIn.ensure({ ...request, env: await this.ownEnvironment() });
   }
 
   /** Discards the token after the backend rejected it, so that the next command gets a new one. */
@@ -66,7 +66,8 @@ export class PulumiCli {
     return this.#options.signIn.hasExpired;
   }
 
-  async #ownEnvironment(): Promise<Record<string, string>> {
+  /** The environment without the variables from signing in. */
+  async ownEnvironment(): Promise<Record<string, string>> {
     const { inherited, state, redactor, signIn } = this.#options;
     // The container sets this folder for shells. Without it the CLI finds the credentials of the image.
     const isForShells = (name: string, value: string): boolean =>

@@ -1,6 +1,7 @@
 /** Converts the CLI's event log, one JSON object per line, to the protocol's events, with secrets masked. */
 import type { RunEvent, Severity, StepCounts } from "@pko/rpc";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
+import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";
 import { warnsOfPendingOperations } from "./pending-operations.ts";
 import { entry } from "./project.ts";
@@ -23,6 +24,10 @@ export interface EngineEvent {
   readonly warnsOfPending: boolean;
   /** What the engine reports about a resource whose step has finished. */
   readonly finished?: unknown;
+  /** Whether the event belongs to a preview; absent if it does not show that. */
+  readonly isPreview?: boolean;
+  /** The resource at which the engine refused a plan; "" if it is unknown. */
+  readonly refusedUrn?: string | undefined;
 }
 
 export function parseEngineEvent(line: string, clean: Cleaner): EngineEvent | undefined {
@@ -67,6 +72,7 @@ function resource(payload: unknown, phase: "started" | "finished" | "failed", cl
       urn: truncate(clean(text(metadata, "urn")), 4096),
       resourceType: truncateName(resourceType, 1024),
     },
+    isPreview: entry(payload, "planning") === true,
     ...(isStack && isRecord(outputs) && { stackOutputs: outputs }),
     ...(phase === "finished" && { finished: metadata }),
   };
@@ -89,12 +95,18 @@ function diagnostic(payload: unknown, clean: Cleaner): Converted {
     warnsOfPending: warnsOfPendingOperations(message),
     // `info#err` is the program's standard error, where languages print errors.
     ...((severity === "error" || severity === "info#err") && errorFields(message, clean)),
+    ...(severity === "error" && { refusedUrn: refusedUrn(message, urn, clean) }),
   };
 }
 
 /** Classifies the original text, because masking a secret could hide a part that matters. */
 function errorFields(message: string, clean: Cleaner): Pick<EngineEvent, "errorLines" | "known"> {
   return { errorLines: errorLines(clean(message)), known: classify(message) };
+}
+
+function refusedUrn(message: string, urn: string, clean: Cleaner): string | undefined {
+  const refused = refusedAt(message, urn);
+  return refused === undefined ? undefined : truncate(clean(refused), 4096);
 }
 
 function errorLines(message: Clean): Clean[] {
@@ -128,6 +140,7 @@ function summary(payload: unknown): Converted {
       durationSeconds: typeof duration === "number" ? duration : 0,
       ...(result !== "" && { result }),
     },
+    isPreview: entry(payload, "isPreview") === true,
   };
 }
 

@@ -87,13 +87,20 @@ describe("a lock is left alone", () => {
   });
 });
 
-test("the headline of an update, refresh or destroy shows that the lock is held; a preview does not lock", () => {
+test("the headline of an update, refresh or destroy shows that the lock is held", () => {
   for (const line of ["Updating (dev):", "Refreshing (acme/web/dev):", "Destroying (dev):"]) {
-    expect(showsLock(`warning: A new version is available.\n${line}\n\n`)).toBe(true);
+    expect(showsLock(`warning: A new version is available.\n${line}\n\n`, "change")).toBe(true);
   }
   for (const text of ["Previewing update (dev):\n", "error: the stack is currently locked by 1 lock(s).", ""]) {
-    expect(showsLock(text)).toBe(false);
+    expect(showsLock(text, "change")).toBe(false);
   }
+});
+
+test("the headline of a preview shows the lock of an update with a plan, and a preview alone does not lock", () => {
+  const headline = "Previewing update (dev):\n";
+  expect(showsLock(headline, "planned")).toBe(true);
+  expect(showsLock("", "planned")).toBe(false);
+  for (const kind of ["preview", "check"] as const) expect(showsLock(headline, kind)).toBe(false);
 });
 
 test("a lock that stays is described with its holder, the reason and the remedy", () => {

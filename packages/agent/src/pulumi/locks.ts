@@ -8,6 +8,7 @@
  * at a time: if a process is known to have held it, a lock from the period in which it must have acquired it is its own.
  */
 import type { LostRun, RunProcess } from "@pko/rpc";
+import type { StepKind } from "./operation.ts";
 
 interface LockHolder {
   /** The location of the lock. */
@@ -66,9 +67,20 @@ export function confirmedProcesses(lostRuns: readonly LostRun[]): RunProcess[] {
   );
 }
 
-/** Whether the output has the headline of an update, refresh or destroy, which the CLI prints after it acquired the lock. */
-export function showsLock(printed: string): boolean {
-  return /^(?:Updating|Refreshing|Destroying) \(.+\):$/m.test(printed);
+/**
+ * Whether the output has the headline of an update, refresh or destroy, which the CLI prints after it acquired the lock.
+ * An update with a plan previews while it holds the lock.
+ */
+export function showsLock(printed: string, kind: StepKind): boolean {
+  switch (kind) {
+    case "preview":
+    case "check":
+      return false;
+    case "change":
+      return /^(?:Updating|Refreshing|Destroying) \(.+\):$/m.test(printed);
+    case "planned":
+      return /^(?:Previewing update|Updating) \(.+\):$/m.test(printed);
+  }
 }
 
 interface LockedAt {

@@ -3,7 +3,8 @@ import type { Operation } from "@pko/rpc";
 import { commandsFor } from "./operation.ts";
 import { checkVersion, isAtLeast, parseVersion } from "./version.ts";
 
-const target = { stack: "org/app/dev", settings: "/s.yaml", eventLog: "/e.log" };
+const target = { stack: "org/app/dev", settings: "/s.yaml", eventLog: "/e.log", planFile: "/plan.json" };
+const applyPlan = { digest: "sha256:1", content: "" };
 const commandLines = (operation: Operation) =>
   commandsFor(operation, target).map(({ args }) => args.slice(2).join(" "));
 const common =
@@ -47,6 +48,29 @@ describe("operations", () => {
     "a destroy that removes the stack": {
       operation: { kind: "destroy", remove: true, continueOnError: true, refresh: true },
       commands: [`destroy --yes --skip-preview ${common} --refresh --continue-on-error --remove`],
+    },
+    "a preview that saves its plan": {
+      operation: { kind: "preview", refresh: true, savePlan: true },
+      commands: [`preview ${common} --refresh --save-plan=/plan.json`],
+    },
+    "an update with a plan, which previews": {
+      operation: { kind: "up", refresh: true, continueOnError: true, applyPlan },
+      commands: [`up --yes --plan=/plan.json ${common} --continue-on-error --refresh`],
+    },
+    "an update with a plan whose refresh must change nothing": {
+      operation: { kind: "up", refresh: true, expectNoRefreshChanges: true, applyPlan },
+      commands: [
+        `refresh --yes --skip-preview ${common} --expect-no-changes`,
+        `up --yes --plan=/plan.json ${common} --refresh`,
+      ],
+    },
+    "the preview of a destroy, which removes no stack": {
+      operation: { kind: "destroy", previewOnly: true, savePlan: true, remove: true, refresh: true },
+      commands: [`destroy --preview-only ${common} --refresh`],
+    },
+    "a destroy with a plan": {
+      operation: { kind: "destroy", remove: true, applyPlan },
+      commands: [`destroy --preview-only ${common}`, `destroy --yes --skip-preview ${common} --remove`],
     },
     "a verbose preview": {
       operation: { kind: "preview", logLevel: 11 },

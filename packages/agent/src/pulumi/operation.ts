@@ -1,4 +1,7 @@
-/** Translates an operation to CLI commands. Most need one; a refresh that must find no changes precedes its update. */
+/**
+ * Translates an operation to CLI commands. Most need one; a refresh that must find no changes precedes its update, and a
+ * preview that must match the plan precedes a planned destroy.
+ */
 import type { Operation } from "@pko/rpc";
 import { globalFlags } from "./cli.ts";
 
@@ -21,10 +24,19 @@ interface RunTarget {
   readonly stack: string;
   readonly settings: string;
   readonly eventLog: string;
+  /** The file of a plan that the CLI writes or applies. */
+  readonly planFile: string;
 }
+
+/**
+ * What a command does: it previews changes; it makes them; it checks what the next command would change; or, with a plan,
+ * it checks first and then makes the changes.
+ */
+export type StepKind = "preview" | "change" | "check" | "planned";
 
 export interface RunStep {
   readonly name: string;
+  readonly kind: StepKind;
   readonly args: readonly string[];
 }
 
@@ -40,38 +52,52 @@ export function commandsFor(operation: Operation, target: RunTarget): readonly R
   const flags = commonFlags(operation, target);
   const refresh = (wanted: boolean | undefined): string[] => (wanted ? ["--refresh"] : []);
   switch (operation.kind) {
-    case "preview":
-      return [step("preview", [...flags, ...changeFlags(operation), ...refresh(operation.refresh)])];
+    case "preview": {
+      const savePlan = operation.savePlan ? [`--save-plan=${target.planFile}`] : [];
+      const args = [...flags, ...changeFlags(operation), ...refresh(operation.refresh), ...savePlan];
+      return [step("preview", args, "preview")];
+    }
     case "up": {
-      const up = ["--yes", "--skip-preview", ...flags, ...changeFlags(operation)];
+      // The preview of an update with a plan is the check that the plan still matches.
+      const check = operation.applyPlan ? [`--plan=${target.planFile}`] : ["--skip-preview"];
+      const up = ["--yes", ...check, ...flags, ...changeFlags(operation)];
       const keepGoing = operation.continueOnError ? ["--continue-on-error"] : [];
+      const kind = operation.applyPlan ? "planned" : "change";
       if (operation.expectNoRefreshChanges) {
         const { replace: _, ...plain } = operation;
         const first = ["--yes", "--skip-preview", ...commonFlags(plain, target), "--expect-no-changes"];
-        return [step("refresh", first), step("up", [...up, ...keepGoing])];
+        // A plan that was made with a refresh is applied with one, or it would skip what the refresh found.
+        const again = operation.applyPlan ? refresh(operation.refresh) : [];
+        return [step("refresh", first), step("up", [...up, ...keepGoing, ...again], kind)];
       }
-      return [step("up", [...up, ...keepGoing, ...refresh(operation.refresh)])];
+      return [step("up", [...up, ...keepGoing, ...refresh(operation.refresh)], kind)];
     }
     case "refresh": {
       // The exit code shows drift, also if the event of a resource was too large to be read.
-      if (isDriftCheck(operation)) return [step("refresh", ["--preview-only", ...flags, "--expect-no-changes"])];
+      if (isDriftCheck(operation)) {
+        return [step("refresh", ["--preview-only", ...flags, "--expect-no-changes"], "preview")];
+      }
       const expect = operation.expectNoChanges ? ["--expect-no-changes"] : [];
       const clear = operation.clearPendingCreates ? ["--clear-pending-creates"] : [];
       return [step("refresh", ["--yes", "--skip-preview", ...flags, ...expect, ...clear])];
     }
     case "destroy": {
+      const preview = ["--preview-only", ...flags, ...refresh(operation.refresh)];
+      if (operation.previewOnly) return [step("destroy", preview, "preview")];
       const extra = [
         ...refresh(operation.refresh),
         ...(operation.continueOnError ? ["--continue-on-error"] : []),
         ...(operation.remove ? ["--remove"] : []),
       ];
-      return [step("destroy", ["--yes", "--skip-preview", ...flags, ...extra])];
+      const destroy = step("destroy", ["--yes", "--skip-preview", ...flags, ...extra]);
+      return operation.applyPlan ? [step("destroy", preview, "check"), destroy] : [destroy];
     }
   }
 }
 
-function step(name: string, args: readonly string[]): RunStep {
-  return { name, args: [...globalFlags, name, ...args] };
+function step(command: string, args: readonly string[], kind: StepKind = "change"): RunStep {
+  const name = kind === "check" ? "preview" : command;
+  return { name, kind, args: [...globalFlags, command, ...args] };
 }
 
 function commonFlags(operation: Operation, target: RunTarget): string[] {

@@ -9,7 +9,7 @@ import { entry } from "./project.ts";
 const signatureKey = "4dabf18193072939515e22adb298388d";
 const secretSignature = "1b47061264138c4ac30d75fd1eb44270";
 /** A preview's placeholder for an unknown value. */
-const unknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+export const unknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 const maskedSecret = "[secret]";
 
 /** The outputs in a run's events. They contain no secrets, because the engine masks them. */

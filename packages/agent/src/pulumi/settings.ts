@@ -31,7 +31,7 @@ export interface SettingsLayer {
   readonly environments: readonly string[];
 }
 
-const keyNames = ["secretsprovider", "encryptedkey", "encryptionsalt"] as const;
+export const keyNames = ["secretsprovider", "encryptedkey", "encryptionsalt"] as const;
 const maxDepth = 64;
 const yamlOptions = { lineWidth: 0, flowCollectionPadding: false } as const;
 

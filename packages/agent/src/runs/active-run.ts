@@ -21,6 +21,7 @@ import type { PulumiCli } from "../pulumi/cli.ts";
 import { cloudUrl } from "../pulumi/cloud/backend.ts";
 import { cancelOwnUpdate, updateMark } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
+import { withoutPlanValues } from "../plans/refusal.ts";
 import { confirmedProcesses, describeLocks, isAllStale, parseLockReport, type LockReport } from "../pulumi/locks.ts";
 import { readPendingOperations } from "../pulumi/pending-operations.ts";
 import { commandsFor, isDriftCheck, isLogShown, isPreview, isStackRemoved, type RunStep } from "../pulumi/operation.ts";
@@ -37,6 +38,7 @@ import type { EventLog } from "./event-log.ts";
 import { followLaunch, isSuccess, type Followed, type Shows } from "./follow.ts";
 import { adopt, launch, type Launched } from "./launcher.ts";
 import type { Cancellation, Launch, RunFolder, RunRecord } from "./run-folder.ts";
+import { appliedDigest, RunPlan } from "./run-plan.ts";
 import { RunTimeouts } from "./timeouts.ts";
 
 interface RunContext {
@@ -50,6 +52,7 @@ interface RunContext {
   readonly mayHavePending: boolean;
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
+  readonly image?: string | undefined;
   /** False after a restart of the agent until it prepares the workspace, because it keeps secrets only in memory. */
   readonly knowsSecrets: boolean;
 }
@@ -82,6 +85,7 @@ export class ActiveRun {
   readonly events: EventLog;
   #record: RunRecord;
   readonly #context: RunContext;
+  readonly #plan: RunPlan;
   #launched: Launched | undefined;
   #killTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #timeouts: RunTimeouts;
@@ -94,6 +98,8 @@ export class ActiveRun {
     this.events = parts.events;
     this.#context = parts.context;
     this.#timeouts = new RunTimeouts(record.timeouts ?? {}, Date.parse(record.startedAt));
+    const { operation, ready: target } = record;
+    this.#plan = new RunPlan(folder, { ...parts.context, operation, target });
   }
 
   /** Runs all commands and returns the result. Never throws. */
@@ -110,6 +116,7 @@ export class ActiveRun {
     clearTimeout(this.#killTimer);
     await this.events.close().catch(() => undefined);
     await this.folder.removeEngineLogs().catch(() => undefined);
+    await this.folder.removePlanFiles().catch(() => undefined);
     return result;
   }
 
@@ -149,6 +156,8 @@ export class ActiveRun {
   async #runSteps(): Promise<RunResult> {
     const tooLow = await this.#versionProblem();
     if (tooLow) return await this.#failed(tooLow);
+    const unplanned = await this.#beginPlan();
+    if (unplanned) return await this.#failed(unplanned);
     let followed: Followed | undefined;
     for (let index = Math.max(0, this.#lastStep()); this.#step(index); index += 1) {
       const outcome = await this.#runStep(index);
@@ -156,8 +165,23 @@ export class ActiveRun {
       followed = outcome;
       if (!isSuccess(followed) && !(await this.#hasFoundDrift(followed)))
         return await this.#failed(await this.#explain(followed), followed);
+      const differs = this.#step(index)?.kind === "check" ? await this.#plan.checkDestroy(this.#lastLaunch) : undefined;
+      if (differs) return await this.#failed(differs, followed);
     }
-    return await this.#result({ outcome: "succeeded" }, followed);
+    const plan = await this.#plan.keep(this.#lastLaunch);
+    if (plan && !plan.ok) return await this.#failed(plan.error, followed);
+    return await this.#result({ outcome: "succeeded", ...(plan && { plan: plan.summary }) }, followed);
+  }
+
+  /** Only once: an adopted run has passed it before its first command. */
+  async #beginPlan(): Promise<RunError | undefined> {
+    const { launches, cancelled } = this.#record;
+    if (!this.#plan.isUsed || launches.length > 0 || cancelled) return undefined;
+    return (await this.#signInProblem()) ?? (await this.#plan.begin());
+  }
+
+  get #lastLaunch(): number {
+    return this.#record.launches.length - 1;
   }
 
   /** The CLI fails if it finds drift; older ones with the exit code of any other failure. */
@@ -171,7 +195,8 @@ export class ActiveRun {
   #step(index: number): RunStep | undefined {
     const { operation, ready, launches } = this.#record;
     const eventLog = this.folder.engineLog(launches.length);
-    return commandsFor(operation, { stack: ready.stack, settings: ready.settings, eventLog })[index];
+    const { planFile } = this.folder;
+    return commandsFor(operation, { stack: ready.stack, settings: ready.settings, eventLog, planFile })[index];
   }
 
   async #runStep(index: number): Promise<Followed | Unstarted> {
@@ -230,7 +255,7 @@ export class ActiveRun {
       launch: index,
       shows: this.#shows,
       events: this.events,
-      isPreview: isPreview(this.#record.operation),
+      kind: this.#step(this.#lastStep())?.kind ?? "change",
       isDriftCheck: isDriftCheck(this.#record.operation),
       pollMs,
       clean: (text) => this.#clean(text),
@@ -368,7 +393,10 @@ export class ActiveRun {
 
   async #explain(followed: Followed | undefined): Promise<RunError> {
     const end = followed?.end;
-    const printed = await this.#printed(followed ? this.#record.launches.length - 1 : -1);
+    const printed = await this.#printed(followed ? this.#lastLaunch : -1);
+    const refused =
+      followed && !this.#record.cancelled && this.#plan.explain(followed, rawText(printed), this.events.progress);
+    if (refused) return refused;
     const error = explainRun({
       exitCode: end?.kind === "exited" ? end.code : undefined,
       signal: end?.kind === "signalled" ? end.signal : undefined,
@@ -440,7 +468,10 @@ export class ActiveRun {
     return await this.#result({ outcome, error }, followed);
   }
 
-  async #result(end: Pick<RunResult, "outcome" | "error">, followed: Followed | undefined): Promise<RunResult> {
+  async #result(
+    end: Pick<RunResult, "outcome" | "error" | "plan">,
+    followed: Followed | undefined,
+  ): Promise<RunResult> {
     const { operation, ready, startedAt } = this.#record;
     const names = await this.#storeOutputs(end.outcome, followed);
     const pending = await this.#pendingOperations(end.outcome, followed);
@@ -533,12 +564,17 @@ export class ActiveRun {
   }
 
   #clean(text: string): Clean {
-    return this.#context.cli.redactor.clean(text);
+    return this.#context.cli.redactor.clean(this.#withoutValues(text));
+  }
+
+  /** If the CLI refuses a plan, it prints values that the redactor does not know. */
+  #withoutValues(text: string): string {
+    return appliedDigest(this.#record.operation) === undefined ? text : withoutPlanValues(text);
   }
 
   #cleanAll(parts: readonly Tail[], separator: string): Clean {
     return joinClean(
-      parts.map((part) => this.#context.cli.redactor.clean(part)),
+      parts.map((part) => this.#context.cli.redactor.clean({ ...part, text: this.#withoutValues(part.text) })),
       separator,
     );
   }

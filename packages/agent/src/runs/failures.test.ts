@@ -103,7 +103,7 @@ describe("a disk error", () => {
       folder,
       launch: 0,
       events: run.events,
-      isPreview: false,
+      kind: "change" as const,
       isDriftCheck: false,
       pollMs: 5,
       clean,

@@ -3,21 +3,24 @@ import { errorMessage, pause, type Drift, type RunEvent, type StepCounts } from 
 import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
 import { DriftFindings, driftedResource } from "../pulumi/drift.ts";
 import { firstKnown, type KnownError } from "../pulumi/explain.ts";
+import type { StepKind } from "../pulumi/operation.ts";
 import { outputsFromEvent, type EventOutputs } from "../pulumi/outputs.ts";
+import { cutPlanValues, hasPlanValues } from "../plans/refusal.ts";
 import { truncate, type Clean } from "../system/clean-text.ts";
 import type { Log } from "../system/log.ts";
+import { EventGate } from "./event-gate.ts";
 import type { EventLog } from "./event-log.ts";
 import { showsLock } from "../pulumi/locks.ts";
 import { findPermalink, readHead, type Launched, type LaunchEnd } from "./launcher.ts";
 import { relayOutput } from "./relay.ts";
 import type { RunFolder } from "./run-folder.ts";
-import { tailLines } from "./tail.ts";
+import { tailRewritten } from "./tail.ts";
 
 interface FollowOptions {
   readonly folder: RunFolder;
   readonly launch: number;
   readonly events: EventLog;
-  readonly isPreview: boolean;
+  readonly kind: StepKind;
   readonly isDriftCheck: boolean;
   readonly pollMs: number;
   readonly clean: Cleaner;
@@ -48,6 +51,10 @@ export interface Followed {
   readonly summary: string | undefined;
   /** Only of a check for drift. */
   readonly drift: Drift | undefined;
+  /** Whether the command ended before it could change anything. */
+  readonly hasOnlyChecked: boolean;
+  /** The resources at which the engine refused the plan. */
+  readonly refusedUrns: readonly string[];
 }
 
 /** A larger event is dropped; outputs in it are read from the CLI. */
@@ -65,15 +72,22 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
     pollMs,
     clean: options.clean,
     log: options.log,
+    ...(options.kind === "planned" && { isLast: hasPlanValues }),
   });
-  const findings = new Findings(options);
+  let findings = new Findings(options);
+  let gate = new EventGate(options.kind);
   const { over } = launched;
-  for await (const line of tailLines({
+  for await (const line of tailRewritten({
     path: folder.engineLog(options.launch),
     maxLineBytes: maxEventBytes,
     pollMs,
     over,
   })) {
+    if (line.kind === "rewritten") {
+      // The check has succeeded. The CLI writes the events of the update to the same file.
+      [findings, gate] = [new Findings(options), new EventGate(options.kind)];
+      continue;
+    }
     if (line.kind === "tooLong") {
       await events.append({
         kind: "notice",
@@ -84,17 +98,28 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
     const engine = parseEngineEvent(line.text, options.clean);
     if (!engine) continue;
     findings.add(engine);
-    // Skip events that an earlier agent process has appended.
-    if (engine.event && engine.sequence > origin && findings.accepts(engine.event)) {
-      const from = { launch: options.launch, sequence: engine.sequence };
-      await events.append(engine.event, from);
+    for (const { event, sequence } of gate.pass(engine)) {
+      // Skip events that an earlier agent process has appended.
+      if (sequence <= origin || !findings.accepts(event)) continue;
+      await events.append(event, { launch: options.launch, sequence });
     }
   }
   const end = await launched.ended;
   // Kill plugins that outlived the CLI.
   launched.kill();
   await Promise.all([link, lock, relayed]);
-  return findings.with(end);
+  if (options.kind === "planned") await cutOutput(options);
+  const followed = findings.with(end, gate.isOpen);
+  // What a failed check reported explains its failure.
+  for (const { event, sequence } of isSuccess(followed) ? [] : gate.held()) {
+    if (sequence > origin && findings.accepts(event)) await events.append(event, { launch: options.launch, sequence });
+  }
+  return followed;
+}
+
+/** Before anything else reads these files. */
+async function cutOutput({ folder, launch }: FollowOptions): Promise<void> {
+  await Promise.all([cutPlanValues(folder.stdout(launch)), cutPlanValues(folder.stderr(launch))]);
 }
 
 function relayedFiles({ shows, folder, launch }: FollowOptions): string[] {
@@ -123,6 +148,7 @@ class Findings {
   #changes: StepCounts = {};
   #summary: string | undefined;
   readonly #drift = new DriftFindings();
+  readonly #refusedUrns: string[] = [];
 
   constructor(options: FollowOptions) {
     this.#options = options;
@@ -138,6 +164,7 @@ class Findings {
     const { isDriftCheck, clean } = this.#options;
     const drifted = isDriftCheck ? driftedResource(engine.finished, clean) : undefined;
     if (drifted) this.#drift.add(drifted);
+    if (engine.refusedUrn !== undefined) this.#refusedUrns.push(engine.refusedUrn);
     if (engine.stackOutputs) this.#outputs = this.#readOutputs(engine.stackOutputs);
     if (engine.event?.kind === "summary") {
       this.#changes = engine.event.changes;
@@ -155,23 +182,27 @@ class Findings {
     return this.#diagnostics <= maxDiagnostics;
   }
 
-  with(end: LaunchEnd): Followed {
+  with(end: LaunchEnd, hasChanged: boolean): Followed {
+    // The result of a check is not that of the update which did not start.
+    const isUnstarted = this.#options.kind === "planned" && !hasChanged;
     return {
       end,
       errorLines: this.#errorLines,
       known: this.#known,
       isPolicyViolated: this.#isPolicyViolated,
       warnsOfPending: this.#warnsOfPending,
-      outputs: this.#outputs,
-      changes: this.#changes,
-      summary: this.#summary,
+      outputs: hasChanged ? this.#outputs : undefined,
+      changes: hasChanged ? this.#changes : {},
+      summary: isUnstarted ? undefined : this.#summary,
       drift: this.#options.isDriftCheck ? this.#drift.among(this.#changes) : undefined,
+      hasOnlyChecked: !hasChanged,
+      refusedUrns: this.#refusedUrns,
     };
   }
 
   #readOutputs(values: Readonly<Record<string, unknown>>): EventOutputs | undefined {
     try {
-      return outputsFromEvent(values, this.#options.isPreview);
+      return outputsFromEvent(values, this.#options.kind === "preview");
     } catch {
       // Nested too deeply: the outputs are read from the CLI.
       return undefined;
@@ -207,12 +238,12 @@ async function awaitPermalink(launched: Launched, options: FollowOptions): Promi
 
 /** A failure only means that a later agent cannot identify this command's lock. It must not fail the run. */
 async function followLock(launched: Launched, options: FollowOptions): Promise<void> {
-  const { folder, launch, onLock, pollMs, isPreview } = options;
-  if (!onLock || isPreview) return;
+  const { folder, launch, onLock, pollMs, kind } = options;
+  if (!onLock || kind === "preview" || kind === "check") return;
   try {
     for (;;) {
       const isOver = launched.over.aborted;
-      if (showsLock(await readHead(folder, launch))) return await onLock();
+      if (showsLock(await readHead(folder, launch), kind)) return await onLock();
       if (isOver) return;
       await pause(pollMs, launched.over);
     }

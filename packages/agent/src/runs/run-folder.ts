@@ -1,9 +1,20 @@
 /** A run on disk: /share/runs/<runId> contains its request, events, output and result. */
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkValue, LostRun, Operation, RunId, RunProcess, RunResult, StartRequest, type RunEvent } from "@pko/rpc";
+import {
+  checkValue,
+  LostRun,
+  Operation,
+  RunId,
+  RunProcess,
+  RunResult,
+  SealedPlan,
+  StartRequest,
+  type RunEvent,
+} from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { readIfExists, writeAtomically } from "../system/files.ts";
+import { Bindings } from "../plans/sealed-plan.ts";
 import { RunTarget } from "../workspace/state.ts";
 
 /** A command of the run. Locks contain its PID. */
@@ -56,6 +67,10 @@ const KnownOutputs = Type.Object({
 });
 type KnownOutputs = Static<typeof KnownOutputs>;
 
+/** What a plan that a run makes depends on, read before its first command. */
+const PlanBasis = Type.Object({ key: Type.String(), bindings: Bindings });
+export type PlanBasis = Static<typeof PlanBasis>;
+
 /** A line of events.ndjson. */
 export interface StoredEvent {
   readonly type: "event";
@@ -65,6 +80,9 @@ export interface StoredEvent {
   /** The engine event that it came from, so that a restarted agent continues there. */
   readonly origin?: { readonly launch: number; readonly sequence: number };
 }
+
+const appliedPlan = "applied-plan.json";
+const planBasis = "plan-basis.json";
 
 export class RunFolder {
   readonly path: string;
@@ -96,9 +114,50 @@ export class RunFolder {
     return join(this.path, `engine-${launch}.log`);
   }
 
-  async create(record: RunRecord): Promise<void> {
+  /** The file of a plan that the CLI writes or applies. */
+  get planFile(): string {
+    return join(this.path, "plan.json");
+  }
+
+  /** `plan` is stored apart from the record, which is written again for each process. */
+  async create(record: RunRecord, plan?: SealedPlan): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
+    if (plan) await writeAtomically(join(this.path, appliedPlan), JSON.stringify(plan));
     await this.writeRecord(record);
+  }
+
+  /** The plan that this run applies. */
+  async readAppliedPlan(): Promise<SealedPlan | undefined> {
+    return await readJson(SealedPlan, join(this.path, appliedPlan));
+  }
+
+  /** The plan that this run made. */
+  async writePlan(plan: SealedPlan): Promise<void> {
+    await writeAtomically(join(this.path, "sealed-plan.json"), JSON.stringify(plan));
+  }
+
+  async readPlan(): Promise<SealedPlan | undefined> {
+    return await readJson(SealedPlan, join(this.path, "sealed-plan.json"));
+  }
+
+  async writePlanBasis(basis: PlanBasis): Promise<void> {
+    await writeAtomically(join(this.path, planBasis), JSON.stringify(basis));
+  }
+
+  async readPlanBasis(): Promise<PlanBasis | undefined> {
+    return await readJson(PlanBasis, join(this.path, planBasis));
+  }
+
+  /** Creates the file for the CLI, which keeps its mode. */
+  async writePlanFile(text: string): Promise<void> {
+    await writeFile(this.planFile, text, { mode: 0o600 });
+  }
+
+  /** What is needed only while the run is active. */
+  async removePlanFiles(): Promise<void> {
+    for (const path of [this.planFile, join(this.path, appliedPlan), join(this.path, planBasis)]) {
+      await rm(path, { force: true });
+    }
   }
 
   async writeRecord(record: RunRecord): Promise<void> {

@@ -4,14 +4,18 @@ import {
   errorMessage,
   fail,
   maxLineBytes,
+  maxPlanPartChars,
   noProgress,
   succeed,
   type CancelRequest,
   type CancelResult,
   type OutputsMessage,
+  type Operation,
   type Output,
+  type PlanMessage,
   type RunId,
   type RunResult,
+  type SealedPlan,
   type StartRequest,
   type StartResult,
   type WatchMessage,
@@ -41,6 +45,8 @@ interface RunManagerOptions {
   readonly namespace: string | undefined;
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
+  /** The image of the pod's container. */
+  readonly image?: string | undefined;
   readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
   /** Whether this agent process has prepared the workspace and therefore knows the secrets that runs may print. */
   readonly knowsSecrets: () => boolean;
@@ -126,12 +132,13 @@ export class RunManager {
     if (activeRun !== undefined) {
       return { ok: false, error: { code: "busy", message: "another run is active", activeRun } };
     }
-    const { stack, ...rest } = request;
+    const { stack, operation, ...rest } = request;
     const found = await this.#options.targetFor(stack);
     if (found.kind !== "found") return fail(errorCodes[found.kind], found.message);
     const folder = new RunFolder(this.#options.runs, request.runId);
-    const record = { ...rest, ready: found.target, startedAt: new Date().toISOString(), launches: [] };
-    await folder.create(record);
+    const startedAt = new Date().toISOString();
+    const record = { ...rest, operation: withoutPlan(operation), ready: found.target, startedAt, launches: [] };
+    await folder.create(record, appliedPlan(operation));
     await this.#launch(folder, record);
     const { target } = found;
     this.#options.log.info("run started", {
@@ -158,7 +165,7 @@ export class RunManager {
   }
 
   async #launch(folder: RunFolder, record: RunRecord): Promise<Current> {
-    const { cli, log, hostname, namespace, graceSeconds, workspaceUid } = this.#options;
+    const { cli, log, hostname, namespace, graceSeconds, workspaceUid, image } = this.#options;
     const context = {
       cli,
       log,
@@ -167,6 +174,7 @@ export class RunManager {
       ...(await this.#earlierRuns(record)),
       graceSeconds,
       workspaceUid,
+      image,
       knowsSecrets: this.#options.knowsSecrets(),
     };
     const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
@@ -277,6 +285,15 @@ export class RunManager {
     return succeed(outputMessages(outputs.value));
   }
 
+  /** The plan that a run made, in parts. */
+  async plan(runId: RunId): Messages<PlanMessage> {
+    const folder = new RunFolder(this.#options.runs, runId);
+    const [record, result] = [await folder.readRecord(), await this.#findResult(folder)];
+    if (!record) return fail("notFound", "there is no such run");
+    const plan = result?.outcome === "succeeded" ? await folder.readPlan() : undefined;
+    return plan ? succeed(planMessages(plan)) : fail("unprepared", "the run has no plan");
+  }
+
   async #readOutputs(folder: RunFolder, record: RunRecord, signal: AbortSignal): Promise<Outcome<readonly Output[]>> {
     const known = await folder.readOutputs();
     if (known?.complete) return done(known.outputs);
@@ -312,4 +329,22 @@ export class RunManager {
 async function* outputMessages(outputs: readonly Output[]): AsyncGenerator<OutputsMessage> {
   for (const output of outputs) yield { type: "output", output };
   yield { type: "end", count: outputs.length };
+}
+
+async function* planMessages({ digest, content }: SealedPlan): AsyncGenerator<PlanMessage> {
+  for (let start = 0; start < content.length; start += maxPlanPartChars) {
+    yield { type: "part", content: content.slice(start, start + maxPlanPartChars) };
+  }
+  yield { type: "end", digest };
+}
+
+function appliedPlan(operation: Operation): SealedPlan | undefined {
+  return operation.kind === "up" || operation.kind === "destroy" ? operation.applyPlan : undefined;
+}
+
+/** The content of a plan is large and is stored in a separate file. */
+function withoutPlan(operation: Operation): Operation {
+  if (operation.kind !== "up" && operation.kind !== "destroy") return operation;
+  const { applyPlan } = operation;
+  return applyPlan ? { ...operation, applyPlan: { ...applyPlan, content: "" } } : operation;
 }

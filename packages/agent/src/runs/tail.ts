@@ -5,6 +5,8 @@ import { hasCode } from "../system/files.ts";
 
 type TailedLine =
   { readonly kind: "line"; readonly text: string } | { readonly kind: "tooLong"; readonly bytes: number };
+/** The writer has started the file again. Its lines follow from the first one on. */
+type Rewritten = { readonly kind: "rewritten" };
 
 interface TailOptions {
   readonly path: string;
@@ -20,10 +22,16 @@ interface TailOptions {
 const newline = 0x0a;
 const chunkBytes = 64 * 1024;
 
+/** For a file that its writer only appends to. */
 export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLine> {
+  for await (const line of tailRewritten(options)) if (line.kind !== "rewritten") yield line;
+}
+
+/** For a file that its writer may truncate and write again. */
+export async function* tailRewritten(options: TailOptions): AsyncGenerator<TailedLine | Rewritten> {
   let file: FileHandle | undefined;
-  const splitter = new LineSplitter(options.maxLineBytes);
-  const buffer = Buffer.alloc(chunkBytes);
+  let splitter = new LineSplitter(options.maxLineBytes);
+  let part = new ReadPart();
   let pauseMs = options.pollMs;
   try {
     for (;;) {
@@ -31,10 +39,15 @@ export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLin
       const isOver = options.over.aborted;
       file ??= await openIfExists(options.path);
       for (;;) {
-        const bytesRead = file ? (await file.read(buffer, 0, chunkBytes)).bytesRead : 0;
-        if (bytesRead === 0) break;
-        yield* splitter.split(buffer.subarray(0, bytesRead));
+        const chunk = file && (await part.more(file));
+        if (chunk === undefined) break;
         pauseMs = options.pollMs;
+        if (chunk !== "rewritten") {
+          yield* splitter.split(chunk);
+          continue;
+        }
+        [splitter, part] = [new LineSplitter(options.maxLineBytes), new ReadPart()];
+        yield { kind: "rewritten" };
       }
       if (isOver) {
         if (options.keepsLast) yield* splitter.rest();
@@ -47,6 +60,30 @@ export async function* tailLines(options: TailOptions): AsyncGenerator<TailedLin
     await file?.close();
   }
 }
+
+/**
+ * The part of a file that has been read. A file that was started again may have grown beyond its former size since, so
+ * each read includes the end of this part: if it differs, the file is another one.
+ */
+class ReadPart {
+  readonly #buffer = Buffer.alloc(chunkBytes);
+  #position = 0;
+  #last = Buffer.alloc(0);
+
+  /** The next bytes; undefined if there are none yet. */
+  async more(file: FileHandle): Promise<Buffer | "rewritten" | undefined> {
+    const known = this.#last.length;
+    const { bytesRead } = await file.read(this.#buffer, 0, chunkBytes, this.#position - known);
+    if (!this.#buffer.subarray(0, Math.min(known, bytesRead)).equals(this.#last)) return "rewritten";
+    if (bytesRead === known) return undefined;
+    this.#position += bytesRead - known;
+    this.#last = Buffer.from(this.#buffer.subarray(Math.max(0, bytesRead - comparedBytes), bytesRead));
+    return this.#buffer.subarray(known, bytesRead);
+  }
+}
+
+/** Enough for an event's URN and sequence number. */
+const comparedBytes = 1024;
 
 export async function openIfExists(path: string): Promise<FileHandle | undefined> {
   try {

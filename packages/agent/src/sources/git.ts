@@ -37,6 +37,8 @@ export interface GitContext {
 
 interface Fetched {
   readonly commit: string;
+  /** The hash of the commit's files: two commits with the same files have the same tree. */
+  readonly tree: string;
   /** Writes the tree into an empty folder. */
   checkout(folder: string): Promise<Outcome<undefined>>;
   /** Updates HEAD and the index after the folder was moved into place. */
@@ -64,8 +66,11 @@ export async function fetchGit(source: GitSource, context: GitContext): Promise<
   const isPresent = commit !== undefined && (await repository.has(commit, source.shallow === false));
   const fetched = isPresent ? done(commit) : await fetchRemote(source, wanted.value, repository);
   if (!fetched.ok) return fetched;
+  const tree = await repository.tree(fetched.value);
+  if (!tree.ok) return tree;
   return done({
     commit: fetched.value,
+    tree: tree.value,
     checkout: (folder) => repository.checkout(fetched.value, folder),
     settle: () => repository.settle(fetched.value),
   });
@@ -249,6 +254,11 @@ class Repository {
     return found.ok
       ? done(commit)
       : failed("sourceNotFound", `the repository has no commit ${commit}; check the commit`);
+  }
+
+  async tree(commit: string): Promise<Outcome<string>> {
+    const tree = await this.#repo(["rev-parse", "--verify", "--quiet", `${commit}^{tree}`]);
+    return tree.ok ? done(tree.value.trim()) : tree;
   }
 
   async checkout(commit: string, folder: string): Promise<Outcome<undefined>> {

@@ -11,6 +11,8 @@ import { fetchGit, type GitContext } from "./git.ts";
 export interface Tree {
   readonly kind: "tree";
   readonly revision: string;
+  /** Identifies the files, whatever the revision: a commit that changes none has the same. */
+  readonly contents: string;
   /** Writes the tree to an empty folder. May also fetch it. */
   write(folder: string): Promise<Outcome<undefined>>;
   /** Called after the folder was moved into place. */
@@ -40,6 +42,7 @@ export async function obtainSource(source: Source, context: GitContext): Promise
       return done({
         kind: "tree",
         revision: value.commit,
+        contents: `git:${value.tree}`,
         write: (folder) => value.checkout(folder),
         settle: () => value.settle(),
       });
@@ -48,6 +51,7 @@ export async function obtainSource(source: Source, context: GitContext): Promise
       return done({
         kind: "tree",
         revision: source.digest,
+        contents: `flux:${source.digest}`,
         async write(folder) {
           const archive = join(context.state, "artifact.tar.gz");
           const fetched = await fetchFlux(source, folder, { archive, ...context });
@@ -79,6 +83,7 @@ function inlineTree(inline: Outcome<InlineFiles>): Outcome<Obtained> {
   return done({
     kind: "tree",
     revision: value.revision,
+    contents: `files:${jsonDigest(sortedByName(value.files))}`,
     write: (folder) => writeFiles(value, folder),
     settle: async () => undefined,
   });

@@ -22,6 +22,7 @@ import {
   type PrepareFailure,
   type PrepareRequest,
   type RunResult,
+  type SealedPlan,
   type Source,
   type StackSettings,
   type StartRequest,
@@ -247,6 +248,13 @@ export class AgentWorkspace {
   async outputs(runId: string): Promise<readonly Output[]> {
     const reply = await this.agent.outputs({ runId });
     if (!reply.ok) throw new Error(`outputs: ${reply.error.code} ${reply.error.message}`);
+    return reply.value;
+  }
+
+  /** The plan that a run made. */
+  async plan(runId: string): Promise<SealedPlan> {
+    const reply = await this.agent.plan({ runId });
+    if (!reply.ok) throw new Error(`plan: ${reply.error.code} ${reply.error.message}`);
     return reply.value;
   }
 

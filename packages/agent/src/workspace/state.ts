@@ -14,6 +14,8 @@ export const RunTarget = Type.Object({
   settings: Type.String(),
   /** The backend in the project file. */
   backend: Type.Optional(Type.String()),
+  /** Identifies the source's files; absent for a folder that is used in place. */
+  contents: Type.Optional(Type.String()),
   /** True for a stack that the workspace does not list: it is never created. */
   unlisted: Type.Optional(Type.Boolean()),
 });
@@ -27,6 +29,7 @@ export const Ready = Type.Object({
   /** The root of the source that contains the project. */
   root: Type.String(),
   backend: Type.Optional(Type.String()),
+  contents: Type.Optional(Type.String()),
   /** The stacks that the workspace lists. If it lists none, a run may name any stack that exists. */
   stacks: Type.Array(Type.Object({ name: Type.String(), settings: Type.String() })),
 });
@@ -43,7 +46,12 @@ export type SelectedStack = Static<typeof SelectedStack>;
 const sourceFields = {
   /** The current checkout; absent during a checkout. */
   source: Type.Optional(
-    Type.Object({ key: Type.Optional(Type.String()), revision: Type.String(), folder: Type.String() }),
+    Type.Object({
+      key: Type.Optional(Type.String()),
+      revision: Type.String(),
+      folder: Type.String(),
+      contents: Type.Optional(Type.String()),
+    }),
   ),
   /** The project's folder and the key of its installed dependencies. */
   installed: Type.Optional(Type.String()),

@@ -7,7 +7,7 @@
  * The steps `stack` and `config` run for each listed stack. Without stacks, the workspace is ready after `install`.
  */
 import { realpath, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type { PreparePhase, Prepared, PrepareRequest, StackSettings } from "@pko/rpc";
 import type { Options } from "../options.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
@@ -42,6 +42,8 @@ type StepsOutcome =
 interface PlacedSource {
   readonly root: string;
   readonly revision: string;
+  /** Identifies the files; absent for a folder that is used in place. */
+  readonly contents?: string | undefined;
   readonly changed: boolean;
   /** Folders with dependencies from the previous checkout. */
   readonly carried: readonly string[];
@@ -90,14 +92,17 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   await prepareShells(request.stacks, project, { context, replaces: !placed.inPlace });
 
   const info = { name: project.name, runtime: project.runtime };
-  const { revision } = placed;
+  const { revision, contents } = placed;
+  const root = await realpath(placed.root);
   await state.write({
     ...(await state.read()),
     ready: {
       revision,
       project: info,
       projectFolder: project.folder,
-      root: await realpath(placed.root),
+      root,
+      // One source may contain several projects.
+      ...(contents !== undefined && { contents: `${contents}//${relative(root, project.folder)}` }),
       ...(backend !== undefined && { backend }),
       stacks: [...configured.value.stacks],
     },
@@ -160,7 +165,7 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   const known = isInPlace ? recorded : undefined;
   const unchanged = { changed: false, carried: [], inPlace: request.source.kind === "local" };
   if (known && key !== undefined && known.key === key && (await isDirectory(known.folder))) {
-    return done({ root: known.folder, revision: known.revision, ...unchanged });
+    return done({ root: known.folder, revision: known.revision, contents: known.contents, ...unchanged });
   }
   const obtained = await obtainSource(request.source, {
     git: options.git,
@@ -178,7 +183,7 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   }
   // The branch has not moved.
   if (known?.key === `revision:${value.revision}` && (await isDirectory(known.folder))) {
-    return done({ root: known.folder, revision: known.revision, ...unchanged });
+    return done({ root: known.folder, revision: known.revision, contents: known.contents, ...unchanged });
   }
   const { source: workspace } = options.paths;
   const dir = sourceDir(request.source);
@@ -190,9 +195,10 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   if (!checkedOut.ok) return checkedOut;
   await removeLeftovers(options.paths);
   const { carried } = checkedOut.value;
-  await setSource(state, { key: key ?? `revision:${value.revision}`, revision: value.revision, folder: workspace });
-  context.log.info("source checked out", { kind: request.source.kind, revision: value.revision });
-  return done({ root: workspace, revision: value.revision, changed: true, carried, inPlace: false });
+  const { revision, contents } = value;
+  await setSource(state, { key: key ?? `revision:${revision}`, revision, folder: workspace, contents });
+  context.log.info("source checked out", { kind: request.source.kind, revision });
+  return done({ root: workspace, revision, contents, changed: true, carried, inPlace: false });
 }
 
 /** Earlier agent versions checked out into the working directory. A folder of an init container is not the agent's. */

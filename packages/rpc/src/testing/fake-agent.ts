@@ -40,6 +40,7 @@ const service: AgentService = {
   prepare: async () => fail("internal", "not in this test"),
   watch: async () => fail("notFound", "there is no such run"),
   outputs: async () => fail("notFound", "there is no such run"),
+  plan: async () => fail("notFound", "there is no such run"),
 };
 
 export function notice(seq: number, text = "x"): WatchMessage {

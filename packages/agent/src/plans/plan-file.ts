@@ -1,0 +1,104 @@
+/** The file that `pulumi preview --save-plan` writes: what it changes, and what is removed from it before it is stored. */
+import { unknownValue } from "../pulumi/outputs.ts";
+import { entry } from "../pulumi/project.ts";
+
+/** What a plan does with one resource. */
+export interface PlannedChange {
+  readonly op: "replace" | "delete" | "create" | "update" | "other";
+  readonly urn: string;
+}
+
+interface ResourcePlan {
+  readonly urn: string;
+  readonly steps: readonly string[];
+  readonly goal: unknown;
+}
+
+const stackType = "pulumi:pulumi:Stack";
+
+/**
+ * The plan without the values of the stack's outputs. A value that differs from the planned one fails the update after
+ * everything was applied, without a message; for a component that always happens (pulumi/pulumi 16670, 16681).
+ */
+export function withoutOutputs(file: unknown): unknown {
+  const plans = Object.entries(asMap(entry(file, "resourcePlans"))).map(([urn, plan]) =>
+    urnType(urn) === stackType ? ([urn, withUnknownOutputs(plan)] as const) : ([urn, plan] as const),
+  );
+  return { ...asMap(file), resourcePlans: Object.fromEntries(plans) };
+}
+
+function withUnknownOutputs(plan: unknown): unknown {
+  const goal = entry(plan, "goal");
+  const diff = entry(goal, "outputDiff");
+  if (goal === undefined || diff === undefined) return plan;
+  const hidden = Object.fromEntries(
+    ["adds", "updates"].flatMap((name) => {
+      const values = entry(diff, name);
+      if (values === undefined) return [];
+      return [[name, Object.fromEntries(Object.keys(asMap(values)).map((output) => [output, unknownValue]))] as const];
+    }),
+  );
+  return { ...asMap(plan), goal: { ...asMap(goal), outputDiff: { ...asMap(diff), ...hidden } } };
+}
+
+export function plannedChanges(file: unknown): PlannedChange[] {
+  return resourcePlans(file).flatMap(({ urn, steps }) => {
+    const op = changeOf(steps);
+    return op === undefined || isDefaultProvider(urn) ? [] : [{ op, urn }];
+  });
+}
+
+/** How many inputs of changed resources have values that are unknown until the plan is applied. */
+export function unknownInputs(file: unknown): number {
+  return resourcePlans(file)
+    .filter(({ steps }) => changeOf(steps) !== undefined)
+    .flatMap(({ goal }) => {
+      const diff = entry(goal, "inputDiff");
+      return [...Object.values(asMap(entry(diff, "adds"))), ...Object.values(asMap(entry(diff, "updates")))];
+    })
+    .filter(hasUnknown).length;
+}
+
+function resourcePlans(file: unknown): ResourcePlan[] {
+  return Object.entries(asMap(entry(file, "resourcePlans"))).map(([urn, plan]) => {
+    const steps = entry(plan, "steps");
+    const names = Array.isArray(steps) ? steps.filter((step) => typeof step === "string") : [];
+    return { urn, steps: names, goal: entry(plan, "goal") };
+  });
+}
+
+/** Steps that change neither a resource nor what the stack manages. */
+const harmless: ReadonlySet<string> = new Set(["same", "read", "refresh"]);
+
+/** A replacement is several steps of one resource. */
+export function changeOf(steps: readonly string[]): PlannedChange["op"] | undefined {
+  if (steps.every((step) => harmless.has(step))) return undefined;
+  if (steps.some((step) => step === "replace" || step.endsWith("-replacement") || step.endsWith("-replaced")))
+    return "replace";
+  const known = (["delete", "create", "update"] as const).find((op) => steps.includes(op));
+  return known ?? (steps.some((step) => step.startsWith("discard")) ? "delete" : "other");
+}
+
+/** The engine creates and deletes these itself, and does not count them either. */
+export function isDefaultProvider(urn: string): boolean {
+  return urnType(urn).startsWith("pulumi:providers:") && urnName(urn).startsWith("default");
+}
+
+/** `urn:pulumi:stack::project::parent$type::name` → `type`. */
+export function urnType(urn: string): string {
+  const types = urn.split("::")[2] ?? "";
+  return types.slice(types.lastIndexOf("$") + 1);
+}
+
+export function urnName(urn: string): string {
+  return urn.split("::").slice(3).join("::");
+}
+
+function hasUnknown(value: unknown): boolean {
+  if (value === unknownValue) return true;
+  return typeof value === "object" && value !== null && Object.values(value).some(hasUnknown);
+}
+
+function asMap(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
