@@ -1,5 +1,5 @@
 /** Reads what a plan depends on, and compares it with what a plan was made for. */
-import { access, constants, realpath } from "node:fs/promises";
+import { access, constants, open, realpath, rm } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import type { Operation } from "@pko/rpc";
@@ -8,7 +8,6 @@ import { done, failed, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { explainEnd } from "../pulumi/explain.ts";
 import { keyNames } from "../pulumi/settings.ts";
-import type { CommandEnd } from "../system/command.ts";
 import { fileDigest } from "../system/digest.ts";
 import { readIfExists } from "../system/files.ts";
 import type { RunTarget } from "../workspace/state.ts";
@@ -18,6 +17,8 @@ import { isUndecryptable } from "./refusal.ts";
 import { keyedHash, type Bindings, type Bound } from "./sealed-plan.ts";
 
 export interface BindingContext {
+  /** A file for the exported state, in a folder that only the agent can read. */
+  readonly stateFile: string;
   readonly cli: PulumiCli;
   readonly target: RunTarget;
   readonly operation: Operation;
@@ -41,7 +42,7 @@ export async function readBindings(key: string, context: BindingContext): Promis
   const env = await cli.ownEnvironment();
   const pod = { hostname: context.hostname, addresses: podAddresses() };
   const hash = (value: unknown): string => keyedHash(key, value);
-  const { stateTime, stackKey } = state.value;
+  const { stateTime, stackKey, digest } = state.value;
   return {
     kind: "read",
     bindings: {
@@ -52,6 +53,7 @@ export async function readBindings(key: string, context: BindingContext): Promis
       image: hash([context.image ?? null, (await languageHost(target.project.runtime, context, env)) ?? null]),
       cli: hash(version.value.text),
       stackKey: hash(stackKey ?? null),
+      state: hash(digest),
       ...(stateTime !== undefined && { stateTime }),
     },
   };
@@ -106,19 +108,34 @@ interface StateFacts {
   readonly stackKey?: string;
 }
 
-async function readState({ cli, target }: BindingContext): Promise<Outcome<StateFacts>> {
-  const end = await cli.run({ args: ["stack", "export", `--stack=${target.stack}`], cwd: target.projectFolder });
-  return parseExport(end, cli);
+/** Via a file, because a state may be too large for the memory of a small pod. Secrets in it are encrypted. */
+async function readState(context: BindingContext): Promise<Outcome<StateFacts & { readonly digest: string }>> {
+  const { cli, target, stateFile } = context;
+  try {
+    const args = ["stack", "export", `--stack=${target.stack}`, `--file=${stateFile}`];
+    const end = await cli.run({ args, cwd: target.projectFolder });
+    if (end.kind !== "exited" || end.code !== 0) return explainEnd(end, "the state cannot be read", cli.redactor);
+    return done({ ...stateFacts(await readHead(stateFile)), digest: await fileDigest(stateFile) });
+  } finally {
+    await rm(stateFile, { force: true });
+  }
 }
 
-function parseExport(end: CommandEnd, cli: PulumiCli): Outcome<StateFacts> {
-  if (end.kind !== "exited" || end.code !== 0) return explainEnd(end, "the state cannot be read", cli.redactor);
-  return done(stateFacts(end.stdout));
+const headBytes = 64 * 1024;
+
+async function readHead(path: string): Promise<string> {
+  const file = await open(path, "r");
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    return buffer.subarray(0, bytesRead).toString("utf8");
+  } finally {
+    await file.close();
+  }
 }
 
 /**
- * From the start of an export, which may be large. Both fields precede the resources, and only the deployment's own fields
- * have this indentation.
+ * From the start of an export. Both fields precede the resources, and only the deployment's own fields have this
+ * indentation.
  */
 export function stateFacts(exported: string): StateFacts {
   const stateTime = /^ {8}"manifest": \{[^}]*?^ {12}"time": "([^"]+)"/m.exec(exported)?.[1];
@@ -152,6 +169,11 @@ function podAddresses(): string[] {
 }
 
 const bound: readonly Bound[] = ["target", "program", "options", "inputs", "image", "cli", "stackKey"];
+
+/** Whether the state is another one. Its time alone does not show that: `pulumi stack import` keeps it. */
+export function isStale(planned: Bindings, current: Bindings): boolean {
+  return planned.stateTime !== current.stateTime || planned.state !== current.state;
+}
 
 export function changedBindings(planned: Bindings, current: Bindings): Bound[] {
   return bound.filter((name) => planned[name] !== current[name]);

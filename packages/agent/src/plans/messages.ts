@@ -1,7 +1,7 @@
 /** The texts of plans that cannot be kept or applied. They contain URNs and times, but no values. */
 import type { RunError } from "@pko/rpc";
 import { truncateName } from "../system/clean-text.ts";
-import type { Bound } from "./sealed-plan.ts";
+import type { Bindings, Bound } from "./sealed-plan.ts";
 
 const nothing = "nothing was changed";
 
@@ -28,8 +28,11 @@ export function planChanged(planned: string, current: string, changed: readonly 
   );
 }
 
-export function planStale(digest: string, stateTime: string | undefined): RunError {
-  const when = stateTime === undefined ? "the state was removed" : `the state changed at ${stateTime}`;
+export function planStale(digest: string, planned: Bindings, current: Bindings): RunError {
+  const when =
+    planned.stateTime === current.stateTime || current.stateTime === undefined
+      ? "the state was changed without an update"
+      : `the state changed at ${current.stateTime}`;
   return problem("planStale", `plan ${shortDigest(digest)} is stale: ${when}; ${nothing}`);
 }
 
@@ -82,7 +85,7 @@ const maxUrns = 5;
 
 function list(urns: readonly string[]): string {
   const known = [...new Set(urns.filter((urn) => urn !== ""))];
-  if (known.length === 0) return "an unknown resource";
+  if (known.length === 0) return "a resource that the CLI does not name";
   const shown = known.slice(0, maxUrns).map((urn) => truncateName(urn, 512));
   const omitted = known.length - shown.length;
   return omitted > 0 ? `${shown.join(", ")} and ${omitted} more` : shown.join(", ");

@@ -25,11 +25,14 @@ export const Bindings = Type.Object({
   cli: Type.String(),
   /** How the stack's secrets are encrypted. */
   stackKey: Type.String(),
-  /** When the state was last written; absent for a new stack. Not hashed, because messages contain it. */
+  /** The stack's state. */
+  state: Type.String(),
+  /** When an update last wrote the state; absent for a new stack. Not hashed, because messages contain it. */
   stateTime: Type.Optional(Type.String()),
 });
 export type Bindings = Static<typeof Bindings>;
-export type Bound = Exclude<keyof Bindings, "stateTime">;
+/** What a user changes on purpose. The state changes by itself. */
+export type Bound = Exclude<keyof Bindings, "state" | "stateTime">;
 
 /** A step of a destroy, with a hash of the resource that it deletes. */
 export const DestroyStep = Type.Object({ op: Type.String(), urn: Type.String(), digest: Type.String() });

@@ -119,6 +119,11 @@ export class RunFolder {
     return join(this.path, "plan.json");
   }
 
+  /** The stack's state while a plan is compared with it. */
+  get stateFile(): string {
+    return join(this.path, "state.json");
+  }
+
   /** `plan` is stored apart from the record, which is written again for each process. */
   async create(record: RunRecord, plan?: SealedPlan): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
@@ -155,7 +160,7 @@ export class RunFolder {
 
   /** What is needed only while the run is active. */
   async removePlanFiles(): Promise<void> {
-    for (const path of [this.planFile, join(this.path, appliedPlan), join(this.path, planBasis)]) {
+    for (const path of [this.planFile, this.stateFile, join(this.path, appliedPlan), join(this.path, planBasis)]) {
       await rm(path, { force: true });
     }
   }

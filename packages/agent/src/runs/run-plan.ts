@@ -8,7 +8,7 @@
 import { readFile } from "node:fs/promises";
 import { errorMessage, maxPlanChars, type Operation, type PlanSummary, type Progress, type RunError } from "@pko/rpc";
 import { cleanFailure } from "../outcome.ts";
-import { changedBindings, readBindings, type BindingContext } from "../plans/bindings.ts";
+import { changedBindings, isStale, readBindings, type BindingContext } from "../plans/bindings.ts";
 import { destroyChanges, differingUrns, readDestroySteps } from "../plans/destroy-steps.ts";
 import {
   planChanged,
@@ -45,9 +45,9 @@ export class RunPlan {
   readonly #makes: boolean;
   readonly #applies: string | undefined;
 
-  constructor(folder: RunFolder, context: BindingContext) {
+  constructor(folder: RunFolder, context: Omit<BindingContext, "stateFile">) {
     this.#folder = folder;
-    this.#context = context;
+    this.#context = { ...context, stateFile: folder.stateFile };
     this.#makes = makesPlan(context.operation);
     this.#applies = appliedDigest(context.operation);
   }
@@ -90,7 +90,7 @@ export class RunPlan {
     const changed = changedBindings(content.bindings, bindings);
     if (changed.includes("stackKey")) return planUndecryptable(digest);
     if (changed.length > 0) return planChanged(digest, planDigest({ ...content, bindings }), changed);
-    if (content.bindings.stateTime !== bindings.stateTime) return planStale(digest, bindings.stateTime);
+    if (isStale(content.bindings, bindings)) return planStale(digest, content.bindings, bindings);
     if (content.plan.kind === "up") await this.#folder.writePlanFile(JSON.stringify(content.plan.file));
     return undefined;
   }
