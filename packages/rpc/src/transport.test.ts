@@ -3,9 +3,9 @@ import { Type } from "typebox";
 import { parseJson } from "./check.ts";
 import { AgentError, fail, succeed, type AgentErrorCode } from "./errors.ts";
 import { workspaceServerName } from "./identity.ts";
-import { maxBodyBytes, maxLineBytes } from "./limits.ts";
+import { maxBodyBytes, maxLineBytes, maxPlanChars, maxPlanPartChars } from "./limits.ts";
 import type { PrepareMessage } from "./prepare.ts";
-import type { OutputsMessage, WatchMessage } from "./run.ts";
+import type { OutputsMessage, PlanMessage, WatchMessage } from "./run.ts";
 import type { AgentServer, AgentService } from "./server.ts";
 import {
   certificates,
@@ -362,6 +362,38 @@ describe("prepare", () => {
     const agent = agentWith({ prepare: async () => succeed(messages()) }, { heartbeatMs: 60_000 });
     const reply = await client(agent.port, pair.operator).prepare(request);
     expect(reply.ok || reply.error.code).toBe("deadline");
+  });
+});
+
+describe("a plan", () => {
+  const part: PlanMessage = { type: "part", content: "x".repeat(maxPlanPartChars) };
+  const send = async (...messages: readonly PlanMessage[]) => {
+    const agent = agentWith({ plan: async () => succeed(generate(messages)) });
+    return await client(agent.port, pair.operator).plan({ runId: "a" });
+  };
+  async function* generate(messages: readonly PlanMessage[]): AsyncGenerator<PlanMessage> {
+    yield* messages;
+  }
+
+  test("arrives in parts, up to the size that a start request may have", async () => {
+    const parts = Array.from({ length: Math.floor(maxPlanChars / maxPlanPartChars) }, () => part);
+    const reply = await send(...parts, { type: "part", content: "yz" }, { type: "end", digest: "sha256:1" });
+    expect(reply.ok && reply.value.digest).toBe("sha256:1");
+    expect(reply.ok && reply.value.content.length).toBe(parts.length * maxPlanPartChars + 2);
+    expect(reply.ok && reply.value.content.endsWith("xyz")).toBe(true);
+  });
+
+  test("that is larger or incomplete is an error", async () => {
+    const many = Array.from({ length: Math.ceil(maxPlanChars / maxPlanPartChars) + 1 }, () => part);
+    const large = await send(...many, { type: "end", digest: "sha256:1" });
+    expect(large.ok || large.error.code).toBe("protocol");
+    const incomplete = await send(part);
+    expect(incomplete.ok || incomplete.error.code).toBe("unreachable");
+  });
+
+  test("of an unknown run is not found", async () => {
+    const reply = await client(agentWith({}).port, pair.operator).plan({ runId: "a" });
+    expect(reply.ok || reply.error.code).toBe("notFound");
   });
 });
 

@@ -9,7 +9,7 @@ import { relayOutput } from "./relay.ts";
 const folder = temporaryFolder();
 
 /** Starts a relay of one file; `printed` and `messages` are the log. */
-function startRelay(name: string, redactor = new Redactor()) {
+function startRelay(name: string, redactor = new Redactor(), isLast?: (text: string) => boolean) {
   const [printed, messages]: [string[], string[]] = [[], []];
   const log = createLog(
     redactor,
@@ -19,7 +19,10 @@ function startRelay(name: string, redactor = new Redactor()) {
   const file = join(folder, name);
   const over = new AbortController();
   const clean = (text: string) => redactor.clean(text);
-  const relayed = relayOutput({ over: over.signal }, { files: [file], pollMs: 1, clean, log });
+  const relayed = relayOutput(
+    { over: over.signal },
+    { files: [file], pollMs: 1, clean, log, ...(isLast && { isLast }) },
+  );
   const end = async (): Promise<void> => {
     over.abort();
     await relayed;
@@ -35,6 +38,19 @@ test("lines are logged while the command runs, and an incomplete last line at th
   appendFileSync(file, "puts:");
   await end();
   expect(printed.slice(2)).toEqual(["Outputs:\n"]);
+});
+
+test("nothing is logged after the last line that may be shown, and nothing of a line that is too long", async () => {
+  const isLast = (text: string) => text.includes("violates plan");
+  const values = startRelay("values", new Redactor(), isLast);
+  writeFileSync(values.file, "one\nviolates plan\ncanary\n");
+  await values.end();
+  expect(values.printed).toEqual(["one\n", "violates plan\n"]);
+  expect(values.messages.join("")).toContain("the rest of the output is not shown");
+  const long = startRelay("long", new Redactor(), isLast);
+  writeFileSync(long.file, `${"x".repeat(70_000)} violates plan\ncanary\n`);
+  await long.end();
+  expect(long.printed).toEqual([]);
 });
 
 test("a secret is masked even if it is written in two parts", async () => {

@@ -9,7 +9,7 @@ import { EventLog, EventReader } from "./event-log.ts";
 import { findPermalink } from "./launcher.ts";
 import { logEvent } from "./run-log.ts";
 import { listRuns, RunFolder } from "./run-folder.ts";
-import { openIfExists, tailLines } from "./tail.ts";
+import { openIfExists, tailLines, tailRewritten } from "./tail.ts";
 
 const root = temporaryFolder();
 
@@ -42,6 +42,30 @@ describe("following a file", () => {
     await following;
     expect(lines).toEqual(["one", "two", "too long: 200000", "three"]);
   });
+
+  const rewritten: Readonly<Record<string, string>> = {
+    "with fewer lines": "new\n",
+    "with as many bytes": "new1\nnew2\nnew\n",
+    "with more lines than before": "new1\nnew2\nnew3\nnew4\nnew5\n",
+  };
+  for (const [name, text] of Object.entries(rewritten)) {
+    test(`that its writer starts again ${name}`, async () => {
+      const path = join(root, `rewritten ${name}`);
+      const over = new AbortController();
+      const lines: string[] = [];
+      const following = (async () => {
+        for await (const line of tailRewritten({ path, maxLineBytes: 20, pollMs: 5, over: over.signal })) {
+          lines.push(line.kind === "line" ? line.text : line.kind);
+        }
+      })();
+      writeFileSync(path, "old1\nold2\nold");
+      while (lines.length < 2) await Bun.sleep(1);
+      writeFileSync(path, text);
+      over.abort();
+      await following;
+      expect(lines).toEqual(["old1", "old2", "rewritten", ...text.trimEnd().split("\n")]);
+    });
+  }
 });
 
 describe("events", () => {

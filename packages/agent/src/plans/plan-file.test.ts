@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test";
+import { Redactor } from "../system/redact.ts";
+import {
+  changeOf,
+  isDefaultProvider,
+  plannedChanges,
+  unknownInputs,
+  urnName,
+  urnType,
+  withoutOutputs,
+} from "./plan-file.ts";
+import { summarize } from "./summary.ts";
+
+const unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+const urn = (type: string, name: string): string => `urn:pulumi:dev::demo::${type}::${name}`;
+const stack = urn("pulumi:pulumi:Stack", "demo-dev");
+const file = (resourcePlans: object): unknown => ({ manifest: { version: "v3" }, resourcePlans });
+
+describe("what the steps of a resource do", () => {
+  const cases: readonly (readonly [string, readonly string[], string | undefined])[] = [
+    ["nothing", ["same"], undefined],
+    ["a read", ["read"], undefined],
+    ["no steps", [], undefined],
+    ["a creation", ["create"], "create"],
+    ["an update", ["update"], "update"],
+    ["a deletion", ["delete"], "delete"],
+    ["a replacement", ["create-replacement", "replace", "delete-replaced"], "replace"],
+    ["a replacement that deletes first", ["delete-replaced", "replace", "create-replacement"], "replace"],
+    ["the end of an earlier replacement", ["delete-replaced"], "replace"],
+    ["a resource that is no longer managed", ["discard"], "delete"],
+    ["an import", ["import"], "other"],
+  ];
+  for (const [name, steps, expected] of cases) test(name, () => expect(changeOf(steps)).toBe(expected as never));
+});
+
+test("a URN has a type and a name, which may contain colons", () => {
+  expect(urnType("urn:pulumi:dev::demo::my:component:C$aws:s3/bucket:Bucket::logs")).toBe("aws:s3/bucket:Bucket");
+  expect(urnName("urn:pulumi:dev::demo::a:b:C::name::with::colons")).toBe("name::with::colons");
+  expect(isDefaultProvider(urn("pulumi:providers:aws", "default_6_0_0"))).toBe(true);
+  expect(isDefaultProvider(urn("pulumi:providers:aws", "east"))).toBe(false);
+});
+
+test("the values of the stack's outputs become unknown, and no others", () => {
+  const bucket = { goal: { outputDiff: { adds: { arn: "arn" } } }, steps: ["create"] };
+  const outputDiff = { adds: { url: "https://x" }, updates: { token: { ciphertext: "v1" } }, deletes: ["old"] };
+  const before = file({
+    [stack]: { goal: { name: "demo-dev", outputDiff }, state: { url: "https://x" } },
+    [urn("a:b:C", "c")]: bucket,
+  });
+  expect(withoutOutputs(before)).toEqual(
+    file({
+      [stack]: {
+        goal: {
+          name: "demo-dev",
+          outputDiff: { adds: { url: unknown }, updates: { token: unknown }, deletes: ["old"] },
+        },
+        state: { url: "https://x" },
+      },
+      [urn("a:b:C", "c")]: bucket,
+    }),
+  );
+  expect(withoutOutputs(file({ [stack]: { goal: null, steps: ["delete"] } }))).toEqual(
+    file({ [stack]: { goal: null, steps: ["delete"] } }),
+  );
+});
+
+test("inputs are unknown if a part of their value is, in resources that change", () => {
+  const inputDiff = { adds: { a: unknown, b: ["x", { c: unknown }], d: "known" }, updates: { e: unknown } };
+  expect(
+    unknownInputs(
+      file({
+        [urn("a:b:C", "new")]: { goal: { inputDiff }, steps: ["create"] },
+        [urn("a:b:C", "same")]: { goal: { inputDiff }, steps: ["same"] },
+      }),
+    ),
+  ).toBe(3);
+});
+
+describe("the summary", () => {
+  const redactor = new Redactor();
+  redactor.add("canary-name");
+  const of = (resourcePlans: object) =>
+    summarize({ digest: "sha256:1", changes: plannedChanges(file(resourcePlans)), unknownInputs: 0 }, (text) =>
+      redactor.clean(text),
+    );
+
+  test("has replacements and deletions first, and neither default providers nor unchanged resources", () => {
+    expect(
+      of({
+        [urn("a:b:C", "updated")]: { steps: ["update"] },
+        [urn("a:b:C", "created")]: { steps: ["create"] },
+        [urn("a:b:C", "same")]: { steps: ["same"] },
+        [urn("a:b:C", "deleted")]: { steps: ["delete"] },
+        [urn("a:b:C", "canary-name")]: { steps: ["create-replacement", "replace", "delete-replaced"] },
+        [urn("pulumi:providers:a", "default")]: { steps: ["delete"] },
+      }),
+    ).toEqual({
+      digest: "sha256:1",
+      changes: true,
+      destructive: true,
+      unknownInputs: 0,
+      summary: "replace  a:b:C [secret]\ndelete   a:b:C deleted\ncreate   a:b:C created\nupdate   a:b:C updated",
+    });
+  });
+
+  test("is short, even if much changes", () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 500 }, (_, index) => [urn("a:b:C", `${index}${"x".repeat(500)}`), { steps: ["create"] }]),
+    );
+    const lines = of(many).summary.split("\n");
+    expect(lines).toHaveLength(51);
+    expect(lines.at(-1)).toBe("… and 450 more");
+    expect(lines[0]?.length).toBe(240);
+  });
+
+  test("of an update without changes is empty", () => {
+    expect(of({ [stack]: { steps: ["same"] } })).toMatchObject({ changes: false, destructive: false, summary: "" });
+    expect(of({ [urn("a:b:C", "c")]: { steps: ["update"] } })).toMatchObject({ changes: true, destructive: false });
+  });
+});
