@@ -45,19 +45,7 @@ export function createAgent(parts: AgentParts): Agent {
   const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor, signIn });
   const secrets = new SecretStore();
   const preparer = new Preparer({ options, inherited, cli, secrets, state, log });
-  const runs = new RunManager({
-    runs: options.paths.runs,
-    cli,
-    log,
-    hostname: hostname(),
-    namespace: inherited["POD_NAMESPACE"],
-    graceSeconds: options.graceSeconds,
-    workspaceUid: options.workspaceUid,
-    image: options.image,
-    targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
-    knowsSecrets: () => preparer.hasStarted,
-    onResult: (record, result) => settleStack(state, record, result),
-  });
+  const runs = createRunManager(parts, { cli, secrets, state, preparer });
   // A run and a preparation exclude each other, so checking for one and starting the other must be atomic.
   const mutex = new Mutex();
   const progress = { stopping: false };
@@ -113,6 +101,30 @@ export function createAgent(parts: AgentParts): Agent {
       await Promise.all([preparer.stop(), runs.stop()]);
     },
   };
+}
+
+interface RunParts {
+  readonly cli: PulumiCli;
+  readonly secrets: SecretStore;
+  readonly state: StateFile;
+  readonly preparer: Preparer;
+}
+
+function createRunManager({ options, inherited, log }: AgentParts, parts: RunParts): RunManager {
+  const { cli, secrets, state, preparer } = parts;
+  return new RunManager({
+    runs: options.paths.runs,
+    cli,
+    log,
+    hostname: hostname(),
+    namespace: inherited["POD_NAMESPACE"],
+    graceSeconds: options.graceSeconds,
+    workspaceUid: options.workspaceUid,
+    image: options.image,
+    targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
+    knowsSecrets: () => preparer.hasStarted,
+    onResult: (record, result) => settleStack(state, record, result),
+  });
 }
 
 /** Removes what an earlier agent process left behind, and restores the links for shells. */

@@ -72,6 +72,22 @@ class Plans {
   }
 }
 
+interface State {
+  readonly deployment: {
+    readonly secrets_providers: object;
+    readonly resources: readonly { readonly urn: string; readonly inputs: Record<string, unknown> }[];
+  };
+}
+
+/** The checkpoint of a stack in the backend. */
+interface Checkpoint {
+  readonly checkpoint: { readonly latest: { secrets_providers: object } };
+}
+
+function readCheckpoint(file: string): Checkpoint {
+  return JSON.parse(readFileSync(file, "utf8")) as Checkpoint;
+}
+
 /** A stack with its first update, and a plan for the next program. */
 async function planned(before: Source, after: Source, stack: Partial<StackSettings> = {}) {
   const plans = new Plans();
@@ -289,9 +305,9 @@ describe("what changed between preview and update", () => {
   test("the state, in a resource that the plan changes or in another: stale", async () => {
     const { plans, web, plan } = await planned(values("one"), values("two"));
     for (const name of ["a", "b"]) {
-      const state = JSON.parse(plans.state());
-      const resource = state.deployment.resources.find((each: { urn: string }) => each.urn === urn(name));
-      resource.inputs.input = "outside";
+      const state = JSON.parse(plans.state()) as State;
+      const resource = state.deployment.resources.find((each) => each.urn === urn(name));
+      if (resource) resource.inputs["input"] = "outside";
       plans.importState(JSON.stringify(state));
       const result = await refusal(plans, () => plans.apply(web, plan));
       expect(result.error).toMatchObject({ class: "planStale" });
@@ -315,15 +331,15 @@ describe("what changed between preview and update", () => {
   test("the stack's key: cannot be decrypted", async () => {
     const source = program({ resources: { a: stash({ "fn::secret": "canary-value" }) } });
     const { plans, web, plan } = await planned(values("one"), source);
-    const state = JSON.parse(plans.state());
+    const state = JSON.parse(plans.state()) as State;
     // The salt of another stack with the same passphrase.
     const other = await plans.another().start();
     await other.prepare(source, { name: "other" });
     const stack = join(plans.first.backend, ".pulumi/stacks/demo");
-    const salt = JSON.parse(readFileSync(join(stack, "other.json"), "utf8")).checkpoint.latest.secrets_providers;
+    const salt = readCheckpoint(join(stack, "other.json")).checkpoint.latest.secrets_providers;
     expect(salt).not.toEqual(state.deployment.secrets_providers);
     const file = join(stack, "dev.json");
-    const checkpoint = JSON.parse(readFileSync(file, "utf8"));
+    const checkpoint = readCheckpoint(file);
     checkpoint.checkpoint.latest.secrets_providers = salt;
     writeFileSync(file, JSON.stringify(checkpoint));
     const result = await refusal(plans, () => plans.apply(web, plan));
@@ -496,7 +512,8 @@ describe("a plan that is refused in the middle", () => {
     await web.startRun("up", { kind: "up", applyPlan: plan });
     await web.until("up", (update) => update.type === "event" && update.event.kind === "notice");
     await web.kill("SIGKILL");
-    const { launches } = JSON.parse(readFileSync(join(web.share, "runs/up/run.json"), "utf8"));
+    const record = readFileSync(join(web.share, "runs/up/run.json"), "utf8");
+    const { launches } = JSON.parse(record) as { launches: [{ pid: number }] };
     process.kill(-launches[0].pid, "SIGKILL");
     await web.start();
     expect(await web.result("up")).toMatchObject({ outcome: "interrupted", changes: {} });

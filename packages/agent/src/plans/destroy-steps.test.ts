@@ -5,11 +5,17 @@ import { temporaryFolder } from "../testing/folders.ts";
 import { destroyChanges, differingUrns, readDestroySteps } from "./destroy-steps.ts";
 
 const urn = (name: string): string => `urn:pulumi:dev::demo::a:b:C::${name}`;
-const event = (name: string, inputs: object, sequence: number, op = "delete"): object => ({
+const event = (name: string, inputs: object, sequence: number): object => ({
   sequence,
   timestamp: sequence,
   resourcePreEvent: {
-    metadata: { op, urn: urn(name), type: "a:b:C", old: { id: name, inputs, outputs: { n: sequence } }, new: null },
+    metadata: {
+      op: "delete",
+      urn: urn(name),
+      type: "a:b:C",
+      old: { id: name, inputs, outputs: { n: sequence } },
+      new: null,
+    },
   },
 });
 

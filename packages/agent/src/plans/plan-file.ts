@@ -50,13 +50,14 @@ export function plannedChanges(file: unknown): PlannedChange[] {
 
 /** How many inputs of changed resources have values that are unknown until the plan is applied. */
 export function unknownInputs(file: unknown): number {
-  return resourcePlans(file)
-    .filter(({ steps }) => changeOf(steps) !== undefined)
-    .flatMap(({ goal }) => {
-      const diff = entry(goal, "inputDiff");
-      return [...Object.values(asMap(entry(diff, "adds"))), ...Object.values(asMap(entry(diff, "updates")))];
-    })
-    .filter(hasUnknown).length;
+  const changed = resourcePlans(file).filter(({ steps }) => changeOf(steps) !== undefined);
+  const diffs = changed.map(({ goal }) => entry(goal, "inputDiff"));
+  const values = diffs.flatMap((diff) => [entry(diff, "adds"), entry(diff, "updates")]).flatMap(valuesOf);
+  return values.filter(hasUnknown).length;
+}
+
+function valuesOf(map: unknown): unknown[] {
+  return Object.values(asMap(map));
 }
 
 function resourcePlans(file: unknown): ResourcePlan[] {

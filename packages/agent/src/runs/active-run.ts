@@ -164,7 +164,10 @@ export class ActiveRun {
       if ("unstarted" in outcome) return await this.#failed(outcome.error ?? (await this.#explain(undefined)));
       followed = outcome;
       if (!isSuccess(followed) && !(await this.#hasFoundDrift(followed)))
-        return await this.#failed(await this.#explain(followed), followed);
+        {
+        const error = (await this.#explainPlan(followed)) ?? (await this.#explain(followed));
+        return await this.#failed(error, followed);
+      }
       const differs = this.#step(index)?.kind === "check" ? await this.#plan.checkDestroy(this.#lastLaunch) : undefined;
       if (differs) return await this.#failed(differs, followed);
     }
@@ -394,9 +397,6 @@ export class ActiveRun {
   async #explain(followed: Followed | undefined): Promise<RunError> {
     const end = followed?.end;
     const printed = await this.#printed(followed ? this.#lastLaunch : -1);
-    const refused =
-      followed && !this.#record.cancelled && this.#plan.explain(followed, rawText(printed), this.events.progress);
-    if (refused) return refused;
     const error = explainRun({
       exitCode: end?.kind === "exited" ? end.code : undefined,
       signal: end?.kind === "signalled" ? end.signal : undefined,
@@ -427,6 +427,13 @@ export class ActiveRun {
       case "silence":
         return { by: cancelled, seconds: timeouts?.silenceSeconds ?? 0, ...killed };
     }
+  }
+
+  /** Undefined if the plan is not the reason for the failure. */
+  async #explainPlan(followed: Followed): Promise<RunError | undefined> {
+    if (this.#isCancelled()) return undefined;
+    const printed = rawText(await this.#printed(this.#lastLaunch));
+    return this.#plan.explain(followed, printed, this.events.progress);
   }
 
   #visibleErrors(lines: readonly Clean[]): readonly Clean[] {
