@@ -163,8 +163,7 @@ export class ActiveRun {
       const outcome = await this.#runStep(index);
       if ("unstarted" in outcome) return await this.#failed(outcome.error ?? (await this.#explain(undefined)));
       followed = outcome;
-      if (!isSuccess(followed) && !(await this.#hasFoundDrift(followed)))
-        {
+      if (!isSuccess(followed) && !(await this.#hasFoundDrift(followed))) {
         const error = (await this.#explainPlan(followed)) ?? (await this.#explain(followed));
         return await this.#failed(error, followed);
       }

@@ -49,7 +49,7 @@ function setting(spec: NonNullable<Parameters<typeof stackOf>[0]>["spec"] = {}) 
     programs: storeOf(program),
     git: poller as StackWorld["git"],
     flux: poller as StackWorld["flux"],
-    suspension: { isOn: false, follow: () => undefined },
+    suspension: { isOn: false, follow: () => () => undefined },
   };
   return { world, key: `${namespace}/${name}` as const, reads };
 }
