@@ -80,6 +80,7 @@ const ApprovalRequest = Type.Object(
     summary: text("The changes by resource: replacements and deletions first."),
     unknownInputs: optional(int64("The number of input values that will be known only while the plan is applied.")),
     expiresAt: time("The time after which the plan cannot be approved or applied."),
+    appliedBy: optional(text("The name of the Update that applies the plan. A plan is applied once.")),
     approvalName: optional(text("The name of the Approval.")),
     decidedBy: optional(text("The user who decided.")),
     decidedAt: optional(time("The time of the decision.")),
