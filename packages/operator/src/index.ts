@@ -1,5 +1,6 @@
 export * from "./kinds.ts";
 export * from "./agents/agents.ts";
+export { policyProbe, type PolicyProbe } from "./approvals/policy-probe.ts";
 export { operatorCa } from "./agents/operator-ca.ts";
 export { optionVariables } from "./options.ts";
 export { upgradeCrds } from "./crds/upgrade.ts";
@@ -7,6 +8,7 @@ export { preparations } from "./agents/preparations.ts";
 export { runs } from "./agents/runs.ts";
 export { updateController, type UpdateController } from "./update/controller.ts";
 export { updateFinalizer } from "./update/finalizer.ts";
+export { approvalIndexers } from "./shared/approvals.ts";
 export { updateIndexers } from "./shared/updates.ts";
 export { readOutputs } from "./shared/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";

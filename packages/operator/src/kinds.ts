@@ -1,9 +1,11 @@
 /** The Pulumi kinds as resources of the API server. */
 import {
+  approvalKind,
   programKind,
   stackKind,
   updateKind,
   workspaceKind,
+  type Approval,
   type Program,
   type Stack,
   type Update,
@@ -15,3 +17,4 @@ export const stacks = resource<Stack>(stackKind);
 export const programs = resource<Program>(programKind);
 export const workspaces = resource<Workspace>(workspaceKind);
 export const updates = resource<Update>(updateKind);
+export const approvals = resource<Approval>(approvalKind);

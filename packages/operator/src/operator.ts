@@ -25,16 +25,18 @@ import {
   type Protection,
   type Registry,
   type ReflectorOptions,
+  type Key,
   type KubeObject,
 } from "@pko/kube";
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
+import { policyProbe } from "./approvals/policy-probe.ts";
 import { operatorCa } from "./agents/operator-ca.ts";
 import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
 import { upgradeCrds } from "./crds/upgrade.ts";
-import { programs, stacks, updates, workspaces } from "./kinds.ts";
+import { approvals, programs, stacks, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
 import { referencePoller } from "./inputs/reference-poller.ts";
@@ -43,6 +45,7 @@ import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { exposeLostNodes } from "./lost-node-metrics.ts";
 import { updateController } from "./update/controller.ts";
+import { approvalIndexers } from "./shared/approvals.ts";
 import { clearances } from "./shared/clearances.ts";
 import { suspensionSwitch, type SuspensionSwitch } from "./shared/suspension.ts";
 import { updateIndexers } from "./shared/updates.ts";
@@ -84,7 +87,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
   const cleared = clearances((update) => updateControl.enqueue(update));
   const references = referencePoller({ client: reading, everyMs: options.referenceCheckMs, log });
-  const shared = { client, events, log, metrics };
+  const shared = { client, events, log, metrics, approvalPolicy: policyProbe({ client, log }) };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
@@ -116,7 +119,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const programControl = programController({ ...shared, reflector: reflectors.programs });
   // Workspaces without a pod get a certificate when they wake.
   const stopFollowingCa = ca.follow(() => {
-    for (const key of reflectors.pods.store.list().flatMap(keysOfWorkspace)) workspaceControl.enqueue(key);
+    for (const key of workspacesWithPods(reflectors)) workspaceControl.enqueue(key);
   });
 
   return manager({
@@ -142,11 +145,13 @@ async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
   return ca;
 }
 
-const keysOfWorkspace = (pod: Parameters<typeof workspaceOfPod>[0]) => workspaceOfPod(pod) ?? [];
-
 /** All if none is named. */
 const watchedNamespaces = ({ watchNamespaces }: Options): { namespaces?: readonly string[] } =>
   watchNamespaces.length > 0 ? { namespaces: watchNamespaces } : {};
+
+/** Those without a pod get a certificate when they wake. */
+const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[] =>
+  pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
 
 /** The stores that the controllers share. */
 function sharedReflectors(reading: Client, options: Options, log: Logger) {
@@ -160,6 +165,7 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
     programs: reflector(reading, programs, watched()),
     workspaces: reflector(reading, workspaces, watched()),
     updates: reflector(reading, updates, watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers } })),
+    approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
     statefulSets: reflector(reading, builtin.statefulSets, watched(ofWorkspaces)),
     pods: reflector(reading, builtin.pods, watched({ ...ofWorkspaces, indexers: podIndexers })),
   };

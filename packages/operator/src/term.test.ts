@@ -2,9 +2,10 @@
 import { expect, test } from "bun:test";
 import { builtin, reflector, type Client, type EventRecorder } from "@pko/kube";
 
-import { programs, stacks, updates, workspaces } from "./kinds.ts";
+import { approvals, programs, stacks, updates, workspaces } from "./kinds.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
+import { approvalIndexers } from "./shared/approvals.ts";
 import { clearances } from "./shared/clearances.ts";
 import { updateIndexers } from "./shared/updates.ts";
 import { podIndexers, workspaceController } from "./workspace/index.ts";
@@ -17,9 +18,11 @@ const reflectors = {
   programs: reflector(client, programs),
   workspaces: reflector(client, workspaces),
   updates: reflector(client, updates, { indexers: { ...updateIndexers, ...ownedUpdateIndexers } }),
+  approvals: reflector(client, approvals, { indexers: approvalIndexers }),
   statefulSets: reflector(client, builtin.statefulSets),
   pods: reflector(client, builtin.pods, { indexers: podIndexers }),
 };
+const unknown = { kind: "unknown" } as const;
 const ended = { stop: AbortSignal.abort(), kill: AbortSignal.abort() };
 
 test("no Update may start in the next term because of what was read in this one", async () => {
@@ -46,6 +49,12 @@ test("the Stack controller does not stop what it shares with others", async () =
   let stops = 0;
   const references = { follow: () => undefined, forget: () => undefined, stop: () => void stops++ };
   const git = { policy: { allowHttp: false, allowedAddresses: [] } };
-  await stackController({ client, reflectors, events, git, references }).run(ended);
+  const approvalPolicy = {
+    state: () => unknown,
+    follow: () => undefined,
+    forget: () => undefined,
+    stop: () => undefined,
+  };
+  await stackController({ client, reflectors, events, git, references, approvalPolicy }).run(ended);
   expect(stops).toBe(0);
 });

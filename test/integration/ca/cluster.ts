@@ -37,6 +37,8 @@ import {
   type ObjectRef,
 } from "@pko/kube";
 import {
+  approvalIndexers,
+  approvals,
   operatorCa,
   podIndexers,
   preparations,
@@ -47,12 +49,14 @@ import {
   updates,
   workspaceController,
   workspaces,
+  stacks,
 } from "@pko/operator";
 import { trustBundle, type Authorities, type Certificate } from "@pko/rpc/pki";
 import { spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespace } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { apiServerWithApi } from "../api/install.ts";
+import { policyInForce } from "../approval-policy.ts";
 import { controllerOf } from "../workspace/harness.ts";
 
 const repository = join(import.meta.dir, "../../..");
@@ -353,6 +357,8 @@ class Operator {
       statefulSets: reflector(client, builtin.statefulSets, scope),
       pods: reflector(client, builtin.pods, { ...scope, indexers: podIndexers }),
       programs: reflector(client, programs, scope),
+      stacks: reflector(client, stacks, scope),
+      approvals: reflector(client, approvals, { ...scope, indexers: approvalIndexers }),
     };
     this.ca = operatorCa({ client, namespace, clock });
     const backoff = { baseMs: 50, factor: 1.5, capMs: 500, jitter: 0 };
@@ -372,7 +378,13 @@ class Operator {
       runs: running,
       settings: { agentImage: "agent:1", idleTimeoutMs: 0 },
     });
-    const updateControl = updateController({ ...shared, ...reflectors, runs: running, projects: preparing });
+    const updateControl = updateController({
+      ...shared,
+      ...reflectors,
+      runs: running,
+      projects: preparing,
+      approvalPolicy: policyInForce,
+    });
     const stopFollowing = this.ca.follow(() => workspaceControl.enqueue(`${namespace}/web`));
     const flush = async (): Promise<void> => {
       stopFollowing();

@@ -11,6 +11,8 @@ import {
   type Registry,
 } from "@pko/kube";
 import {
+  approvalIndexers,
+  approvals,
   ownedUpdateIndexers,
   programs,
   stackController,
@@ -24,6 +26,7 @@ import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/te
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
+import { policyInForce } from "../approval-policy.ts";
 import { Simulator } from "./simulator.ts";
 
 export { testTimeoutMs };
@@ -65,7 +68,7 @@ class JumpingClock implements Clock {
   }
 }
 
-type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client" | "log">>;
+type OperatorOptions = Partial<Pick<StackControllerOptions, "git" | "listRefs" | "client" | "log" | "approvalPolicy">>;
 
 /** One process of the operator. Its memory is lost when it ends. */
 export class Operator implements AsyncDisposable {
@@ -83,12 +86,14 @@ export class Operator implements AsyncDisposable {
       workspaces: reflector(client, workspaces, scope),
       updates: reflector(client, updates, { ...scope, indexers: ownedUpdateIndexers }),
       programs: reflector(client, programs, scope),
+      approvals: reflector(client, approvals, { ...scope, indexers: approvalIndexers }),
     };
     this.controller = stackController({
       client,
       reflectors,
       events: eventRecorder({ client, component: "test" }),
       git: { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] } },
+      approvalPolicy: policyInForce,
       namespaces: [namespace],
       metrics: this.metrics,
       clock,

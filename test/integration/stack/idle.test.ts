@@ -11,6 +11,8 @@ import {
   type Registry,
 } from "@pko/kube";
 import {
+  approvalIndexers,
+  approvals,
   ownedUpdateIndexers,
   programs,
   stackController,
@@ -23,6 +25,7 @@ import {
 import { faultProxy, testNamespace, waitFor, type FaultProxy } from "@pko/testkit";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
+import { policyInForce } from "../approval-policy.ts";
 import { apiServerWithApi } from "../api/install.ts";
 
 const count = 1000;
@@ -89,6 +92,7 @@ function startOperator(proxy: FaultProxy, namespace: string, clock: ManualClock)
     workspaces: reflector(client, workspaces, scope),
     updates: reflector(client, updates, { ...scope, indexers: ownedUpdateIndexers }),
     programs: reflector(client, programs, scope),
+    approvals: reflector(client, approvals, { ...scope, indexers: approvalIndexers }),
   };
   const metrics = metricsRegistry();
   let polls = 0;
@@ -102,6 +106,7 @@ function startOperator(proxy: FaultProxy, namespace: string, clock: ManualClock)
     events: eventRecorder({ client, component: "test" }),
     git: { policy: { allowHttp: false, allowedAddresses: [] } },
     listRefs,
+    approvalPolicy: policyInForce,
     namespaces: [namespace],
     metrics,
     clock,

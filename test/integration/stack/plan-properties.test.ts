@@ -213,6 +213,8 @@ class World {
       readObjects: new Map(),
       missingInputs: [],
       outputs: { kind: "none" },
+      approvals: [],
+      approvalPolicy: { kind: "inForce" },
     };
   }
 
@@ -270,6 +272,7 @@ class World {
       case "removeOrphanFinalizers":
       case "recordResult":
       case "recordDrift":
+      case "recordPlan":
       case "writeOutputs":
       case "checkInputs":
       case "requestPrerequisites":

@@ -11,6 +11,7 @@ import {
   type Progress,
   type RunEvent,
   type RunResult,
+  type SealedPlan,
   type StartRequest,
   type WatchMessage,
   type WorkspaceRef,
@@ -35,6 +36,8 @@ export class FakeAgent {
   /** Requests by method. */
   readonly calls = new Map<string, number>();
   readonly outputs: Output[] = [];
+  /** What `plan` returns. */
+  plan: SealedPlan | undefined;
   readonly faults: unknown[] = [];
   readonly #runs = new Map<string, FakeRun>();
   /** While set, `start` fails with it. */
@@ -152,6 +155,17 @@ export class FakeAgent {
         run.cancelled = true;
         if (!run.result && this.stopsOnCancel) this.finish(runId, { outcome: "cancelled" });
         return succeed({ state: "cancelling" });
+      },
+      plan: async () => {
+        this.#count("plan");
+        const { plan } = this;
+        if (!plan) return fail("notFound", "there is no plan");
+        return succeed(
+          (async function* () {
+            yield { type: "part", content: plan.content } as const;
+            yield { type: "end", digest: plan.digest } as const;
+          })(),
+        );
       },
       outputs: async () => {
         this.#count("outputs");

@@ -21,8 +21,11 @@ import {
   type Logger,
 } from "@pko/kube";
 import {
+  approvalIndexers,
+  approvals,
   operatorCa,
   runs,
+  stacks,
   updateController,
   updateIndexers,
   type AgentPod,
@@ -34,6 +37,7 @@ import type { Secret } from "kubernetes-types/core/v1";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
+import { policyInForce } from "../approval-policy.ts";
 import { controllerOf } from "../workspace/harness.ts";
 import { FakeAgent } from "./fake-agent.ts";
 
@@ -229,6 +233,8 @@ class Operator {
       updates: reflector(reading, updates, { ...scope, indexers: updateIndexers }),
       workspaces: reflector(reading, workspaces, scope),
       pods: reflector(reading, builtin.pods, scope),
+      stacks: reflector(reading, stacks, scope),
+      approvals: reflector(reading, approvals, { ...scope, indexers: approvalIndexers }),
     };
     this.runs = runs({
       ca: world.ca,
@@ -249,6 +255,7 @@ class Operator {
       runs: this.runs,
       events,
       projects,
+      approvalPolicy: policyInForce,
       log,
       lostNodeAfterMs,
     });

@@ -22,11 +22,11 @@ export interface Control {
 export const defaultExpirySeconds = 86_400;
 
 export function stackControl(spec: StackSpec, findings: Findings): Control {
-  const { approval, driftDetection: drift, maxFailures } = spec;
-  const { required = "Never", expiresAfterSeconds = defaultExpirySeconds } = approval ?? {};
+  const { driftDetection: drift, maxFailures } = spec;
+  const approval = stackApproval(spec);
   return {
     suspend: spec.suspend ?? false,
-    ...(required !== "Never" && { approval: { required, expiresAfterMs: boundedMs(expiresAfterSeconds) } }),
+    ...(approval && { approval }),
     ...(drift && {
       driftDetection: { everyMs: boundedMs(drift.intervalSeconds), action: drift.action ?? ("Report" as const) },
     }),
@@ -35,6 +35,12 @@ export function stackControl(spec: StackSpec, findings: Findings): Control {
     ...(maxFailures !== undefined && { maxFailures }),
     protect: spec.protect ?? false,
   };
+}
+
+/** Known even if the rest of the spec is invalid. */
+export function stackApproval({ approval = {} }: Pick<StackSpec, "approval">): Control["approval"] {
+  const { required = "Never", expiresAfterSeconds = defaultExpirySeconds } = approval;
+  return required === "Never" ? undefined : { required, expiresAfterMs: boundedMs(expiresAfterSeconds) };
 }
 
 /** At most ten years, because much later dates cannot be represented. */

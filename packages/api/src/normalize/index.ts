@@ -1,5 +1,5 @@
 export * from "./configuration.ts";
-export { defaultExpirySeconds } from "./control.ts";
+export { defaultExpirySeconds, stackApproval, type Control } from "./control.ts";
 export * from "./environment.ts";
 export * from "./findings.ts";
 export * from "./git.ts";

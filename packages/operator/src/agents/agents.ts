@@ -13,6 +13,7 @@ import type {
   Progress,
   ProjectInfo,
   RunResult,
+  SealedPlan,
   StartRequest,
   WorkspaceRef,
 } from "@pko/rpc";
@@ -91,6 +92,10 @@ export type Run =
       readonly outputs: readonly Output[];
       /** Why the outputs could not be read. */
       readonly outputsProblem?: string;
+      /** Present if the run has kept one. */
+      readonly plan?: SealedPlan;
+      /** Why the plan could not be read. */
+      readonly planProblem?: string;
     }
   /** The agent has no such run, or does not start it. After "unprepared" and "busy", the request is repeated. */
   | { readonly state: "refused"; readonly code: "unprepared" | "busy" | "notFound" | "other"; readonly message: string }

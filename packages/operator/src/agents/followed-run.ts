@@ -1,12 +1,12 @@
 /**
  * One run at one agent, from the start request to its outputs.
  *
- *   start ──▶ watch ──▶ outputs ──▶ finished
- *     │         │          │
- *     └─────────┴──────────┴─ unreachable, busy, unprepared: the step is retried with backoff
+ *   start ──▶ watch ──▶ outputs ──▶ plan ──▶ finished
+ *     │         │          │          │
+ *     └─────────┴──────────┴──────────┴─ unreachable, busy, unprepared: the step is retried with backoff
  */
 import { addEvent, errorMessage, noProgress } from "@pko/rpc";
-import type { CallError, Output, Progress, RunResult, StartRequest, StartResult } from "@pko/rpc";
+import type { CallError, Output, Progress, Reply, RunResult, SealedPlan, StartRequest, StartResult } from "@pko/rpc";
 import type { AgentClient } from "@pko/rpc/client";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
@@ -42,8 +42,8 @@ type ErrorClass = "transient" | "busy" | "unprepared" | "notFound" | "mismatch" 
 const wakeEveryMs = 1_000;
 /** A broken connection usually works at the next attempt, so these attempts are not reported. */
 const unreportedAttempts = 2;
-/** How often reading the outputs may fail before the run is reported without them. */
-const maxOutputsFailures = 5;
+/** How often reading the outputs or the plan may fail before the run is reported without them. */
+const maxFetchFailures = 5;
 
 export class FollowedRun {
   readonly ended: Promise<void>;
@@ -119,7 +119,8 @@ export class FollowedRun {
     const result = started.result ?? (await this.#watch(started));
     if (!result) return;
     const outputs = await this.#outputs(result);
-    if (outputs) this.#set({ state: "finished", result, ...outputs });
+    const plan = outputs && (await this.#plan(result));
+    if (plan) this.#set({ state: "finished", result, ...outputs, ...plan });
   }
 
   /** Undefined if there is nothing to follow. */
@@ -199,14 +200,27 @@ export class FollowedRun {
     // A check for drift does not change the outputs.
     if (result.outcome !== "succeeded" || result.operation === "destroy" || result.drift) return { outputs: [] };
     const { runId } = this.#request;
+    const reply = await this.#fetch(() => this.#agent.outputs({ runId }, { signal: this.#signal }));
+    if (!reply) return undefined;
+    return reply.ok ? { outputs: reply.value } : { outputs: [], outputsProblem: reply.error.message };
+  }
+
+  async #plan({ plan }: RunResult): Promise<{ plan?: SealedPlan; planProblem?: string } | undefined> {
+    if (!plan) return {};
+    const { runId } = this.#request;
+    const reply = await this.#fetch(() => this.#agent.plan({ runId }, { signal: this.#signal }));
+    if (!reply) return undefined;
+    return reply.ok ? { plan: reply.value } : { planProblem: reply.error.message };
+  }
+
+  /** Reads a part of the result. An error means that the agent cannot provide it; undefined, that nobody follows the run. */
+  async #fetch<T>(call: () => Promise<Reply<T>>): Promise<Reply<T> | undefined> {
     for (let failures = 0; !this.#signal.aborted;) {
-      const reply = await this.#agent.outputs({ runId }, { signal: this.#signal });
-      if (reply.ok) return { outputs: reply.value };
+      const reply = await call();
+      if (reply.ok) return reply;
       if (this.#signal.aborted) return undefined;
       if (isResponse(reply.error)) failures += 1;
-      if (failures >= maxOutputsFailures || reply.error.code === "tooLarge") {
-        return { outputs: [], outputsProblem: reply.error.message };
-      }
+      if (failures >= maxFetchFailures || reply.error.code === "tooLarge") return reply;
       await this.#unreachable(reply.error.message);
     }
     return undefined;

@@ -1,5 +1,13 @@
 /** The Stack controller: what it watches, and what is particular to Stacks in the reconciler. */
-import { fieldManagers, stackKind, type Program, type Stack, type Update, type Workspace } from "@pko/api";
+import {
+  fieldManagers,
+  stackKind,
+  type Approval,
+  type Program,
+  type Stack,
+  type Update,
+  type Workspace,
+} from "@pko/api";
 import {
   controller,
   keyOf,
@@ -20,13 +28,16 @@ import {
   type Registry,
 } from "@pko/kube";
 
+import type { PolicyProbe } from "../approvals/policy-probe.ts";
 import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
 import { neverSuspended, type Suspension } from "../shared/suspension.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
+import { approvalPolicyOf, planKeyOf } from "../shared/approvals.ts";
 import { stackEventsFor } from "./events.ts";
+import { approvalNews } from "./history/approval.ts";
 import { dependsOnIndex, programIndex, stackKeysOf } from "./indexes.ts";
 import { stackMetrics, type StackMetrics } from "./metrics.ts";
 import { observeStack, orphanedUpdates, type StackMemory, type StackWorld } from "./observe/index.ts";
@@ -50,7 +61,10 @@ export interface StackControllerOptions {
     /** With `ownedUpdateIndexers`. */
     readonly updates: Reflector<Update>;
     readonly programs: Reflector<Program>;
+    /** With `approvalIndexers`. */
+    readonly approvals: Reflector<Approval>;
   };
+  readonly approvalPolicy: PolicyProbe;
   readonly events: EventRecorder;
   readonly git: GitSettings;
   /** For tests: instead of `git ls-remote`. */
@@ -86,6 +100,8 @@ export function stackController(options: StackControllerOptions): Controller {
     workspaces: reflectors.workspaces.store,
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
+    approvals: reflectors.approvals.store,
+    approvalPolicy: options.approvalPolicy,
     ...(options.minResyncSeconds !== undefined && { minResyncSeconds: options.minResyncSeconds }),
   };
   const self: Controller = controller({
@@ -93,7 +109,13 @@ export function stackController(options: StackControllerOptions): Controller {
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
     watches: watchesOf(reflectors),
-    reconcile: stackReconciler(world, { events, references, wake, metrics: stackMetrics(metrics, world) }),
+    reconcile: stackReconciler(world, {
+      events,
+      references,
+      approvalPolicy: options.approvalPolicy,
+      wake,
+      metrics: stackMetrics(metrics, world),
+    }),
     whileRunning() {
       const unfollow = suspension.follow(() => {
         for (const stack of world.stacks.list()) wake(keyOf(stack));
@@ -103,6 +125,7 @@ export function stackController(options: StackControllerOptions): Controller {
         git.stop();
         flux.stop();
         if (!options.references) references.stop();
+        options.approvalPolicy.stop();
       };
     },
     log,
@@ -115,6 +138,7 @@ export function stackController(options: StackControllerOptions): Controller {
 
 function watchesOf(reflectors: StackControllerOptions["reflectors"]) {
   const { store } = reflectors.stacks;
+  const updates = reflectors.updates.store;
   return [
     // A Workspace of another owner may have the name that a Stack needs.
     watching({ reflector: reflectors.workspaces, map: ({ key }) => (store.get(key) ? [key] : []) }),
@@ -126,6 +150,13 @@ function watchesOf(reflectors: StackControllerOptions["reflectors"]) {
     watching({ reflector: reflectors.stacks, map: ({ key }) => store.byIndex(dependsOnIndex, key).map(keyOf) }),
     // Stacks that wait for the deletion of the changed one.
     watching({ reflector: reflectors.stacks, map: ({ before, after }) => deletedDependencies(before, after) }),
+    watching({
+      reflector: reflectors.approvals,
+      map({ before, after }) {
+        const plans = [before, after].flatMap((approval) => (approval ? (updates.get(planKeyOf(approval)) ?? []) : []));
+        return new Set(plans.flatMap(stackKeysOf));
+      },
+    }),
     watching({ reflector: reflectors.programs, map: ({ key }) => store.byIndex(programIndex, key).map(keyOf) }),
   ];
 }
@@ -140,11 +171,13 @@ function deletedDependencies(before: Stack | undefined, after: Stack | undefined
 interface Channels {
   readonly events: EventRecorder;
   readonly references: ReferencePoller;
+  readonly approvalPolicy: PolicyProbe;
   readonly metrics: StackMetrics;
   readonly wake: (key: Key) => void;
 }
 
-function stackReconciler(world: StackWorld, { events, references, metrics, wake }: Channels): Reconcile {
+function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
+  const { events, references, approvalPolicy, metrics, wake } = channels;
   const { client, updates } = world;
   return reconciler<Stack, StackView, Step, Outcome, StackMemory>({
     resource: stacks,
@@ -159,17 +192,23 @@ function stackReconciler(world: StackWorld, { events, references, metrics, wake 
     status: stackStatus,
     eventsOf: stackEventsFor,
     remember: (view, { outcome }) => conflictStart(view, outcome),
-    publish(key, { view: { stack, configObjects }, plan: { steps } }) {
+    publish(key, { view, plan }) {
+      const { stack, configObjects } = view;
+      const follower = { namespace: stack.metadata.namespace ?? "", wake: () => wake(key) };
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
-      for (const step of steps) {
+      if (approvalPolicyOf(stack)) approvalPolicy.follow(key, follower);
+      else approvalPolicy.forget(key);
+      for (const step of plan.steps) {
         if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
         if (step.kind === "recordDrift") metrics.recordDrift(step.record);
       }
+      if (plan.outcome.kind !== "unchanged") metrics.recordApprovals(approvalNews(view, plan.steps));
     },
     async cleanUp(key, signal) {
       world.git.forget(key);
       world.flux.forget(key);
       references.forget(referenceUser(key));
+      approvalPolicy.forget(key);
       await removeOrphanFinalizers({ client, signal }, key, orphanedUpdates(world, key, undefined));
     },
   });

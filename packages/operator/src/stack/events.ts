@@ -4,6 +4,7 @@ import type { EventNote } from "@pko/kube";
 
 import { findCondition } from "../shared/conditions.ts";
 import { driftCount } from "../shared/drift.ts";
+import { approvalNews, type ApprovalNews } from "./history/approval.ts";
 import type { DriftRecord } from "./history/drift.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
@@ -12,7 +13,9 @@ import { conflictFailure, suspendedBy, wasSuspended, withdrawnFailure, type Stac
 
 export function stackEventsFor(view: StackView, { steps, outcome }: StackPlan): EventNote[] {
   const rejected = view.rejectedOutputs === undefined ? [] : [outputsEvent(view.rejectedOutputs)];
+  const news = outcome.kind === "unchanged" ? [] : approvalNews(view, steps);
   return [
+    ...news.flatMap(approvalEvents),
     ...steps.flatMap((step) => stepEvents(view, step)),
     ...stalledEvents(view, outcome),
     ...suspensionEvents(view, outcome),
@@ -24,6 +27,22 @@ const eventFor = (reason: StackEvent, message: string): EventNote => ({ type: st
 
 const outputsEvent = (message: string): EventNote => eventFor("StackOutputRetrievalFailure", message);
 
+function approvalEvents({ kind, request }: ApprovalNews): EventNote[] {
+  switch (kind) {
+    case "awaiting":
+      return [eventFor("StackAwaitingApproval", messages.approvalRequested(request))];
+    case "approved":
+      return [eventFor("StackApproved", messages.approved(request))];
+    // The stalled Stack reports it.
+    case "rejected":
+      return [];
+    case "expired":
+      return [eventFor("StackApprovalExpired", messages.requestExpired(request))];
+    case "superseded":
+      return [eventFor("StackApprovalSuperseded", messages.requestSuperseded(request))];
+  }
+}
+
 function stepEvents(view: StackView, step: Step): EventNote[] {
   switch (step.kind) {
     case "recordResult":
@@ -31,12 +50,13 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "recordDrift":
       return driftEvents(view, step.record);
     case "createUpdate": {
-      const { trigger, update } = step;
+      const { trigger, update, stage } = step;
       // Checks for drift are frequent; only what they find is of interest.
       if (trigger.type === "refresh") return [];
       const name = update.metadata.name ?? "";
-      const message = messages.starting({ type: trigger.type, name }, messages.purpose(step));
-      const ignored = trigger.type === "destroy" ? dependentEvents(view) : [];
+      const isPlan = stage?.kind === "plan";
+      const message = messages.starting({ type: trigger.type, name, isPlan }, messages.purpose(step));
+      const ignored = trigger.type === "destroy" && !isPlan ? dependentEvents(view) : [];
       return [eventFor("StackUpdateDetected", message), ...ignored];
     }
     case "deleteWorkspace":
@@ -45,6 +65,7 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "removeFinalizer":
     case "removeOrphanFinalizers":
     case "removeUpdateFinalizers":
+    case "recordPlan":
     case "writeOutputs":
     case "requestPrerequisites":
     case "checkInputs":

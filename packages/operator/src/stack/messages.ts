@@ -1,10 +1,13 @@
 /** The texts of the rules: what conditions, events and Updates of a Stack report. Pure: from data to text. */
 import {
+  approvalKind,
   ignoreWindowsUntilAnnotation,
   leaseName,
   reconcileRequestAnnotation,
   suspendAnnotation,
+  type ApprovalRequest,
   type LastUpdate,
+  type Stack,
   type WindowState,
 } from "@pko/api";
 import { timestamp } from "@pko/kube";
@@ -14,7 +17,10 @@ import { stackOutputsSecretOf } from "../shared/output-keys.ts";
 import { lastTypeOf, type Trigger, type TriggerReason } from "./history/trigger.ts";
 import type { PrerequisiteView, Suspender, UpdateView } from "./view.ts";
 
-type NamedUpdate = Pick<UpdateView, "type" | "name">;
+type NamedUpdate = Pick<UpdateView, "type" | "name"> & Partial<Pick<UpdateView, "isPlan">>;
+
+/** A plan for a destroy destroys nothing. */
+const operation = ({ type, isPlan = false }: Omit<NamedUpdate, "name">): string => (isPlan ? "preview" : type);
 
 const reasons: Readonly<Record<TriggerReason, string>> = {
   first: "the first update",
@@ -106,18 +112,91 @@ export function outputsLost(updateName: string, { why, isBlocked }: { why: strin
   return `The update ${updateName} succeeded, but its outputs were not stored. ${why} ${remedy}`;
 }
 
+// Approvals
+
+export const notPlanned = (why: string): string => `The changes could not be planned: ${why}`;
+export const noPlan = "the preview succeeded, but kept no plan";
+
+export const planCleared = ({ updateName }: ApprovalRequest): string =>
+  `The plan of Update ${updateName} needs no approval and is being applied.`;
+
+export const approvalOf = (updateName: string): string => `an Approval of the plan of Update ${updateName}`;
+
+/** Replacements and deletions first. */
+function planText({ summary, unknownInputs = 0 }: ApprovalRequest): string {
+  if (unknownInputs === 0) return summary;
+  const [values, are] = unknownInputs === 1 ? ["value", "is"] : ["values", "are"];
+  return `${summary}\n${unknownInputs} input ${values} ${are} known only while the plan is applied.`;
+}
+
+export function awaitingApproval({ metadata }: Stack, request: ApprovalRequest): string {
+  const { name = "", namespace = "" } = metadata;
+  return [
+    `The changes must be approved before ${request.expiresAt}:`,
+    planText(request),
+    `To approve them: kubectl pulumi approve ${name} --namespace ${namespace}`,
+    "Or, without the plugin:",
+    "kubectl create -f - <<EOF",
+    JSON.stringify(approvalManifest(namespace, request)),
+    "EOF",
+  ].join("\n");
+}
+
+/** The shell inserts the name of the user, which the API server compares with the user of the request. */
+function approvalManifest(namespace: string, { updateName, updateUid, digest }: ApprovalRequest): object {
+  const { apiVersion, kind } = approvalKind;
+  const decidedBy = "$(kubectl auth whoami --output jsonpath={.status.userInfo.username})";
+  const spec = { updateName, updateUid, digest, decision: "Approve", decidedBy };
+  return { apiVersion, kind, metadata: { generateName: `${updateName}-`, namespace }, spec };
+}
+
+/** For the event, which is short. */
+export const approvalRequested = (request: ApprovalRequest): string =>
+  `The plan of Update ${request.updateName} must be approved before ${request.expiresAt}:\n${planText(request)}`;
+
+function decidedBy({ decidedBy: user = "an unknown user", reason }: ApprovalRequest): string {
+  return reason ? `by ${user}: ${reason}` : `by ${user}`;
+}
+
+export const approved = (request: ApprovalRequest): string =>
+  `The plan of Update ${request.updateName} was approved ${decidedBy(request)}`;
+
+export const rejected = (request: ApprovalRequest): string =>
+  `The plan of Update ${request.updateName} was rejected ${decidedBy(request)}\n` +
+  "It is not applied. A new plan is made when the spec, the source or an input changes; to request one now, " +
+  `set the annotation ${reconcileRequestAnnotation} of the Stack to a new value.`;
+
+export const requestExpired = ({ updateName, expiresAt }: ApprovalRequest): string =>
+  `The plan of Update ${updateName} expired at ${expiresAt}, before it was applied; a new plan is being made.`;
+
+export const requestSuperseded = ({ updateName }: ApprovalRequest): string =>
+  `The plan of Update ${updateName} was not applied, because the spec, the source or an input has changed, or its Update was deleted.`;
+
+const policyRemedy =
+  "Install the policy that is part of the Helm chart and of the quickstart manifest. This is checked again every minute.";
+
+export const policyMissing =
+  "The Stack requires approvals, but users can create Approvals in the name of others: the admission policy for Approvals " +
+  `is not in force. Nothing is started. ${policyRemedy}`;
+
+export const policyUnverified = (why: string): string =>
+  "The Stack requires approvals, but the operator cannot check whether the admission policy for Approvals is in force: " +
+  `${why}. Nothing is started. Allow the operator to create Approvals; it does so only in dry runs. ${policyRemedy}`;
+
+export const newPlan = "a new plan, when this one expires";
+
 // Running updates
 
 export const endOfUpdate = (name: string): string => `the end of Update ${name}`;
 
 export const starting = (update: NamedUpdate, what: string): string =>
-  `The ${update.type} ${update.name} is being started for ${what}.`;
+  `The ${operation(update)} ${update.name} is being started for ${what}.`;
 
-export const cancelling = ({ type, name }: NamedUpdate): string =>
-  `The ${type} ${name} is being cancelled, as requested.`;
+export const cancelling = (update: NamedUpdate): string =>
+  `The ${operation(update)} ${update.name} is being cancelled, as requested.`;
 
-export const withdrawing = ({ type, name }: NamedUpdate, reason: string): string =>
-  `The ${type} ${name} has not started and is being withdrawn, because ${reason}.`;
+export const withdrawing = (update: NamedUpdate, reason: string): string =>
+  `The ${operation(update)} ${update.name} has not started and is being withdrawn, because ${reason}.`;
 
 export const withdrawalReasons = {
   stackDeleted: "the Stack is being deleted",
@@ -148,10 +227,10 @@ function afterwards({ name }: NamedUpdate, after: AfterUpdate): string {
 }
 
 export const stuck = (update: UpdateView, after: AfterUpdate): string =>
-  `The ${update.type} ${update.name} is stuck${afterwards(update, after)}. ${update.stall?.message ?? ""}`;
+  `The ${operation(update)} ${update.name} is stuck${afterwards(update, after)}. ${update.stall?.message ?? ""}`;
 
 export function running(update: UpdateView, after: AfterUpdate): string {
-  return `The ${update.type} ${update.name} ${progress(update)}${afterwards(update, after)}.`;
+  return `The ${operation(update)} ${update.name} ${progress(update)}${afterwards(update, after)}.`;
 }
 
 function progress({ deleting, startedAt }: UpdateView): string {

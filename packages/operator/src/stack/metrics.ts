@@ -4,6 +4,8 @@ import type { Registry, Store } from "@pko/kube";
 
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import { findCondition } from "../shared/conditions.ts";
+import { approvalPolicyOf } from "../shared/approvals.ts";
+import type { ApprovalNews } from "./history/approval.ts";
 import type { DriftRecord } from "./history/drift.ts";
 import type { Suspension } from "../shared/suspension.ts";
 import type { Result } from "./history/result.ts";
@@ -13,6 +15,7 @@ export interface StackMetrics {
   recordResult(stack: Stack, result: Result): void;
   /** Of a check. */
   recordDrift(record: DriftRecord): void;
+  recordApprovals(news: readonly ApprovalNews[]): void;
 }
 
 interface MeteredWorld {
@@ -52,6 +55,11 @@ export function stackMetrics(registry: Registry, world: MeteredWorld): StackMetr
     help: "Checks for drift, by result: drifted, clean or failed.",
     labels: ["result"],
   });
+  const approvals = registry.counter({
+    name: "stack_approval_requests_total",
+    help: "Plans that were approved or rejected, that expired, or that were superseded, by result.",
+    labels: ["result"],
+  });
   return {
     recordDrift({ verdict }) {
       checks.increment({ result: checkResults[verdict.reason] });
@@ -69,6 +77,9 @@ export function stackMetrics(registry: Registry, world: MeteredWorld): StackMetr
       if (!stack.status?.lastUpdate && stackCreatedAt !== undefined && endedAt !== undefined) {
         first.observe({ result }, Math.max(0, endedAt - stackCreatedAt) / 1000);
       }
+    },
+    recordApprovals(news) {
+      for (const { kind } of news) if (kind !== "awaiting") approvals.increment({ result: kind });
     },
   };
 }
@@ -99,6 +110,11 @@ function exposeCounts(registry: Registry, { stacks, suspension }: MeteredWorld):
     help: "1 for a Stack that is suspended, by its spec or with the whole operator.",
     ...each,
   });
+  const awaiting = registry.gauge({
+    name: "stacks_awaiting_approval",
+    help: "1 for a Stack whose changes wait for an approval.",
+    ...each,
+  });
   registry.onCollect(() => {
     const all = stacks.list();
     active.set({}, all.length);
@@ -106,6 +122,7 @@ function exposeCounts(registry: Registry, { stacks, suspension }: MeteredWorld):
     reconciling.clear();
     drifted.clear();
     suspended.clear();
+    awaiting.clear();
     for (const stack of all) {
       const { namespace = "", name = "" } = stack.metadata;
       const { state } = stack.status?.lastUpdate ?? {};
@@ -117,9 +134,14 @@ function exposeCounts(registry: Registry, { stacks, suspension }: MeteredWorld):
       if (drift) drifted.set({ namespace, name }, drift.status === "True" ? 1 : 0);
       const by = suspendedBy({ stack, operatorSuspended: suspension.isOn });
       suspended.set({ namespace, name }, by.length > 0 ? 1 : 0);
+      // Only Stacks that require approvals have a series.
+      if (approvalPolicyOf(stack)) awaiting.set({ namespace, name }, isAwaitingApproval(stack) ? 1 : 0);
     }
   });
 }
 
 const isReconciling = ({ status }: Stack): boolean =>
   status?.conditions?.some(({ type, status: is }) => type === "Reconciling" && is === "True") ?? false;
+
+const isAwaitingApproval = ({ status }: Stack): boolean =>
+  status?.conditions?.some(({ reason }) => reason === "AwaitingApproval") ?? false;

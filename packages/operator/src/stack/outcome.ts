@@ -21,6 +21,12 @@ export type Outcome =
   | { readonly kind: "suspended"; readonly message: string; readonly waitingFor: string }
   /** `what`: the update that is due. */
   | { readonly kind: "outsideWindow"; readonly message: string; readonly what: string; readonly opensAt?: number }
+  | {
+      readonly kind: "awaitingApproval";
+      readonly message: string;
+      readonly waitingFor: string;
+      readonly expiresAt: number;
+    }
   | { readonly kind: "retrying"; readonly preview: boolean; readonly message: string; readonly retryAt: number }
   /** Stalled, unless the spec has retryOnUpdateConflict. */
   | { readonly kind: "conflict"; readonly message: string; readonly retryAt: number }

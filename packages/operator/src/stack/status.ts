@@ -4,6 +4,7 @@ import { timestamp } from "@pko/kube";
 
 import { conditionAt, findCondition } from "../shared/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
+import { approvalAfter } from "./history/approval.ts";
 import { isDriftShown, type DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
 import { reconcileRequestOf } from "./history/trigger.ts";
@@ -22,6 +23,7 @@ export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan,
   }
   const currentUpdate = currentUpdateAfter(view, steps);
   const observedReconcileRequest = reconcileRequestOf(view.stack);
+  const approval = approvalAfter(view, steps);
   return {
     observedGeneration: view.stack.metadata.generation ?? 0,
     ...(observedReconcileRequest && { observedReconcileRequest }),
@@ -31,6 +33,7 @@ export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan,
     ...nextAction(outcome),
     ...recordedResult(before, newResult(before, steps)),
     ...recordedDrift(view, record),
+    ...(approval && { approval }),
   };
 }
 
@@ -65,6 +68,7 @@ const withDrifted = (view: StackView, { conditions = [] }: StackStatus, record: 
 function newResult({ lastUpdate }: StackStatus, steps: readonly Step[]): Partial<Result> {
   for (const step of steps) {
     if (step.kind === "recordResult") return step.result;
+    if (step.kind === "recordPlan") return step.plan;
     if (step.kind !== "writeOutputs" || !lastUpdate) continue;
     const { outputsPending: _, ...written } = lastUpdate;
     return { lastUpdate: written };
@@ -115,6 +119,8 @@ function verdictOn(view: StackView, outcome: ShownOutcome): Verdict {
       return { type: "Reconciling", reason: "Suspended", message };
     case "outsideWindow":
       return { type: "Reconciling", reason: "OutsideUpdateWindow", message };
+    case "awaitingApproval":
+      return { type: "Reconciling", reason: "AwaitingApproval", message };
     case "retrying":
       return { type: "Reconciling", reason: outcome.preview ? "PreviewFailed" : "RetryingAfterFailure", message };
     case "conflict":
@@ -166,6 +172,9 @@ function nextAction(outcome: Outcome): Pick<StackStatus, "next"> {
   }
   if (outcome.kind === "outsideWindow") {
     return outcome.opensAt === undefined ? {} : { next: { what: outcome.what, time: timestamp(outcome.opensAt) } };
+  }
+  if (outcome.kind === "awaitingApproval") {
+    return { next: { what: messages.newPlan, time: timestamp(outcome.expiresAt) } };
   }
   const retryAt = retryTimeOf(outcome);
   return retryAt === undefined ? {} : { next: { what: messages.retry, time: timestamp(retryAt) } };

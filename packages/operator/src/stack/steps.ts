@@ -4,7 +4,8 @@ import type { Plan } from "@pko/kube";
 
 import type { DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
-import type { Trigger, TriggerReason } from "./history/trigger.ts";
+import type { RecordedPlan } from "./history/approval.ts";
+import type { Stage, Trigger, TriggerReason } from "./history/trigger.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StackView, UpdateView } from "./view.ts";
 
@@ -21,6 +22,8 @@ export type Step =
   | { readonly kind: "recordResult"; readonly result: Result }
   /** The result of a check for drift goes into the status. */
   | { readonly kind: "recordDrift"; readonly record: DriftRecord }
+  /** Only in the status. */
+  | { readonly kind: "recordPlan"; readonly plan: RecordedPlan }
   /** Those of the last update, which could not be written when its result was recorded. */
   | { readonly kind: "writeOutputs"; readonly updateName: string }
   | { readonly kind: "requestPrerequisites"; readonly requests: readonly PrerequisiteRequest[] }
@@ -32,6 +35,8 @@ export type Step =
       readonly update: Update;
       readonly trigger: Trigger;
       readonly reason: TriggerReason;
+      /** Of an update that may need an approval. */
+      readonly stage?: Stage;
       /** As observed: the step fails if it has changed since. */
       readonly workspace: Workspace;
     }

@@ -1,5 +1,6 @@
 /** Everything that the rules of a Stack may depend on: gathered by observe/, and completed by facts that steps learn. */
 import type {
+  Approval,
   JsonValue,
   LastUpdate,
   Normalized,
@@ -10,12 +11,14 @@ import type {
   StackStatus,
   Update,
   UpdateDrift,
+  UpdatePlan,
   UpdateStatus,
   Workspace,
 } from "@pko/api";
 import { stackFinalizer } from "@pko/api";
 import type { KubeObject, Occupant, Occupied } from "@pko/kube";
 
+import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./history/trigger.ts";
@@ -45,6 +48,10 @@ export interface StackView extends LearnedFacts {
   readonly readObjects: ReadObjects;
   /** The outputs of the Update whose result is unrecorded, or whose outputs are pending. */
   readonly outputs: OutputsView;
+  /** Approvals that name the Update of the plan in the status. */
+  readonly approvals: readonly Approval[];
+  /** Whether the admission policy makes Approvals trustworthy. */
+  readonly approvalPolicy: PolicyState;
   /** Since when another owner's object has had a name that the Stack needs; unknown after a restart. */
   readonly conflictSince?: number;
   /** Whether all Stacks of the operator are suspended. */
@@ -107,6 +114,11 @@ export interface UpdateView {
   /** What a check for drift has found. */
   readonly drift?: UpdateDrift;
   readonly report: Pick<UpdateStatus, "changes" | "summary" | "stdout">;
+  /** It makes a plan that is to be approved, and changes nothing. */
+  readonly isPlan: boolean;
+  readonly plan?: UpdatePlan;
+  /** The name of the Update whose plan it applies. */
+  readonly appliesPlan?: string;
 }
 
 /** A value of `UpdateView.failure`: another update of the Pulumi stack was running. */
@@ -208,6 +220,9 @@ export const validSpec = (view: Pick<StackView, "spec">): NormalStack | undefine
   view.spec.ok ? view.spec.value : undefined;
 
 export const isFinished = ({ state }: UpdateView): boolean => state !== "unfinished";
+
+/** Its result is a plan, which becomes the approval request of the status instead of its last update. */
+export const hasPlan = ({ isPlan, state }: UpdateView): boolean => isPlan && state === "succeeded";
 
 export const unfinishedUpdate = ({ updates }: Pick<StackView, "updates">): UpdateView | undefined =>
   updates.find(({ state }) => state === "unfinished");

@@ -1,5 +1,5 @@
 /** The Update controller: what it watches, and its definition for the engine. */
-import { fieldManagers, type Update, type Workspace } from "@pko/api";
+import { fieldManagers, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
 import {
   controller,
   keyOf,
@@ -20,6 +20,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../agents/agents.ts";
 import { updates as updateResource } from "../kinds.ts";
+import { planKeyOf } from "../shared/approvals.ts";
 import { isComplete, uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/workspace-pod.ts";
 import { updateEvents } from "./events.ts";
@@ -41,6 +42,10 @@ interface UpdateControllerOptions {
   readonly workspaces: Reflector<Workspace>;
   /** Those of workspaces. */
   readonly pods: Reflector<ApiObject<Pod>>;
+  readonly stacks: Reflector<Stack>;
+  /** With `approvalIndexers`. */
+  readonly approvals: Reflector<Approval>;
+  readonly approvalPolicy: UpdateWorld["approvalPolicy"];
   readonly projects: Projects;
   /** Without it, an Update may start as soon as its Workspace is ready. */
   readonly clearances?: UpdateWorld["clearances"];
@@ -65,12 +70,19 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
           .byIndex(workspaceIndex, key)
           .filter((update) => !isComplete(update))
           .map(keyOf);
+  const waitingForDecision = (approval: Approval | undefined): Key[] => {
+    const plan = approval && updates.store.get(planKeyOf(approval));
+    return inWorkspace(plan && workspaceKeyOf(plan));
+  };
   const inner = controller<Update>({
     name: "update-controller",
     reflector: updates,
     watches: [
       watching({ reflector: workspaces, map: ({ key }) => inWorkspace(key) }),
       watching({ reflector: pods, map: ({ before, after }) => inWorkspace(podWorkspace(after ?? before)) }),
+      // A Workspace has the name of its Stack.
+      watching({ reflector: options.stacks, map: ({ key }) => inWorkspace(key) }),
+      watching({ reflector: options.approvals, map: ({ before, after }) => waitingForDecision(after ?? before) }),
       // The Updates that wait for this one in the same workspace.
       watching({ reflector: updates, map: ({ before, after }) => inWorkspace(endedIn(after, before)) }),
     ],
@@ -98,6 +110,9 @@ const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "confirmReady",
   "confirmPodDeleted",
   "confirmStackUnknown",
+  "confirmApproval",
+  "readPlan",
+  "attachRun",
   "cancelRun",
   "forgetRun",
 ]);
@@ -108,6 +123,9 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     updates: options.updates.store,
     workspaces: options.workspaces.store,
     pods: options.pods.store,
+    stacks: options.stacks.store,
+    approvals: options.approvals.store,
+    approvalPolicy: options.approvalPolicy,
     runs,
     projects,
     ...(clearances && { clearances }),

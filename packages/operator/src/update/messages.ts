@@ -42,6 +42,47 @@ const listed = (stacks: readonly string[]): string => truncate(stacks.join(", ")
 
 export const specInvalid = (problems: string): string => `The spec is invalid:\n${problems}`;
 
+// Approvals.
+
+const askStack = (stack: string): string =>
+  `Stack ${stack} plans its changes itself and requests an approval; to request a plan, request an update of the Stack`;
+
+export const noPlanNamed = (stack: string): string =>
+  `Stack ${stack} requires approvals, and this Update applies no approved plan, so nothing was changed. ${askStack(stack)}.`;
+
+export const planUnknown = (update: string): string =>
+  `spec.applyPlan: there is no Update ${update} with this UID and a plan with this digest for the same operation, Workspace ` +
+  "and stack, so nothing was changed. A new plan is needed.";
+
+export const planExpired = (update: string, at: number): string =>
+  `The plan of Update ${update} expired at ${timestamp(at)}, so nothing was changed. A new plan is needed.`;
+
+export const notApproved = (update: string, approval: string | undefined): string =>
+  approval === undefined
+    ? `The plan of Update ${update} has not been approved, so nothing was changed. Create an Approval of it, and then another Update.`
+    : `There is no Approval ${approval} of the plan of Update ${update}, so nothing was changed. A new plan is needed.`;
+
+export const planRejected = (update: string, user: string): string =>
+  `The plan of Update ${update} was rejected by ${user}, so nothing was changed. A new plan is needed.`;
+
+export const planUsed = (update: string, by: string): string =>
+  `The plan of Update ${update} was already applied by Update ${by}, so nothing was changed. A new plan is needed.`;
+
+export const policyNotInForce = (stack: string, why: string): string =>
+  `Stack ${stack} requires approvals, but ${why}, so nothing was changed. The message of the Stack shows what to do.`;
+export const policyMissing = "the admission policy for Approvals is not in force";
+export const policyUnverified = "the operator cannot check whether the admission policy for Approvals is in force";
+
+export const planUnreadable = (why: string): string => `${why} So nothing was changed. A new plan is needed.`;
+export const planSecretMissing = (name: string): string => `Secret ${name} with the plan does not exist.`;
+export const planSecretForeign = (name: string, update: string): string =>
+  `Secret ${name} with the plan does not belong to Update ${update}.`;
+export const planSecretEmpty = (name: string): string => `Secret ${name} contains no plan.`;
+
+export const planNotKept = (operation: string, why: string): string =>
+  `The ${operation} succeeded, but its plan could not be kept, so it cannot be approved: ${why}`;
+export const planNotReported = "the workspace reported no plan; its image may be older than the operator";
+
 // While the operation may run.
 
 export const cancelling = "The operation is being cancelled because the Update was deleted.";

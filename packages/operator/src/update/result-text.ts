@@ -49,18 +49,25 @@ const changeTexts: readonly ChangeText[] = [
   { change: "same", planned: "unchanged", done: "unchanged" },
 ];
 
-export function summaryOf({ changes, operation, drift }: Pick<RunResult, "changes" | "operation" | "drift">): string {
-  const isPlanned = operation === "preview" || drift !== undefined;
+type ResultPart = Pick<RunResult, "operation" | "plan" | "drift">;
+
+/** A plan for a destroy destroys nothing, and a check for drift changes nothing. */
+const isPreview = ({ operation, plan, drift }: ResultPart): boolean =>
+  operation === "preview" || plan !== undefined || drift !== undefined;
+
+export function summaryOf({ changes, ...result }: ResultPart & Pick<RunResult, "changes">): string {
   const parts = changeTexts.flatMap(({ change, planned, done }) => {
     const count = changes[change] ?? 0;
-    return count > 0 ? [`${count} ${isPlanned ? planned : done}`] : [];
+    return count > 0 ? [`${count} ${isPreview(result) ? planned : done}`] : [];
   });
   return parts.length > 0 ? parts.join(", ") : "no changes";
 }
 
 /** The printed plan of a preview, the drift that was found, or the output of a failed run. The rest is in the agent's log. */
-export function stdoutOf({ operation, outcome, output, drift }: RunResult): Stdout | undefined {
-  const isShown = operation === "preview" || outcome !== "succeeded" || (drift && driftCount(drift) > 0);
+export function stdoutOf(result: RunResult): Stdout | undefined {
+  const { outcome, output, drift } = result;
+  const isClean = drift !== undefined && driftCount(drift) === 0;
+  const isShown = outcome !== "succeeded" || (isPreview(result) && !isClean);
   if (!isShown || output.tail === "") return undefined;
   const bounded = truncateStdout(output.tail);
   return { ...bounded, truncated: bounded.truncated || output.truncated };

@@ -107,6 +107,7 @@ function endFields(view: UpdateView, ending: Ending): Fields {
     ...(result && resultFields(result)),
     ...(stdout && { stdout: { ...stdout, ...(stored?.stdout !== undefined && { secretName: stored.stdout }) } }),
     ...(stored?.outputs !== undefined && { outputs: stored.outputs }),
+    ...(stored?.plan && { plan: stored.plan }),
   };
 }
 

@@ -17,15 +17,35 @@ export type Step =
   | { readonly kind: "confirmPodDeleted" }
   /** The prepared Workspace does not have the stack. */
   | { readonly kind: "confirmStackUnknown" }
+  /** What the approval of the plan is based on: neither a start nor a refusal may follow from an outdated store. */
+  | { readonly kind: "confirmApproval" }
+  /** Only while it is unused. */
+  | { readonly kind: "useApproval"; readonly approval: ApprovalVersion }
+  /** Reads the plan that the Update applies from the Secrets of the Update that made it. */
+  | { readonly kind: "readPlan"; readonly plan: PlanSource }
   | { readonly kind: "addFinalizer" }
   | { readonly kind: "removeFinalizer" }
   /** Starts the run, or attaches to it if the agent has started it before. */
   | { readonly kind: "followRun"; readonly pod: AgentPod; readonly request: StartRequest }
+  /** Attaches to the run if the agent has started it before; never starts it. */
+  | { readonly kind: "attachRun"; readonly pod: AgentPod; readonly runId: string }
   | { readonly kind: "cancelRun"; readonly pod: AgentPod; readonly runId: string }
   /** Sends no more requests about the run to an agent. */
   | { readonly kind: "forgetRun" }
   /** Before the status is written, so that a complete Update has all its Secrets. */
   | { readonly kind: "storeResult"; readonly secrets: ResultSecrets }
   | { readonly kind: "deleteExpired" };
+
+export interface ApprovalVersion {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+export interface PlanSource {
+  readonly updateName: string;
+  readonly updateUid: string;
+  readonly secretNames: readonly string[];
+}
 
 export type UpdatePlan = Plan<Step, Outcome>;

@@ -1,8 +1,10 @@
 /** Everything that the rules of an Update decide on. */
-import type { Normalized, NormalUpdate, Update } from "@pko/api";
+import type { Approval, Normalized, NormalUpdate, Update, UpdatePlan } from "@pko/api";
 import type { LostRun, ProjectInfo } from "@pko/rpc";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
+import type { PolicyState } from "../approvals/policy-probe.ts";
+import type { ApprovalPolicy } from "../shared/approvals.ts";
 import type { OverduePod } from "../shared/lost-node.ts";
 import { updateFinalizer } from "./finalizer.ts";
 
@@ -29,10 +31,41 @@ export interface PodFacts {
   readonly overdue?: OverduePod;
 }
 
+/** Who must agree before an Update changes resources. */
+export interface ApprovalFacts {
+  /** The Stack that controls the Workspace; absent if none does. */
+  readonly stack?:
+    | { readonly state: "missing"; readonly name: string }
+    /** `policy`: absent if it requires no approvals. */
+    | { readonly state: "present"; readonly name: string; readonly policy?: ApprovalPolicy };
+  /** The Update that is named as the one with the plan; absent if none is, or it does not exist. */
+  readonly plan?: PlanFacts;
+  /** The Approvals that name that Update. */
+  readonly approvals: readonly Approval[];
+}
+
+export interface PlanFacts {
+  readonly name: string;
+  readonly uid: string;
+  readonly workspaceName: string;
+  readonly stackName: string;
+  /** The operation that it is a plan for. */
+  readonly operation: "up" | "destroy";
+  /** Absent if it has failed or has not ended. */
+  readonly plan?: UpdatePlan;
+  readonly endedAt: number;
+}
+
+export type PlanContent =
+  | { readonly kind: "read"; readonly content: string }
+  /** `why`: a sentence. */
+  | { readonly kind: "lost"; readonly why: string };
+
 /** The Secrets of a run's result. */
 export interface StoredResult {
   readonly outputs?: string;
   readonly stdout?: string;
+  readonly plan?: UpdatePlan;
   /** Everything of the result that is incomplete or missing, in sentences. */
   readonly problems: readonly string[];
   /** The problems that are Secrets which could not be created. */
@@ -62,6 +95,13 @@ export interface UpdateView {
   readonly logLevel?: number;
   /** Runs of the workspace that ended with their pods, and may have left the stack locked. */
   readonly lostRuns: readonly LostRun[];
+  readonly approval: ApprovalFacts;
+  /** Whether the admission policy makes Approvals trustworthy. */
+  readonly approvalPolicy: PolicyState;
+  /** A fact: the content of the plan that the Update applies. */
+  readonly planContent?: PlanContent;
+  /** A fact: why the plan that the run has made could not be stored. */
+  readonly planFailure?: string;
   /** A fact: what the step `storeResult` has stored. */
   readonly stored?: StoredResult;
   /** A fact: why the API server rejected the status with the result. */

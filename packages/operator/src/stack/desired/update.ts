@@ -16,6 +16,7 @@ import {
   serializeTrigger,
   triggerAnnotation,
   updateNameFor,
+  type Stage,
   type Trigger,
   type TriggerReason,
 } from "../history/trigger.ts";
@@ -27,18 +28,20 @@ export interface UpdateRequest {
   readonly workspace: Workspace;
   readonly trigger: Trigger;
   readonly reason: TriggerReason;
+  readonly stage?: Stage;
 }
 
 /** A foreground deletion of the Stack must not delete the Update, and with it the Workspace, before anything is destroyed. */
 const blockOwnerDeletion = false;
 
-export function updateObject({ stack, spec, workspace, trigger, reason }: UpdateRequest): Update {
+export function updateObject({ stack, spec, workspace, trigger, reason, ...request }: UpdateRequest): Update {
+  const { stage = { kind: "direct" } } = request;
   const { labels, annotations } = spec.update;
   return {
     apiVersion: updates.apiVersion,
     kind: updates.kind,
     metadata: {
-      name: updateNameFor(stack, trigger),
+      name: updateNameFor(stack, trigger, stage),
       namespace: spec.namespace,
       labels: { ...labels, ...labelsOfStack(spec.name) },
       annotations: { ...annotations, [triggerAnnotation]: serializeTrigger(trigger) },
@@ -57,7 +60,8 @@ export function updateObject({ stack, spec, workspace, trigger, reason }: Update
       workspaceName: workspace.metadata.name ?? "",
       stackName: spec.stackName,
       type: trigger.type,
-      ttlAfterCompleted: `${Math.round(retentionMs(spec, trigger) / 1000)}s`,
+      ...stageSpec(trigger, stage),
+      ttlAfterCompleted: `${Math.round(retentionMs(spec, trigger, stage) / 1000)}s`,
     },
   };
 }
@@ -70,10 +74,26 @@ function timeoutFields({ timeouts: { totalSeconds, silenceSeconds } }: NormalSta
   };
 }
 
-/** Of checks for drift, which are many, the last two are kept. */
-function retentionMs({ update, driftDetection }: NormalStack, { type }: Trigger): number {
-  if (type !== "refresh" || !driftDetection) return update.ttlAfterCompletedMs;
-  return Math.min(update.ttlAfterCompletedMs, 2 * driftDetection.everyMs);
+/** Of checks for drift, which are many, the last two are kept. An Update takes its plan with it, so it stays until that expires. */
+function retentionMs({ update, driftDetection, approval }: NormalStack, { type }: Trigger, stage: Stage): number {
+  const { ttlAfterCompletedMs } = update;
+  if (stage.kind === "plan") return Math.max(ttlAfterCompletedMs, approval?.expiresAfterMs ?? 0);
+  if (type !== "refresh" || !driftDetection) return ttlAfterCompletedMs;
+  return Math.min(ttlAfterCompletedMs, 2 * driftDetection.everyMs);
+}
+
+/** A plan is made with the same options with which it is applied. */
+function stageSpec({ type }: Trigger, stage: Stage): UpdateSpec {
+  switch (stage.kind) {
+    case "direct":
+      return {};
+    case "plan":
+      return { ...(type === "destroy" ? { previewOnly: true } : { type: "preview" }), savePlan: true };
+    case "apply": {
+      const { updateName, updateUid, digest, approvalName } = stage.request;
+      return { applyPlan: { updateName, updateUid, digest, ...(approvalName !== undefined && { approvalName }) } };
+    }
+  }
 }
 
 function operationSpec(stack: Stack, spec: NormalStack, { type }: Trigger): UpdateSpec {

@@ -4,6 +4,7 @@ import { timestamp } from "@pko/kube";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import {
+  hasPlan,
   isFinished,
   lastUpdateIn,
   presentStatus,
@@ -34,14 +35,19 @@ export function unrecordedUpdate(view: History): UpdateView | undefined {
   const last = view.stack.status?.lastUpdate;
   const updates = view.updates.filter(({ isDriftCheck }) => !isDriftCheck);
   // A status that was lost is restored from the latest Update.
-  if (!last) return updates.findLast(isFinished);
-  const isNew = (update: UpdateView): boolean => isFinished(update) && update.hasFinalizer && update.name !== last.name;
+  if (!last) return updates.findLast(hasResult);
+  const isNew = (update: UpdateView): boolean => hasResult(update) && update.hasFinalizer && update.name !== last.name;
   return updates.find((update) => isNew(update) && !wasRecordedByOtherOperator(view.stack, update));
 }
 
+/** A plan that was made is not the result of an update. One that could not be made is: it is retried with backoff. */
+const hasResult = (update: UpdateView): boolean => isFinished(update) && !hasPlan(update);
+
 /** Updates whose result is in the status, so nothing depends on them. */
 export function recordedUpdates(view: History): UpdateView[] {
-  const isRecorded = (update: UpdateView): boolean => isFinished(update) && lastUpdateIn(view)?.name === update.name;
+  const { lastUpdate, approval } = presentStatus(view);
+  const isRecorded = (update: UpdateView): boolean =>
+    hasPlan(update) ? approval?.updateName === update.name : isFinished(update) && lastUpdate?.name === update.name;
   return view.updates.filter(
     (update) => update.hasFinalizer && (isRecorded(update) || wasRecordedByOtherOperator(view.stack, update)),
   );
@@ -80,7 +86,7 @@ function lastUpdateAfter(view: StackView, update: UpdateView): LastUpdate {
   const successful = isSuccess ? revision : before?.lastSuccessfulCommit;
   return {
     name: update.name,
-    type: update.type,
+    type: update.isPlan ? trigger.type : update.type,
     state: isSuccess ? "succeeded" : "failed",
     generation,
     ...(reconcileRequest && { reconcileRequest }),
@@ -104,11 +110,12 @@ const isBlocked = ({ outputs, occupiedOutputs }: StackView): boolean =>
   occupiedOutputs !== undefined || (outputs.kind === "lost" && outputs.occupant !== undefined);
 
 /** A Stack that has only run previews has deployed nothing, even if the Pulumi stack has resources: of another Stack. */
-function deployedAfter(view: StackView, update: UpdateView): boolean | undefined {
+export function deployedAfter(view: StackView, update: UpdateView): boolean | undefined {
   const { deployed, lastUpdate: before } = presentStatus(view);
-  if (update.type !== "preview" && update.failure !== withdrawnFailure) return true;
+  const isPreview = update.isPlan || update.type === "preview";
+  if (!isPreview && update.failure !== withdrawnFailure) return true;
   // The Go operator does not record whether it has deployed anything.
-  return deployed ?? (before || update.type !== "preview" ? undefined : false);
+  return deployed ?? (before || !isPreview ? undefined : false);
 }
 
 /** The trigger of an Update that another operator created is in the Stack's status. */

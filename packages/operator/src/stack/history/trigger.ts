@@ -3,6 +3,7 @@ import {
   cancellationRequestAnnotation,
   reconcileRequestAnnotation,
   updateNameOf,
+  type ApprovalRequest,
   type LastUpdate,
   type Stack,
   type UpdateType,
@@ -92,11 +93,20 @@ export function isSameTrigger(last: LastUpdate, trigger: Trigger): boolean {
 /** Earlier versions of the Go operator did not record the type. */
 export const lastTypeOf = (last: LastUpdate): string => last.type ?? "up";
 
+/** What an Update does for its trigger: everything at once, or make a plan for an approval, or apply that plan. */
+export type Stage =
+  | { readonly kind: "direct" }
+  | { readonly kind: "plan" }
+  | { readonly kind: "apply"; readonly request: ApprovalRequest };
+
+const direct: Stage = { kind: "direct" };
+
 /**
  * The name depends on the trigger and on when the previous update, or the previous check for drift, ended. So a repeated attempt
- * to create an Update uses the same name, and returning to an earlier revision uses another.
+ * to create an Update uses the same name, and returning to an earlier revision uses another. A plan is also named after the
+ * previous one, which may have expired, and the Update that applies a plan after that plan.
  */
-export function updateNameFor(stack: Stack, trigger: Trigger): string {
+export function updateNameFor(stack: Stack, trigger: Trigger, stage: Stage = direct): string {
   const { lastUpdate: last, drift } = stack.status ?? {};
   const { revision, digest = "", inputs, driftRequest = "" } = trigger;
   const check = trigger.type === "refresh" ? [drift?.checkedAt ?? "", driftRequest] : [];
@@ -105,9 +115,22 @@ export function updateNameFor(stack: Stack, trigger: Trigger): string {
     stackUid: stack.metadata.uid ?? "",
     type: trigger.type,
     generation: trigger.generation,
-    revision: [revision, digest, inputs, ...check].filter((part, index) => index === 0 || part !== "").join(" "),
+    revision: [revision, digest, inputs, ...check, stageName(stack, stage)]
+      .filter((part, index) => index === 0 || part !== "")
+      .join(" "),
     reconcileRequest: trigger.reconcileRequest,
     resyncSlot: Math.floor((parseTimestamp(last?.lastResyncTime) ?? 0) / 1000),
     attempt: last?.failures ?? 0,
   });
+}
+
+function stageName({ status }: Stack, stage: Stage): string {
+  switch (stage.kind) {
+    case "direct":
+      return "";
+    case "plan":
+      return `plan after ${status?.approval?.updateName ?? ""}`;
+    case "apply":
+      return `apply ${stage.request.updateName}`;
+  }
 }

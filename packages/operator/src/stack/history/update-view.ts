@@ -7,10 +7,11 @@ import { pendingOperationsMessage } from "../../shared/pending-operations.ts";
 import { truncate } from "../../shared/truncate.ts";
 import { endTimeOf } from "../../shared/updates.ts";
 import { conflictFailure, withdrawnFailure, type UpdateView } from "../view.ts";
+import { noPlan, notPlanned } from "../messages.ts";
 import { parseTrigger, triggerAnnotation } from "./trigger.ts";
 
 export function updateView(update: Update): UpdateView {
-  const { metadata } = update;
+  const { metadata, status } = update;
   const { finalizers = [], resourceVersion = "", name = "", uid = "" } = metadata;
   const state = updateState(update);
   const trigger = parseTrigger(metadata.annotations?.[triggerAnnotation]);
@@ -29,7 +30,16 @@ export function updateView(update: Update): UpdateView {
     ...(stall && { stall }),
     ...(state === "failed" && updateFailure(update)),
     ...(state === "succeeded" && updateWarning(update)),
-    ...updateReport(update.status ?? {}),
+    ...updateReport(status ?? {}),
+    ...updatePlan(update),
+  };
+}
+
+function updatePlan({ spec, status }: Update): Pick<UpdateView, "isPlan" | "plan" | "appliesPlan"> {
+  return {
+    isPlan: spec?.savePlan ?? false,
+    ...(status?.plan && { plan: status.plan }),
+    ...(spec?.applyPlan && { appliesPlan: spec.applyPlan.updateName }),
   };
 }
 
@@ -39,8 +49,11 @@ function updateOperation({ type = "up", previewOnly = false, refresh = false }: 
 
 function updateState(update: Update): UpdateView["state"] {
   if (isConditionTrue(update, "Failed")) return "failed";
-  return isConditionTrue(update, "Complete") ? "succeeded" : "unfinished";
+  if (!isConditionTrue(update, "Complete")) return "unfinished";
+  return isPlanMissing(update) ? "failed" : "succeeded";
 }
+
+const isPlanMissing = ({ spec, status }: Update): boolean => spec?.savePlan === true && !status?.plan;
 
 function stallOf(update: Update): UpdateView["stall"] {
   const condition = isConditionTrue(update, "Stalled") ? findCondition(update, "Stalled") : undefined;
@@ -80,7 +93,9 @@ function updateReport(status: UpdateStatus): Report {
 const longestMessage = 4096;
 
 function updateFailure(update: Update): Pick<UpdateView, "failure" | "message"> {
-  const message = update.status?.message || findCondition(update, "Failed")?.message || "the update failed";
+  const failed = isConditionTrue(update, "Failed") ? findCondition(update, "Failed")?.message : undefined;
+  const reported = update.status?.message || failed || (isPlanMissing(update) ? noPlan : "the update failed");
+  const message = update.spec?.savePlan ? notPlanned(reported) : reported;
   const failure = failureClass(update, message);
   return {
     message: truncate(message, longestMessage),

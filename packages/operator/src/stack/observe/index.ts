@@ -1,5 +1,13 @@
 /** All reads of a Stack's reconcile, from stores, from the API server and from the pollers of sources. */
-import { normalizeStack, stackFinalizer, workspaceNameOf, type Stack, type Update, type Workspace } from "@pko/api";
+import {
+  normalizeStack,
+  stackFinalizer,
+  workspaceNameOf,
+  type Approval,
+  type Stack,
+  type Update,
+  type Workspace,
+} from "@pko/api";
 import {
   asOwner,
   isOwnedBy,
@@ -13,6 +21,8 @@ import {
 } from "@pko/kube";
 
 import { stacks as stackResource, workspaces as workspaceResource } from "../../kinds.ts";
+import type { PolicyProbe } from "../../approvals/policy-probe.ts";
+import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/conditions.ts";
 import type { Suspension } from "../../shared/suspension.ts";
 import { updateView } from "../history/update-view.ts";
@@ -31,6 +41,9 @@ export interface StackWorld extends SourceWorld {
   readonly stacks: Store<Stack>;
   readonly workspaces: Store<Workspace>;
   readonly updates: Store<Update>;
+  /** With `approvalIndexers`. */
+  readonly approvals: Store<Approval>;
+  readonly approvalPolicy: Pick<PolicyProbe, "state">;
   readonly minResyncSeconds?: number;
   readonly suspension: Suspension;
 }
@@ -56,6 +69,8 @@ export async function observeStack(
     orphans: orphanedUpdates(world, key, stack),
     workspace: workspaceView(world, stack),
     dependents: observeDependents(world.stacks, stack),
+    approvals: approvalsFor(world, stack),
+    approvalPolicy: world.approvalPolicy.state(stack.metadata.namespace ?? ""),
     outputs: await observeOutputs({ stack, updates }, readers),
     operatorSuspended,
     ...(await observeSpec(world, { key, stack, operatorSuspended }, readers)),
@@ -104,6 +119,12 @@ const noReferences = { cycle: [], prerequisites: [], stackOutputs: [], configInp
 function ownedUpdates({ updates }: StackWorld, stack: Stack): UpdateView[] {
   const owned = updates.byIndex(updateOwnerIndex, stack.metadata.uid ?? "");
   return owned.map(updateView).toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
+}
+
+function approvalsFor({ approvals }: StackWorld, { metadata, status }: Stack): readonly Approval[] {
+  const { updateName } = status?.approval ?? {};
+  if (updateName === undefined) return [];
+  return approvals.byIndex(approvalPlanIndex, refKey({ namespace: metadata.namespace ?? "", name: updateName }));
 }
 
 /** Updates with the Stack's finalizer that are not owned by the given Stack of that key; undefined if there is none. */

@@ -42,13 +42,14 @@ export async function removeFinalizer(
   return stepDone;
 }
 
-/** Whether the Stack has an Update that is not a preview, or is not complete. */
+/** Whether the Stack has an Update that may change resources, or is not complete. */
 async function mayHaveDeployed({ client, signal }: Performer, view: StackView): Promise<boolean> {
   const { name, namespace } = stackRef(view);
   const labelSelector = `${stackNameLabel}=${labelsOfStack(name)[stackNameLabel]}`;
   const { items } = await client.list(updates, { namespace, labelSelector, signal });
   const owned = items.filter((update) => isOwnedBy(update, asOwner(stacks, view.stack)));
-  return owned.some((update) => update.spec?.type !== "preview" || !isComplete(update));
+  const isPreview = ({ spec }: Update): boolean => spec?.type === "preview" || spec?.previewOnly === true;
+  return owned.some((update) => !isPreview(update) || !isComplete(update));
 }
 
 export async function removeUpdateFinalizers(

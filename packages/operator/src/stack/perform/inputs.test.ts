@@ -47,6 +47,8 @@ function setting(spec: NonNullable<Parameters<typeof stackOf>[0]>["spec"] = {}) 
     workspaces: storeOf(),
     updates: storeOf(),
     programs: storeOf(program),
+    approvals: storeOf(),
+    approvalPolicy: { state: () => ({ kind: "unknown" }) },
     git: poller as StackWorld["git"],
     flux: poller as StackWorld["flux"],
     suspension: { isOn: false, follow: () => () => undefined },

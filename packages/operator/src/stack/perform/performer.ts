@@ -1,5 +1,6 @@
 /** What the steps of a Stack's reconcile share. */
-import type { Stack, Update } from "@pko/api";
+import { isDeepStrictEqual } from "node:util";
+import type { Stack, StackStatus, Update } from "@pko/api";
 import {
   asOwner,
   isNotFound,
@@ -56,9 +57,13 @@ export function isSameStack({ metadata, status }: Stack, { stack: observed }: St
     metadata.uid === observed.metadata.uid &&
     metadata.generation === observed.metadata.generation &&
     Boolean(metadata.deletionTimestamp) === Boolean(observed.metadata.deletionTimestamp) &&
-    status?.lastUpdate?.name === observed.status?.lastUpdate?.name &&
-    status?.lastUpdate?.lastResyncTime === observed.status?.lastUpdate?.lastResyncTime
+    isDeepStrictEqual(historyOf(status), historyOf(observed.status))
   );
+}
+
+/** What the names of the next Updates depend on. */
+function historyOf({ lastUpdate, approval }: StackStatus = {}): readonly (string | undefined)[] {
+  return [lastUpdate?.name, lastUpdate?.lastResyncTime, approval?.updateName];
 }
 
 export async function ignoreNotFound(write: Promise<unknown>): Promise<void> {

@@ -7,7 +7,8 @@
  *        │                               ┌──────────── a change, a request, a resync, a retry ─────────────┐
  *        ▼                               ▼                                                                │
  *   [update due] ──▶ [Workspace applied] ──▶ [Workspace ready] ──▶ [Update created] ──▶ [running] ──▶ [result recorded]
- *                                                                                                          │
+ *                                                                  │  ▲                                    │
+ *                      with approvals: [plan recorded] ──▶ [approved] ─┘                                    │
  *   [deleted] ── wait for a running Update ──▶ the same with a destroy ──▶ [succeeded] ──▶ [finalizer removed]
  *
  * The next pass observes the result of each step, so a crash between two writes only repeats the last one.
@@ -16,6 +17,13 @@ import { firstDecision } from "@pko/kube";
 
 import type { StackPlan, StackRule } from "../steps.ts";
 import type { StackView } from "../view.ts";
+import {
+  approvalPending,
+  approvalPolicyMissing,
+  approvalPolicyUnchecked,
+  approvalRejected,
+  planUnrecorded,
+} from "./approval.ts";
 import {
   deletedWithoutDestroy,
   deletionProtected,
@@ -53,6 +61,7 @@ const rules: readonly StackRule[] = [
   driftChecksRecorded, // checks for drift whose result is in the status or not needed: remove their finalizer
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
   driftUnrecorded, // a check for drift finished, and the status does not show it yet: record its result
+  planUnrecorded, // a plan was made, and the status does not show it yet: record it, and request its approval
   finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
   destroyed, // deleted, and the destroy succeeded: remove the finalizer
   deletionProtected, // deleted, and protect is set: keep the finalizer and destroy nothing
@@ -69,6 +78,7 @@ const rules: readonly StackRule[] = [
   suspended, // the Stack or the operator is suspended: start nothing
   specInvalid, // report the invalid fields
   dependencyCycle, // Stacks depend on each other: report the cycle
+  approvalPolicyMissing, // approvals are required, and anyone could forge them: report it
   destroySourceMissing, // the destroy needs the program, whose source is not available
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
@@ -76,12 +86,15 @@ const rules: readonly StackRule[] = [
   noUpdateDue, // up to date, waiting for a retry, out of retries, or cancelled: delete the Workspace or write outputs if required
   outsideUpdateWindow, // an update is due, and no update window is open: wait until one opens
   prerequisitesUnmet, // wait for other Stacks, and request updates of those that are too old
+  approvalPolicyUnchecked, // approvals are required: wait until the admission policy has been checked
+  approvalRejected, // a user rejected the plan: nothing runs until something changes
+  approvalPending, // wait for an approval of the plan, or until the plan expires
   workspaceForeign, // the Workspace has another owner: leave it alone
   workspaceDeleting, // wait until the former Workspace is deleted
   workspaceOutdated, // check the inputs, then apply the Workspace
   workspacePreparing, // wait for the Workspace
   workspaceFailed, // report why the Workspace cannot be prepared
-  workspaceReady, // check the inputs, then create the Update
+  workspaceReady, // check the inputs, then create the Update: with approvals, first one for the plan, then one that applies it
 ];
 
 export const planStack = (view: StackView): StackPlan => firstDecision(rules, view);

@@ -8,6 +8,7 @@ import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan, type Step } from "../steps.ts";
 import { isDeleting, validSpec, type StackView } from "../view.ts";
+import { stageOf } from "./approval.ts";
 import { destroyOrigin } from "./deletion.ts";
 import { driftDue } from "./drift-due.ts";
 import { nextDue, type DueUpdate } from "./due.ts";
@@ -87,9 +88,11 @@ export function workspaceReady(view: StackView): StackPlan {
   if (!next || workspace.kind !== "present") return wait(unchanged);
   const { spec, due } = next;
   const { trigger, reason } = due;
-  const update = updateObject({ stack, spec, workspace: workspace.object, trigger, reason });
+  const stage = stageOf(view, due);
+  const update = updateObject({ stack, spec, workspace: workspace.object, trigger, reason, stage });
   const { name = "" } = update.metadata;
-  const step: Step = { kind: "createUpdate", update, trigger, reason, workspace: workspace.object };
-  const message = messages.starting({ type: trigger.type, name }, messages.purpose(due));
+  const step: Step = { kind: "createUpdate", update, trigger, reason, stage, workspace: workspace.object };
+  const isPlan = stage.kind === "plan";
+  const message = messages.starting({ type: trigger.type, name, isPlan }, messages.purpose(due));
   return withInputs(view, next, { steps: [step], outcome: processing(message, messages.endOfUpdate(name)) });
 }

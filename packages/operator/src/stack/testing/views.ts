@@ -60,6 +60,9 @@ export interface Setting {
   /** Whether all Stacks are suspended. */
   readonly operatorSuspended?: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly approvals?: StackView["approvals"];
+  /** In force if absent. */
+  readonly approvalPolicy?: StackView["approvalPolicy"];
 }
 
 const revision = "1";
@@ -108,6 +111,7 @@ export const anUpdate = (changes: Partial<UpdateView> = {}): UpdateView => ({
   createdAt: now - 60_000,
   trigger: aTrigger(),
   report: {},
+  isPlan: false,
   ...changes,
 });
 
@@ -208,6 +212,8 @@ export function viewOf(setting: Setting): StackView {
     readObjects: new Map(),
     ...(setting.missing !== "unchecked" && { missingInputs: setting.missing ?? [] }),
     outputs: setting.outputs ?? { kind: "none" },
+    approvals: setting.approvals ?? [],
+    approvalPolicy: setting.approvalPolicy ?? { kind: "inForce" },
   };
 }
 

@@ -1,6 +1,6 @@
 /** The request that starts an Update's run, built from its spec. Pure. */
 import type { NormalUpdate } from "@pko/api";
-import type { Operation, StartRequest } from "@pko/rpc";
+import type { Operation, SealedPlan, StartRequest } from "@pko/rpc";
 
 import { runIdOf, type UpdateView } from "../view.ts";
 
@@ -8,29 +8,32 @@ import { runIdOf, type UpdateView } from "../view.ts";
 const maxMessage = 4096;
 
 export function startRequest(view: UpdateView, spec: NormalUpdate): StartRequest {
-  const { logLevel, lostRuns } = view;
+  const { lostRuns } = view;
   return {
     runId: runIdOf(view),
     stack: spec.stackName,
-    operation: operationOf(spec, logLevel),
+    operation: operationOf(view, spec),
     ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
     ...(Object.keys(spec.timeouts).length > 0 && { timeouts: spec.timeouts }),
   };
 }
 
-function operationOf(spec: NormalUpdate, logLevel: number | undefined): Operation {
-  const common = commonOptions(spec, logLevel);
+function operationOf(view: UpdateView, spec: NormalUpdate): Operation {
+  const common = commonOptions(spec, view.logLevel);
+  const savePlan = spec.savePlan ? { savePlan: true } : {};
+  const previewOnly = spec.previewOnly ? { previewOnly: true } : {};
+  const applyPlan = planToApply(view, spec);
   const refresh = spec.refresh ? { refresh: true } : {};
   const expectNoChanges = spec.expectNoChanges ? { expectNoChanges: true } : {};
   const replace = spec.replace.length > 0 ? { replace: [...spec.replace] } : {};
   const continueOnError = spec.continueOnError ? { continueOnError: true } : {};
   switch (spec.type) {
     case "preview":
-      return { kind: "preview", ...common, ...refresh, ...replace, ...expectNoChanges };
+      return { kind: "preview", ...common, ...refresh, ...replace, ...expectNoChanges, ...savePlan };
     case "up": {
       const expectNoRefreshChanges = spec.expectNoRefreshChanges ? { expectNoRefreshChanges: true } : {};
       const expectations = { ...expectNoChanges, ...expectNoRefreshChanges };
-      return { kind: "up", ...common, ...refresh, ...replace, ...expectations, ...continueOnError };
+      return { kind: "up", ...common, ...refresh, ...replace, ...expectations, ...continueOnError, ...applyPlan };
     }
     case "refresh":
       return {
@@ -40,9 +43,26 @@ function operationOf(spec: NormalUpdate, logLevel: number | undefined): Operatio
         ...(spec.clearPendingCreates && { clearPendingCreates: true }),
         ...(spec.previewOnly && { previewOnly: true }),
       };
-    case "destroy":
-      return { kind: "destroy", ...common, ...refresh, ...continueOnError, ...(spec.remove && { remove: true }) };
+    case "destroy": {
+      const remove = spec.remove ? { remove: true } : {};
+      return {
+        kind: "destroy",
+        ...common,
+        ...refresh,
+        ...continueOnError,
+        ...remove,
+        ...previewOnly,
+        ...savePlan,
+        ...applyPlan,
+      };
+    }
   }
+}
+
+/** The agent compares the digest with the content: whoever can write Secrets must not be able to exchange the plan. */
+function planToApply({ planContent }: UpdateView, { applyPlan }: NormalUpdate): { applyPlan?: SealedPlan } {
+  if (!applyPlan || planContent?.kind !== "read") return {};
+  return { applyPlan: { digest: applyPlan.digest, content: planContent.content } };
 }
 
 function commonOptions(spec: NormalUpdate, logLevel: number | undefined) {

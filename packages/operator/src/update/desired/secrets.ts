@@ -7,6 +7,7 @@
 import {
   labelsOfUpdate,
   outputsSecretNameOf,
+  planSecretNameOf,
   secretOutputsAnnotation,
   stdoutKey,
   stdoutSecretNameOf,
@@ -15,11 +16,12 @@ import {
   type Update,
 } from "@pko/api";
 import type { ApiObject } from "@pko/kube";
-import type { Output } from "@pko/rpc";
+import { maxPlanPartChars, type Output } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { outputKeyOf } from "../../shared/output-keys.ts";
 import { outputNamesAnnotation } from "../../shared/stored-outputs.ts";
+import { planKey } from "../plan-key.ts";
 import { ownerReference } from "../../shared/owner-reference.ts";
 
 /** The API server's limit for all values is 1 MiB; annotations have a separate limit. */
@@ -53,6 +55,19 @@ export function stdoutSecret(update: Update, text: string): ApiObject<Secret> {
     name: stdoutSecretNameOf(update.metadata.name ?? ""),
     annotations: {},
     data: { [stdoutKey]: whole.toString("base64") },
+  });
+}
+
+/** The parts of a sealed plan. A Secret has at most 1 MiB. */
+export function planSecrets(update: Update, content: string): ApiObject<Secret>[] {
+  const count = Math.max(1, Math.ceil(content.length / maxPlanPartChars));
+  return Array.from({ length: count }, (_, part) => {
+    const text = content.slice(part * maxPlanPartChars, (part + 1) * maxPlanPartChars);
+    return ownedSecret(update, {
+      name: planSecretNameOf(update.metadata.name ?? "", part),
+      annotations: {},
+      data: { [planKey]: Buffer.from(text).toString("base64") },
+    });
   });
 }
 

@@ -38,6 +38,9 @@ const worldOf = (updates: readonly Update[], workspace: Workspace = web): Update
   updates: storeOf(...updates),
   workspaces: storeOf(workspace),
   pods: storeOf(),
+  stacks: storeOf(),
+  approvals: storeOf(),
+  approvalPolicy: { state: () => ({ kind: "unknown" }) },
   runs: { find: () => undefined },
   projects: { projectOf: () => undefined },
 });

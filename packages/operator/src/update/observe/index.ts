@@ -1,23 +1,30 @@
 /** Reads everything that the rules of an Update need, from the stores and from the runs that are followed. */
-import { normalizeUpdate, parseDuration, type Update, type Workspace } from "@pko/api";
+import { normalizeUpdate, parseDuration, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
 import { refKey, type Key, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../../agents/agents.ts";
+import type { PolicyProbe } from "../../approvals/policy-probe.ts";
+import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { defaultLostNodeMs } from "../../shared/lost-node.ts";
 import type { Clearances } from "../../shared/clearances.ts";
 import { workspaceIndex, workspaceKeyOf } from "../../shared/updates.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import { approvalFacts, planRefOf, stackRefOf } from "./approval.ts";
 import { podFacts, workspaceFacts, workspaceRefOf } from "./facts.ts";
 import { lostRunsOf } from "./lost-runs.ts";
 import { expectedResources, firstInLine } from "./siblings.ts";
-import type { UpdateView } from "../view.ts";
+import type { ApprovalFacts, UpdateView } from "../view.ts";
 
 export interface UpdateWorld {
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
   readonly workspaces: Store<Workspace>;
   readonly pods: Store<ApiObject<Pod>>;
+  readonly stacks: Store<Stack>;
+  /** With `approvalIndexers`. */
+  readonly approvals: Store<Approval>;
+  readonly approvalPolicy: Pick<PolicyProbe, "state">;
   readonly runs: Pick<Runs, "find">;
   readonly projects: Projects;
   readonly clearances?: Pick<Clearances, "has">;
@@ -49,10 +56,26 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
       logLevel: workspace?.spec?.pulumiLogLevel,
     }),
     workspace: workspaceFacts(workspace, update),
+    approval: observeApproval(world, update, workspace),
+    approvalPolicy: world.approvalPolicy.state(update.metadata.namespace ?? ""),
     lostNodeAfterMs: world.lostNodeAfterMs ?? defaultLostNodeMs,
     isCleared: world.clearances?.has(workspaceKey, key) ?? true,
     lostRuns: lostRunsOf(update, siblings),
   };
+}
+
+function observeApproval(
+  { stacks, updates, approvals }: UpdateWorld,
+  update: Update,
+  workspace: Workspace | undefined,
+): ApprovalFacts {
+  const [stackRef, planRef] = [stackRefOf(workspace), planRefOf(update)];
+  return approvalFacts({
+    workspace,
+    stack: stackRef && stacks.get(refKey(stackRef)),
+    plan: planRef && updates.get(refKey(planRef)),
+    approvals: planRef ? approvals.byIndex(approvalPlanIndex, refKey(planRef)) : [],
+  });
 }
 
 /**

@@ -39,7 +39,10 @@ export function expectedResources(update: Update, all: readonly Update[]): numbe
   const earlier = all
     .filter(
       ({ spec, status }) =>
-        spec?.stackName === update.spec?.stackName && spec?.type !== "preview" && status?.changes !== undefined,
+        spec?.stackName === update.spec?.stackName &&
+        spec?.type !== "preview" &&
+        spec?.previewOnly !== true &&
+        status?.changes !== undefined,
     )
     .toSorted((a, b) => ((a.status?.endTime ?? "") < (b.status?.endTime ?? "") ? -1 : 1));
   const changes = earlier.at(-1)?.status?.changes ?? {};

@@ -7,8 +7,9 @@ import { statefulSetNameOf, type Workspace } from "@pko/api";
 import { asOwner, builtin, findOwnership, type Client, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { workspaces } from "../../kinds.ts";
+import { approvals, stacks, updates, workspaces } from "../../kinds.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import { approvalFacts, planRefOf, stackRefOf } from "../observe/approval.ts";
 import { podFacts, workspaceFacts, workspaceRefOf } from "../observe/facts.ts";
 import type { UpdateView } from "../view.ts";
 
@@ -44,6 +45,21 @@ async function findWorkspace({ client, signal }: ApiReader, { update }: UpdateVi
 async function findPod({ client, signal }: ApiReader, { update }: UpdateView): Promise<ApiObject<Pod> | undefined> {
   const { namespace, name } = workspaceRefOf(update);
   return await client.find(builtin.pods, { namespace, name: podNameOf(name) }, { signal });
+}
+
+/** A rejection that the store does not show yet must count, and a refusal must not come from an outdated store. */
+export async function isApprovalConfirmed({ client, signal }: ApiReader, view: UpdateView): Promise<boolean> {
+  const { update } = view;
+  const workspace = await findWorkspace({ client, signal }, view);
+  const [stackRef, planRef] = [stackRefOf(workspace), planRefOf(update)];
+  const [stack, plan, all] = await Promise.all([
+    stackRef && client.find(stacks, stackRef, { signal }),
+    planRef && client.find(updates, planRef, { signal }),
+    planRef && client.list(approvals, { namespace: planRef.namespace, signal }),
+  ]);
+  const named = all?.items.filter(({ spec }) => spec.updateName === planRef?.name) ?? [];
+  const facts = approvalFacts({ workspace, stack, plan, approvals: named });
+  return isDeepStrictEqual(facts, view.approval);
 }
 
 /** Whether the pod's controller is the StatefulSet whose controller is the Workspace. */

@@ -4,8 +4,9 @@ import { stepDone, stepStale, type Client, type PerformContext, type Performed }
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
-import { isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
-import { createSecret } from "./create-secret.ts";
+import { isApprovalConfirmed, isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
+import { createSecret, type CreatedSecret } from "./create-secret.ts";
+import { readPlan, useApproval } from "./plans.ts";
 import type { ResultSecrets } from "../desired/result-secrets.ts";
 import { updateFinalizer } from "../finalizer.ts";
 import type { Step } from "../steps.ts";
@@ -25,31 +26,58 @@ export async function performUpdate(
   context: PerformContext<UpdateView>,
 ): Promise<Performed<UpdateView>> {
   const performer = { ...tools, ...context };
-  const { runs, view } = performer;
   switch (step.kind) {
     case "confirmReady":
-      return (await isReadyConfirmed(performer, view)) ? stepDone : stepStale;
     case "confirmPodDeleted":
-      return (await isPodDeletionConfirmed(performer, view)) ? stepDone : stepStale;
     case "confirmStackUnknown":
-      return (await isUnknownStackConfirmed(performer, view)) ? stepDone : stepStale;
+    case "confirmApproval":
+      return (await confirmations[step.kind](performer, performer.view)) ? stepDone : stepStale;
+    case "useApproval":
+      return await useApproval(performer, step.approval);
+    case "readPlan":
+      return { kind: "replan", facts: { planContent: await readPlan(performer, step.plan) } };
     case "addFinalizer":
       return await setFinalizers(performer, (present) => [...present, updateFinalizer]);
     case "removeFinalizer":
       return await setFinalizers(performer, (present) => present.filter((name) => name !== updateFinalizer));
     case "followRun":
-      runs.ensure(step.pod, step.request);
-      return stepDone;
+    case "attachRun":
     case "cancelRun":
-      runs.cancel(step.pod, step.runId);
-      return stepDone;
     case "forgetRun":
-      runs.forget(runIdOf(view));
+      requestRun(performer, step);
       return stepDone;
     case "storeResult":
-      return { kind: "done", facts: { stored: await storeResult(performer, step.secrets) } };
+      return await storeResult(performer, step.secrets);
     case "deleteExpired":
       return await deleteExpired(performer);
+  }
+}
+
+const confirmations = {
+  confirmReady: isReadyConfirmed,
+  confirmPodDeleted: isPodDeletionConfirmed,
+  confirmStackUnknown: isUnknownStackConfirmed,
+  confirmApproval: isApprovalConfirmed,
+} as const;
+
+/** Requests to agents. None of them waits for a response. */
+function requestRun(
+  { runs, view }: Performer,
+  step: Extract<Step, { kind: "followRun" | "attachRun" | "cancelRun" | "forgetRun" }>,
+): void {
+  switch (step.kind) {
+    case "followRun":
+      runs.ensure(step.pod, step.request);
+      break;
+    case "attachRun":
+      runs.attach(step.pod, step.runId);
+      break;
+    case "cancelRun":
+      runs.cancel(step.pod, step.runId);
+      break;
+    case "forgetRun":
+      runs.forget(runIdOf(view));
+      break;
   }
 }
 
@@ -71,8 +99,22 @@ async function setFinalizers(
   return stepDone;
 }
 
-async function storeResult({ client, view, signal }: Performer, secrets: ResultSecrets): Promise<StoredResult> {
+/** Without its plan, the Update fails: then the plan is made again. */
+async function storeResult(performer: Performer, secrets: ResultSecrets): Promise<Performed<UpdateView>> {
+  const { client, view, signal } = performer;
   const writer = { client, signal, update: view.update };
+  const parts: CreatedSecret[] = [];
+  for (const secret of secrets.plan?.secrets ?? []) parts.push(await createSecret(writer, secret));
+  const planFailure = parts.find(({ failure }) => failure !== undefined)?.failure;
+  if (planFailure !== undefined) return { kind: "replan", facts: { planFailure } };
+  const plan = secrets.plan && { ...secrets.plan.summary, secretNames: parts.map(({ name }) => name) };
+  return { kind: "done", facts: { stored: { ...(await storeOthers(writer, secrets)), ...(plan && { plan }) } } };
+}
+
+async function storeOthers(
+  writer: Parameters<typeof createSecret>[0],
+  secrets: Omit<ResultSecrets, "plan">,
+): Promise<StoredResult> {
   const outputs = secrets.outputs && (await createSecret(writer, secrets.outputs));
   const stdout = secrets.stdout && (await createSecret(writer, secrets.stdout));
   const failures = [outputs, stdout].flatMap((created) => (created?.failure === undefined ? [] : [created.failure]));

@@ -15,6 +15,7 @@ export function endedWithResult(
   ending: Ending,
   run: Extract<Run, { state: "finished" }>,
 ): UpdatePlan {
-  const secrets = resultSecrets(update, run);
+  const { plan, ...others } = resultSecrets(update, run);
+  const secrets = { ...others, ...(plan && ending.reason === "UpdateSucceeded" && { plan }) };
   return { steps: [{ kind: "storeResult", secrets }], outcome: { kind: "ended", ending } };
 }

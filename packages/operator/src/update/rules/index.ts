@@ -17,10 +17,11 @@ import { firstDecision, type Rule } from "@pko/kube";
 
 import type { UpdatePlan } from "../steps.ts";
 import type { UpdateView } from "../view.ts";
+import { approvalRefused, approvalUnverified, planLost, planUnread } from "./approval.ts";
 import { complete, completeWithFinalizer } from "./complete.ts";
 import { deletedBeforeStart, deletedWhileRunning } from "./deletion.ts";
 import { podDeleted, runFinished, runRejected, startedByOtherOperator } from "./result.ts";
-import { running, runNotFollowed } from "./running.ts";
+import { planNotRead, running, runNotFollowed } from "./running.ts";
 import { specInvalid, stackUnknown } from "./spec.ts";
 import { finalizerMissing, start } from "./start.ts";
 import { notStopped } from "./timeout.ts";
@@ -36,16 +37,21 @@ const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   runRejected, // the agent will not run the operation, or has no record of it
   podDeleted, // the recorded pod no longer exists: the run ended with it
   deletedWhileRunning, // deleted while the operation may run: cancel it, and wait for its end
+  planNotRead, // the pod is recorded, and the plan that it applies is needed to start or attach: read it
   runNotFollowed, // the pod is recorded and its run is not followed yet: start or attach
   notStopped, // it exceeded its timeout long ago, and the agent has not stopped it: report it
   running, // report the state and the progress of the run
   stackUnknown, // the prepared Workspace does not have the stack: it fails
+  approvalRefused, // its Stack requires an approval that it does not have: it fails
   workspaceUnavailable, // the Workspace cannot run it yet: wait
   notFirst, // another Update of the Workspace runs first: wait
   podNotReady, // the Workspace's pod is missing or being replaced: wait
   inputsNotRead, // the Workspace has not read its Secrets and ConfigMaps since this Update was created: wait
+  approvalUnverified, // its Stack, or the admission policy for Approvals, is not known yet: wait
+  planUnread, // about to start: read the plan that it applies
+  planLost, // that plan cannot be read: it fails
   finalizerMissing, // about to start: add the finalizer first
-  start, // everything is ready: record the pod in which the operation runs
+  start, // everything is ready: use the approval, and record the pod in which the operation runs
 ];
 
 export function planUpdate(view: UpdateView): UpdatePlan {

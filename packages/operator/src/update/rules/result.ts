@@ -1,6 +1,7 @@
 /** Runs that are over, with or without a result. */
 import type { RunResult } from "@pko/rpc";
 
+import type { Run } from "../../agents/agents.ts";
 import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
 import * as messages from "../messages.ts";
 import type { Ending } from "../outcome.ts";
@@ -25,12 +26,26 @@ export function runFinished(view: UpdateView): UpdatePlan | undefined {
   const { run, update } = view;
   if (run?.state !== "finished") return undefined;
   const { result } = run;
+  const problem = planProblem(view, run);
+  if (problem !== undefined) {
+    const message = messages.planNotKept(update.spec?.type ?? result.operation, problem);
+    return endedWithResult(view, { reason: "UpdateFailed", message, result }, run);
+  }
   const message = messages.runEnded(update.spec?.type ?? result.operation, result);
   return endedWithResult(view, { reason: endReason(result), message, result }, run);
 }
 
 function endReason({ outcome, error }: RunResult): Ending["reason"] {
   return error?.class === "timedOut" ? "TimedOut" : endReasons[outcome];
+}
+
+/** Why a run that was to make a plan, and has succeeded, is useless: without its plan nothing can be approved. */
+function planProblem(
+  { update, planFailure }: UpdateView,
+  { result, plan, planProblem: unread }: Extract<Run, { state: "finished" }>,
+): string | undefined {
+  if (update.spec?.savePlan !== true || result.outcome !== "succeeded") return undefined;
+  return planFailure ?? unread ?? (result.plan && plan ? undefined : messages.planNotReported);
 }
 
 const endReasons: Readonly<Record<RunResult["outcome"], Ending["reason"]>> = {

@@ -8,7 +8,8 @@ import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { UpdatePlan } from "../steps.ts";
 import { progressSummary } from "../result-text.ts";
-import { hasStarted, type UpdateView } from "../view.ts";
+import { hasStarted, runIdOf, type UpdateView } from "../view.ts";
+import { planToApply } from "./approval.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
 import { endOverdueAt } from "./timeout.ts";
@@ -21,6 +22,21 @@ export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
   if (!spec.ok) return endedWithoutResult({ reason: "Unknown", message: messages.specBecameInvalid });
   const request = startRequest(view, spec.value);
   return { steps: [{ kind: "followRun", pod: pod.agent, request }], outcome: { kind: "unchanged" } };
+}
+
+/** After a restart of the operator, or between the start and the first request: the plan is not kept in memory. */
+export function planNotRead(view: UpdateView): UpdatePlan | undefined {
+  const { pod, run, planContent } = view;
+  const applied = planToApply(view);
+  if (!hasStarted(view) || run || !pod || pod.agent.ip === "" || !applied) return undefined;
+  switch (planContent?.kind) {
+    case undefined:
+      return { steps: [{ kind: "readPlan", plan: applied }], outcome: { kind: "unchanged" } };
+    case "lost":
+      return { steps: [{ kind: "attachRun", pod: pod.agent, runId: runIdOf(view) }], outcome: { kind: "unchanged" } };
+    case "read":
+      return undefined;
+  }
 }
 
 export function running(view: UpdateView): UpdatePlan | undefined {

@@ -1,12 +1,14 @@
 /** Updates that may start. */
-import type { UpdatePlan } from "../steps.ts";
+import type { Step, UpdatePlan } from "../steps.ts";
 import { hasFinalizer, type UpdateView } from "../view.ts";
+import { approvalSteps } from "./approval.ts";
 
 /** Before the pod is recorded: an Update that may be running always has the finalizer. */
 export function finalizerMissing(view: UpdateView): UpdatePlan | undefined {
   return hasFinalizer(view) ? undefined : { steps: [{ kind: "addFinalizer" }], outcome: { kind: "unchanged" } };
 }
 
-export function start({ pod }: UpdateView): UpdatePlan {
-  return { steps: [{ kind: "confirmReady" }], outcome: { kind: "started", podUid: pod?.agent.uid ?? "" } };
+export function start(view: UpdateView): UpdatePlan {
+  const steps: readonly Step[] = [{ kind: "confirmReady" }, ...approvalSteps(view)];
+  return { steps, outcome: { kind: "started", podUid: view.pod?.agent.uid ?? "" } };
 }

@@ -42,12 +42,13 @@ export function passOver(observed: UpdateView): Pass {
 function withFacts(view: UpdateView, { steps }: UpdatePlan): UpdateView {
   const store = steps.find((step) => step.kind === "storeResult");
   if (!store) return view;
-  const { outputs, unreadOutputs, stdout, problems } = store.secrets;
+  const { outputs, unreadOutputs, stdout, plan, problems } = store.secrets;
   const outputsName = outputs?.metadata.name ?? unreadOutputs;
   const stdoutName = stdout?.metadata.name;
   const names = {
     ...(outputsName !== undefined && { outputs: outputsName }),
     ...(stdoutName !== undefined && { stdout: stdoutName }),
+    ...(plan && { plan: { ...plan.summary, secretNames: plan.secrets.map(({ metadata }) => metadata.name ?? "") } }),
   };
   return { ...view, stored: { ...names, problems, failures: [] } };
 }

@@ -37,6 +37,8 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     lostNodeAfterMs: 300_000,
     isCleared: true,
     lostRuns: [],
+    approval: { approvals: [] },
+    approvalPolicy: { kind: "inForce" },
   };
   const view = traits.reduce((known, trait) => trait(known), bare);
   return { ...view, spec: normalizeUpdate(view.update) };

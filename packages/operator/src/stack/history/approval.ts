@@ -1,0 +1,151 @@
+/** The plan that waits for an approval, from its Update to the Update that applies it. Pure. */
+import type { ApprovalRequest } from "@pko/api";
+import { timestamp } from "@pko/kube";
+
+import { approvalsOf, decisionIn, needsApproval, type ApprovalPolicy } from "../../shared/approvals.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { truncate } from "../../shared/truncate.ts";
+import type { Step } from "../steps.ts";
+import { hasPlan, presentStatus, unfinishedUpdate, validSpec, type StackView, type UpdateView } from "../view.ts";
+import { deployedAfter } from "./result.ts";
+import { serializeTrigger, type Trigger } from "./trigger.ts";
+
+/** Undefined for a Stack that needs no approvals. A Stack that only previews changes nothing. */
+export function approvalPolicy(view: StackView): ApprovalPolicy | undefined {
+  const spec = validSpec(view);
+  return spec?.operation === "preview" ? undefined : spec?.approval;
+}
+
+/** The next plan to be recorded, if any. */
+export function unrecordedPlan(view: StackView): UpdateView | undefined {
+  const { approval } = presentStatus(view);
+  return view.updates.find((update) => hasPlan(update) && update.hasFinalizer && update.name !== approval?.updateName);
+}
+
+export interface RecordedPlan {
+  readonly request: ApprovalRequest;
+  /** As in `Result`. */
+  readonly deployed?: boolean;
+}
+
+/** Every watcher of the Stack receives the summary. */
+const longestSummary = 4096;
+
+export function planToRecord(view: StackView, update: UpdateView): RecordedPlan | undefined {
+  const { plan, trigger, name, uid, endedAt = view.now } = update;
+  if (!plan || !trigger) return undefined;
+  const policy = approvalPolicy(view);
+  const isRequired = policy !== undefined && needsApproval(policy, plan, trigger.type);
+  const deployed = deployedAfter(view, update);
+  return {
+    request: {
+      state: isRequired ? "Pending" : "NotRequired",
+      updateName: name,
+      updateUid: uid,
+      digest: plan.digest,
+      trigger: serializeTrigger(trigger),
+      summary: truncate(plan.summary, longestSummary),
+      ...(plan.unknownInputs > 0 && { unknownInputs: plan.unknownInputs }),
+      expiresAt: timestamp(endedAt + (policy?.expiresAfterMs ?? 0)),
+    },
+    ...(deployed !== undefined && { deployed }),
+  };
+}
+
+/** How far the approval of a due update is. */
+export type ApprovalProgress =
+  /** `former`: what became of a request that was not applied. */
+  | { readonly kind: "planNeeded"; readonly former?: "expired" | "superseded" }
+  | { readonly kind: "pending"; readonly request: ApprovalRequest }
+  | { readonly kind: "rejected"; readonly request: ApprovalRequest }
+  /** Approved, or without changes that need it. */
+  | { readonly kind: "cleared"; readonly request: ApprovalRequest };
+
+export function approvalProgress(view: StackView, trigger: Trigger): ApprovalProgress {
+  const { approval } = presentStatus(view);
+  if (!approval || approval.appliedBy !== undefined) return { kind: "planNeeded" };
+  const former = approval.state === "Pending" || approval.state === "Approved" ? "superseded" : undefined;
+  if (approval.trigger !== serializeTrigger(trigger)) return { kind: "planNeeded", ...(former && { former }) };
+  const request = withDecision(view, approval);
+  if (request.state === "Rejected") return { kind: "rejected", request };
+  if (!isKept(view, request)) return { kind: "planNeeded", ...(former && { former }) };
+  if (view.now >= expiryOf(request)) return { kind: "planNeeded", ...(former && { former: "expired" as const }) };
+  return { kind: request.state === "Pending" ? "pending" : "cleared", request };
+}
+
+export const expiryOf = ({ expiresAt }: ApprovalRequest): number => parseTimestamp(expiresAt) ?? 0;
+
+/** The Update with the plan may have been deleted. */
+function isKept({ updates }: StackView, { updateUid, digest }: ApprovalRequest): boolean {
+  return updates.some((update) => update.uid === updateUid && !update.deleting && update.plan?.digest === digest);
+}
+
+/** Recomputed from the Approvals until the plan is applied. A rejection is final. */
+function withDecision(view: StackView, request: ApprovalRequest): ApprovalRequest {
+  if (request.state === "NotRequired" || request.state === "Rejected") return request;
+  const { approvalName: _, decidedBy: __, decidedAt: ___, reason: ____, ...undecided } = request;
+  const decision = decisionIn(approvalsOf(request, expiryOf(request), view.approvals));
+  if (!decision) return { ...undecided, state: "Pending" };
+  const { metadata, spec } = decision;
+  return {
+    ...undecided,
+    state: spec.decision === "Approve" ? "Approved" : "Rejected",
+    approvalName: metadata.name ?? "",
+    decidedBy: spec.decidedBy,
+    ...(metadata.creationTimestamp !== undefined && { decidedAt: metadata.creationTimestamp }),
+    ...(spec.reason !== undefined && { reason: spec.reason }),
+  };
+}
+
+/** What the status shows after these steps. */
+export function approvalAfter(view: StackView, steps: readonly Step[]): ApprovalRequest | undefined {
+  for (const step of steps) if (step.kind === "recordPlan") return step.plan.request;
+  const { approval } = presentStatus(view);
+  if (!approval || approval.appliedBy !== undefined) return isReplaced(view, steps) ? undefined : approval;
+  const appliedBy = applyingUpdate(view, approval, steps);
+  if (appliedBy !== undefined) return { ...withDecision(view, approval), appliedBy };
+  return isReplaced(view, steps) || isBypassed(steps) ? undefined : withDecision(view, approval);
+}
+
+function applyingUpdate(
+  { updates }: StackView,
+  { updateName }: ApprovalRequest,
+  steps: readonly Step[],
+): string | undefined {
+  for (const step of steps) {
+    if (step.kind === "createUpdate" && step.stage?.kind === "apply") return step.update.metadata.name;
+  }
+  return updates.find(({ appliesPlan }) => appliesPlan === updateName)?.name;
+}
+
+/** A new plan is being made. */
+function isReplaced(view: StackView, steps: readonly Step[]): boolean {
+  const isCreated = steps.some((step) => step.kind === "createUpdate" && step.stage?.kind === "plan");
+  return isCreated || (unfinishedUpdate(view)?.isPlan ?? false);
+}
+
+/** Approvals are no longer required. */
+function isBypassed(steps: readonly Step[]): boolean {
+  return steps.some((step) => step.kind === "createUpdate" && step.stage?.kind === "direct");
+}
+
+/** What these steps change about the approval: for events and metrics. */
+export type ApprovalNews =
+  | { readonly kind: "awaiting"; readonly request: ApprovalRequest }
+  | { readonly kind: "approved" | "rejected" | "expired" | "superseded"; readonly request: ApprovalRequest };
+
+export function approvalNews(view: StackView, steps: readonly Step[]): ApprovalNews[] {
+  const { approval: before } = presentStatus(view);
+  const after = approvalAfter(view, steps);
+  const isRecorded = steps.some(({ kind }) => kind === "recordPlan");
+  if (after && isRecorded) return after.state === "Pending" ? [{ kind: "awaiting", request: after }] : [];
+  if (after && after.state !== before?.state) {
+    if (after.state === "Approved") return [{ kind: "approved", request: after }];
+    if (after.state === "Rejected") return [{ kind: "rejected", request: after }];
+  }
+  const create = steps.find((step) => step.kind === "createUpdate");
+  if (!before || after || !create) return [];
+  const progress = approvalProgress(view, create.trigger);
+  const former = progress.kind === "planNeeded" ? progress.former : "superseded";
+  return former ? [{ kind: former, request: before }] : [];
+}

@@ -1,0 +1,460 @@
+import { describe, expect, test } from "bun:test";
+import { approvalKind, type Approval, type ApprovalRequest, type UpdatePlan } from "@pko/api";
+import { timestamp } from "@pko/kube";
+
+import { stackEventsFor } from "../events.ts";
+import { serializeTrigger } from "../history/trigger.ts";
+import { stackStatus } from "../status.ts";
+import {
+  ago,
+  anUpdate,
+  aTrigger,
+  cases,
+  failed,
+  messageFor,
+  now,
+  program,
+  succeeded,
+  viewOf,
+  type Setting,
+} from "../testing/views.ts";
+import type { UpdateView } from "../view.ts";
+import { planStack } from "./index.ts";
+
+const hour = 3_600_000;
+const always = { approval: { required: "Always" } } as const;
+const destructive = { approval: { required: "OnDestructiveChanges" } } as const;
+
+const plan = (changes: Partial<UpdatePlan> = {}): UpdatePlan => ({
+  digest: "sha256:plan",
+  secretNames: ["web-plan-plan-0"],
+  changes: true,
+  destructive: true,
+  unknownInputs: 0,
+  summary: "- delete bucket\n+ create queue",
+  ...changes,
+});
+
+const planUpdate = (changes: Partial<UpdateView> = {}): UpdateView =>
+  anUpdate({
+    name: "web-plan",
+    uid: "uid-of-plan",
+    type: "preview",
+    state: "succeeded",
+    isPlan: true,
+    plan: plan(),
+    hasFinalizer: false,
+    finalizers: [],
+    endedAt: now - hour,
+    ...changes,
+  });
+
+const finished = { hasFinalizer: true, finalizers: ["finalizer.stack.pulumi.com"] } as const;
+
+const request = (changes: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
+  state: "Pending",
+  updateName: "web-plan",
+  updateUid: "uid-of-plan",
+  digest: "sha256:plan",
+  trigger: serializeTrigger(aTrigger()),
+  summary: "- delete bucket",
+  expiresAt: timestamp(now + 23 * hour),
+  ...changes,
+});
+
+const approval = (changes: Partial<Approval["spec"]> = {}, createdAgo = 60): Approval => ({
+  apiVersion: approvalKind.apiVersion,
+  kind: approvalKind.kind,
+  metadata: { name: `approval-${createdAgo}`, namespace: "default", creationTimestamp: ago(createdAgo) },
+  spec: {
+    updateName: "web-plan",
+    updateUid: "uid-of-plan",
+    digest: "sha256:plan",
+    decision: "Approve",
+    decidedBy: "alice",
+    ...changes,
+  },
+});
+const rejection = (createdAgo = 60): Approval => approval({ decision: "Reject", reason: "not today" }, createdAgo);
+
+/** A plan that waits for an approval. */
+const pending: Setting = { spec: always, updates: [planUpdate()], status: { approval: request() } };
+const approved: Setting = { ...pending, approvals: [approval()] };
+const creating = (what: string): string => `create ${what}: StackProcessing`;
+
+/** The Update that is created, if any. */
+function created(setting: Setting) {
+  const step = planStack(viewOf(setting)).steps.find(({ kind }) => kind === "createUpdate");
+  return step?.kind === "createUpdate" ? step.update : undefined;
+}
+
+function statusAfter(setting: Setting) {
+  const view = viewOf(setting);
+  return stackStatus(view, planStack(view));
+}
+
+function eventsAfter(setting: Setting): string[] {
+  const view = viewOf(setting);
+  return stackEventsFor(view, planStack(view)).map(({ reason }) => reason);
+}
+
+describe("an update that needs an approval", () => {
+  test("is planned with the options of the update", () => {
+    const spec = { ...always, refresh: true, targets: ["urn:a"] };
+    expect(created({ spec })?.spec).toMatchObject({
+      type: "preview",
+      savePlan: true,
+      refresh: true,
+      target: ["urn:a"],
+    });
+  });
+
+  test("is planned also if only destructive changes need an approval: nobody knows before", () => {
+    expect(created({ spec: destructive })?.spec).toMatchObject({ type: "preview", savePlan: true });
+  });
+
+  test("is planned by a preview of the destroy if the Stack is deleted", () => {
+    const setting: Setting = {
+      deleting: true,
+      spec: { ...always, destroyOnFinalize: true },
+      last: succeeded(),
+      status: { deployed: true },
+    };
+    expect(created(setting)?.spec).toMatchObject({ type: "destroy", previewOnly: true, savePlan: true });
+  });
+
+  test("has a plan that is kept until it expires", () => {
+    const ttl = (expiresAfterSeconds: number) =>
+      created({
+        spec: {
+          approval: { required: "Always", expiresAfterSeconds },
+          updateTemplate: { spec: { ttlAfterCompleted: "2h" } },
+        },
+      })?.spec?.ttlAfterCompleted;
+    expect([ttl(60), ttl(604_800)]).toEqual(["7200s", "604800s"]);
+  });
+
+  test("applies exactly the plan that was approved", () => {
+    const update = created(approved);
+    expect(update?.spec).toMatchObject({ type: "up" });
+    expect(update?.spec).not.toHaveProperty("savePlan");
+    expect(update?.spec?.applyPlan).toEqual({
+      updateName: "web-plan",
+      updateUid: "uid-of-plan",
+      digest: "sha256:plan",
+      approvalName: "approval-60",
+    });
+  });
+
+  test("has Updates with different names for the plan, the next plan and the plan's application", () => {
+    const expired = { ...pending, status: { approval: request({ expiresAt: ago(1) }) } };
+    const names = [{ spec: always }, expired, approved, {}].map((setting) => created(setting)?.metadata.name);
+    expect(new Set(names).size).toBe(4);
+    expect(created(expired)?.metadata.name).toBe(created(expired)?.metadata.name);
+  });
+
+  test("is not needed for a Stack that only previews", () => {
+    expect(created({ spec: { ...always, preview: true } })?.spec).not.toHaveProperty("savePlan");
+  });
+});
+
+cases("an update that needs an approval", [
+  ["waits for the approval", pending, "none: AwaitingApproval"],
+  ["is applied once it is approved", approved, creating("up for first")],
+  ["is stalled once it is rejected", { ...pending, approvals: [rejection()] }, "none: ApprovalRejected"],
+  [
+    "is stalled if it was approved, and rejected before it started",
+    { ...pending, approvals: [approval(), rejection(30)] },
+    "none: ApprovalRejected",
+  ],
+  [
+    "stays rejected, though a later Approval approves it",
+    { ...pending, status: { approval: request({ state: "Rejected" }) }, approvals: [approval()] },
+    "none: ApprovalRejected",
+  ],
+  [
+    "stays rejected after the plan has expired and was deleted",
+    { ...pending, updates: [], status: { approval: request({ state: "Rejected", expiresAt: ago(1) }) } },
+    "none: ApprovalRejected",
+  ],
+  [
+    "is planned again if something changes after a rejection",
+    { ...pending, source: program(2), status: { approval: request({ state: "Rejected" }) } },
+    creating("up for first"),
+  ],
+  [
+    "waits though another plan was approved",
+    { ...pending, approvals: [approval({ digest: "sha256:other" }), approval({ updateUid: "other" })] },
+    "none: AwaitingApproval",
+  ],
+  [
+    "waits though an Approval was created after the plan had expired",
+    { ...pending, status: { approval: request({ expiresAt: ago(60) }) }, approvals: [approval({}, 30)] },
+    creating("up for first"),
+  ],
+  [
+    "is not applied if the Approval was deleted before",
+    { ...pending, status: { approval: request({ state: "Approved", approvalName: "gone" }) } },
+    "none: AwaitingApproval",
+  ],
+  [
+    "is applied without an approval if none is required",
+    { ...pending, status: { approval: request({ state: "NotRequired" }) } },
+    creating("up for first"),
+  ],
+  [
+    "waits for its prerequisites again before the plan is applied",
+    { ...approved, workspace: "preparing" },
+    "none: StackProcessing",
+  ],
+]);
+
+describe("a plan", () => {
+  const fails = (setting: Setting): boolean => created(setting)?.spec?.savePlan === true;
+  const table: readonly (readonly [string, Setting])[] = [
+    ["has expired without a decision", { ...pending, status: { approval: request({ expiresAt: ago(0) }) } }],
+    ["has expired before it was applied", { ...approved, status: { approval: request({ expiresAt: ago(0) }) } }],
+    ["is for another revision", { ...approved, source: program(2) }],
+    ["is for another spec", { ...approved, generation: 2 }],
+    ["is for another request", { ...approved, request: "now" }],
+    [
+      "was applied by an update that failed",
+      {
+        ...approved,
+        last: failed({ lastResyncTime: ago(20) }),
+        status: { approval: request({ appliedBy: "web-last" }) },
+      },
+    ],
+    ["was deleted with its Update", { ...approved, updates: [] }],
+    ["is being deleted with its Update", { ...approved, updates: [planUpdate({ deleting: true })] }],
+    ["has another digest now", { ...approved, updates: [planUpdate({ plan: plan({ digest: "other" }) })] }],
+  ];
+  for (const [sentence, setting] of table) {
+    test(`is made again if it ${sentence}`, () => expect(fails(setting)).toBe(true));
+  }
+});
+
+cases("a plan that was made", [
+  [
+    "is recorded, and waits for an approval",
+    { spec: always, updates: [planUpdate(finished)] },
+    "recordPlan: AwaitingApproval",
+  ],
+  [
+    "needs no approval if it changes nothing",
+    { spec: always, updates: [planUpdate({ ...finished, plan: plan({ changes: false, destructive: false }) })] },
+    "recordPlan: StackProcessing",
+  ],
+  [
+    "needs no approval if it is not destructive, and only that needs one",
+    { spec: destructive, updates: [planUpdate({ ...finished, plan: plan({ destructive: false }) })] },
+    "recordPlan: StackProcessing",
+  ],
+  [
+    "needs an approval if it is destructive",
+    { spec: destructive, updates: [planUpdate(finished)] },
+    "recordPlan: AwaitingApproval",
+  ],
+  [
+    "needs no approval if the spec no longer requires one",
+    { updates: [planUpdate(finished)] },
+    "recordPlan: StackProcessing",
+  ],
+  [
+    "is kept by its finalizer until it is recorded",
+    { ...pending, updates: [planUpdate(finished)] },
+    "removeUpdateFinalizers, none: AwaitingApproval",
+  ],
+  [
+    "failed, and is made again later",
+    { spec: always, updates: [planUpdate({ ...finished, state: "failed", message: "no", endedAt: now })] },
+    "recordResult: RetryingAfterFailure",
+  ],
+  [
+    "is not the last update of a Stack that lost its status",
+    { spec: always, updates: [planUpdate()] },
+    creating("up for first"),
+  ],
+]);
+
+describe("a destroy", () => {
+  const destroy = aTrigger({ type: "destroy" });
+  const deleted = { deleting: true, last: succeeded(), source: program(1) } as const;
+  const spec = { ...destructive, destroyOnFinalize: true };
+  const made = { type: "destroy", trigger: destroy, plan: plan({ destructive: false }) } as const;
+
+  test("needs an approval, as it is destructive", () => {
+    const setting: Setting = {
+      ...deleted,
+      spec,
+      status: { deployed: true },
+      updates: [planUpdate({ ...finished, ...made })],
+    };
+    expect(statusAfter(setting).approval?.state).toBe("Pending");
+  });
+
+  test("applies the approved plan", () => {
+    const status = { deployed: true, approval: request({ trigger: serializeTrigger(destroy) }) };
+    const setting: Setting = { ...deleted, spec, status, updates: [planUpdate(made)], approvals: [approval()] };
+    expect(created(setting)?.spec).toMatchObject({ type: "destroy", applyPlan: { digest: "sha256:plan" } });
+  });
+
+  test("is not needed for a Stack that has only made plans", () => {
+    const status = statusAfter({ spec: { ...spec }, updates: [planUpdate(finished)] });
+    expect(status.deployed).toBe(false);
+    const setting: Setting = { deleting: true, spec, status, updates: [planUpdate()] };
+    expect(planStack(viewOf(setting)).steps).toMatchObject([{ kind: "removeFinalizer", nothingDeployed: true }]);
+  });
+});
+
+cases("the admission policy for Approvals", [
+  ["is missing: nothing starts", { spec: always, approvalPolicy: { kind: "missing" } }, "none: ApprovalPolicyMissing"],
+  [
+    "is missing, which is reported also if no update is due",
+    { spec: always, last: succeeded(), approvalPolicy: { kind: "missing" } },
+    "none: ApprovalPolicyMissing",
+  ],
+  [
+    "cannot be checked",
+    { spec: always, approvalPolicy: { kind: "unverified", why: "forbidden" } },
+    "none: ApprovalPolicyMissing",
+  ],
+  ["has not been checked yet", { spec: always, approvalPolicy: { kind: "unknown" } }, "none: unchanged"],
+  [
+    "has not been checked yet, and no update is due",
+    { spec: always, last: succeeded(), approvalPolicy: { kind: "unknown" } },
+    "none: Ready",
+  ],
+  ["does not matter without approvals", { approvalPolicy: { kind: "missing" } }, creating("up for first")],
+  [
+    "does not matter for the deletion of a Stack that destroys nothing",
+    { spec: always, deleting: true, approvalPolicy: { kind: "missing" } },
+    "removeFinalizer: unchanged",
+  ],
+]);
+
+describe("the status", () => {
+  test("shows the request", () => {
+    const { approval, waiting, next, lastUpdate } = statusAfter({ spec: always, updates: [planUpdate(finished)] });
+    expect(approval).toEqual({
+      ...request({ summary: "- delete bucket\n+ create queue" }),
+      expiresAt: timestamp(now + 23 * hour),
+    });
+    expect(waiting?.for).toBe("an Approval of the plan of Update web-plan");
+    expect(next).toEqual({ what: "a new plan, when this one expires", time: timestamp(now + 23 * hour) });
+    expect(lastUpdate).toBeUndefined();
+  });
+
+  test("shows who decided, when and why, and which Update applies the plan", () => {
+    const setting = { ...pending, approvals: [approval({ reason: "reviewed" })] };
+    const { approval: shown } = statusAfter(setting);
+    expect(shown).toMatchObject({ state: "Approved", decidedBy: "alice", decidedAt: ago(60), reason: "reviewed" });
+    expect(shown?.appliedBy).toBe(created(setting)?.metadata.name ?? "");
+  });
+
+  test("keeps the decision after the plan was applied, though the Approval was deleted", () => {
+    const decided = request({ state: "Approved", decidedBy: "alice", appliedBy: "web-last" });
+    expect(statusAfter({ spec: always, last: succeeded(), status: { approval: decided } }).approval).toEqual(decided);
+  });
+
+  test("shows that a plan is being applied, also if the pass that created the Update was interrupted", () => {
+    const applying = anUpdate({ name: "web-apply", appliesPlan: "web-plan", startedAt: now });
+    const { approval: shown } = statusAfter({ ...approved, updates: [planUpdate(), applying] });
+    expect(shown).toMatchObject({ state: "Approved", appliedBy: "web-apply" });
+  });
+
+  test("shows no request while the next plan is made", () => {
+    expect(statusAfter({ ...pending, source: program(2) }).approval).toBeUndefined();
+    const next = anUpdate({ name: "web-next", type: "preview", isPlan: true, startedAt: now });
+    expect(statusAfter({ ...pending, updates: [planUpdate(), next] }).approval).toBeUndefined();
+  });
+
+  test("shows no request if approvals are no longer required", () => {
+    expect(statusAfter({ ...pending, spec: {}, generation: 2 }).approval).toBeUndefined();
+  });
+
+  test("counts a plan that could not be made as a failure of the update", () => {
+    const update = planUpdate({ ...finished, state: "failed", message: "no such bucket", endedAt: now });
+    const { lastUpdate, deployed } = statusAfter({ spec: always, updates: [update] });
+    expect(lastUpdate).toMatchObject({ name: "web-plan", type: "up", state: "failed", failures: 1 });
+    expect(deployed).toBe(false);
+  });
+});
+
+describe("the events", () => {
+  const table: readonly (readonly [string, Setting, readonly string[]])[] = [
+    ["request an approval", { spec: always, updates: [planUpdate(finished)] }, ["StackAwaitingApproval"]],
+    [
+      "do not request an approval that is not required",
+      { spec: destructive, updates: [planUpdate({ ...finished, plan: plan({ destructive: false }) })] },
+      [],
+    ],
+    ["say that the plan was approved", approved, ["StackApproved", "StackUpdateDetected"]],
+    ["say that the plan was rejected", { ...pending, approvals: [rejection()] }, ["StackApprovalRejected"]],
+    [
+      "say that the plan expired",
+      { ...pending, status: { approval: request({ expiresAt: ago(1) }) } },
+      ["StackApprovalExpired", "StackUpdateDetected"],
+    ],
+    [
+      "say that the plan was superseded",
+      { ...pending, source: program(2) },
+      ["StackApprovalSuperseded", "StackUpdateDetected"],
+    ],
+    [
+      "say that the plan was superseded by a spec that requires no approval",
+      { ...pending, spec: {}, generation: 2 },
+      ["StackApprovalSuperseded", "StackUpdateDetected"],
+    ],
+    [
+      "do not mention an applied plan again",
+      { ...pending, source: program(2), status: { approval: request({ state: "Approved", appliedBy: "web-last" }) } },
+      ["StackUpdateDetected"],
+    ],
+    ["report a missing policy", { spec: always, approvalPolicy: { kind: "missing" } }, ["StackApprovalPolicyMissing"]],
+    ["report nothing new while the Stack waits", pending, []],
+  ];
+  for (const [sentence, setting, expected] of table) {
+    test(sentence, () => expect(eventsAfter(setting)).toEqual([...expected]));
+  }
+});
+
+describe("the message", () => {
+  test("of a Stack that waits shows the changes, what is unknown, and the commands to approve them", () => {
+    const setting: Setting = { ...pending, status: { approval: request({ unknownInputs: 2 }) } };
+    const message = messageFor(setting);
+    expect(message).toStartWith(
+      `The changes must be approved before ${timestamp(now + 23 * hour)}:\n- delete bucket\n`,
+    );
+    expect(message).toContain("2 input values are known only while the plan is applied.");
+    expect(message).toContain("kubectl pulumi approve web --namespace default");
+    expect(message).toContain("kubectl create -f - <<EOF\n");
+    const manifest = JSON.parse(/\n(\{.*\})\n/.exec(message)?.[1] ?? "") as Approval;
+    expect(manifest).toMatchObject({
+      kind: "Approval",
+      spec: { updateName: "web-plan", updateUid: "uid-of-plan", digest: "sha256:plan", decision: "Approve" },
+    });
+  });
+
+  test("of a rejected plan says who rejected it, why, and what to do", () => {
+    const message = messageFor({ ...pending, approvals: [rejection()] });
+    expect(message).toStartWith("The plan of Update web-plan was rejected by alice: not today\n");
+    expect(message).toContain("pulumi.com/reconciliation-request");
+  });
+
+  test("of a plan that could not be made names the error", () => {
+    const update = planUpdate({
+      ...finished,
+      state: "failed",
+      message: "The changes could not be planned: no",
+      endedAt: now,
+    });
+    expect(messageFor({ spec: always, updates: [update] })).toContain("The changes could not be planned: no");
+  });
+
+  test("of a plan for a destroy does not say that something is destroyed", () => {
+    const running = anUpdate({ type: "destroy", isPlan: true, trigger: aTrigger({ type: "destroy" }), startedAt: now });
+    const setting: Setting = { deleting: true, spec: { ...always, destroyOnFinalize: true }, last: succeeded() };
+    expect(messageFor({ ...setting, updates: [running] })).toStartWith("The preview web-now has been running");
+  });
+});

@@ -1,0 +1,80 @@
+/** Rules about approvals: an update that needs one is planned first, and then applies exactly that plan. */
+import {
+  approvalPolicy,
+  approvalProgress,
+  expiryOf,
+  planToRecord,
+  unrecordedPlan,
+  type ApprovalProgress,
+} from "../history/approval.ts";
+import type { Stage } from "../history/trigger.ts";
+import * as messages from "../messages.ts";
+import { processing, stalled, type Outcome } from "../outcome.ts";
+import { unchanged, wait, type StackPlan } from "../steps.ts";
+import type { StackView } from "../view.ts";
+import { nextDue, type Due } from "./due.ts";
+
+export function planUnrecorded(view: StackView): StackPlan | undefined {
+  const update = unrecordedPlan(view);
+  const plan = update && planToRecord(view, update);
+  if (!plan) return undefined;
+  const { request } = plan;
+  const outcome = request.state === "Pending" ? awaiting(view, request) : processing(messages.planCleared(request));
+  return { steps: [{ kind: "recordPlan", plan }], outcome, requeueAt: expiryOf(request) };
+}
+
+/** The probe requeues the Stack when the policy is in force. */
+export function approvalPolicyMissing(view: StackView): StackPlan | undefined {
+  const { approvalPolicy: state } = view;
+  if (!approvalPolicy(view)) return undefined;
+  switch (state.kind) {
+    case "missing":
+      return wait(stalled("ApprovalPolicyMissing", messages.policyMissing));
+    case "unverified":
+      return wait(stalled("ApprovalPolicyMissing", messages.policyUnverified(state.why)));
+    case "unknown":
+    case "inForce":
+      return undefined;
+  }
+}
+
+/** An update is due. The probe checks the policy in a moment, which is too short to be reported. */
+export function approvalPolicyUnchecked(view: StackView): StackPlan | undefined {
+  return approvalPolicy(view) && view.approvalPolicy.kind === "unknown" ? wait(unchanged) : undefined;
+}
+
+export function approvalRejected(view: StackView): StackPlan | undefined {
+  const progress = dueApproval(view);
+  if (progress?.kind !== "rejected") return undefined;
+  return wait(stalled("ApprovalRejected", messages.rejected(progress.request)));
+}
+
+export function approvalPending(view: StackView): StackPlan | undefined {
+  const progress = dueApproval(view);
+  if (progress?.kind !== "pending") return undefined;
+  const { request } = progress;
+  return wait(awaiting(view, request), expiryOf(request));
+}
+
+/** Undefined if no update is due, or it needs no approval. */
+function dueApproval(view: StackView): ApprovalProgress | undefined {
+  const due = nextDue(view);
+  if (due?.kind !== "now" || !approvalPolicy(view)) return undefined;
+  return approvalProgress(view, due.trigger);
+}
+
+function awaiting({ stack }: StackView, request: Extract<ApprovalProgress, { kind: "pending" }>["request"]): Outcome {
+  return {
+    kind: "awaitingApproval",
+    message: messages.awaitingApproval(stack, request),
+    waitingFor: messages.approvalOf(request.updateName),
+    expiresAt: expiryOf(request),
+  };
+}
+
+/** What the Update of a due update does. */
+export function stageOf(view: StackView, { trigger }: Extract<Due, { kind: "now" }>): Stage {
+  if (!approvalPolicy(view)) return { kind: "direct" };
+  const progress = approvalProgress(view, trigger);
+  return progress.kind === "cleared" ? { kind: "apply", request: progress.request } : { kind: "plan" };
+}

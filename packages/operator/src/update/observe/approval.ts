@@ -1,0 +1,84 @@
+/** What the approval of an Update is based on. Pure: the same facts are derived from a store and from the API server. */
+import { stackKind, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
+import type { ObjectRef } from "@pko/kube";
+
+import { approvalPolicyOf } from "../../shared/approvals.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { isConditionTrue } from "../../shared/conditions.ts";
+import { endTimeOf } from "../../shared/updates.ts";
+import type { ApprovalFacts, PlanFacts } from "../view.ts";
+
+type NamespacedRef = ObjectRef & { readonly namespace: string };
+
+/** The Stack that controls the Workspace. */
+export function stackRefOf(workspace: Workspace | undefined): NamespacedRef | undefined {
+  const controller = controllerOf(workspace);
+  return controller && { namespace: workspace?.metadata.namespace ?? "", name: controller.name };
+}
+
+const controllerOf = (workspace: Workspace | undefined) =>
+  workspace?.metadata.ownerReferences?.find(
+    ({ kind, apiVersion, controller }) =>
+      controller === true && kind === stackKind.kind && apiVersion.split("/")[0] === stackKind.apiVersion.split("/")[0],
+  );
+
+/** The Update whose plan the Update applies. */
+export function planRefOf({ metadata, spec }: Update): NamespacedRef | undefined {
+  return spec?.applyPlan && { namespace: metadata.namespace ?? "", name: spec.applyPlan.updateName };
+}
+
+interface ApprovalObjects {
+  readonly workspace: Workspace | undefined;
+  /** With the name that `stackRefOf` returns. */
+  readonly stack: Stack | undefined;
+  /** With the name that `planRefOf` returns. */
+  readonly plan: Update | undefined;
+  readonly approvals: readonly Approval[];
+}
+
+export function approvalFacts({ workspace, stack, plan, approvals }: ApprovalObjects): ApprovalFacts {
+  const controller = controllerOf(workspace);
+  return {
+    ...(controller && { stack: stackFacts(controller, stack) }),
+    ...(plan && { plan: planFacts(plan) }),
+    approvals: approvals
+      .map(approvalFact)
+      .toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1)),
+  };
+}
+
+/** Without metadata in which a store and the API server may differ. */
+function approvalFact({ apiVersion, kind, metadata, spec, status }: Approval): Approval {
+  const { name = "", uid = "", resourceVersion = "", creationTimestamp = "" } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, uid, resourceVersion, creationTimestamp },
+    spec,
+    ...(status && { status }),
+  };
+}
+
+function stackFacts(
+  controller: { readonly name: string; readonly uid: string },
+  stack: Stack | undefined,
+): NonNullable<ApprovalFacts["stack"]> {
+  const { name, uid } = controller;
+  if (stack?.metadata.uid !== uid) return { state: "missing", name };
+  const policy = approvalPolicyOf(stack);
+  return { state: "present", name, ...(policy && { policy }) };
+}
+
+function planFacts(update: Update): PlanFacts {
+  const { metadata, spec, status } = update;
+  const isMade = isConditionTrue(update, "Complete") && !isConditionTrue(update, "Failed") && spec?.savePlan === true;
+  return {
+    name: metadata.name ?? "",
+    uid: metadata.uid ?? "",
+    workspaceName: spec?.workspaceName ?? "",
+    stackName: spec?.stackName ?? "",
+    operation: spec?.type === "destroy" ? "destroy" : "up",
+    ...(isMade && status?.plan && { plan: status.plan }),
+    endedAt: parseTimestamp(endTimeOf(update)) ?? 0,
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * Whether an Update may change resources, whoever created it. If the Stack that controls its Workspace requires approvals, the
+ * Update must apply a plan that is approved, or that needs no approval.
+ */
+import type { Approval, NormalUpdate } from "@pko/api";
+
+import {
+  approvalsOf,
+  changesResources,
+  decisionIn,
+  needsApproval,
+  type ApprovalPolicy,
+} from "../../shared/approvals.ts";
+import * as messages from "../messages.ts";
+import type { PlanSource, Step, UpdatePlan } from "../steps.ts";
+import { hasStarted, type PlanFacts, type UpdateView } from "../view.ts";
+import { endedWithoutResult } from "./ended.ts";
+
+type Verdict =
+  | { readonly kind: "allowed"; readonly approval?: Approval }
+  /** Of something that is read soon. */
+  | { readonly kind: "unknown" }
+  | { readonly kind: "refused"; readonly message: string };
+
+const allowed: Verdict = { kind: "allowed" };
+const refused = (message: string): Verdict => ({ kind: "refused", message });
+
+function verdictOn(view: UpdateView, spec: NormalUpdate): Verdict {
+  const { approval, approvalPolicy } = view;
+  const { stack, plan } = approval;
+  if (!changesResources(spec)) return allowed;
+  if (stack?.state === "missing") return { kind: "unknown" };
+  const policy = stack?.policy;
+  if (spec.applyPlan && (!plan || !isPlanFor(plan, spec))) {
+    return refused(messages.planUnknown(spec.applyPlan.updateName));
+  }
+  if (!stack || !policy) return allowed;
+  switch (approvalPolicy.kind) {
+    case "unknown":
+      return { kind: "unknown" };
+    case "missing":
+      return refused(messages.policyNotInForce(stack.name, messages.policyMissing));
+    case "unverified":
+      return refused(messages.policyNotInForce(stack.name, messages.policyUnverified));
+    case "inForce":
+      return plan ? verdictOnPlan(view, { spec, policy, plan }) : refused(messages.noPlanNamed(stack.name));
+  }
+}
+
+/** The plan of the same digest, made for the same operation on the same stack. */
+function isPlanFor(plan: PlanFacts, { applyPlan, type, workspaceName, stackName }: NormalUpdate): boolean {
+  return (
+    plan.uid === applyPlan?.updateUid &&
+    plan.plan?.digest === applyPlan.digest &&
+    plan.operation === type &&
+    plan.workspaceName === workspaceName &&
+    plan.stackName === stackName
+  );
+}
+
+interface Application {
+  readonly spec: NormalUpdate;
+  readonly policy: ApprovalPolicy;
+  readonly plan: PlanFacts;
+}
+
+function verdictOnPlan(view: UpdateView, { spec, policy, plan: { name, plan, uid, endedAt } }: Application): Verdict {
+  const expiresAt = endedAt + policy.expiresAfterMs;
+  if (view.now >= expiresAt) return refused(messages.planExpired(name, expiresAt));
+  if (!plan || !needsApproval(policy, plan, spec.type)) return allowed;
+  const identity = { updateName: name, updateUid: uid, digest: plan.digest };
+  const approvals = approvalsOf(identity, expiresAt, view.approval.approvals);
+  const ownUid = view.update.metadata.uid;
+  const used = approvals.find(({ status }) => status?.usedBy && status.usedBy.updateUid !== ownUid)?.status?.usedBy;
+  if (used) return refused(messages.planUsed(name, used.updateName));
+  const decision = decisionIn(approvals);
+  if (decision?.spec.decision === "Reject") return refused(messages.planRejected(name, decision.spec.decidedBy));
+  const { approvalName } = spec.applyPlan ?? {};
+  const approval = approvals.find(({ metadata }) => approvalName === undefined || metadata.name === approvalName);
+  return approval ? { kind: "allowed", approval } : refused(messages.notApproved(name, approvalName));
+}
+
+/** Only before the start: the approval of an Update that may be running has been used. */
+const currentVerdict = (view: UpdateView): Verdict =>
+  view.spec.ok && !hasStarted(view) ? verdictOn(view, view.spec.value) : allowed;
+
+export function approvalRefused(view: UpdateView): UpdatePlan | undefined {
+  const verdict = currentVerdict(view);
+  if (verdict.kind !== "refused") return undefined;
+  return endedWithoutResult({ reason: "Failed", message: verdict.message }, { kind: "confirmApproval" });
+}
+
+/** In case nothing requeues it. */
+const unverifiedMs = 5_000;
+
+export function approvalUnverified(view: UpdateView): UpdatePlan | undefined {
+  if (currentVerdict(view).kind !== "unknown") return undefined;
+  return { steps: [], outcome: { kind: "unchanged" }, requeueAt: view.now + unverifiedMs };
+}
+
+/** The plan that the Update applies; undefined if it applies none. */
+export function planToApply({ spec, approval }: UpdateView): PlanSource | undefined {
+  if (!spec.ok || !spec.value.applyPlan) return undefined;
+  const { updateName, updateUid } = spec.value.applyPlan;
+  return { updateName, updateUid, secretNames: approval.plan?.plan?.secretNames ?? [] };
+}
+
+export function planUnread(view: UpdateView): UpdatePlan | undefined {
+  const plan = planToApply(view);
+  if (!plan || view.planContent) return undefined;
+  return { steps: [{ kind: "readPlan", plan }], outcome: { kind: "unchanged" } };
+}
+
+export function planLost({ planContent }: UpdateView): UpdatePlan | undefined {
+  if (planContent?.kind !== "lost") return undefined;
+  return endedWithoutResult({ reason: "Failed", message: messages.planUnreadable(planContent.why) });
+}
+
+/**
+ * Before the pod is recorded: the Approval is marked as used, by this Update and no other. An Update that was interrupted after
+ * that finds its own mark.
+ */
+export function approvalSteps(view: UpdateView): readonly Step[] {
+  const { spec, approval } = view;
+  if (!spec.ok || !changesResources(spec.value) || !(approval.stack || spec.value.applyPlan)) return [];
+  const confirm: Step = { kind: "confirmApproval" };
+  const verdict = verdictOn(view, spec.value);
+  if (verdict.kind !== "allowed" || !verdict.approval || verdict.approval.status?.usedBy) return [confirm];
+  const { name = "", uid = "", resourceVersion = "" } = verdict.approval.metadata;
+  return [confirm, { kind: "useApproval", approval: { name, uid, resourceVersion } }];
+}
