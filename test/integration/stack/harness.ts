@@ -26,7 +26,7 @@ import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/te
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
-import { policyInForce } from "../approval-policy.ts";
+import { policyInForce } from "../approvals.ts";
 import { Simulator } from "./simulator.ts";
 
 export { testTimeoutMs };

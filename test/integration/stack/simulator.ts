@@ -5,6 +5,7 @@ import {
   type JsonValue,
   type Update,
   type UpdateDrift,
+  type UpdatePlan,
   type UpdateStatus,
   type Workspace,
 } from "@pko/api";
@@ -27,6 +28,8 @@ type Play =
       readonly secrets?: readonly string[];
       /** Of a check for drift. */
       readonly drift?: UpdateDrift;
+      /** Of an Update that makes one. */
+      readonly plan?: Partial<UpdatePlan>;
     }
   | { readonly end: "failed"; readonly message: string; readonly errorClass?: string }
   | { readonly end: "never" };
@@ -149,6 +152,7 @@ export class Simulator implements AsyncDisposable {
       ...(!isSuccess && play.errorClass && { errorClass: play.errorClass }),
       ...(isSuccess && { changes: { same: 1 }, summary: "1 unchanged" }),
       ...(isSuccess && play.drift && { drift: play.drift }),
+      ...(isSuccess && update.spec?.savePlan && { plan: { ...planOf(update), ...play.plan } }),
       conditions: [
         condition("Progressing", "False", "Complete"),
         condition("Failed", isSuccess ? "False" : "True", isSuccess ? "UpdateSucceeded" : "UpdateFailed"),
@@ -200,6 +204,15 @@ export class Simulator implements AsyncDisposable {
     await this.#options.client.patch(kind, ref, { patch: { type: "merge", body }, subresource: "status" });
   }
 }
+
+const planOf = ({ metadata }: Update): UpdatePlan => ({
+  digest: `sha256:${metadata.uid}`,
+  secretNames: [`${metadata.name}-plan-0`],
+  changes: true,
+  destructive: false,
+  unknownInputs: 0,
+  summary: "+ create bucket",
+});
 
 const text = (ms: number): string => new Date(ms).toISOString();
 
