@@ -56,7 +56,7 @@ import { spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespa
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { apiServerWithApi } from "../api/install.ts";
-import { policyInForce } from "../approvals.ts";
+import { policyInForce } from "../approvals/decide.ts";
 import { controllerOf } from "../workspace/harness.ts";
 
 const repository = join(import.meta.dir, "../../..");

@@ -4,7 +4,7 @@ import { reconcileRequestAnnotation, type ApprovalRequest, type Stack, type Stac
 import { approvals, updates, type PolicyProbe } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { decide, userOf } from "../approvals.ts";
+import { decide, userOf } from "../approvals/decide.ts";
 import { condition, reasonOf, Stage, testTimeoutMs } from "./harness.ts";
 
 const always: Partial<StackSpec> = { approval: { required: "Always" } };

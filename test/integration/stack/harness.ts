@@ -26,7 +26,7 @@ import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/te
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
-import { policyInForce } from "../approvals.ts";
+import { policyInForce } from "../approvals/decide.ts";
 import { Simulator } from "./simulator.ts";
 
 export { testTimeoutMs };

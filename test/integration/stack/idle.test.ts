@@ -25,7 +25,7 @@ import {
 import { faultProxy, testNamespace, waitFor, type FaultProxy } from "@pko/testkit";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
-import { policyInForce } from "../approvals.ts";
+import { policyInForce } from "../approvals/decide.ts";
 import { apiServerWithApi } from "../api/install.ts";
 
 const count = 1000;

@@ -37,7 +37,7 @@ import type { Secret } from "kubernetes-types/core/v1";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
-import { policyInForce } from "../approvals.ts";
+import { policyInForce } from "../approvals/decide.ts";
 import { controllerOf } from "../workspace/harness.ts";
 import { FakeAgent } from "./fake-agent.ts";
 
