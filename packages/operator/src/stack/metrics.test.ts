@@ -4,7 +4,9 @@ import { stackKind, type Stack } from "@pko/api";
 import { metricsRegistry } from "@pko/kube";
 
 import { stackMetrics } from "./metrics.ts";
-import { anUpdate } from "./testing/views.ts";
+import { planStack } from "./rules/index.ts";
+import { approvalNews } from "./history/approval.ts";
+import { ago, anUpdate, viewOf } from "./testing/views.ts";
 import type { UpdateView } from "./view.ts";
 
 const stack = (name: string, status: Stack["status"] = {}): Stack => ({
@@ -39,6 +41,39 @@ test("shows for each Stack whether it is suspended", () => {
   const stacks = [{ ...stack("held"), spec: { stack: "dev", suspend: true } }, stack("free")];
   expect(exposed("stacks_suspended", stacks)).toEqual({ held: 1, free: 0 });
   expect(exposed("stacks_suspended", stacks, true)).toEqual({ held: 1, free: 1 });
+});
+
+test("shows for each Stack that requires approvals whether it waits for one", () => {
+  const awaiting: Stack["status"] = {
+    conditions: [
+      { type: "Reconciling", status: "True", reason: "AwaitingApproval", message: "", lastTransitionTime: "" },
+    ],
+  };
+  const requiring = (name: string, status: Stack["status"]): Stack => {
+    const plain = stack(name, status);
+    return { ...plain, spec: { ...plain.spec, approval: { required: "Always" } } };
+  };
+  const stacks = [requiring("waiting", awaiting), requiring("working", working), stack("free", working)];
+  expect(exposed("stacks_awaiting_approval", stacks)).toEqual({ waiting: 1, working: 0 });
+});
+
+test("counts what became of plans that needed an approval", () => {
+  const registry = metricsRegistry();
+  const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
+  const approval = {
+    state: "Pending",
+    updateName: "web-plan",
+    updateUid: "uid",
+    digest: "sha256:a",
+    trigger: "{}",
+    summary: "",
+    expiresAt: ago(60),
+  } as const;
+  const view = viewOf({ spec: { approval: { required: "Always" } }, status: { approval } });
+  metrics.recordApprovals(approvalNews(view, planStack(view).steps));
+  metrics.recordApprovals([{ kind: "awaiting", request: approval }]);
+  const series = registry.expose().match(/^stack_approval_requests_total.*$/gm);
+  expect(series).toEqual(['stack_approval_requests_total{result="superseded"} 1']);
 });
 
 test("shows nothing for a deleted Stack", () => {

@@ -1,7 +1,18 @@
 import { describe, expect, test } from "bun:test";
+import type { ApprovalRequest } from "@pko/api";
 
 import { ago, failed, stackOf, succeeded } from "../testing/views.ts";
 import { parseTrigger, serializeTrigger, updateNameFor } from "./trigger.ts";
+
+const request: ApprovalRequest = {
+  state: "Pending",
+  updateName: "web-plan",
+  updateUid: "uid",
+  digest: "sha256:a",
+  trigger: "{}",
+  summary: "",
+  expiresAt: ago(0),
+};
 
 describe("the trigger of an update", () => {
   const trigger = { type: "up", generation: 1, revision: "c", reconcileRequest: "", inputs: "" } as const;
@@ -22,6 +33,21 @@ describe("the trigger of an update", () => {
       updateNameFor(stackOf({}), trigger),
     ];
     expect(new Set([name, ...others]).size).toBe(10);
+  });
+
+  test("determines the names of the Updates that make a plan and apply it", () => {
+    const last = succeeded();
+    const requested = (updateName: string) => stackOf({ last, status: { approval: { ...request, updateName } } });
+    const plan = { kind: "plan" } as const;
+    const names = [
+      updateNameFor(stackOf({ last }), trigger),
+      updateNameFor(stackOf({ last }), trigger, plan),
+      updateNameFor(requested("expired"), trigger, plan),
+      updateNameFor(requested("a"), trigger, { kind: "apply", request: { ...request, updateName: "a" } }),
+      updateNameFor(requested("b"), trigger, { kind: "apply", request: { ...request, updateName: "b" } }),
+    ];
+    expect(new Set(names).size).toBe(names.length);
+    expect(updateNameFor(requested("expired"), trigger, plan)).toBe(names[2] ?? "");
   });
 
   test("is restored from its text, and invalid text is ignored", () => {

@@ -49,3 +49,28 @@ test("an Update stalls because its node may be lost, or because it is not stoppe
   expect(stallFor("NodeLost")).toEqual({ reason: "NodeLost", message: "why" });
   expect(stallFor("NotStopped")).toEqual({ reason: "UpdateNotStopped", message: "why" });
 });
+
+test("an Update that was to keep a plan has failed without one", () => {
+  const plan = {
+    digest: "sha256:a",
+    secretNames: [],
+    changes: true,
+    destructive: false,
+    unknownInputs: 0,
+    summary: "",
+  };
+  const update = (status: Update["status"]): Update => ({
+    apiVersion: "auto.pulumi.com/v1alpha1",
+    kind: "Update",
+    metadata: { name: "u" },
+    spec: { type: "preview", savePlan: true },
+    status: {
+      conditions: [{ type: "Complete", status: "True", reason: "Updated", message: "", lastTransitionTime: ago(0) }],
+      ...status,
+    },
+  });
+  expect(updateView(update({ plan }))).toMatchObject({ state: "succeeded", isPlan: true, plan });
+  const without = updateView(update({}));
+  expect(without.state).toBe("failed");
+  expect(without.message).toBe("The changes could not be planned: the preview succeeded, but kept no plan");
+});
