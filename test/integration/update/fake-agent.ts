@@ -177,7 +177,6 @@ export class FakeAgent {
           })(),
         );
       },
-      plan: async () => fail("unprepared", "the run has no plan"),
     };
   }
 
