@@ -12,10 +12,12 @@ export interface Report {
   readonly skipped: number;
   /** Each with its location and message, repeated at the end of the run. */
   readonly failures: readonly string[];
+  /** Each with its location and the reason. */
+  readonly skips: readonly string[];
   readonly tests: readonly TimedTest[];
 }
 
-export const emptyReport: Report = { passed: 0, failed: 0, skipped: 0, failures: [], tests: [] };
+export const emptyReport: Report = { passed: 0, failed: 0, skipped: 0, failures: [], skips: [], tests: [] };
 
 export function parseReport(xml: string): Report {
   const [head = ""] = /<testsuites[^>]*>/.exec(xml) ?? [];
@@ -30,7 +32,11 @@ export function parseReport(xml: string): Report {
     ([, test = "", failure = ""]) =>
       `${locationIn(test)} ${textIn(test, "name")}\n  ${textIn(failure, "message").trim().replaceAll("\n", "\n  ")}`,
   );
-  return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures, tests };
+  const skips = Array.from(
+    xml.matchAll(/(<testcase [^>]*[^/]>)\s*<skipped/g),
+    ([, test = ""]) => `${locationIn(test)} ${textIn(test, "name")}`,
+  );
+  return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures, skips, tests };
 }
 
 /** A process that crashed, or that ran no test, counts as one failure. */
@@ -40,11 +46,19 @@ export const brokenReport = (job: string): Report => ({
   failures: [`${job}: the process ended without a result, or with an error outside of a test; see its output above`],
 });
 
+/** A job that cannot run here counts as one skipped test. */
+export const skippedReport = (job: string, why: string): Report => ({
+  ...emptyReport,
+  skipped: 1,
+  skips: [`${job}: ${why}`],
+});
+
 export const addReports = (a: Report, b: Report): Report => ({
   passed: a.passed + b.passed,
   failed: a.failed + b.failed,
   skipped: a.skipped + b.skipped,
   failures: [...a.failures, ...b.failures],
+  skips: [...a.skips, ...b.skips],
   tests: [...a.tests, ...b.tests],
 });
 

@@ -10,7 +10,7 @@ import {
   isReady,
   kubectl,
   literal,
-  readyMessage,
+  localTest,
   newConfigMap,
   newProgram,
   newSecret,
@@ -18,6 +18,7 @@ import {
   onFileBackend,
   podUid,
   readOutput,
+  readyMessage,
   stackUntil,
   stalledReason,
   useScene,
@@ -167,7 +168,7 @@ describe("configuration", () => {
     slow,
   );
 
-  test.concurrent(
+  localTest(test.concurrent, "it publishes an image with an old CLI")(
     "reports a CLI that is too old with the required version, and works with another image",
     async () => {
       const image = await publishOldPulumi();

@@ -13,6 +13,7 @@ import {
   killPod,
   kubectl,
   listUpdates,
+  localTest,
   newStack,
   podUid,
   podWith,
@@ -31,7 +32,7 @@ const scene = useScene("crashes");
 describe("a slow update", () => {
   beforeAll(() => void scene.git.create("slow").commit(slowProject(10)));
 
-  test(
+  localTest(test, "it kills the kubelet")(
     "continues while the operator and the kubelet are killed, and runs once",
     async () => {
       await deploy("survivor");
@@ -48,7 +49,7 @@ describe("a slow update", () => {
     slow,
   );
 
-  test.concurrent(
+  localTest(test.concurrent, "it kills a process of a pod from this machine")(
     "is aborted when its agent is killed, and the next one succeeds in the same pod",
     async () => {
       await deploy("container");
