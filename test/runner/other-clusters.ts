@@ -13,6 +13,7 @@ const localFiles: ReadonlyMap<string, string> = new Map([
   ["test/e2e/inputs/cluster-then-apps.test.ts", publishesImage("an image with kubectl")],
   ["test/e2e/languages/languages.test.ts", publishesImage("an image with the packages of each language")],
   ["test/e2e/sources/git.test.ts", publishesImage("an image with an SSH server")],
+  ["test/e2e/operator/kubelet-crash.test.ts", "it kills the kubelet"],
   ["test/e2e/operator/lost-node.test.ts", "it starts a second node and stops it like a power failure"],
 ]);
 
