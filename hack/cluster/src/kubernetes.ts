@@ -1,7 +1,10 @@
 /** The versions of Kubernetes that the local cluster and the API servers of tests can be built from. */
 
-/** The newest patch releases whose modules are all published. Each but the default has a module file `go-1.33.mod`. */
-const versions = { "1.30": "1.30.4", "1.33": "1.33.4", "1.34": "1.34.4", "1.35": "1.35.1" } as const;
+/**
+ * Each but the default has a module file, for example go/kube/go-1.33.mod. Older versions lack the queues that the volume
+ * provisioner needs, and newer ones need containerd 2.
+ */
+const versions = { "1.31": "1.31.4", "1.33": "1.33.4", "1.34": "1.34.4", "1.35": "1.35.1" } as const;
 
 type Minor = keyof typeof versions;
 const minors = Object.keys(versions) as Minor[];
