@@ -80,6 +80,7 @@ export async function startOperator(
         "--allow-http",
         `--allow-addresses=${machineAddress}`,
         "--min-resync=10s",
+        "--reference-check-interval=5s",
         ...flags,
       ],
       logFile,

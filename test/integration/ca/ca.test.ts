@@ -73,8 +73,7 @@ async function storedAuthorities(): Promise<Authorities> {
 }
 
 async function issueCertificate(authorities: Authorities, issuedAt: Date): Promise<Certificate> {
-  const { namespace = "" } = scene.ref("web");
-  return await issueWorkspaceCertificate(authorities, { namespace, name: "web" }, issuedAt);
+  return await issueWorkspaceCertificate(authorities, scene.ref("web"), issuedAt);
 }
 
 test(

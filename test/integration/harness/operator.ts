@@ -98,7 +98,7 @@ export class Stores {
     const known = this.#created.get(resource.kind);
     if (known) return known as Reflector<T>;
     const created = reflector(this.#client, resource, { ...options, namespaces: [this.#namespace] });
-    this.#created.set(resource.kind, created as unknown as Reflector<KubeObject>);
+    this.#created.set(resource.kind, created);
     return created;
   }
 }

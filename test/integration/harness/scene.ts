@@ -1,10 +1,9 @@
 /**
  * The fixture of an integration test: a namespace on the API server of this process, the rights of an operator in it, and
  * the operators that the test starts. Each kind of test extends it with what it does: StackScene, WorkspaceScene,
- * UpdateScene.
+ * UpdateScene, CaScene.
  */
-import type { ObjectRef } from "@pko/kube";
-import { builtin, type Client, type KubeObject, type Resource } from "@pko/kube";
+import { builtin, type Client, type KubeObject, type ObjectRef, type Resource } from "@pko/kube";
 import { checkStatus, faultProxy, testNamespace, waitFor, type FaultProxy, type TestNamespace } from "@pko/testkit";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";

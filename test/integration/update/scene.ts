@@ -38,14 +38,13 @@ interface UpdateOptions {
   readonly unprepared?: (pod: AgentPod) => void;
 }
 
-/** An operator with the connections to its agents. */
-export interface UpdateOperator extends Operator {
-  readonly runs: ReturnType<typeof runs>;
-}
+type AgentRuns = ReturnType<typeof runs>;
 
 export class UpdateScene extends Scene {
   readonly ca: OperatorCa;
   readonly agents = new Set<FakeAgent>();
+  /** Of the operator that was started last. */
+  runs: AgentRuns | undefined;
 
   private constructor(parts: SceneParts, ca: OperatorCa) {
     super(parts);
@@ -60,45 +59,31 @@ export class UpdateScene extends Scene {
     return new UpdateScene(parts, ca);
   }
 
-  operator({
-    client = this.rights.client,
-    reading = this.rights.client,
-    ...options
-  }: UpdateOptions = {}): UpdateOperator {
-    const connections = this.#connections(options.unprepared);
+  operator({ client, reading = this.rights.client, ...options }: UpdateOptions = {}): Operator {
     const wire = ({ stores, client: own, events }: OperatorParts): Wiring => {
       const { updates, workspaces, pods } = stores;
+      const connected = this.#connect((runId) => controller.wakeRun(runId), options.unprepared);
       const controller = updateController({
         client: own,
         events,
         updates,
         workspaces,
         pods,
-        runs: connections.runs,
+        runs: connected,
         projects: { projectOf: () => ({ name: "shop", runtime: "yaml" }) },
         lostNodeAfterMs: options.lostNodeAfterMs ?? 300_000,
         ...(options.log && { log: options.log }),
       });
-      connections.wake = (runId) => controller.wakeRun(runId);
-      return { controllers: [controller], stop: () => connections.runs.stop() };
+      this.runs = connected;
+      return { controllers: [controller], stop: () => connected.stop() };
     };
-    return Object.assign(this.startOperator({ client, reading }, wire), { runs: connections.runs });
+    return this.startOperator({ reading, ...(client && { client }) }, wire);
   }
 
-  /** The runs and the controller wake each other. */
-  #connections(unprepared: (pod: AgentPod) => void = () => undefined) {
-    const connections = {
-      wake: (_: string): void => undefined,
-      runs: runs({
-        ca: this.ca,
-        wake: (runId) => connections.wake(runId),
-        unprepared,
-        progressMs: 100,
-        backoff: { baseMs: 20, factor: 2, capMs: 500, jitter: 0 },
-        busyBackoff: { baseMs: 20, factor: 2, capMs: 200, jitter: 0 },
-      }),
-    };
-    return connections;
+  #connect(wake: (runId: string) => void, unprepared: (pod: AgentPod) => void = () => undefined): AgentRuns {
+    const backoff = { baseMs: 20, factor: 2, capMs: 500, jitter: 0 };
+    const busyBackoff = { ...backoff, capMs: 200 };
+    return runs({ ca: this.ca, wake, unprepared, progressMs: 100, backoff, busyBackoff });
   }
 
   /** Prepared, with a pod; its status has an address unless it is idle. */

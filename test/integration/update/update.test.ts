@@ -46,7 +46,7 @@ describe("an Update", () => {
     await waitFor(async () => (await scene.find("first"))?.metadata.finalizers === undefined);
     expect(operator.events.map(({ reason }) => reason)).toEqual(["UpdateSucceeded"]);
     expect(JSON.stringify(operator.events)).not.toContain("canary");
-    expect(operator.runs.find(done.status?.podUid ?? "", uid)).toBeUndefined();
+    expect(scene.runs?.find(done.status?.podUid ?? "", uid)).toBeUndefined();
   });
 
   test("waits for its Workspace, and for its pod", async () => {
