@@ -80,7 +80,7 @@ export async function startOperator(
         "--allow-http",
         `--allow-addresses=${machineAddress}`,
         "--min-resync=10s",
-        "--reference-check-interval=5s",
+        "--reference-check-interval=3s",
         ...flags,
       ],
       logFile,

@@ -28,7 +28,7 @@ import {
 import { serveS3, type S3Server } from "./s3-server.ts";
 
 const slow = 420_000;
-const scene = useScene("backends", { operator: { flags: ["--reference-check-interval=3s"] } });
+const scene = useScene("backends");
 let s3: S3Server;
 
 beforeAll(async () => {

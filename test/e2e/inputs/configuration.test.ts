@@ -27,7 +27,7 @@ import { echoProject, type Given } from "./echo.ts";
 import { oldVersion, publishOldPulumi } from "./old-pulumi.ts";
 
 const slow = 420_000;
-const scene = useScene("configuration", { operator: { flags: ["--reference-check-interval=3s"] } });
+const scene = useScene("configuration");
 
 beforeAll(async () => {
   scene.git.create("echo").commit(echoProject);
