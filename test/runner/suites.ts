@@ -43,8 +43,8 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",
     splitFolders: ["test/integration/agent"],
-    // The commands in the docs are checked with these programs.
-    tools: [...clusterPrograms, "pulumi-language-go", "helm"],
+    // Helm and Argo CD render the chart and run the health checks, and docs mention their commands.
+    tools: [...clusterPrograms, "pulumi-language-go", "helm", "argocd"],
   },
   cluster: { folders: ["test/cluster"], jobPer: "suite", tools: clusterPrograms, cluster: "own" },
   e2e: {
