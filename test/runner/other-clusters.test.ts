@@ -1,9 +1,9 @@
 /** On a cluster of the user, what needs the local cluster is skipped with a reason, and everything else runs. */
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { skipReason } from "./other-clusters.ts";
+import { listedFiles, skipReason } from "./other-clusters.ts";
 import { jobsIn, repositoryRoot, suiteNames, type Job } from "./suites.ts";
 
 const all = (await Promise.all(suiteNames.map(jobsIn))).flat();
@@ -39,5 +39,9 @@ test("with an address of this machine, a file runs if it uses nothing of the loc
   };
   for (const name of runnable(files, reachable))
     expect({ name, usesLocal: usesLocal(name) }).toEqual({ name, usesLocal: false });
-  for (const { name } of files) expect(existsSync(join(repositoryRoot, name))).toBe(true);
+});
+
+test("every listed file is an end-to-end test", () => {
+  const names = new Set(all.filter(({ suite }) => suite === "e2e").map(({ name }) => name));
+  expect(listedFiles.filter((name) => !names.has(name))).toEqual([]);
 });

@@ -29,6 +29,9 @@ const remoteFiles: ReadonlySet<string> = new Set([
   "test/e2e/install/reinstall.test.ts",
 ]);
 
+/** Every file that the lists mention. */
+export const listedFiles: readonly string[] = [...localFiles.keys(), ...remoteFiles];
+
 /** Why the job is skipped there; undefined if it can run. */
 export function skipReason({ name, suite }: Job, { machineAddress }: OtherCluster): string | undefined {
   if (suite === "cluster") return "it starts, kills and stops the local cluster";

@@ -39,11 +39,13 @@ export function parseReport(xml: string): Report {
   return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures, skips, tests };
 }
 
+const noResult = "the process ended without a result, or with an error outside of a test; see its output above";
+
 /** A process that crashed, or that ran no test, counts as one failure. */
-export const brokenReport = (job: string): Report => ({
+export const brokenReport = (job: string, why = noResult): Report => ({
   ...emptyReport,
   failed: 1,
-  failures: [`${job}: the process ended without a result, or with an error outside of a test; see its output above`],
+  failures: [`${job}: ${why}`],
 });
 
 /** A job that cannot run here counts as one skipped test. */
