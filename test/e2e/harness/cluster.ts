@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { operatorNamespace } from "@pko/install";
 import { clusterKubeconfig, givenKubeconfig, network, repositoryRoot } from "@pko/cluster";
 import { builtin, connect, kubeconfigCredentials, type Client, type Credentials } from "@pko/kube";
-import { kubectlFor, type Kubectl } from "@pko/testkit";
+import { kubectlFor, waitFor, type Kubectl } from "@pko/testkit";
 import { test } from "bun:test";
 
 /** Shared by all test files of this process. */
@@ -44,13 +44,19 @@ export interface Place {
 /** kubectl flags that select the namespace. */
 export const at = ({ namespace }: Pick<Place, "namespace">): [string, string] => ["-n", namespace];
 
+/** Repeated until it succeeds, because files that start at the same time create the same objects. */
 export async function installApi(): Promise<void> {
+  await waitFor(applyApi, { timeoutMs: 60_000, what: "the CRDs and the operator's namespace" });
+}
+
+async function applyApi(): Promise<true> {
   const crds = join(repositoryRoot, "deploy/crds");
   await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
   for (const file of readdirSync(crds)) {
     await kubectl(["wait", "--for=condition=Established", "-f", join(crds, file), "--timeout=30s"]);
   }
   await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: operatorNamespace } });
+  return true;
 }
 
 export async function apply(...objects: readonly object[]): Promise<void> {
