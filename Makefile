@@ -11,7 +11,7 @@ help: ## Lists the targets
 demo: setup ## Starts a local cluster, deploys an example and changes it (EXAMPLE=name for another example)
 	@$(BUN) hack/demo/src/main.ts
 
-test: setup ## Runs all tests: unit, integration, end to end (SUITE=unit for one suite, FILE=path for one file)
+test: setup ## Runs all tests: unit, integration, end to end (SUITE=unit for one suite, FILE=path for one file, KUBE=1.33 for another Kubernetes)
 	@$(BUN) test/run.ts $(SUITE) $(FILE)
 
 verify: setup ## Checks formatting, lint rules, types and generated files

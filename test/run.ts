@@ -9,38 +9,43 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { runJobs, type JobEnvironment } from "./runner/jobs.ts";
-import { addReports, brokenReport, emptyReport, slowest, summary, type Report } from "./runner/report.ts";
-import {
-  jobFor,
-  jobsIn,
-  repositoryRoot,
-  suiteNames,
-  suites,
-  type Job,
-  type Suite,
-  type SuiteName,
-} from "./runner/suites.ts";
+import { givenKubeconfig } from "@pko/cluster";
 
-const cluster = [process.execPath, join(repositoryRoot, "hack/cluster/src/main.ts")];
-/** End-to-end tests mostly wait, so three at a time keep two cores busy. */
-const width = Number(process.env["TEST_WIDTH"] || 3);
+import { runJob, type JobEnvironment } from "./runner/jobs.ts";
+import { skipReason } from "./runner/other-clusters.ts";
+import { runPool } from "./runner/pool.ts";
+import { addReports, brokenReport, skippedReport, slowest, summary, type Report } from "./runner/report.ts";
+import { runCluster, startCluster, stopCluster } from "./runner/shared-cluster.ts";
+import { jobFor, jobsIn, suiteNames, suites, type Job, type Suite, type SuiteName } from "./runner/suites.ts";
+
+/** End-to-end tests mostly wait, so four jobs at a time keep two cores busy. */
+const width = Number(process.env["TEST_WIDTH"] || 4);
 
 async function main(names: readonly string[]): Promise<boolean> {
-  const jobs = await selectedJobs(names);
-  if (!(await succeeds([...cluster, "packages"]))) return false;
+  const selected = await selectedJobs(names);
+  const skipped = selected.map(skippedHere).filter((report) => report !== undefined);
+  const jobs = selected.filter((job) => skippedHere(job) === undefined);
+  if (!(await runCluster("packages"))) return false;
   const temporary = await mkdtemp(join(tmpdir(), "pko-tests-"));
   await chmod(temporary, 0o1777);
   try {
-    const report = await runAll(jobs, temporary);
+    const report = skipped.reduce(addReports, await runAll(jobs, temporary));
     console.log(`\nThe slowest tests:\n${slowest(report, 20).join("\n")}\n`);
+    if (report.skips.length > 0) console.log(`Skipped:\n${report.skips.map((each) => `  – ${each}`).join("\n")}\n`);
     // CI shows the end of the output only.
     for (const failure of report.failures) console.log(`✗ ${failure}\n`);
     console.log(summary(report));
-    return report.failed === 0 && report.passed > 0;
+    return report.failed === 0 && report.passed + report.skipped > 0;
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
+}
+
+/** Undefined if the job can run on the cluster of this run. */
+function skippedHere(job: Job): Report | undefined {
+  if (givenKubeconfig === undefined) return undefined;
+  const why = skipReason(job, { machineAddress: process.env["MACHINE_ADDRESS"] });
+  return why === undefined ? undefined : skippedReport(job.name, why);
 }
 
 async function selectedJobs(names: readonly string[]): Promise<Job[]> {
@@ -59,58 +64,65 @@ async function fileJob(file: string): Promise<Job> {
   return job;
 }
 
-/** First the tests that need no cluster, in parallel with those that start their own; then those that share one. */
+/**
+ * Tests that need no cluster run first, next to those that start clusters themselves. Then the shared cluster starts, the
+ * files that must be alone on it run, and the others run side by side with what is left of the tests without a cluster.
+ */
 async function runAll(jobs: readonly Job[], temporary: string): Promise<Report> {
-  const using = (kind: Suite["cluster"]): Job[] => jobs.filter(({ suite }) => suites[suite].cluster === kind);
   if (!(await prepareTools(jobs))) return brokenReport("setup");
-  const own = runJobs(using("own"), 1, { temporary, env: {} });
-  const plain = runJobs(using(undefined), width, { temporary, env: {} });
-  const first = addReports(await plain, await own);
-  return addReports(first, await onSharedCluster(using("shared"), temporary));
-}
-
-async function prepareTools(jobs: readonly Job[]): Promise<boolean> {
-  const tools = new Set(jobs.flatMap(({ suite }) => suites[suite].tools));
-  if (!(await succeeds([...cluster, "tools", ...tools]))) return false;
-  const needsImages =
-    jobs.some(({ suite }) => suites[suite].cluster !== undefined) && !process.env["CLUSTER_KUBECONFIG"];
-  return !needsImages || (await succeeds([...cluster, "prepare"]));
-}
-
-/** Starts a new cluster, so that leftovers do not matter; the user's own cluster is used without changes. */
-async function onSharedCluster(jobs: readonly Job[], temporary: string): Promise<Report> {
-  if (jobs.length === 0) return emptyReport;
+  const using = (kind: Suite["cluster"]): Job[] => jobs.filter(({ suite }) => suites[suite].cluster === kind);
+  const environment = { temporary, env: {} };
+  const shared = using("shared");
+  const opened = openCluster(
+    { own: using("own"), exclusive: shared.filter(isExclusive), isShared: shared.length > 0 },
+    environment,
+  );
   try {
-    if (!(await succeeds([...cluster, "down"])) || !(await succeeds([...cluster, "up"]))) {
-      return brokenReport("the local cluster");
-    }
-    const environment: JobEnvironment = { temporary, env: await publishedImage() };
-    const shared = await runJobs(
-      jobs.filter(({ isExclusive }) => !isExclusive),
-      width,
-      environment,
-    );
-    const exclusive = await runJobs(
-      jobs.filter(({ isExclusive }) => isExclusive),
-      1,
-      environment,
-    );
-    return addReports(shared, exclusive);
+    const queues = [
+      { jobs: using(undefined), environment: Promise.resolve(environment) },
+      { jobs: shared.filter((job) => !isExclusive(job)), environment: opened.then((cluster) => cluster.environment) },
+    ];
+    const pooled = await runPool(queues, width, runJob);
+    return addReports(pooled, (await opened).report);
   } finally {
-    await succeeds([...cluster, "down"]);
+    await opened;
+    if (shared.length > 0) await stopCluster();
   }
 }
 
-/** Built once, because parallel processes would overwrite each other's executables. */
-async function publishedImage(): Promise<Record<string, string>> {
-  if (process.env["CLUSTER_KUBECONFIG"]) return {};
-  const { publishOperatorImage } = await import("@pko/cluster");
-  return { TEST_OPERATOR_IMAGE: await publishOperatorImage() };
+const isExclusive = (job: Job): boolean => job.isExclusive;
+
+interface ClusterJobs {
+  readonly own: readonly Job[];
+  readonly exclusive: readonly Job[];
+  readonly isShared: boolean;
 }
 
-async function succeeds(command: readonly string[]): Promise<boolean> {
-  const child = Bun.spawn([...command], { cwd: repositoryRoot, stdin: "ignore", stdout: "inherit", stderr: "inherit" });
-  return (await child.exited) === 0;
+interface OpenedCluster {
+  /** Of the jobs that ran alone. */
+  readonly report: Report;
+  readonly environment?: JobEnvironment;
+}
+
+/** A machine has one local cluster at a time, so the suite that starts its own goes first. */
+async function openCluster(jobs: ClusterJobs, environment: JobEnvironment): Promise<OpenedCluster> {
+  const own = await runInSeries(jobs.own, environment);
+  if (!jobs.isShared) return { report: own };
+  const env = await startCluster();
+  if (typeof env === "string") return { report: addReports(own, brokenReport("end-to-end tests", env)) };
+  const withCluster = { ...environment, env };
+  const exclusive = await runInSeries(jobs.exclusive, withCluster);
+  return { report: addReports(own, exclusive), environment: withCluster };
+}
+
+const runInSeries = (jobs: readonly Job[], environment: JobEnvironment): Promise<Report> =>
+  runPool([{ jobs, environment: Promise.resolve(environment) }], 1, runJob);
+
+async function prepareTools(jobs: readonly Job[]): Promise<boolean> {
+  const tools = new Set(jobs.flatMap(({ suite }) => suites[suite].tools));
+  if (!(await runCluster("tools", ...tools))) return false;
+  const needsImages = jobs.some(({ suite }) => suites[suite].cluster !== undefined) && givenKubeconfig === undefined;
+  return !needsImages || (await runCluster("prepare"));
 }
 
 process.exit((await main(process.argv.slice(2))) ? 0 : 1);

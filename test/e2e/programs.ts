@@ -14,28 +14,24 @@ export const yamlProject = (text: string, ...resources: readonly string[]): Reco
 
 /** In plain JavaScript, because compiling TypeScript would take most of the time of a run. */
 export const javascriptProject = (name: string, program: string): Record<string, string> => ({
-  ...nodeProject(name, "index.js"),
   "Pulumi.yaml": `name: ${name}\nruntime:\n  name: nodejs\n  options:\n    typescript: false\n`,
+  "package.json": JSON.stringify({ name, main: "index.js" }),
+  // The image contains the SDK, but the language host requires this folder.
+  "node_modules/.keep": "",
   "index.js": program,
 });
 
-const nodeProject = (name: string, main: string): Record<string, string> => ({
-  "Pulumi.yaml": `name: ${name}\nruntime: nodejs\n`,
-  "package.json": JSON.stringify({ name, main }),
-  // The image contains the SDK, but the language host requires this folder.
-  "node_modules/.keep": "",
-});
-
 /**
- * TypeScript resources that are files on the state volume. A file with the content "broken" fails; a file with the content
+ * Resources that are files on the state volume. A file with the content "broken" fails; a file with the content
  * "held" is created once the file `release` exists.
  */
-export const filesProject = (body: string): Record<string, string> => ({
-  ...nodeProject("files", "index.ts"),
-  "index.ts": `
-import * as pulumi from "@pulumi/pulumi";
+export const filesProject = (body: string): Record<string, string> =>
+  javascriptProject(
+    "files",
+    `
+const pulumi = require("@pulumi/pulumi");
 
-const provider: pulumi.dynamic.ResourceProvider = {
+const provider = {
   async create(inputs) {
     if (inputs.content === "broken") throw new Error("the disk is on fire");
     while (inputs.content === "held" && !require("node:fs").existsSync("/state/release")) {
@@ -60,25 +56,26 @@ const provider: pulumi.dynamic.ResourceProvider = {
 };
 
 class File extends pulumi.dynamic.Resource {
-  constructor(path: string, content: string, options: pulumi.CustomResourceOptions = {}) {
+  constructor(path, content, options = {}) {
     super(provider, path, { path, content }, options);
   }
 }
 
 ${body}
 `,
-});
+  );
 
 /**
  * One slow resource. It appends "started" to a log on the state volume, or "overlap" if another run is still writing its
  * heartbeat file. The file /state/hurry ends it early.
  */
-export const slowProject = (seconds: number): Record<string, string> => ({
-  ...nodeProject("slow", "index.ts"),
-  "index.ts": `
-import * as pulumi from "@pulumi/pulumi";
+export const slowProject = (seconds: number): Record<string, string> =>
+  javascriptProject(
+    "slow",
+    `
+const pulumi = require("@pulumi/pulumi");
 
-const provider: pulumi.dynamic.ResourceProvider = {
+const provider = {
   async create(inputs) {
     const fs = require("node:fs");
     const [log, heartbeat] = ["/state/log-" + inputs.name, "/state/alive-" + inputs.name];
@@ -94,11 +91,11 @@ const provider: pulumi.dynamic.ResourceProvider = {
 };
 
 class Slow extends pulumi.dynamic.Resource {
-  constructor(name: string, hunger: boolean) {
+  constructor(name, hunger) {
     super(provider, name, { name, hunger });
   }
 }
 
 new Slow(pulumi.getStack(), new pulumi.Config().getBoolean("hunger") ?? false);
 `,
-});
+  );

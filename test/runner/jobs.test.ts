@@ -4,15 +4,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { runJobs } from "./jobs.ts";
+import { runJob } from "./jobs.ts";
+import { runPool } from "./pool.ts";
 
 test("the reports of jobs that end at the same time add up", async () => {
   const temporary = mkdtempSync(join(tmpdir(), "pko-jobs-"));
   try {
     const files = ["test/runner/report.test.ts"];
     const jobs = ["one", "two", "three"].map((name) => ({ name, files, suite: "unit", isExclusive: false }) as const);
-    const { passed, failed } = await runJobs(jobs, 3, { temporary, env: {} });
-    expect({ passed, failed }).toEqual({ passed: 15, failed: 0 });
+    const environment = Promise.resolve({ temporary, env: {} });
+    const { passed, failed } = await runPool([{ jobs, environment }], 3, runJob);
+    expect({ passed, failed }).toEqual({ passed: 18, failed: 0 });
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }

@@ -1,8 +1,8 @@
-/** Runs jobs in parallel and keeps the output of each together. */
+/** Runs a job in its own process and keeps its output together. */
 import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { addReports, brokenReport, emptyReport, parseReport, summary, type Report } from "./report.ts";
+import { addReports, brokenReport, parseReport, summary, type Report } from "./report.ts";
 import { repositoryRoot, type Job } from "./suites.ts";
 
 export interface JobEnvironment {
@@ -11,22 +11,7 @@ export interface JobEnvironment {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Runs at most `width` jobs at a time, in order. */
-export async function runJobs(jobs: readonly Job[], width: number, environment: JobEnvironment): Promise<Report> {
-  const waiting = [...jobs];
-  let total = emptyReport;
-  const worker = async (): Promise<void> => {
-    for (let job = waiting.shift(); job; job = waiting.shift()) {
-      const report = await runJob(job, environment);
-      // Read `total` only now: other jobs may have added their reports.
-      total = addReports(total, report);
-    }
-  };
-  await Promise.all(Array.from({ length: width }, worker));
-  return total;
-}
-
-async function runJob(job: Job, { temporary, env }: JobEnvironment): Promise<Report> {
+export async function runJob(job: Job, { temporary, env }: JobEnvironment): Promise<Report> {
   const folder = join(temporary, job.name.replaceAll("/", "-"));
   // World-writable with the sticky bit, like /tmp: some tests run as other users.
   await mkdir(folder, { recursive: true });

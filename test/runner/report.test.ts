@@ -1,7 +1,7 @@
 /** The summary of a run is computed from the reports of its processes. */
 import { expect, test } from "bun:test";
 
-import { addReports, brokenReport, parseReport, slowest, summary } from "./report.ts";
+import { addReports, brokenReport, parseReport, skippedReport, slowest, summary } from "./report.ts";
 
 const xml = `<?xml version="1.0"?>
 <testsuites name="bun test" tests="4" assertions="3" failures="1" skipped="1" time="3.5">
@@ -23,6 +23,15 @@ test("counts passed, failed and skipped tests", () => {
 
 test("lists each failure with its location and message", () => {
   expect(parseReport(xml).failures).toEqual(["a.test.ts:12 fails\n  expected 1\n  received 2"]);
+});
+
+test("lists each skipped test and job with the reason", () => {
+  const { skipped, skips } = addReports(
+    parseReport(xml),
+    skippedReport("test/e2e/x.test.ts", "it needs a second node"),
+  );
+  expect(skipped).toBe(2);
+  expect(skips).toEqual(["a.test.ts:20 is skipped on this cluster", "test/e2e/x.test.ts: it needs a second node"]);
 });
 
 test("lists the slowest tests first", () => {

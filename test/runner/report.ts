@@ -12,10 +12,12 @@ export interface Report {
   readonly skipped: number;
   /** Each with its location and message, repeated at the end of the run. */
   readonly failures: readonly string[];
+  /** Each with its location and the reason. */
+  readonly skips: readonly string[];
   readonly tests: readonly TimedTest[];
 }
 
-export const emptyReport: Report = { passed: 0, failed: 0, skipped: 0, failures: [], tests: [] };
+export const emptyReport: Report = { passed: 0, failed: 0, skipped: 0, failures: [], skips: [], tests: [] };
 
 export function parseReport(xml: string): Report {
   const [head = ""] = /<testsuites[^>]*>/.exec(xml) ?? [];
@@ -30,14 +32,27 @@ export function parseReport(xml: string): Report {
     ([, test = "", failure = ""]) =>
       `${locationIn(test)} ${textIn(test, "name")}\n  ${textIn(failure, "message").trim().replaceAll("\n", "\n  ")}`,
   );
-  return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures, tests };
+  const skips = Array.from(
+    xml.matchAll(/(<testcase [^>]*[^/]>)\s*<skipped/g),
+    ([, test = ""]) => `${locationIn(test)} ${textIn(test, "name")}`,
+  );
+  return { passed: numberIn(head, "tests") - failed - skipped, failed, skipped, failures, skips, tests };
 }
 
+const noResult = "the process ended without a result, or with an error outside of a test; see its output above";
+
 /** A process that crashed, or that ran no test, counts as one failure. */
-export const brokenReport = (job: string): Report => ({
+export const brokenReport = (job: string, why = noResult): Report => ({
   ...emptyReport,
   failed: 1,
-  failures: [`${job}: the process ended without a result, or with an error outside of a test; see its output above`],
+  failures: [`${job}: ${why}`],
+});
+
+/** A job that cannot run here counts as one skipped test. */
+export const skippedReport = (job: string, why: string): Report => ({
+  ...emptyReport,
+  skipped: 1,
+  skips: [`${job}: ${why}`],
 });
 
 export const addReports = (a: Report, b: Report): Report => ({
@@ -45,6 +60,7 @@ export const addReports = (a: Report, b: Report): Report => ({
   failed: a.failed + b.failed,
   skipped: a.skipped + b.skipped,
   failures: [...a.failures, ...b.failures],
+  skips: [...a.skips, ...b.skips],
   tests: [...a.tests, ...b.tests],
 });
 

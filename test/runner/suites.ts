@@ -43,8 +43,8 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",
     splitFolders: ["test/integration/agent"],
-    // The commands in the docs are checked with these programs.
-    tools: [...clusterPrograms, "pulumi-language-go", "helm"],
+    // Helm and Argo CD render the chart and run the health checks, and docs mention their commands.
+    tools: [...clusterPrograms, "pulumi-language-go", "helm", "argocd"],
   },
   cluster: { folders: ["test/cluster"], jobPer: "suite", tools: clusterPrograms, cluster: "own" },
   e2e: {
@@ -55,21 +55,26 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   },
 };
 
-/** End-to-end files that disturb the shared cluster: each runs alone, after the others. */
+/** End-to-end files that disturb the shared cluster: each runs alone on it, before the others. */
 const exclusiveFiles: ReadonlySet<string> = new Set([
   "test/e2e/demo/demo.test.ts",
   "test/e2e/install/deploy.test.ts",
   "test/e2e/install/quickstart.test.ts",
+  // The streams of `kubectl exec` and `kubectl logs` go through the kubelet.
+  "test/e2e/operator/kubelet-crash.test.ts",
 ]);
 
-/** What takes longest starts first, so that no single file is left running at the end. */
-const longestFiles: readonly string[] = [
-  "test/e2e/operator/crashes.test.ts",
+/** What takes longest starts first, so that no single job is left running at the end. */
+const longestJobs: readonly string[] = [
+  "test/faults",
+  "test/integration/stack",
+  "test/integration/update",
+  "test/integration/workspace",
+  "test/integration/ca",
   "test/e2e/operator/lost-node.test.ts",
-  "test/e2e/operator/safeguards.test.ts",
   "test/e2e/install/reinstall.test.ts",
-  "test/e2e/operator/scenarios.test.ts",
   "test/e2e/languages/languages.test.ts",
+  "test/e2e/operator/crashes.test.ts",
 ];
 
 export async function jobsIn(suite: SuiteName): Promise<Job[]> {
@@ -83,8 +88,8 @@ export async function jobsIn(suite: SuiteName): Promise<Job[]> {
 }
 
 function place({ name }: Job): number {
-  const at = longestFiles.indexOf(name);
-  return at < 0 ? longestFiles.length : at;
+  const at = longestJobs.indexOf(name);
+  return at < 0 ? longestJobs.length : at;
 }
 
 async function testFiles(folders: readonly string[]): Promise<string[]> {

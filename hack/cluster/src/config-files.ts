@@ -105,6 +105,8 @@ function kubeletConfig(layout: Layout, node: ClusterNode): object {
     imageGCLowThresholdPercent: 98,
     maxPods: 250,
     serializeImagePulls: false,
+    // A changed Secret reaches the volumes of running pods within this time, by default a minute.
+    syncFrequency: "10s",
     resolvConf: join(layout.config, "resolv.conf"),
     clusterDNS: [network.node],
     clusterDomain: "cluster.local",

@@ -1,7 +1,8 @@
 export { clusterKubeconfig, clusterUp, givenKubeconfig, UserError } from "./cluster.ts";
+export { imageValues } from "./deploy.ts";
 export { imagesFingerprint, isPublished, publishImage } from "./images.ts";
 export { layout } from "./layout.ts";
-export { deployableImage, publishOperatorImage } from "./operator-image.ts";
+export { deployableImage, publishOperatorImage, replaceImage } from "./operator-image.ts";
 export { clusterNamespace, runningSupervisor } from "./lifecycle.ts";
 export { network } from "./network.ts";
 export { firstNode, secondNode } from "./nodes.ts";

@@ -41,3 +41,8 @@ export async function deployableImage(): Promise<string> {
   }
   return image;
 }
+
+/** The quickstart manifest with another image than the released one. */
+export function replaceImage(text: string, image: string): string {
+  return text.replaceAll(/docker\.io\/pulumi\/pulumi-kubernetes-operator:[\w.-]+/g, image);
+}

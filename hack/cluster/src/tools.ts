@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
+import { kubernetesBuild } from "./kubernetes.ts";
 import { cacheRoot, repositoryRoot } from "./paths.ts";
 import { step, type Step } from "./progress.ts";
 import { CommandFailed, run } from "./shell.ts";
@@ -14,6 +15,8 @@ import { CommandFailed, run } from "./shell.ts";
 interface GoTool {
   /** The folder in hack/cluster/go with the go.mod that pins the version. */
   readonly module: string;
+  /** If it is not go.mod. */
+  readonly moduleFile?: string;
   readonly package: string;
   readonly variables?: Readonly<Record<string, string>>;
   /** Minutes of a first build on two cores, shown when it starts. */
@@ -22,20 +25,10 @@ interface GoTool {
   readonly optional?: true;
 }
 
-const kubernetesVersion = "v1.34.4";
 export const pulumiVersion = "3.259.0";
 
 const tools = {
-  kube: {
-    module: "kube",
-    package: ".",
-    variables: {
-      "k8s.io/component-base/version.gitVersion": kubernetesVersion,
-      "k8s.io/component-base/version.gitMajor": "1",
-      "k8s.io/component-base/version.gitMinor": "34",
-    },
-    minutes: 6,
-  },
+  kube: { module: "kube", package: ".", minutes: 6 },
   pulumi: {
     module: "pulumi",
     package: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
@@ -101,16 +94,22 @@ export const toolNames = Object.keys(tools) as ToolName[];
 /** The tools that the cluster needs. */
 export const clusterTools = toolNames.filter((name) => (tools[name] as GoTool).optional === undefined);
 
+/** The variable KUBE selects the version of Kubernetes. */
+function definitionOf(name: ToolName): GoTool {
+  const tool: GoTool = tools[name];
+  return name === "kube" ? { ...tool, ...kubernetesBuild(process.env["KUBE"]) } : tool;
+}
+
 /** The source folder of a tool's module, for its other files. */
 export async function moduleSources(name: ToolName): Promise<string> {
-  const tool: GoTool = tools[name];
+  const tool = definitionOf(name);
   const cwd = moduleFolder(tool);
-  return (await run(["go", "list", "-f", "{{.Module.Dir}}", tool.package], { cwd, env: goEnvironment })).trim();
+  return (await run(["go", "list", "-f", "{{.Module.Dir}}", tool.package], { cwd, env: goEnvironment(tool) })).trim();
 }
 
 /** The path of a tool, which may not be built yet. */
 export function toolPath(name: ToolName): string {
-  return join(cacheRoot, "tools", `${name}-${fingerprint(tools[name])}`, name);
+  return join(cacheRoot, "tools", `${name}-${fingerprint(definitionOf(name))}`, name);
 }
 
 export async function buildTools(names: readonly ToolName[]): Promise<void> {
@@ -120,7 +119,7 @@ export async function buildTools(names: readonly ToolName[]): Promise<void> {
 }
 
 async function build(name: ToolName): Promise<void> {
-  const tool: GoTool = tools[name];
+  const tool = definitionOf(name);
   await step(`building ${name} (about ${tool.minutes} min the first time, then cached)`, async (progress) => {
     const target = toolPath(name);
     const folder = join(target, "..");
@@ -136,11 +135,13 @@ async function build(name: ToolName): Promise<void> {
   });
 }
 
-const goEnvironment = { CGO_ENABLED: "0", GOFLAGS: "-mod=readonly -buildvcs=false -trimpath" };
+function goEnvironment({ moduleFile = "go.mod" }: GoTool): Record<string, string> {
+  return { CGO_ENABLED: "0", GOFLAGS: `-mod=readonly -modfile=${moduleFile} -buildvcs=false -trimpath` };
+}
 
 async function goBuild(tool: GoTool, output: string, progress: Step): Promise<void> {
   const cwd = moduleFolder(tool);
-  const env = goEnvironment;
+  const env = goEnvironment(tool);
   progress.report("downloading modules");
   const total = (await run(["go", "list", "-deps", tool.package], { cwd, env })).trimEnd().split("\n").length;
   // `-v` prints each package as it is compiled: the only progress that the Go tool shows.
@@ -165,8 +166,16 @@ function linkerFlags(tool: GoTool): string {
 function fingerprint(tool: GoTool): string {
   const hash = createHash("sha256").update(JSON.stringify([tool.package, tool.variables, process.arch]));
   const folder = moduleFolder(tool);
-  for (const file of readdirSync(folder).toSorted()) hash.update(file).update(readFileSync(join(folder, file)));
+  for (const file of sourceFiles(tool)) hash.update(file).update(readFileSync(join(folder, file)));
   return hash.digest("hex").slice(0, 12);
+}
+
+/** Without the module files of other versions. */
+function sourceFiles(tool: GoTool): string[] {
+  const { moduleFile = "go.mod" } = tool;
+  const own = new Set([moduleFile, moduleFile.replace(/mod$/, "sum")]);
+  const files = readdirSync(moduleFolder(tool)).toSorted();
+  return files.filter((file) => !/\.(?:mod|sum)$/.test(file) || own.has(file));
 }
 
 function moduleFolder(tool: GoTool): string {
@@ -176,5 +185,7 @@ function moduleFolder(tool: GoTool): string {
 /** The source folder of a dependency of a tool, for files that are not compiled. */
 export async function dependencyFolder(name: ToolName, module: string): Promise<string> {
   const env = { GOFLAGS: "-mod=readonly" };
-  return (await run(["go", "list", "-m", "-f", "{{.Dir}}", module], { cwd: moduleFolder(tools[name]), env })).trim();
+  return (
+    await run(["go", "list", "-m", "-f", "{{.Dir}}", module], { cwd: moduleFolder(definitionOf(name)), env })
+  ).trim();
 }

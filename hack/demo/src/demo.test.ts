@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import type { Stack, Update, Workspace } from "@pko/api";
 
 import { exampleNames, missingFor, readExample } from "./example.ts";
-import { replaceImage } from "./install.ts";
 import { isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
 
 const stack = (status: Stack["status"]): Stack => ({
@@ -90,12 +89,6 @@ describe("lines of the workspace pod's log", () => {
 
 test("outputs are aligned and sorted by name", () => {
   expect(outputLines({ port: 80, address: "https://x" })).toEqual(["address  https://x", "port     80"]);
-});
-
-test("every occurrence of the released image is replaced by this clone's", () => {
-  const text =
-    "image: docker.io/pulumi/pulumi-kubernetes-operator:v1.0.0-rc.1\nvalue: docker.io/pulumi/pulumi-kubernetes-operator:v1.0.0-rc.1";
-  expect(replaceImage(text, "mine:1")).toBe("image: mine:1\nvalue: mine:1");
 });
 
 describe("examples", () => {

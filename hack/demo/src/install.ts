@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { deployableImage, repositoryRoot, step } from "@pko/cluster";
+import { deployableImage, replaceImage, repositoryRoot, step } from "@pko/cluster";
 
 import { kubectl } from "./kubectl.ts";
 
@@ -18,11 +18,6 @@ export async function installOperator(): Promise<void> {
     progress.report("waiting for its pod");
     await kubectl(["rollout", "status", "deployment", "--namespace", namespace, "--timeout=120s"]);
   });
-}
-
-/** The manifest with this clone's image instead of the released one. */
-export function replaceImage(text: string, image: string): string {
-  return text.replaceAll(/docker\.io\/pulumi\/pulumi-kubernetes-operator:[\w.-]+/g, image);
 }
 
 /** Whether the chart is installed: a second operator would only wait for its lease. */

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import type { TestRepository } from "@pko/agent/testing";
 import type { Stack } from "@pko/api";
-import { network } from "@pko/cluster";
 import { serveCloud, waitFor, type Cloud } from "@pko/testkit";
 
 import {
@@ -13,6 +12,7 @@ import {
   javascriptProject,
   kubectl,
   listUpdates,
+  machineAddress,
   newSecret,
   stackUntil,
   useScene,
@@ -58,7 +58,7 @@ const readySince = ({ status }: Stack): number =>
 describe("an Application", () => {
   beforeAll(async () => {
     const { namespace, git } = scene;
-    cloud = serveCloud({ hostname: network.machine });
+    cloud = serveCloud({ hostname: machineAddress });
     scene.defer(() => cloud.stop());
     const token = cloud.tokens.issue({ kind: "organization", login: "myorg", organizations: ["myorg"] });
     await applyTo(scene, newSecret("pulumi-access-token", { token }));

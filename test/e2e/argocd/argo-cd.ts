@@ -10,7 +10,7 @@ import { clusterKubeconfig, toolPath } from "@pko/cluster";
 import { freePort, spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
 
 import { apply, kubectl, removeFinalizers } from "../harness.ts";
-import { settingsFile } from "./scripts.ts";
+import { settingsFile } from "../../integration/argocd/scripts.ts";
 
 const root = join(import.meta.dir, "../../..");
 

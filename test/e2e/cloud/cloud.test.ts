@@ -1,7 +1,6 @@
 /** Stacks on a fake Pulumi Cloud: all ways to sign in, environments, permalinks, conflicts and interrupted runs. */
 import { beforeAll, describe, expect, test } from "bun:test";
 
-import { network } from "@pko/cluster";
 import { serveCloud, waitFor, type Cloud, type Issuer } from "@pko/testkit";
 
 import {
@@ -16,6 +15,7 @@ import {
   kubectl,
   listUpdates,
   literal,
+  machineAddress,
   newProgram,
   newSecret,
   newStackWithoutBackend,
@@ -58,7 +58,7 @@ async function clusterAsIssuer(): Promise<Issuer> {
 }
 
 beforeAll(async () => {
-  cloud = serveCloud({ hostname: network.machine });
+  cloud = serveCloud({ hostname: machineAddress });
   scene.defer(() => cloud.stop());
   token = cloud.tokens.issue({ kind: "personal", login: "jane", organizations: ["acme"] });
   cloud.environments.set("acme", "base", { values: { pulumiConfig: { "web:who": "base", "web:only": "here" } } });

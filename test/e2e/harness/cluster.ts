@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { operatorNamespace } from "@pko/install";
-import { clusterKubeconfig, repositoryRoot } from "@pko/cluster";
+import { clusterKubeconfig, givenKubeconfig, network, repositoryRoot } from "@pko/cluster";
 import { builtin, connect, kubeconfigCredentials, type Client, type Credentials } from "@pko/kube";
-import { kubectlFor, type Kubectl } from "@pko/testkit";
+import { kubectlFor, waitFor, type Kubectl } from "@pko/testkit";
+import { test } from "bun:test";
 
 /** Shared by all test files of this process. */
 export const runFolder = mkdtempSync(join(tmpdir(), "pko-e2e-"));
@@ -15,6 +16,17 @@ export const kubectl: Kubectl = kubectlFor({
   kubeconfig: clusterKubeconfig(),
   cacheFolder: join(runFolder, "kubectl-cache"),
 });
+
+/** The address at which pods reach the servers that tests start on this machine. */
+export const machineAddress = process.env["MACHINE_ADDRESS"] || network.machine;
+
+type DefineTest = (name: string, run: () => Promise<void>, timeoutMs: number) => unknown;
+
+/** `define`, for a test that needs the local cluster: on another cluster it is skipped, and the report says why. */
+export function localTest(define: DefineTest, why: string): DefineTest {
+  if (givenKubeconfig === undefined) return define;
+  return (name) => test.skip(`${name}: ${why}`, () => undefined);
+}
 
 /** Credentials of a cluster administrator. */
 export const clusterCredentials = (): Promise<Credentials> => kubeconfigCredentials(clusterKubeconfig());
@@ -32,13 +44,19 @@ export interface Place {
 /** kubectl flags that select the namespace. */
 export const at = ({ namespace }: Pick<Place, "namespace">): [string, string] => ["-n", namespace];
 
+/** Repeated until it succeeds, because files that start at the same time create the same objects. */
 export async function installApi(): Promise<void> {
+  await waitFor(applyApi, { timeoutMs: 60_000, what: "the CRDs and the operator's namespace" });
+}
+
+async function applyApi(): Promise<true> {
   const crds = join(repositoryRoot, "deploy/crds");
   await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
   for (const file of readdirSync(crds)) {
     await kubectl(["wait", "--for=condition=Established", "-f", join(crds, file), "--timeout=30s"]);
   }
   await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: operatorNamespace } });
+  return true;
 }
 
 export async function apply(...objects: readonly object[]): Promise<void> {

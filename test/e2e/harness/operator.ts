@@ -2,14 +2,14 @@
 import { join } from "node:path";
 
 import { operatorNamespace } from "@pko/install";
-import { network, publishOperatorImage, repositoryRoot } from "@pko/cluster";
+import { deployableImage, repositoryRoot } from "@pko/cluster";
 import type { Client } from "@pko/kube";
 import { spawnChild, type ChildProcess } from "@pko/testkit";
 
 import { assertNoErrors, operatorErrors } from "../../logs/errors.ts";
 import { operatorAccount } from "../../rights/account.ts";
 import { assertNoneForbidden, forbiddenIn } from "../../rights/forbidden.ts";
-import { clusterClient, clusterCredentials, installApi, kubectl, runFolder } from "./cluster.ts";
+import { clusterClient, clusterCredentials, installApi, kubectl, machineAddress, runFolder } from "./cluster.ts";
 
 export interface Operator {
   readonly client: Client;
@@ -39,10 +39,10 @@ interface ExpectedTrouble {
 
 let image: Promise<string> | undefined;
 
-/** The operator image. `make test` publishes it once for all processes; otherwise this process publishes it. */
+/** The operator image: `make test` publishes it once for all processes, and otherwise this process does. */
 export function publishedImage(): Promise<string> {
   const given = process.env["TEST_OPERATOR_IMAGE"];
-  image ??= given ? Promise.resolve(given) : publishOperatorImage();
+  image ??= given ? Promise.resolve(given) : deployableImage();
   return image;
 }
 
@@ -78,8 +78,9 @@ export async function startOperator(
         "--probe-address=127.0.0.1:0",
         "--metrics-address=127.0.0.1:0",
         "--allow-http",
-        `--allow-addresses=${network.machine}`,
+        `--allow-addresses=${machineAddress}`,
         "--min-resync=10s",
+        "--reference-check-interval=3s",
         ...flags,
       ],
       logFile,

@@ -4,12 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createRepository, serveGit, type GitServerOptions, type TestRepository } from "@pko/agent/testing";
-import { network } from "@pko/cluster";
 import type { Client } from "@pko/kube";
 import { afterAll, beforeAll } from "bun:test";
 
 import { agentErrors, assertNoErrors } from "../../logs/errors.ts";
-import { clusterClient, deleteStacks, installApi, newNamespace, removeNamespace, type Place } from "./cluster.ts";
+import {
+  clusterClient,
+  deleteStacks,
+  installApi,
+  machineAddress,
+  newNamespace,
+  removeNamespace,
+  type Place,
+} from "./cluster.ts";
 import { startOperator, type Operator, type OperatorSettings } from "./operator.ts";
 import { agentLogs } from "./stacks.ts";
 
@@ -134,9 +141,9 @@ class Scene implements Place, AsyncDisposable {
   #serveGit(): Repositories {
     const folder = join(this.folder, "repositories");
     mkdirSync(folder, { mode: 0o755 });
-    const server = serveGit(folder, { hostname: network.machine, ...this.#options.git });
+    const server = serveGit(folder, { hostname: machineAddress, ...this.#options.git });
     this.defer(() => server.stop());
-    const origin = `http://${network.machine}:${server.port}`;
+    const origin = `http://${machineAddress}:${server.port}`;
     const url = (name: string): string => `${origin}/${name}.git`;
     return {
       folder,

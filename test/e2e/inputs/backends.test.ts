@@ -4,7 +4,6 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 import type { Stack } from "@pko/api";
-import { network } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
 import {
@@ -15,11 +14,12 @@ import {
   killPod,
   listUpdates,
   literal,
-  readyMessage,
+  machineAddress,
   newProgram,
   newSecret,
   newStackWithoutBackend,
   readOutput,
+  readyMessage,
   requestReconcile,
   stackUntil,
   stalledReason,
@@ -28,7 +28,7 @@ import {
 import { serveS3, type S3Server } from "./s3-server.ts";
 
 const slow = 420_000;
-const scene = useScene("backends", { operator: { flags: ["--reference-check-interval=3s"] } });
+const scene = useScene("backends");
 let s3: S3Server;
 
 beforeAll(async () => {
@@ -151,7 +151,7 @@ describe("a bucket as the backend", () => {
     "is encrypted by the secretsProvider, and an unreachable or different provider is reported",
     async () => {
       const key = "awskms://alias/pulumi?region=us-east-1";
-      const closed = literal(`http://${network.machine}:9`);
+      const closed = literal(`http://${machineAddress}:9`);
       const sealed = (secretsProvider: string): object =>
         onBucket("sealed", { env: { AWS_ENDPOINT_URL_KMS: closed }, ...program, secretsProvider });
       await applyTo(scene, sealed(key));

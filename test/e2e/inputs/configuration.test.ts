@@ -10,7 +10,7 @@ import {
   isReady,
   kubectl,
   literal,
-  readyMessage,
+  localTest,
   newConfigMap,
   newProgram,
   newSecret,
@@ -18,6 +18,7 @@ import {
   onFileBackend,
   podUid,
   readOutput,
+  readyMessage,
   stackUntil,
   stalledReason,
   useScene,
@@ -26,7 +27,7 @@ import { echoProject, type Given } from "./echo.ts";
 import { oldVersion, publishOldPulumi } from "./old-pulumi.ts";
 
 const slow = 420_000;
-const scene = useScene("configuration", { operator: { flags: ["--reference-check-interval=3s"] } });
+const scene = useScene("configuration");
 
 beforeAll(async () => {
   scene.git.create("echo").commit(echoProject);
@@ -167,7 +168,7 @@ describe("configuration", () => {
     slow,
   );
 
-  test.concurrent(
+  localTest(test.concurrent, "it publishes an image with an old CLI")(
     "reports a CLI that is too old with the required version, and works with another image",
     async () => {
       const image = await publishOldPulumi();

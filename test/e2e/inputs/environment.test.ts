@@ -33,10 +33,7 @@ import {
 import { echoProject, type Given } from "./echo.ts";
 
 const slow = 420_000;
-const scene = useScene("environment", {
-  secondNamespace: "environment-second",
-  operator: { flags: ["--reference-check-interval=3s"] },
-});
+const scene = useScene("environment", { secondNamespace: "environment-second" });
 /** With an operator that does not enforce the security profile. */
 const lenient = useScene("lenient", { operator: { flags: ["--enforce-security-profile=false"] } });
 

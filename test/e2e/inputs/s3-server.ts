@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { network, toolPath } from "@pko/cluster";
+import { toolPath } from "@pko/cluster";
 import { freePort, spawnChild, waitFor } from "@pko/testkit";
+
+import { machineAddress } from "../harness.ts";
 
 export interface S3Server {
   readonly accessKeyId: string;
@@ -26,7 +28,7 @@ export async function serveS3(...buckets: readonly string[]): Promise<S3Server> 
   for (const path of [attributes, ...buckets.map((bucket) => join(folder, bucket))])
     mkdirSync(path, { recursive: true });
   const [accessKeyId, secretAccessKey] = ["AKIAEXAMPLE", "canary-of-the-bucket"];
-  const address = `${network.machine}:${await freePort()}`;
+  const address = `${machineAddress}:${await freePort()}`;
   const keys = ["--access", accessKeyId, "--secret", secretAccessKey];
   const server = spawnChild({
     command: [toolPath("versitygw"), ...keys, "--port", address, "--quiet", "posix", "--sidecar", attributes, folder],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { createKey, serveGit } from "@pko/agent/testing";
 import { caSecretName, leaseName } from "@pko/api";
-import { createCa, network } from "@pko/cluster";
+import { createCa } from "@pko/cluster";
 import { builtin } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
@@ -18,6 +18,8 @@ import {
   isReady,
   kubectl,
   listUpdates,
+  localTest,
+  machineAddress,
   newNamespace,
   newProgram,
   newSecret,
@@ -99,14 +101,14 @@ describe("the chart on a cluster", () => {
     slow,
   );
 
-  test(
+  localTest(test, "it publishes an image with an SSH server")(
     "reads Git repositories with the tools of its image: over HTTPS with a private CA, and over SSH with an encrypted key",
     async () => {
       const { folder, git } = scene;
       const repository = git.create("cloned");
       const ca = await createCa("a private CA");
-      const tls = await ca.issue({ commonName: "git", ips: [network.machine] });
-      const https = serveGit(git.folder, { hostname: network.machine, tls });
+      const tls = await ca.issue({ commonName: "git", ips: [machineAddress] });
+      const https = serveGit(git.folder, { hostname: machineAddress, tls });
       // The restricted namespace would reject the pod of the SSH server.
       const namespace = await newNamespace("chart-ssh");
       const password = "a passphrase";
@@ -119,7 +121,7 @@ describe("the chart on a cluster", () => {
           newSecret("by-ssh", { sshPrivateKey: user.privateKey, password, known_hosts: ssh.knownHosts(host) }),
         );
         for (const [gitAuthSecret, projectRepo] of [
-          ["by-https", `https://${network.machine}:${https.port}/cloned.git`],
+          ["by-https", `https://${machineAddress}:${https.port}/cloned.git`],
           ["by-ssh", ssh.url("cloned")],
         ] as const) {
           const commit = repository.commit(yamlProject(gitAuthSecret));

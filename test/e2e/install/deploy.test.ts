@@ -2,9 +2,9 @@
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { attempt, clusterKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
+import { attempt, clusterKubeconfig, repositoryRoot } from "@pko/cluster";
 
-import { kubectl, useScene } from "../harness.ts";
+import { kubectl, publishedImage, useScene } from "../harness.ts";
 import { helm } from "./helm.ts";
 
 const slow = 300_000;
@@ -32,7 +32,7 @@ test(
       expect(JSON.parse(output)).toMatchObject([{ name, revision, status: "deployed" }]);
     }
     const image = await kubectl(["get", "deployment", "-n", name, "-o", "jsonpath={..containers[0].image}"]);
-    expect(image).toBe(await publishOperatorImage());
+    expect(image).toBe(await publishedImage());
   },
   slow,
 );

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { imageTag } from "@pko/api";
 import { operatorNamespace } from "@pko/install";
-import { givenKubeconfig, publishOperatorImage, repositoryRoot } from "@pko/cluster";
+import { givenKubeconfig, publishOperatorImage, replaceImage, repositoryRoot } from "@pko/cluster";
 import { waitFor } from "@pko/testkit";
 
 import {
@@ -18,22 +18,25 @@ import {
   literal,
   newProgram,
   newStackWithoutBackend,
+  publishedImage,
   stackUntil,
   type Place,
 } from "../harness.ts";
 
 const slow = 240_000;
 /** Always pulls the image, because the node may have an image of this name from an earlier run. */
-const manifest = readFileSync(join(repositoryRoot, "deploy/quickstart/install.yaml"), "utf8").replaceAll(
+const released = readFileSync(join(repositoryRoot, "deploy/quickstart/install.yaml"), "utf8").replaceAll(
   "IfNotPresent",
   "Always",
 );
 
+let manifest = released;
 let place: Place;
 
 beforeAll(async () => {
-  // A cluster of the user pulls the released image.
+  // A cluster of the user cannot pull an image of this name from here.
   if (givenKubeconfig === undefined) await publishOperatorImage(imageTag);
+  else manifest = replaceImage(released, await publishedImage());
   place = { client: await clusterClient(), namespace: "default" };
 }, slow);
 

@@ -1,5 +1,6 @@
 /** A Helm release of this clone's chart in its own namespace, which serves only the namespace of a scene. */
 import { leaseName } from "@pko/api";
+import { imageValues } from "@pko/cluster";
 
 import { at, applyTo, kubectl, publishedImage, removeNamespace, type Place } from "../harness.ts";
 import { chart, helm } from "./helm.ts";
@@ -22,16 +23,14 @@ export async function chartValues(
   served: Pick<Place, "namespace">,
   more: Readonly<Record<string, string>> = {},
 ): Promise<string[]> {
-  const [repository = "", tag = ""] = (await publishedImage()).replace("docker.io/", "").split(":");
   const values = {
-    "image.repository": repository,
-    "image.tag": tag,
     watchNamespaces: `{${served.namespace}}`,
     "crds.upgrade": "false",
     fullnameOverride: home,
     ...more,
   };
-  return Object.entries(values).map(([name, value]) => `--set=${name}=${value}`);
+  const flags = Object.entries(values).map(([name, value]) => `--set=${name}=${value}`);
+  return [...imageValues(await publishedImage()), ...flags];
 }
 
 export async function installChart(home: string, values: readonly string[]): Promise<string> {

@@ -6,7 +6,6 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { leaseName } from "@pko/api";
-import { network } from "@pko/cluster";
 import { builtin } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -21,11 +20,12 @@ import {
   isReady,
   kubectl,
   listUpdates,
-  readyMessage,
+  machineAddress,
   newProgram,
   newSecret,
   onFileBackend,
   publishedImage,
+  readyMessage,
   requestReconcile,
   stackUntil,
   useScene,
@@ -167,7 +167,7 @@ describe("a switch from the Go operator", () => {
 
 async function switchOperators(): Promise<void> {
   const values = await chartValues(home, scene);
-  const env = { OPERATOR_ALLOW_HTTP: "true", OPERATOR_ALLOW_ADDRESSES: network.machine };
+  const env = { OPERATOR_ALLOW_HTTP: "true", OPERATOR_ALLOW_ADDRESSES: machineAddress };
   const extraEnv = Object.entries(env).map(
     ([name, value], index) => `--set-string=extraEnv[${index}].name=${name},extraEnv[${index}].value=${value}`,
   );

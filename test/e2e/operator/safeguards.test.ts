@@ -73,7 +73,7 @@ test.concurrent(
   "logs, events, statuses and metrics contain no secret, even if the program prints it",
   async () => {
     const program = `const config = new pulumi.Config();
-export const password = config.requireSecret("password");
+exports.password = config.requireSecret("password");
 console.log(process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password"));
 throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOKEN, config.require("password")]);`;
     scene.git.create("blurting").commit(filesProject(program));

@@ -1,7 +1,7 @@
 /** A minimal S3 server for one bucket and one access key: it lists and returns objects with their ETags. */
 import { createHash } from "node:crypto";
 
-import { network } from "@pko/cluster";
+import { machineAddress } from "../harness.ts";
 
 export interface BucketServer {
   readonly endpoint: string;
@@ -20,7 +20,7 @@ const errorResponse = (code: string, status: number): Response => xml(`<Error><C
 
 export function serveBucket(bucket: string, accessKey: string): BucketServer {
   const server = Bun.serve({
-    hostname: network.machine,
+    hostname: machineAddress,
     port: 0,
     fetch(request) {
       const { pathname, searchParams } = new URL(request.url);
@@ -35,7 +35,7 @@ export function serveBucket(bucket: string, accessKey: string): BucketServer {
     },
   });
   const self: BucketServer = {
-    endpoint: `${network.machine}:${server.port}`,
+    endpoint: `${machineAddress}:${server.port}`,
     files: {},
     stop: () => server.stop(true),
   };

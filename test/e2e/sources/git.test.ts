@@ -4,7 +4,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { createKey, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
-import { createCa, network } from "@pko/cluster";
+import { createCa } from "@pko/cluster";
 
 import {
   agentLog,
@@ -16,6 +16,7 @@ import {
   isReady,
   kubectl,
   listUpdates,
+  machineAddress,
   newConfigMap,
   newSecret,
   newStack,
@@ -74,8 +75,8 @@ async function serveWithPrivateCa(
   intercept?: (request: Request) => Response | undefined,
 ): Promise<[string, GitServer]> {
   const authority = await createCa("a private CA");
-  const tls = await authority.issue({ commonName: "git", ips: [network.machine] });
-  const server = serveGit(scene.git.folder, { hostname: network.machine, tls, ...(intercept && { intercept }) });
+  const tls = await authority.issue({ commonName: "git", ips: [machineAddress] });
+  const server = serveGit(scene.git.folder, { hostname: machineAddress, tls, ...(intercept && { intercept }) });
   scene.defer(() => server.stop());
   return [authority.cert, server];
 }
@@ -96,7 +97,7 @@ test.concurrent(
     const commits = Object.fromEntries(
       ["token", "basic", "app", "public"].map((name) => [name, scene.git.create(name).commit(yamlProject(name))]),
     );
-    const privateUrl = (name: string): string => `https://${network.machine}:${privateServer.port}/${name}.git`;
+    const privateUrl = (name: string): string => `https://${machineAddress}:${privateServer.port}/${name}.git`;
     const withToken = {
       projectRepo: privateUrl("token"),
       branch: "main",
@@ -171,7 +172,7 @@ test.concurrent(
     };
     const volumes = [{ name: "ca", configMap: { name: "ca" } }];
     const workspaceTemplate = podWith({ initContainers: [fetch], volumes });
-    const projectRepo = `https://${network.machine}:${mounted.port}/mounted.git`;
+    const projectRepo = `https://${machineAddress}:${mounted.port}/mounted.git`;
     await deploy("mounted", { projectRepo, branch: "main", workspaceTemplate });
     await stackUntil(scene, "mounted", isAt(commit));
   },

@@ -4,7 +4,9 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { answerRegistry, network } from "@pko/cluster";
+import { answerRegistry } from "@pko/cluster";
+
+import { machineAddress } from "../harness.ts";
 
 export interface Registry {
   /** The `oci://` URL of a repository. */
@@ -39,12 +41,12 @@ export function serveRegistry(): Registry {
   };
   writeIndex();
   const server = Bun.serve({
-    hostname: network.machine,
+    hostname: machineAddress,
     port: 0,
     fetch: (request) => answerRegistry(request, [layout]),
   });
   return {
-    url: (repository) => `oci://${network.machine}:${server.port}/${repository}`,
+    url: (repository) => `oci://${machineAddress}:${server.port}/${repository}`,
     push(name, files) {
       const layer = write("application/vnd.cncf.flux.content.v1.tar+gzip", createArchive(files));
       const config = write("application/vnd.cncf.flux.config.v1+json", "{}");

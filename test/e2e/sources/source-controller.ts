@@ -3,10 +3,10 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { clusterKubeconfig, moduleSources, network, toolPath } from "@pko/cluster";
+import { clusterKubeconfig, moduleSources, toolPath } from "@pko/cluster";
 import { freePort, spawnChild, waitFor } from "@pko/testkit";
 
-import { kubectl } from "../harness.ts";
+import { kubectl, machineAddress } from "../harness.ts";
 
 export interface SourceController {
   /** The folder of the artifacts: `kind/namespace/name/digest.tar.gz`. */
@@ -20,7 +20,7 @@ export async function startSourceController(namespace: string): Promise<SourceCo
   await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
   await kubectl(["wait", "--for=condition=Established", "-f", crds, "--timeout=60s"]);
   const folder = mkdtempSync(join(tmpdir(), "pko-flux-"));
-  const address = `${network.machine}:${await freePort()}`;
+  const address = `${machineAddress}:${await freePort()}`;
   const child = spawnChild({
     command: [
       toolPath("source-controller"),

@@ -13,7 +13,7 @@ import {
 
 import { waitFor } from "@pko/testkit";
 
-import { CaCluster } from "./cluster.ts";
+import { CaScene } from "./scene.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -21,16 +21,16 @@ const year = 365 * day;
 const testTimeoutMs = 120_000;
 const ago = (ms: number): Date => new Date(Date.now() - ms);
 
-let cluster: CaCluster;
+let scene: CaScene;
 let podUid: string | undefined;
 
 beforeAll(async () => {
-  cluster = await CaCluster.open(await createAuthorities(ago(100 * day)));
-  podUid = await cluster.podUid();
+  scene = await CaScene.open(await createAuthorities(ago(100 * day)));
+  podUid = await scene.podUid();
 }, testTimeoutMs);
 
 afterAll(async () => {
-  await cluster[Symbol.asyncDispose]();
+  await scene[Symbol.asyncDispose]();
 }, testTimeoutMs);
 
 interface Options {
@@ -46,35 +46,34 @@ async function expectSurvival(
   { opensGate = false }: Options = {},
 ): Promise<void> {
   const name = `up-${(count += 1)}`;
-  const starts = cluster.starts();
-  await cluster.startUpdate(name);
+  const starts = scene.starts();
+  await scene.startUpdate(name);
   await disturbance(name);
-  if (!opensGate) await cluster.openGate();
-  const { status } = await cluster.result(name);
+  if (!opensGate) await scene.openGate();
+  const { status } = await scene.result(name);
   const failed = status?.conditions?.find(({ type }) => type === "Failed");
   expect(failed?.reason).toBe("UpdateSucceeded");
-  const secret = await cluster.client.get(builtin.secrets, cluster.ref(`${name}-stack-outputs`));
+  const secret = await scene.client.get(builtin.secrets, scene.ref(`${name}-stack-outputs`));
   expect(readOutputs(secret)).toEqual([{ name: "greeting", secret: false, json: '"hello"' }]);
-  expect(cluster.starts()).toBe(starts + 1);
-  await waitFor(() => cluster.timesRecorded(name) > 0, { what: "the event of the result" });
-  expect(cluster.timesRecorded(name)).toBe(1);
-  expect(await cluster.podUid()).toBe(podUid);
+  expect(scene.starts()).toBe(starts + 1);
+  await waitFor(() => scene.timesRecorded(name) > 0, { what: "the event of the result" });
+  expect(scene.timesRecorded(name)).toBe(1);
+  expect(await scene.podUid()).toBe(podUid);
 }
 
 /** Starts a new operator, without the memory of the old one. `whileDown` runs in between. */
 async function restart(whileDown?: () => Promise<void>, clock?: Clock): Promise<void> {
-  await cluster.stopOperator();
+  await scene.stopOperator();
   await whileDown?.();
-  cluster.startOperator(clock);
+  await scene.startNextOperator(clock);
 }
 
 async function storedAuthorities(): Promise<Authorities> {
-  return JSON.parse(await cluster.storedCa()) as Authorities;
+  return JSON.parse(await scene.storedCa()) as Authorities;
 }
 
 async function issueCertificate(authorities: Authorities, issuedAt: Date): Promise<Certificate> {
-  const { namespace = "" } = cluster.ref("web");
-  return await issueWorkspaceCertificate(authorities, { namespace, name: "web" }, issuedAt);
+  return await issueWorkspaceCertificate(authorities, scene.ref("web"), issuedAt);
 }
 
 test(
@@ -88,13 +87,13 @@ test(
 test(
   "the operator stores the same CA again when its Secret is deleted",
   async () => {
-    const before = await cluster.storedCa();
+    const before = await scene.storedCa();
     await expectSurvival(async () => {
-      await cluster.deleteCa();
+      await scene.deleteCa();
       // A timer does this within a minute.
-      await cluster.operator.ca.load();
+      await scene.ca.load();
     });
-    expect(await cluster.storedCa()).toBe(before);
+    expect(await scene.storedCa()).toBe(before);
   },
   testTimeoutMs,
 );
@@ -103,9 +102,9 @@ test(
   "an Update survives the deletion of the CA at a restart of the operator, as caused by old charts on reinstallation",
   async () => {
     const lost = (await storedAuthorities())[0]?.cert.trim() ?? "";
-    expect(cluster.trustedByAgent()).toContain(lost);
-    await expectSurvival(() => restart(() => cluster.deleteCa()));
-    expect(cluster.trustedByAgent()).not.toContain(lost);
+    expect(scene.trustedByAgent()).toContain(lost);
+    await expectSurvival(() => restart(() => scene.deleteCa()));
+    expect(scene.trustedByAgent()).not.toContain(lost);
   },
   testTimeoutMs,
 );
@@ -116,8 +115,8 @@ test(
     await expectSurvival(
       () =>
         restart(async () => {
-          await cluster.deleteCa();
-          await cluster.openGate();
+          await scene.deleteCa();
+          await scene.openGate();
         }),
       { opensGate: true },
     );
@@ -128,9 +127,9 @@ test(
 test(
   "an Update survives an emptied CA Secret at a restart, as after helm upgrade --force or a sync with Replace=true",
   async () => {
-    const before = cluster.certificate();
-    await expectSurvival(() => restart(() => cluster.patchCa({ data: null })));
-    await cluster.waitForRenewal(before);
+    const before = scene.certificate();
+    await expectSurvival(() => restart(() => scene.patchCa({ data: null })));
+    await scene.waitForRenewal(before);
   },
   testTimeoutMs,
 );
@@ -138,11 +137,11 @@ test(
 test(
   "the agent trusts the new CA during its run when a rotation is requested",
   async () => {
-    const before = cluster.certificate();
+    const before = scene.certificate();
     await expectSurvival(async () => {
-      await cluster.patchCa({ metadata: { annotations: { [caRotationRequestAnnotation]: "now" } } });
-      await cluster.operator.ca.load();
-      await cluster.waitForRenewal(before);
+      await scene.patchCa({ metadata: { annotations: { [caRotationRequestAnnotation]: "now" } } });
+      await scene.ca.load();
+      await scene.waitForRenewal(before);
     });
     expect(await storedAuthorities()).toHaveLength(2);
   },
@@ -152,10 +151,10 @@ test(
 test(
   "an Update survives an operator certificate of a CA that the agent does not trust yet",
   async () => {
-    await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
+    await restart(async () => scene.storeCa(await createAuthorities(ago(100 * day))));
     await expectSurvival(async () => {
-      await cluster.storeCa(await addAuthority(await storedAuthorities(), ago(3 * hour)));
-      await cluster.operator.ca.load();
+      await scene.storeCa(await addAuthority(await storedAuthorities(), ago(3 * hour)));
+      await scene.ca.load();
     });
   },
   testTimeoutMs,
@@ -164,9 +163,9 @@ test(
 test(
   "an Update survives a workspace certificate that expires while no operator runs",
   async () => {
-    await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
+    await restart(async () => scene.storeCa(await createAuthorities(ago(100 * day))));
     const expired = await issueCertificate(await storedAuthorities(), ago(40 * day));
-    await expectSurvival(() => restart(() => cluster.storeCertificate(expired)));
+    await expectSurvival(() => restart(() => scene.storeCertificate(expired)));
   },
   testTimeoutMs,
 );
@@ -177,20 +176,20 @@ test.each([
 ])(
   "an Update reports a certificate that %s and does not fail until the kubelet updates the certificate",
   async (_, issuedAfterMs, problem) => {
-    await restart(async () => cluster.storeCa(await createAuthorities(ago(100 * day))));
+    await restart(async () => scene.storeCa(await createAuthorities(ago(100 * day))));
     const rejected = await issueCertificate(await storedAuthorities(), ago(-issuedAfterMs));
     await expectSurvival(
       async (name) => {
-        await restart(() => cluster.pauseKubeletWith(rejected));
-        const { status } = await cluster.progressing(name, "TransientFailure", problem);
+        await restart(() => scene.pauseKubeletWith(rejected));
+        const { status } = await scene.progressing(name, "TransientFailure", problem);
         const failed = status?.conditions?.find(({ type }) => type === "Failed");
         expect(failed?.status).toBe("False");
-        await cluster.openGate();
-        cluster.resumeKubelet();
+        await scene.openGate();
+        scene.resumeKubelet();
       },
       { opensGate: true },
     );
-    expect(cluster.certificate()).not.toBe(rejected.cert);
+    expect(scene.certificate()).not.toBe(rejected.cert);
   },
   testTimeoutMs,
 );
@@ -201,8 +200,8 @@ test(
     const expired = await createAuthorities(ago(400 * day));
     await expectSurvival(() =>
       restart(async () => {
-        await cluster.storeCa(expired);
-        await cluster.storeCertificate(await issueCertificate(expired, ago(395 * day)));
+        await scene.storeCa(expired);
+        await scene.storeCertificate(await issueCertificate(expired, ago(395 * day)));
       }),
     );
     expect(await storedAuthorities()).not.toEqual(expired as never);
@@ -216,11 +215,11 @@ test.each([
 ])(
   "the CA is kept when the operator restarts with a clock that is a year %s",
   async (_, wrongByMs) => {
-    const before = await cluster.storedCa();
-    const certificate = cluster.certificate();
+    const before = await scene.storedCa();
+    const certificate = scene.certificate();
     await expectSurvival(() => restart(undefined, { ...systemClock, now: () => Date.now() + wrongByMs }));
-    expect(await cluster.storedCa()).toBe(before);
-    expect(cluster.certificate()).toBe(certificate);
+    expect(await scene.storedCa()).toBe(before);
+    expect(scene.certificate()).toBe(certificate);
     await restart();
   },
   testTimeoutMs,

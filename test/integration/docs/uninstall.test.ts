@@ -10,7 +10,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { root } from "../../docs/pages.ts";
 import { testTimeoutMs } from "../api/install.ts";
-import { Operator } from "../stack/harness.ts";
+import { Operator } from "../harness/operator.ts";
+import { stackWiring } from "../stack/scene.ts";
 import { Simulator } from "../stack/simulator.ts";
 import { commandsIn, Shell } from "./shell.ts";
 
@@ -58,7 +59,7 @@ async function install(): Promise<void> {
 async function startWithStacks(...names: readonly string[]) {
   const { client } = server;
   const simulator = new Simulator({ client, namespace, now: () => systemClock.now() });
-  const operator = new Operator({ client, name: namespace }, systemClock);
+  const operator = new Operator({ client, namespace }, stackWiring(namespace));
   const program = { apiVersion: programs.apiVersion, kind: programs.kind, program: { variables: { text: "one" } } };
   await client.apply(programs, { ...program, metadata: { name: "program", namespace } }, { fieldManager: "test" });
   for (const name of names) {

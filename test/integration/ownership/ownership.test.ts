@@ -9,7 +9,7 @@ import { builtin, type KubeObject, type Resource } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { running } from "../workspace/harness.ts";
+import { running } from "../harness/pods.ts";
 import { isReady, OwnershipStage, testTimeoutMs, stalledCondition, type Place } from "./stage.ts";
 
 interface Case {

@@ -13,8 +13,9 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { setStage, type Stage as Programs } from "../../faults/stage.ts";
 import { operatorAccount, type OperatorAccount } from "../../rights/account.ts";
+import { running } from "../harness/pods.ts";
 import { FakeAgent } from "../update/fake-agent.ts";
-import { prepared, running } from "../workspace/harness.ts";
+import { prepared } from "../workspace/scene.ts";
 
 export const testTimeoutMs = 180_000;
 const agentPort = 50_051;

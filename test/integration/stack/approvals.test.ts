@@ -5,13 +5,13 @@ import { approvals, updates, type PolicyProbe } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import { decide, userOf } from "../approvals/decide.ts";
-import { condition, reasonOf, Stage, testTimeoutMs } from "./harness.ts";
+import { condition, reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
 
 const always: Partial<StackSpec> = { approval: { required: "Always" } };
 
-async function isAwaiting(stage: Stage, not?: ApprovalRequest): Promise<ApprovalRequest> {
+async function isAwaiting(scene: StackScene, not?: ApprovalRequest): Promise<ApprovalRequest> {
   const isNew = ({ status }: Stack): boolean => status?.approval?.updateName !== not?.updateName;
-  const stack = await stage.becomes(
+  const stack = await scene.becomes(
     "web",
     "awaiting an approval",
     (each) => reasonOf(each) === "AwaitingApproval" && isNew(each),
@@ -20,43 +20,45 @@ async function isAwaiting(stage: Stage, not?: ApprovalRequest): Promise<Approval
   return stack.status.approval;
 }
 
-const events = async (stage: Stage): Promise<string[]> => {
-  const { items } = await stage.client.list(
+const events = async (scene: StackScene): Promise<string[]> => {
+  const { items } = await scene.client.list(
     { apiVersion: "v1", kind: "Event", plural: "events", namespaced: true },
-    { namespace: stage.namespace },
+    { namespace: scene.namespace },
   );
   return items.flatMap((event) => ("reason" in event ? [String(event.reason)] : []));
 };
 
-const hasEvent = async (stage: Stage, reason: string): Promise<void> => {
-  await waitFor(async () => (await events(stage)).includes(reason), { what: `the event ${reason}` });
+const hasEvent = async (scene: StackScene, reason: string): Promise<void> => {
+  await waitFor(async () => (await events(scene)).includes(reason), { what: `the event ${reason}` });
 };
 
-async function awaitingStage(spec: Partial<StackSpec> = always): Promise<{ stage: Stage; request: ApprovalRequest }> {
-  const stage = await Stage.set();
-  await stage.program("program");
-  await stage.stack("web", spec);
-  return { stage, request: await isAwaiting(stage) };
+async function awaitingStage(
+  spec: Partial<StackSpec> = always,
+): Promise<{ scene: StackScene; request: ApprovalRequest }> {
+  const scene = await StackScene.open();
+  await scene.program("program");
+  await scene.stack("web", spec);
+  return { scene, request: await isAwaiting(scene) };
 }
 
 describe("a Stack that requires approvals", () => {
   test(
     "waits for the approval of its plan, then applies exactly that plan",
     async () => {
-      const { stage, request } = await awaitingStage();
-      await using _ = stage;
-      expect(stage.runs).toEqual(["preview@1"]);
+      const { scene, request } = await awaitingStage();
+      await using _ = scene;
+      expect(scene.runs).toEqual(["preview@1"]);
       expect(request).toMatchObject({ state: "Pending", summary: "+ create bucket" });
-      const waiting = await stage.get("web");
+      const waiting = await scene.get("web");
       expect(waiting.status?.lastUpdate).toBeUndefined();
       expect(condition(waiting, "Reconciling")?.message).toContain("kubectl pulumi approve web");
-      await stage.fence();
-      expect(stage.runs).toEqual(["preview@1"]);
+      await scene.fence();
+      expect(scene.runs).toEqual(["preview@1"]);
 
-      await decide(stage, request, { reason: "reviewed" });
-      const { status } = await stage.isReady("web", "1");
-      expect(stage.runs).toEqual(["preview@1", "up@1"]);
-      expect(stage.simulator.runs[1]?.spec.applyPlan).toEqual({
+      await decide(scene, request, { reason: "reviewed" });
+      const { status } = await scene.isReady("web", "1");
+      expect(scene.runs).toEqual(["preview@1", "up@1"]);
+      expect(scene.simulator.runs[1]?.spec.applyPlan).toEqual({
         updateName: request.updateName,
         updateUid: request.updateUid,
         digest: request.digest,
@@ -64,17 +66,17 @@ describe("a Stack that requires approvals", () => {
       });
       expect(status?.approval).toMatchObject({
         state: "Approved",
-        decidedBy: await userOf(stage.client),
+        decidedBy: await userOf(scene.client),
         reason: "reviewed",
-        appliedBy: stage.simulator.runs[1]?.name ?? "",
+        appliedBy: scene.simulator.runs[1]?.name ?? "",
       });
-      for (const reason of ["StackAwaitingApproval", "StackApproved", "StackCreated"]) await hasEvent(stage, reason);
+      for (const reason of ["StackAwaitingApproval", "StackApproved", "StackCreated"]) await hasEvent(scene, reason);
 
-      await stage.program("program", "two");
-      const next = await isAwaiting(stage, request);
-      await decide(stage, next);
-      await stage.isReady("web", "2");
-      expect(stage.runs).toEqual(["preview@1", "up@1", "preview@2", "up@2"]);
+      await scene.program("program", "two");
+      const next = await isAwaiting(scene, request);
+      await decide(scene, next);
+      await scene.isReady("web", "2");
+      expect(scene.runs).toEqual(["preview@1", "up@1", "preview@2", "up@2"]);
     },
     testTimeoutMs,
   );
@@ -82,19 +84,19 @@ describe("a Stack that requires approvals", () => {
   test(
     "is stalled by a rejection, until an update is requested",
     async () => {
-      const { stage, request } = await awaitingStage();
-      await using _ = stage;
-      await decide(stage, request, { decision: "Reject", reason: "not today" });
-      const rejected = await stage.becomes("web", "rejected", (stack) => reasonOf(stack) === "ApprovalRejected");
+      const { scene, request } = await awaitingStage();
+      await using _ = scene;
+      await decide(scene, request, { decision: "Reject", reason: "not today" });
+      const rejected = await scene.becomes("web", "rejected", (stack) => reasonOf(stack) === "ApprovalRejected");
       expect(condition(rejected, "Stalled")?.message).toContain("not today");
       expect(rejected.status?.approval?.state).toBe("Rejected");
       // A later approval of the same plan does not count.
-      await decide(stage, request, { name: "later" });
-      await stage.fence();
-      expect(stage.runs).toEqual(["preview@1"]);
-      await stage.annotate("web", { [reconcileRequestAnnotation]: "again" });
-      await isAwaiting(stage, request);
-      expect(stage.runs).toEqual(["preview@1", "preview@1"]);
+      await decide(scene, request, { name: "later" });
+      await scene.fence();
+      expect(scene.runs).toEqual(["preview@1"]);
+      await scene.annotate("web", { [reconcileRequestAnnotation]: "again" });
+      await isAwaiting(scene, request);
+      expect(scene.runs).toEqual(["preview@1", "preview@1"]);
     },
     testTimeoutMs,
   );
@@ -102,18 +104,18 @@ describe("a Stack that requires approvals", () => {
   test(
     "makes a new plan when the plan expires, and ignores a late approval",
     async () => {
-      const { stage, request } = await awaitingStage({ approval: { required: "Always", expiresAfterSeconds: 600 } });
-      await using _ = stage;
-      stage.jump(590_000);
-      await stage.fence();
-      expect(stage.runs).toEqual(["preview@1"]);
-      stage.jump(11_000);
-      const next = await isAwaiting(stage, request);
-      expect(stage.runs).toEqual(["preview@1", "preview@1"]);
-      await hasEvent(stage, "StackApprovalExpired");
-      await decide(stage, request);
-      await stage.fence();
-      expect((await stage.get("web")).status?.approval).toEqual(next);
+      const { scene, request } = await awaitingStage({ approval: { required: "Always", expiresAfterSeconds: 600 } });
+      await using _ = scene;
+      scene.jump(590_000);
+      await scene.fence();
+      expect(scene.runs).toEqual(["preview@1"]);
+      scene.jump(11_000);
+      const next = await isAwaiting(scene, request);
+      expect(scene.runs).toEqual(["preview@1", "preview@1"]);
+      await hasEvent(scene, "StackApprovalExpired");
+      await decide(scene, request);
+      await scene.fence();
+      expect((await scene.get("web")).status?.approval).toEqual(next);
     },
     testTimeoutMs,
   );
@@ -121,17 +123,17 @@ describe("a Stack that requires approvals", () => {
   test(
     "makes a new plan when the program changes, and does not apply the former one",
     async () => {
-      const { stage, request } = await awaitingStage();
-      await using _ = stage;
-      await stage.program("program", "two");
-      const next = await isAwaiting(stage, request);
-      await hasEvent(stage, "StackApprovalSuperseded");
-      await decide(stage, request);
-      await stage.fence();
-      expect(stage.runs).toEqual(["preview@1", "preview@2"]);
-      await decide(stage, next);
-      await stage.isReady("web", "2");
-      expect(stage.simulator.runs.at(-1)?.spec.applyPlan?.updateName).toBe(next.updateName);
+      const { scene, request } = await awaitingStage();
+      await using _ = scene;
+      await scene.program("program", "two");
+      const next = await isAwaiting(scene, request);
+      await hasEvent(scene, "StackApprovalSuperseded");
+      await decide(scene, request);
+      await scene.fence();
+      expect(scene.runs).toEqual(["preview@1", "preview@2"]);
+      await decide(scene, next);
+      await scene.isReady("web", "2");
+      expect(scene.simulator.runs.at(-1)?.spec.applyPlan?.updateName).toBe(next.updateName);
     },
     testTimeoutMs,
   );
@@ -139,17 +141,17 @@ describe("a Stack that requires approvals", () => {
   test(
     "needs a new approval after the plan failed halfway",
     async () => {
-      const { stage, request } = await awaitingStage();
-      await using _ = stage;
-      stage.simulator.script.update = ({ spec }) =>
+      const { scene, request } = await awaitingStage();
+      await using _ = scene;
+      scene.simulator.script.update = ({ spec }) =>
         spec?.type === "up"
           ? { end: "failed", message: "stopped after 1 change", errorClass: "planStopped" }
           : { end: "succeeded" };
-      await decide(stage, request);
-      await stage.becomes("web", "failed", ({ status }) => status?.lastUpdate?.failure === "planStopped");
-      stage.jump(11_000);
-      await isAwaiting(stage, request);
-      expect(stage.runs).toEqual(["preview@1", "up@1", "preview@1"]);
+      await decide(scene, request);
+      await scene.becomes("web", "failed", ({ status }) => status?.lastUpdate?.failure === "planStopped");
+      scene.jump(11_000);
+      await isAwaiting(scene, request);
+      expect(scene.runs).toEqual(["preview@1", "up@1", "preview@1"]);
     },
     testTimeoutMs,
   );
@@ -157,15 +159,15 @@ describe("a Stack that requires approvals", () => {
   test(
     "applies a plan without an approval if it is not destructive, and only that needs one",
     async () => {
-      await using stage = await Stage.set();
-      await stage.program("program");
-      await stage.stack("web", { approval: { required: "OnDestructiveChanges" } });
-      const { status } = await stage.isReady("web", "1");
-      expect(stage.runs).toEqual(["preview@1", "up@1"]);
-      expect(status?.approval).toMatchObject({ state: "NotRequired", appliedBy: stage.simulator.runs[1]?.name ?? "" });
-      stage.simulator.script.update = () => ({ end: "succeeded", plan: { destructive: true } });
-      await stage.program("program", "two");
-      await isAwaiting(stage, status?.approval);
+      await using scene = await StackScene.open();
+      await scene.program("program");
+      await scene.stack("web", { approval: { required: "OnDestructiveChanges" } });
+      const { status } = await scene.isReady("web", "1");
+      expect(scene.runs).toEqual(["preview@1", "up@1"]);
+      expect(status?.approval).toMatchObject({ state: "NotRequired", appliedBy: scene.simulator.runs[1]?.name ?? "" });
+      scene.simulator.script.update = () => ({ end: "succeeded", plan: { destructive: true } });
+      await scene.program("program", "two");
+      await isAwaiting(scene, status?.approval);
     },
     testTimeoutMs,
   );
@@ -173,20 +175,20 @@ describe("a Stack that requires approvals", () => {
   test(
     "is destroyed only with an approval",
     async () => {
-      const { stage, request } = await awaitingStage({ ...always, destroyOnFinalize: true });
-      await using _ = stage;
-      await decide(stage, request);
-      const { status } = await stage.isReady("web", "1");
-      await stage.delete("web");
-      const destroy = await isAwaiting(stage, status?.approval);
-      expect(stage.simulator.runs.at(-1)?.spec).toMatchObject({ type: "destroy", previewOnly: true, savePlan: true });
-      await decide(stage, destroy);
-      await stage.isDeleted("web");
-      expect(stage.simulator.runs.at(-1)?.spec).toMatchObject({
+      const { scene, request } = await awaitingStage({ ...always, destroyOnFinalize: true });
+      await using _ = scene;
+      await decide(scene, request);
+      const { status } = await scene.isReady("web", "1");
+      await scene.delete("web");
+      const destroy = await isAwaiting(scene, status?.approval);
+      expect(scene.simulator.runs.at(-1)?.spec).toMatchObject({ type: "destroy", previewOnly: true, savePlan: true });
+      await decide(scene, destroy);
+      await scene.isDeleted("web");
+      expect(scene.simulator.runs.at(-1)?.spec).toMatchObject({
         type: "destroy",
         applyPlan: { updateName: destroy.updateName },
       });
-      await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
+      await waitFor(async () => (await scene.client.list(updates, { namespace: scene.namespace })).items.length === 0);
     },
     testTimeoutMs,
   );
@@ -194,11 +196,11 @@ describe("a Stack that requires approvals", () => {
   test(
     "that was never deployed is deleted without an approval",
     async () => {
-      const { stage } = await awaitingStage({ ...always, destroyOnFinalize: true });
-      await using _ = stage;
-      await stage.delete("web");
-      await stage.isDeleted("web");
-      expect(stage.runs).toEqual(["preview@1"]);
+      const { scene } = await awaitingStage({ ...always, destroyOnFinalize: true });
+      await using _ = scene;
+      await scene.delete("web");
+      await scene.isDeleted("web");
+      expect(scene.runs).toEqual(["preview@1"]);
     },
     testTimeoutMs,
   );
@@ -206,13 +208,13 @@ describe("a Stack that requires approvals", () => {
   test(
     "continues after a restart of the operator",
     async () => {
-      const { stage, request } = await awaitingStage();
-      await using _ = stage;
-      await stage.stop();
-      await decide(stage, request);
-      stage.start();
-      await stage.isReady("web", "1");
-      expect(stage.runs).toEqual(["preview@1", "up@1"]);
+      const { scene, request } = await awaitingStage();
+      await using _ = scene;
+      await scene.stop();
+      await decide(scene, request);
+      scene.start();
+      await scene.isReady("web", "1");
+      expect(scene.runs).toEqual(["preview@1", "up@1"]);
     },
     testTimeoutMs,
   );
@@ -228,18 +230,18 @@ describe("a Stack that requires approvals", () => {
         forget: (user) => void followers.delete(user),
         stop: () => undefined,
       };
-      await using stage = await Stage.set({ approvalPolicy });
-      await stage.program("program");
-      await stage.stack("web", always);
-      await stage.becomes("web", "stalled", (stack) => reasonOf(stack) === "ApprovalPolicyMissing");
-      await stage.fence();
-      expect(stage.runs).toEqual([]);
+      await using scene = await StackScene.open({ approvalPolicy });
+      await scene.program("program");
+      await scene.stack("web", always);
+      await scene.becomes("web", "stalled", (stack) => reasonOf(stack) === "ApprovalPolicyMissing");
+      await scene.fence();
+      expect(scene.runs).toEqual([]);
       state = { kind: "inForce" };
       for (const wake of followers.values()) wake();
-      await isAwaiting(stage);
-      await stage.stack("web", {});
-      await stage.isReady("web", "1");
-      expect(followers.has(`${stage.namespace}/web`)).toBe(false);
+      await isAwaiting(scene);
+      await scene.stack("web", {});
+      await scene.isReady("web", "1");
+      expect(followers.has(`${scene.namespace}/web`)).toBe(false);
     },
     testTimeoutMs,
   );
@@ -247,13 +249,13 @@ describe("a Stack that requires approvals", () => {
   test(
     "applies the plan only once, though two users approve it",
     async () => {
-      const { stage, request } = await awaitingStage();
-      await using _ = stage;
-      await Promise.all([decide(stage, request, { name: "a" }), decide(stage, request, { name: "b" })]);
-      await stage.isReady("web", "1");
-      await stage.fence();
-      expect(stage.runs).toEqual(["preview@1", "up@1"]);
-      expect((await stage.client.list(approvals, { namespace: stage.namespace })).items).toHaveLength(2);
+      const { scene, request } = await awaitingStage();
+      await using _ = scene;
+      await Promise.all([decide(scene, request, { name: "a" }), decide(scene, request, { name: "b" })]);
+      await scene.isReady("web", "1");
+      await scene.fence();
+      expect(scene.runs).toEqual(["preview@1", "up@1"]);
+      expect((await scene.client.list(approvals, { namespace: scene.namespace })).items).toHaveLength(2);
     },
     testTimeoutMs,
   );

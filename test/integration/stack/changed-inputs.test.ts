@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { builtin, type Client } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
-import { testTimeoutMs, Stage } from "./harness.ts";
+import { testTimeoutMs, StackScene } from "./scene.ts";
 
 /** A client that counts how often each object is read. */
 function counting(client: Client): { client: Client; reads: (name: string) => number } {
@@ -16,65 +16,69 @@ function counting(client: Client): { client: Client; reads: (name: string) => nu
   return { client: { ...client, find }, reads: (name) => counts.get(name) ?? 0 };
 }
 
-async function write(stage: Stage, kind: "Secret" | "ConfigMap", contents: Record<string, Record<string, string>>) {
+async function write(
+  scene: StackScene,
+  kind: "Secret" | "ConfigMap",
+  contents: Record<string, Record<string, string>>,
+) {
   for (const [name, data] of Object.entries(contents)) {
-    const object = { apiVersion: "v1", kind, metadata: { name, namespace: stage.namespace } };
+    const object = { apiVersion: "v1", kind, metadata: { name, namespace: scene.namespace } };
     const options = { fieldManager: "test" };
     await (kind === "ConfigMap"
-      ? stage.client.apply(builtin.configMaps, { ...object, data }, options)
-      : stage.client.apply(builtin.secrets, { ...object, stringData: data }, options));
+      ? scene.client.apply(builtin.configMaps, { ...object, data }, options)
+      : scene.client.apply(builtin.secrets, { ...object, stringData: data }, options));
   }
 }
 
 test(
   "a changed configuration value triggers one update; other keys of its object, and the environment, trigger none",
   async () => {
-    await using stage = await Stage.set("empty");
-    const { client, reads } = counting(stage.client);
+    await using scene = await StackScene.open("without operator");
+    const { client, reads } = counting(scene.client);
     /** Read twice: a reconcile that follows from the first read has started by the second. */
     const isNoticed = async (name: string): Promise<void> => {
       for (let count = 0; count < 2; count++) {
         const before = reads(name);
-        stage.jump(70_000);
+        scene.jump(70_000);
         await waitFor(() => reads(name) > before, { what: `${name} to be read`, timeoutMs: 30_000 });
       }
     };
-    stage.start({ client });
-    await stage.program("program");
-    await write(stage, "Secret", {
+    scene.start({ client });
+    await scene.program("program");
+    await write(scene, "Secret", {
       database: { password: "canary-one", other: "a" },
       token: { value: "canary-token" },
     });
-    await write(stage, "ConfigMap", { sizes: { small: "1" } });
-    await stage.stack("web", {
+    await write(scene, "ConfigMap", { sizes: { small: "1" } });
+    await scene.stack("web", {
       secretsRef: { password: { type: "Secret", secret: { name: "database", key: "password" } } },
       configRef: { size: { name: "sizes", key: "small" } },
       envRefs: { PULUMI_ACCESS_TOKEN: { type: "Secret", secret: { name: "token", key: "value" } } },
     });
-    await stage.isReady("web");
-    expect(stage.runs).toHaveLength(1);
+    await scene.isReady("web");
+    expect(scene.runs).toHaveLength(1);
 
     // If these triggered an update, there would be one more run below.
-    await write(stage, "Secret", {
+    await write(scene, "Secret", {
       database: { password: "canary-one", other: "b" },
       token: { value: "canary-other" },
     });
     await isNoticed("database");
 
-    await write(stage, "Secret", { database: { password: "canary-two", other: "b" } });
-    stage.jump(70_000);
-    await stage.becomes("web", "updated", () => stage.runs.length > 1);
-    expect(JSON.stringify(await stage.isReady("web"))).not.toContain("canary");
+    await write(scene, "Secret", { database: { password: "canary-two", other: "b" } });
+    scene.jump(70_000);
+    await scene.becomes("web", "updated", () => scene.runs.length > 1);
+    expect(JSON.stringify(await scene.isReady("web"))).not.toContain("canary");
 
-    await write(stage, "ConfigMap", { sizes: { small: "2" } });
-    stage.jump(70_000);
-    await stage.becomes("web", "updated a second time", () => stage.runs.length > 2);
-    await stage.isReady("web");
+    await write(scene, "ConfigMap", { sizes: { small: "2" } });
+    scene.jump(70_000);
+    await scene.becomes("web", "updated a second time", () => scene.runs.length > 2);
+    await scene.isReady("web");
 
-    await stage.client.delete(builtin.secrets, { namespace: stage.namespace, name: "database" });
+    await scene.client.delete(builtin.secrets, { namespace: scene.namespace, name: "database" });
     await isNoticed("database");
-    await stage.isReady("web");
-    expect(stage.runs).toHaveLength(3);
+    await scene.isReady("web");
+    expect(scene.runs).toHaveLength(3);
   },
   testTimeoutMs,
 );

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Client } from "@pko/kube";
 import { testSeed } from "@pko/testkit";
 
-import { testTimeoutMs, Stage } from "./harness.ts";
+import { testTimeoutMs, StackScene } from "./scene.ts";
 import { live, undisturbedRuns, type Life } from "./life.ts";
 
 type Where = "before" | "after";
@@ -48,18 +48,18 @@ interface CrashedLife extends Life {
 }
 
 async function liveAndCrash(nth: number, where: Where): Promise<CrashedLife> {
-  await using stage = await Stage.set("empty");
-  const crashing = new CrashingClient(stage.rights.client, nth, where);
-  stage.start({ client: crashing.client });
+  await using scene = await StackScene.open("without operator");
+  const crashing = new CrashingClient(scene.rights.client, nth, where);
+  scene.start({ client: crashing.client });
   let isCrashed = false;
   const restart = async (): Promise<void> => {
     await crashing.crashed;
     isCrashed = true;
-    await stage.stop();
-    stage.start();
+    await scene.stop();
+    scene.start();
   };
   const restarted = restart();
-  const life = await live(stage);
+  const life = await live(scene);
   if (isCrashed) await restarted;
   return { ...life, writes: crashing.writes };
 }
@@ -93,21 +93,21 @@ test("a crash before or after any write changes nothing", async () => {
 test(
   "a lost response does not create a second Update",
   async () => {
-    await using stage = await Stage.set("empty");
+    await using scene = await StackScene.open("without operator");
     let lost = 0;
     const client: Client = {
-      ...stage.rights.client,
+      ...scene.rights.client,
       async create(resource, object, options) {
-        const created = await stage.rights.client.create(resource, object, options);
+        const created = await scene.rights.client.create(resource, object, options);
         if (resource.kind === "Update" && lost++ === 0) throw new Error("the response is lost");
         return created;
       },
     };
-    stage.start({ client });
-    await stage.program("program");
-    await stage.stack("web");
-    await stage.isReady("web");
-    expect(stage.runs).toEqual(["up@1"]);
+    scene.start({ client });
+    await scene.program("program");
+    await scene.stack("web");
+    await scene.isReady("web");
+    expect(scene.runs).toEqual(["up@1"]);
   },
   testTimeoutMs,
 );

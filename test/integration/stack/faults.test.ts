@@ -4,7 +4,7 @@ import { builtin, logger } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
 import { faultProxy, randomForKeys, testSeed, waitFor, type Verdict } from "@pko/testkit";
 
-import { testTimeoutMs, Stage } from "./harness.ts";
+import { testTimeoutMs, StackScene } from "./scene.ts";
 import { live, undisturbedRuns } from "./life.ts";
 
 const failures: readonly [Verdict, ...Verdict[]] = [
@@ -21,18 +21,18 @@ test("one request in six fails, and the same updates run", async () => {
   const seed = testSeed("failing requests");
   const lives = Array.from({ length: 4 }, async (_, life) => {
     const random = randomForKeys(seed + life);
-    await using stage = await Stage.set("empty");
-    await using proxy = await faultProxy(stage.rights.credentials);
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
     proxy.on(({ method, path }) => {
-      const numbers = random(`${method} ${path.replace(stage.namespace, "NS")}`);
+      const numbers = random(`${method} ${path.replace(scene.namespace, "NS")}`);
       if (numbers.next() > 1 / 6) return undefined;
       faults++;
       return numbers.pick(failures);
     });
-    stage.start({ client: stage.rights.connect(proxy.credentials) });
-    const { runs } = await live(stage);
+    scene.start({ client: scene.rights.connect(proxy.credentials) });
+    const { runs } = await live(scene);
     expect(runs).toEqual(undisturbedRuns);
-    await stage.stop();
+    await scene.stop();
   });
   await Promise.all(lives);
   console.log(`    ${faults} faults in ${lives.length} lives`);
@@ -44,49 +44,51 @@ test(
   async () => {
     const canary = "canary-4711";
     const lines: string[] = [];
-    await using stage = await Stage.set({ log: logger({ level: "debug", write: (line) => void lines.push(line) }) });
-    await stage.program("program");
-    const metadata = { namespace: stage.namespace, name: "secrets" };
+    await using scene = await StackScene.open({
+      log: logger({ level: "debug", write: (line) => void lines.push(line) }),
+    });
+    await scene.program("program");
+    const metadata = { namespace: scene.namespace, name: "secrets" };
     const secret = {
       apiVersion: "v1",
       kind: "Secret",
       metadata,
       stringData: { token: canary, username: canary, password: canary },
     };
-    await stage.client.create(builtin.secrets, secret);
-    stage.simulator.script.update = () => ({ end: "succeeded", outputs: { password: canary }, secrets: ["password"] });
+    await scene.client.create(builtin.secrets, secret);
+    scene.simulator.script.update = () => ({ end: "succeeded", outputs: { password: canary }, secrets: ["password"] });
     const from = (key: string) => ({ type: "Secret", secret: { name: "secrets", key } });
-    await stage.stack("base");
-    await stage.isReady("base");
-    await stage.stack("web", {
+    await scene.stack("base");
+    await scene.isReady("base");
+    await scene.stack("web", {
       envRefs: { TOKEN: from("token"), OUTPUT: { type: "StackOutput", stack: "base", output: "password" } },
       secretsRef: {
         "web:password": from("password"),
         "web:other": { type: "StackOutput", stack: "base", output: "password" },
       },
     });
-    await stage.isReady("web");
-    await stage.stack("git", {
+    await scene.isReady("web");
+    await scene.stack("git", {
       projectRepo: "https://127.0.0.1:1/repo.git",
       branch: "main",
       gitAuth: { basicAuth: { userName: from("username"), password: from("password") } },
     });
-    await stage.becomes(
+    await scene.becomes(
       "git",
       "unreachable",
       ({ status }) => status?.conditions?.some(({ type }) => type === "Stalled") ?? false,
     );
-    const { namespace } = stage;
+    const { namespace } = scene;
     const hasEvent = async (): Promise<boolean> =>
-      (await stage.client.list(builtin.events, { namespace })).items.some(({ regarding }) => regarding?.name === "git");
+      (await scene.client.list(builtin.events, { namespace })).items.some(({ regarding }) => regarding?.name === "git");
     await waitFor(hasEvent, { what: "the last event" });
     const sinks = {
-      stacks: (await stage.client.list(stacks, { namespace })).items,
-      workspaces: (await stage.client.list(workspaces, { namespace })).items,
-      updates: (await stage.client.list(updates, { namespace })).items,
-      events: (await stage.client.list(builtin.events, { namespace })).items,
+      stacks: (await scene.client.list(stacks, { namespace })).items,
+      workspaces: (await scene.client.list(workspaces, { namespace })).items,
+      updates: (await scene.client.list(updates, { namespace })).items,
+      events: (await scene.client.list(builtin.events, { namespace })).items,
       logs: lines,
-      metrics: stage.operator.metrics.expose(),
+      metrics: scene.operator.metrics.expose(),
     };
     expect(lines.length).toBeGreaterThan(10);
     expect(sinks.events.length).toBeGreaterThan(0);

@@ -5,7 +5,7 @@ import { connect } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { faultProxy, sharedApiServer, waitFor, type FaultProxy } from "@pko/testkit";
 
-import { Operator, testTimeoutMs, Stage } from "./harness.ts";
+import { testTimeoutMs, StackScene } from "./scene.ts";
 
 /** Between `pause` and `resume` the proxy delays the watch events of one resource: its store is stale. */
 async function proxyWithStaleStore(resource: "stacks" | "updates") {
@@ -26,35 +26,35 @@ const confirmed = (proxy: FaultProxy): boolean =>
 test(
   "a Stack without destroyOnFinalize is not deleted while an Update runs that the store does not show",
   async () => {
-    await using stage = await Stage.set("empty");
+    await using scene = await StackScene.open("without operator");
     const { proxy, pause } = await proxyWithStaleStore("updates");
     await using _proxy = proxy;
-    stage.simulator.script.update = () => ({ end: "never" });
-    await using operator = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
+    scene.simulator.script.update = () => ({ end: "never" });
+    await using operator = scene.start({ client: connect(proxy.credentials) });
     await operator.synced;
     pause();
-    await stage.program("program");
-    await stage.stack("web");
+    await scene.program("program");
+    await scene.stack("web");
     const [update] = await waitFor(async () => {
-      const { items } = await stage.client.list(updates, { namespace: stage.namespace });
+      const { items } = await scene.client.list(updates, { namespace: scene.namespace });
       return items.length === 1 ? items : undefined;
     });
     const name = update?.metadata.name ?? "";
     const started = { status: { startTime: new Date().toISOString(), podUid: "a-pod" } };
     const patch = { type: "merge", body: started } as const;
-    await stage.client.patch(updates, { namespace: stage.namespace, name }, { patch, subresource: "status" });
+    await scene.client.patch(updates, { namespace: scene.namespace, name }, { patch, subresource: "status" });
 
     proxy.forget();
-    await stage.delete("web");
+    await scene.delete("web");
     await waitFor(() => confirmed(proxy), { timeoutMs: 20_000, what: "the Updates to be read" });
-    expect((await stage.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
+    expect((await scene.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
     const removals = proxy.requests.filter(
       ({ verb, resource, body }) => verb === "patch" && resource === "stacks" && body.includes('"finalizers"'),
     );
     expect(removals).toEqual([]);
 
-    stage.simulator.script.update = () => ({ end: "succeeded" });
-    await stage.isDeleted("web");
+    scene.simulator.script.update = () => ({ end: "succeeded" });
+    await scene.isDeleted("web");
   },
   testTimeoutMs,
 );
@@ -62,13 +62,13 @@ test(
 test(
   "a Stack whose destroyOnFinalize was turned on is destroyed, though the store does not show it",
   async () => {
-    await using stage = await Stage.set("empty");
+    await using scene = await StackScene.open("without operator");
     const { proxy, pause, resume } = await proxyWithStaleStore("stacks");
     await using _proxy = proxy;
-    await using _operator = new Operator({ client: connect(proxy.credentials), name: stage.namespace }, stage.clock);
-    await stage.program("program");
-    await stage.stack("web");
-    await stage.isReady("web");
+    await using _operator = scene.start({ client: connect(proxy.credentials) });
+    await scene.program("program");
+    await scene.stack("web");
+    await scene.isReady("web");
 
     // The store shows the deletion, and nothing after it.
     const reads: number[] = [];
@@ -78,16 +78,16 @@ test(
       if (!isRead && !isRemoval) return undefined;
       pause();
       const patch = { type: "merge", body: { spec: { destroyOnFinalize: true } } } as const;
-      await stage.client.patch(stacks, { namespace: stage.namespace, name: "web" }, { patch });
+      await scene.client.patch(stacks, { namespace: scene.namespace, name: "web" }, { patch });
       reads.push(sequence);
       return undefined;
     });
-    await stage.delete("web");
+    await scene.delete("web");
     await waitFor(() => reads.length > 1, { timeoutMs: 20_000, what: "two attempts to remove the finalizer" });
-    expect((await stage.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
+    expect((await scene.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
     resume();
-    await stage.isDeleted("web");
-    expect(stage.runs.at(-1)).toStartWith("destroy");
+    await scene.isDeleted("web");
+    expect(scene.runs.at(-1)).toStartWith("destroy");
   },
   testTimeoutMs,
 );
@@ -95,26 +95,26 @@ test(
 test(
   "a Stack is not deleted while another owner's Update runs in its Workspace, and reports it",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    await stage.stack("web");
-    await stage.isReady("web");
-    const ref = { namespace: stage.namespace, name: "by-hand" };
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    await scene.stack("web");
+    await scene.isReady("web");
+    const ref = { namespace: scene.namespace, name: "by-hand" };
     const { apiVersion, kind } = updates;
-    stage.simulator.script.update = () => ({ end: "never" });
+    scene.simulator.script.update = () => ({ end: "never" });
     const spec = { workspaceName: "web", stackName: "dev", type: "refresh" };
-    await stage.client.create(updates, { apiVersion, kind, metadata: ref, spec });
+    await scene.client.create(updates, { apiVersion, kind, metadata: ref, spec });
     const patch = { type: "merge", body: { status: { podUid: "a-pod" } } } as const;
-    await stage.client.patch(updates, ref, { patch, subresource: "status" });
+    await scene.client.patch(updates, ref, { patch, subresource: "status" });
 
-    await stage.delete("web");
-    await stage.becomes("web", "waiting for the Update", ({ status }) =>
+    await scene.delete("web");
+    await scene.becomes("web", "waiting for the Update", ({ status }) =>
       JSON.stringify(status?.conditions).includes("delete Update by-hand"),
     );
-    stage.simulator.script.update = () => ({ end: "succeeded" });
-    await waitFor(async () => (await stage.client.get(updates, ref)).status?.endTime !== undefined);
-    stage.jump(10_000);
-    await stage.isDeleted("web");
+    scene.simulator.script.update = () => ({ end: "succeeded" });
+    await waitFor(async () => (await scene.client.get(updates, ref)).status?.endTime !== undefined);
+    scene.jump(10_000);
+    await scene.isDeleted("web");
   },
   testTimeoutMs,
 );

@@ -5,42 +5,42 @@ import { builtin } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { condition, testTimeoutMs, reasonOf, Stage } from "./harness.ts";
+import { condition, testTimeoutMs, reasonOf, StackScene } from "./scene.ts";
 
 test(
   "a Program is deployed, followed, resynced on request, and destroyed",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    await stage.stack("web", { destroyOnFinalize: true });
-    const first = await stage.isReady("web", "1");
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    await scene.stack("web", { destroyOnFinalize: true });
+    const first = await scene.isReady("web", "1");
     expect(first.metadata.finalizers).toEqual([stackFinalizer]);
     expect(first.status?.lastUpdate).toMatchObject({ state: "succeeded", type: "up", failures: 0, generation: 1 });
     expect(first.status?.projectInfo).toEqual({ name: "project", runtime: "yaml" });
     expect(first.status?.currentUpdate).toBeUndefined();
-    expect(stage.runs).toEqual(["up@1"]);
+    expect(scene.runs).toEqual(["up@1"]);
 
-    await stage.program("program", "two");
-    await stage.isReady("web", "2");
-    expect(stage.runs).toEqual(["up@1", "up@2"]);
+    await scene.program("program", "two");
+    await scene.isReady("web", "2");
+    expect(scene.runs).toEqual(["up@1", "up@2"]);
 
-    await stage.annotate("web", { [reconcileRequestAnnotation]: "please" });
-    const echoed = await stage.becomes(
+    await scene.annotate("web", { [reconcileRequestAnnotation]: "please" });
+    const echoed = await scene.becomes(
       "web",
       "run again",
       ({ status }) => status?.lastUpdate?.reconcileRequest === "please",
     );
     expect(echoed.status?.observedReconcileRequest).toBe("please");
-    expect(stage.runs).toEqual(["up@1", "up@2", "up@2"]);
+    expect(scene.runs).toEqual(["up@1", "up@2", "up@2"]);
 
-    await stage.delete("web");
-    await stage.isDeleted("web");
-    expect(stage.runs).toEqual(["up@1", "up@2", "up@2", "destroy@2"]);
-    const { spec: destroy } = stage.simulator.runs.at(-1) ?? {};
+    await scene.delete("web");
+    await scene.isDeleted("web");
+    expect(scene.runs).toEqual(["up@1", "up@2", "up@2", "destroy@2"]);
+    const { spec: destroy } = scene.simulator.runs.at(-1) ?? {};
     expect(destroy).toMatchObject({ type: "destroy" });
     expect(destroy).not.toHaveProperty("remove");
     // No Update is left over with a finalizer.
-    await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
+    await waitFor(async () => (await scene.client.list(updates, { namespace: scene.namespace })).items.length === 0);
   },
   testTimeoutMs,
 );
@@ -48,15 +48,15 @@ test(
 test(
   "without destroyOnFinalize the Stack is deleted immediately, together with its Updates",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    stage.simulator.script.update = () => ({ end: "never" });
-    await stage.stack("web");
-    await waitFor(() => stage.runs.length === 1);
-    await stage.delete("web");
-    await stage.isDeleted("web");
-    await waitFor(async () => (await stage.client.list(updates, { namespace: stage.namespace })).items.length === 0);
-    expect(stage.runs).toEqual(["up@1"]);
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    scene.simulator.script.update = () => ({ end: "never" });
+    await scene.stack("web");
+    await waitFor(() => scene.runs.length === 1);
+    await scene.delete("web");
+    await scene.isDeleted("web");
+    await waitFor(async () => (await scene.client.list(updates, { namespace: scene.namespace })).items.length === 0);
+    expect(scene.runs).toEqual(["up@1"]);
   },
   testTimeoutMs,
 );
@@ -64,29 +64,29 @@ test(
 test(
   "a failed update is retried later, and stalls the Stack after the third time",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    stage.simulator.script.update = () => ({ end: "failed", message: "error: no such bucket" });
-    await stage.stack("web", { destroyOnFinalize: true });
-    const failedOnce = await stage.becomes("web", "failed once", ({ status }) => status?.lastUpdate?.failures === 1);
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    scene.simulator.script.update = () => ({ end: "failed", message: "error: no such bucket" });
+    await scene.stack("web", { destroyOnFinalize: true });
+    const failedOnce = await scene.becomes("web", "failed once", ({ status }) => status?.lastUpdate?.failures === 1);
     expect(reasonOf(failedOnce)).toBe("RetryingAfterFailure");
     expect(condition(failedOnce, "Reconciling")?.message).toMatch(/no such bucket\nIt will be retried at 20/);
-    stage.jump(5_000);
-    await stage.fence();
-    expect(stage.runs.length).toBe(1);
-    stage.jump(6_000);
-    await stage.becomes("web", "failed twice", ({ status }) => status?.lastUpdate?.failures === 2);
-    stage.jump(31_000);
-    const stalled = await stage.becomes(
+    scene.jump(5_000);
+    await scene.fence();
+    expect(scene.runs.length).toBe(1);
+    scene.jump(6_000);
+    await scene.becomes("web", "failed twice", ({ status }) => status?.lastUpdate?.failures === 2);
+    scene.jump(31_000);
+    const stalled = await scene.becomes(
       "web",
       "failed three times",
       ({ status }) => status?.lastUpdate?.failures === 3,
     );
     expect(reasonOf(stalled)).toBe("UpdateFailed");
-    stage.simulator.script.update = () => ({ end: "succeeded" });
-    stage.jump(91_000);
-    await stage.isReady("web", "1");
-    expect(stage.runs).toEqual(["up@1", "up@1", "up@1", "up@1"]);
+    scene.simulator.script.update = () => ({ end: "succeeded" });
+    scene.jump(91_000);
+    await scene.isReady("web", "1");
+    expect(scene.runs).toEqual(["up@1", "up@1", "up@1", "up@1"]);
   },
   testTimeoutMs,
 );
@@ -94,26 +94,26 @@ test(
 test(
   "a failed destroy keeps the Stack; the destroy works without the source",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    await stage.stack("web", { destroyOnFinalize: true });
-    await stage.isReady("web");
-    await stage.client.delete(
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    await scene.stack("web", { destroyOnFinalize: true });
+    await scene.isReady("web");
+    await scene.client.delete(
       { apiVersion: "pulumi.com/v1", kind: "Program", plural: "programs", namespaced: true },
-      { namespace: stage.namespace, name: "program" },
+      { namespace: scene.namespace, name: "program" },
     );
-    stage.simulator.script.update = () => ({ end: "failed", message: "not empty" });
-    await stage.delete("web");
-    const kept = await stage.becomes("web", "kept", ({ status }) => status?.lastUpdate?.type === "destroy");
+    scene.simulator.script.update = () => ({ end: "failed", message: "not empty" });
+    await scene.delete("web");
+    const kept = await scene.becomes("web", "kept", ({ status }) => status?.lastUpdate?.type === "destroy");
     expect(kept.metadata.finalizers).toEqual([stackFinalizer]);
     expect(reasonOf(kept)).toBe("RetryingAfterFailure");
-    const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
+    const workspace = await scene.client.get(workspaces, { namespace: scene.namespace, name: "web" });
     expect(workspace.spec?.projectInfo).toEqual({ name: "project", runtime: "yaml" });
     expect(workspace.spec?.program).toBeUndefined();
-    stage.simulator.script.update = () => ({ end: "succeeded" });
-    stage.jump(11_000);
-    await stage.isDeleted("web");
-    expect(stage.runs).toEqual(["up@1", "destroy@1", "destroy@1"]);
+    scene.simulator.script.update = () => ({ end: "succeeded" });
+    scene.jump(11_000);
+    await scene.isDeleted("web");
+    expect(scene.runs).toEqual(["up@1", "destroy@1", "destroy@1"]);
   },
   testTimeoutMs,
 );
@@ -121,31 +121,31 @@ test(
 test(
   "outputs are stored in a Secret with a fixed name, masked in the status, and passed to other Stacks",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
+    await using scene = await StackScene.open();
+    await scene.program("program");
     let kubeconfig = "first";
-    stage.simulator.script.update = () => ({
+    scene.simulator.script.update = () => ({
       end: "succeeded",
       outputs: { kubeconfig, url: "http://web", list: [1, 2] },
       secrets: ["kubeconfig"],
     });
-    await stage.stack("apps", {
+    await scene.stack("apps", {
       prerequisites: [{ type: "Stack", requirement: "cluster", succeededWithinDuration: "30m" }],
       envRefs: {
         KUBECONFIG: { type: "StackOutput", stack: "cluster", output: "kubeconfig" },
         URL: { type: "StackOutput", stack: "cluster", output: "url" },
       },
     });
-    const waiting = await stage.becomes("apps", "waiting", (stack) => reasonOf(stack) === "PrerequisiteNotSatisfied");
+    const waiting = await scene.becomes("apps", "waiting", (stack) => reasonOf(stack) === "PrerequisiteNotSatisfied");
     expect(waiting.status?.waiting?.for).toBe("Stack cluster");
-    await stage.stack("cluster");
-    const cluster = await stage.isReady("cluster");
+    await scene.stack("cluster");
+    const cluster = await scene.isReady("cluster");
     expect(cluster.status?.outputs).toEqual({ kubeconfig: "[secret]", url: "http://web", list: [1, 2] });
-    const secret = await stage.client.get(builtin.secrets, { namespace: stage.namespace, name: "cluster-outputs" });
+    const secret = await scene.client.get(builtin.secrets, { namespace: scene.namespace, name: "cluster-outputs" });
     const data = Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, atob(value)]));
     expect(data).toEqual({ kubeconfig: "first", url: "http://web", list: "[1,2]" });
-    await stage.isReady("apps");
-    const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name: "apps" });
+    await scene.isReady("apps");
+    const workspace = await scene.client.get(workspaces, { namespace: scene.namespace, name: "apps" });
     const folder = "/var/run/secrets/stacks.pulumi.com/secrets/cluster-outputs";
     expect(workspace.spec?.env).toEqual([
       { name: "KUBECONFIG", value: `${folder}/kubeconfig` },
@@ -154,15 +154,15 @@ test(
     expect(workspace.spec?.podTemplate?.spec?.containers?.[0]?.volumeMounts?.[0]?.mountPath).toBe(folder);
 
     // A changed output triggers an update.
-    const { length } = stage.runs;
+    const { length } = scene.runs;
     kubeconfig = "second";
-    await stage.annotate("cluster", { [reconcileRequestAnnotation]: "1" });
-    await waitFor(() => stage.runs.length === length + 2, { timeoutMs: 20_000 });
-    await stage.isReady("apps");
-    await stage.annotate("cluster", { [reconcileRequestAnnotation]: "2" });
-    await stage.becomes("cluster", "run", ({ status }) => status?.lastUpdate?.reconcileRequest === "2");
-    await stage.fence();
-    expect(stage.runs.length).toBe(length + 3);
+    await scene.annotate("cluster", { [reconcileRequestAnnotation]: "1" });
+    await waitFor(() => scene.runs.length === length + 2, { timeoutMs: 20_000 });
+    await scene.isReady("apps");
+    await scene.annotate("cluster", { [reconcileRequestAnnotation]: "2" });
+    await scene.becomes("cluster", "run", ({ status }) => status?.lastUpdate?.reconcileRequest === "2");
+    await scene.fence();
+    expect(scene.runs.length).toBe(length + 3);
   },
   testTimeoutMs,
 );
@@ -170,8 +170,8 @@ test(
 test(
   "the finalizer of an Update is removed if its Stack was deleted, also after the garbage collector has removed the owner reference",
   async () => {
-    await using stage = await Stage.set();
-    const { namespace, client } = stage;
+    await using scene = await StackScene.open();
+    const { namespace, client } = scene;
     const ref = { namespace, name: "web-orphan" };
     await client.create(updates, {
       apiVersion: updates.apiVersion,
@@ -188,19 +188,19 @@ test(
 test(
   "an Update whose Workspace was deleted does not block the Stack",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    stage.simulator.script.update = () => ({ end: "never" });
-    await stage.stack("web");
-    await waitFor(() => stage.runs.length === 1);
-    const ref = { namespace: stage.namespace, name: "web" };
-    await stage.client.delete(workspaces, ref);
-    const withdrawn = await stage.becomes("web", "failed", ({ status }) => status?.lastUpdate?.state === "failed");
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    scene.simulator.script.update = () => ({ end: "never" });
+    await scene.stack("web");
+    await waitFor(() => scene.runs.length === 1);
+    const ref = { namespace: scene.namespace, name: "web" };
+    await scene.client.delete(workspaces, ref);
+    const withdrawn = await scene.becomes("web", "failed", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(reasonOf(withdrawn)).toBe("RetryingAfterFailure");
-    stage.simulator.script.update = () => ({ end: "succeeded" });
-    stage.jump(11_000);
-    await stage.isReady("web");
-    expect(stage.runs).toEqual(["up@1", "up@1"]);
+    scene.simulator.script.update = () => ({ end: "succeeded" });
+    scene.jump(11_000);
+    await scene.isReady("web");
+    expect(scene.runs).toEqual(["up@1", "up@1"]);
   },
   testTimeoutMs,
 );
@@ -208,17 +208,17 @@ test(
 test(
   "several changes while an update runs lead to one update",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    stage.simulator.script.update = () => ({ end: "never" });
-    await stage.stack("web");
-    await waitFor(() => stage.runs.length === 1);
-    for (const text of ["a", "b", "c", "d"]) await stage.program("program", text);
-    await stage.stack("web", { config: { "web:a": 1 } });
-    await stage.annotate("web", { [reconcileRequestAnnotation]: "now" });
-    stage.simulator.script.update = () => ({ end: "succeeded" });
-    await stage.isReady("web", "5");
-    expect(stage.runs).toEqual(["up@1", "up@5"]);
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    scene.simulator.script.update = () => ({ end: "never" });
+    await scene.stack("web");
+    await waitFor(() => scene.runs.length === 1);
+    for (const text of ["a", "b", "c", "d"]) await scene.program("program", text);
+    await scene.stack("web", { config: { "web:a": 1 } });
+    await scene.annotate("web", { [reconcileRequestAnnotation]: "now" });
+    scene.simulator.script.update = () => ({ end: "succeeded" });
+    await scene.isReady("web", "5");
+    expect(scene.runs).toEqual(["up@1", "up@5"]);
   },
   testTimeoutMs,
 );
@@ -226,11 +226,11 @@ test(
 test(
   "a Stack may be created before its Program",
   async () => {
-    await using stage = await Stage.set();
-    await stage.stack("web");
-    await stage.becomes("web", "waiting", (stack) => reasonOf(stack) === "SourceUnavailable");
-    await stage.program("program");
-    await stage.isReady("web", "1");
+    await using scene = await StackScene.open();
+    await scene.stack("web");
+    await scene.becomes("web", "waiting", (stack) => reasonOf(stack) === "SourceUnavailable");
+    await scene.program("program");
+    await scene.isReady("web", "1");
   },
   testTimeoutMs,
 );
@@ -238,23 +238,23 @@ test(
 test(
   "a Workspace that never becomes ready can be fixed though an Update waits for it",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    stage.simulator.script.update = () => ({ end: "never" });
-    await stage.stack("web", { destroyOnFinalize: true });
-    await waitFor(() => stage.runs.length === 1);
-    stage.simulator.script.workspace = ({ spec }) =>
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    scene.simulator.script.update = () => ({ end: "never" });
+    await scene.stack("web", { destroyOnFinalize: true });
+    await waitFor(() => scene.runs.length === 1);
+    scene.simulator.script.workspace = ({ spec }) =>
       spec?.image === "good" ? { ready: true } : { waiting: "no image" };
     const hangs = async (): Promise<boolean> => {
-      const { status } = await stage.client.get(workspaces, { namespace: stage.namespace, name: "web" });
+      const { status } = await scene.client.get(workspaces, { namespace: scene.namespace, name: "web" });
       return status?.conditions?.[0]?.message === "no image";
     };
     await waitFor(hangs);
-    stage.simulator.script.update = ({ metadata }) =>
-      metadata.name === stage.simulator.runs[0]?.name ? { end: "never" } : { end: "succeeded" };
-    await stage.stack("web", { destroyOnFinalize: true, workspaceTemplate: { spec: { image: "good" } } });
-    await stage.isReady("web");
-    expect(stage.runs).toEqual(["up@1", "up@1"]);
+    scene.simulator.script.update = ({ metadata }) =>
+      metadata.name === scene.simulator.runs[0]?.name ? { end: "never" } : { end: "succeeded" };
+    await scene.stack("web", { destroyOnFinalize: true, workspaceTemplate: { spec: { image: "good" } } });
+    await scene.isReady("web");
+    expect(scene.runs).toEqual(["up@1", "up@1"]);
   },
   testTimeoutMs,
 );

@@ -6,47 +6,47 @@ import { stacks } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import { apiServerWithApi } from "../api/install.ts";
-import { condition, reasonOf, Stage, testTimeoutMs } from "./harness.ts";
+import { condition, reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
 
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller";
 
-async function deleteAs(user: string, stage: Stage, name: string): Promise<void> {
+async function deleteAs(user: string, scene: StackScene, name: string): Promise<void> {
   const client = await (await apiServerWithApi()).clientFor({ name: user });
-  await client.delete(stacks, { namespace: stage.namespace, name });
+  await client.delete(stacks, { namespace: scene.namespace, name });
 }
 
-async function change(stage: Stage, name: string, spec: object): Promise<void> {
+async function change(scene: StackScene, name: string, spec: object): Promise<void> {
   const patch = { type: "merge", body: { spec } } as const;
-  await stage.client.patch(stacks, { namespace: stage.namespace, name }, { patch });
+  await scene.client.patch(stacks, { namespace: scene.namespace, name }, { patch });
 }
 
-async function eventsOf(stage: Stage, reason: string): Promise<number> {
-  const { items } = await stage.client.list(builtin.events, { namespace: stage.namespace });
+async function eventsOf(scene: StackScene, reason: string): Promise<number> {
+  const { items } = await scene.client.list(builtin.events, { namespace: scene.namespace });
   return items.filter((event) => event.reason === reason).length;
 }
 
 test(
   "it is kept and nothing is destroyed until protect is false; then it is destroyed",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    await stage.stack("web", { destroyOnFinalize: true, protect: true });
-    await stage.isReady("web");
-    await deleteAs(namespaceController, stage, "web");
-    const kept = await stage.becomes("web", "protected", (stack) => reasonOf(stack) === "Protected");
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    await scene.stack("web", { destroyOnFinalize: true, protect: true });
+    await scene.isReady("web");
+    await deleteAs(namespaceController, scene, "web");
+    const kept = await scene.becomes("web", "protected", (stack) => reasonOf(stack) === "Protected");
     expect(kept.metadata.finalizers).toEqual([stackFinalizer]);
     expect(condition(kept, "Stalled")?.message).toContain("set spec.protect to false");
-    await waitFor(async () => (await eventsOf(stage, "StackProtected")) === 1, { what: "the event" });
+    await waitFor(async () => (await eventsOf(scene, "StackProtected")) === 1, { what: "the event" });
 
-    await stage.annotate("web", { "pulumi.com/reconciliation-request": "1" });
-    stage.jump(86_400_000);
-    await stage.fence();
-    expect(stage.runs).toEqual(["up@1"]);
+    await scene.annotate("web", { "pulumi.com/reconciliation-request": "1" });
+    scene.jump(86_400_000);
+    await scene.fence();
+    expect(scene.runs).toEqual(["up@1"]);
 
-    await change(stage, "web", { protect: false });
-    await stage.isDeleted("web");
-    expect(stage.runs.at(-1)).toStartWith("destroy");
-    expect(await eventsOf(stage, "StackProtected")).toBe(1);
+    await change(scene, "web", { protect: false });
+    await scene.isDeleted("web");
+    expect(scene.runs.at(-1)).toStartWith("destroy");
+    expect(await eventsOf(scene, "StackProtected")).toBe(1);
   },
   testTimeoutMs,
 );
@@ -54,19 +54,19 @@ test(
 test(
   "it is deleted without a destroy if destroyOnFinalize is set to false first",
   async () => {
-    await using stage = await Stage.set();
-    await stage.program("program");
-    await stage.stack("web", { destroyOnFinalize: true, protect: true });
-    await stage.isReady("web");
-    await deleteAs("system:serviceaccount:kube-system:generic-garbage-collector", stage, "web");
-    await stage.becomes("web", "protected", (stack) => reasonOf(stack) === "Protected");
-    await change(stage, "web", { destroyOnFinalize: false });
-    await stage.becomes("web", "still protected", (stack) =>
+    await using scene = await StackScene.open();
+    await scene.program("program");
+    await scene.stack("web", { destroyOnFinalize: true, protect: true });
+    await scene.isReady("web");
+    await deleteAs("system:serviceaccount:kube-system:generic-garbage-collector", scene, "web");
+    await scene.becomes("web", "protected", (stack) => reasonOf(stack) === "Protected");
+    await change(scene, "web", { destroyOnFinalize: false });
+    await scene.becomes("web", "still protected", (stack) =>
       Boolean(condition(stack, "Stalled")?.message.includes("keep its resources, set spec.protect to false")),
     );
-    await change(stage, "web", { protect: false });
-    await stage.isDeleted("web");
-    expect(stage.runs).toEqual(["up@1"]);
+    await change(scene, "web", { protect: false });
+    await scene.isDeleted("web");
+    expect(scene.runs).toEqual(["up@1"]);
   },
   testTimeoutMs,
 );
@@ -74,18 +74,18 @@ test(
 test(
   "it is also kept in a terminating namespace, where no destroy can run after protect is false",
   async () => {
-    await using stage = await Stage.set();
-    stage.rights.expectForbidden(/because it is being terminated/);
-    await stage.program("program");
-    await stage.stack("web", { destroyOnFinalize: true, protect: true });
-    await stage.isReady("web");
-    await stage.client.delete(builtin.namespaces, { name: stage.namespace });
-    await deleteAs(namespaceController, stage, "web");
-    await stage.becomes("web", "protected", (stack) => reasonOf(stack) === "Protected");
-    await change(stage, "web", { protect: false });
-    const blocked = await stage.becomes("web", "blocked", (stack) => reasonOf(stack) === "NamespaceTerminating");
+    await using scene = await StackScene.open();
+    scene.rights.expectForbidden(/because it is being terminated/);
+    await scene.program("program");
+    await scene.stack("web", { destroyOnFinalize: true, protect: true });
+    await scene.isReady("web");
+    await scene.client.delete(builtin.namespaces, { name: scene.namespace });
+    await deleteAs(namespaceController, scene, "web");
+    await scene.becomes("web", "protected", (stack) => reasonOf(stack) === "Protected");
+    await change(scene, "web", { protect: false });
+    const blocked = await scene.becomes("web", "blocked", (stack) => reasonOf(stack) === "NamespaceTerminating");
     expect(blocked.metadata.finalizers).toEqual([stackFinalizer]);
-    expect(stage.runs).toEqual(["up@1"]);
+    expect(scene.runs).toEqual(["up@1"]);
   },
   testTimeoutMs,
 );

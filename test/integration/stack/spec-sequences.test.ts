@@ -6,7 +6,7 @@ import { stacks, workspaces } from "@pko/operator";
 import { seededRandom, testSeed } from "@pko/testkit";
 
 import type { Numbers } from "../api/mutations.ts";
-import { condition, Stage } from "./harness.ts";
+import { condition, StackScene } from "./scene.ts";
 
 /** With FAULTS=all as many as a release requires; otherwise a sample, which differs from run to run. */
 const amount = process.env["FAULTS"] === "all" ? 200 : 24;
@@ -90,20 +90,20 @@ function changed(next: Numbers): object {
 }
 
 test(`${amount} Stacks, each through ${changes} random specs and back to its first, end like one that was never changed`, async () => {
-  await using stage = await Stage.set();
-  for (const name of ["program", "other"]) await stage.program(name);
-  await stage.stack("still", seed);
-  await stage.isReady("still");
-  const expected = await resultOf(stage, "still");
+  await using scene = await StackScene.open();
+  for (const name of ["program", "other"]) await scene.program(name);
+  await scene.stack("still", seed);
+  await scene.isReady("still");
+  const expected = await resultOf(scene, "still");
   const numbers = Array.from({ length: amount }, (_, index) => first + index);
   const differing: string[] = [];
   let accepted = 0;
   const workers = Array.from({ length: concurrency }, async () => {
     for (let number = numbers.pop(); number !== undefined; number = numbers.pop()) {
       const name = `moved-${number}`;
-      const count = await changeAndReturn(stage, name, seededRandom(number).next);
+      const count = await changeAndReturn(scene, name, seededRandom(number).next);
       accepted += count;
-      const result = await resultOf(stage, name);
+      const result = await resultOf(scene, name);
       if (!Bun.deepEquals(result, expected)) differing.push(`${name}: ${JSON.stringify(result)}`);
     }
   });
@@ -114,23 +114,23 @@ test(`${amount} Stacks, each through ${changes} random specs and back to its fir
 }, 600_000);
 
 /** Returns how many of the changes the API server accepted. */
-async function changeAndReturn(stage: Stage, name: string, next: Numbers): Promise<number> {
-  await stage.stack(name, seed);
+async function changeAndReturn(scene: StackScene, name: string, next: Numbers): Promise<number> {
+  await scene.stack(name, seed);
   let accepted = 0;
   for (let change = 0; change < changes; change++) {
-    if (await isAccepted(stage, name, changed(next))) accepted += 1;
+    if (await isAccepted(scene, name, changed(next))) accepted += 1;
     // The next change may come at any step of the operator.
     await Bun.sleep(next() * 150);
   }
-  expect(await isAccepted(stage, name, seed)).toBe(true);
-  await stage.isReady(name);
+  expect(await isAccepted(scene, name, seed)).toBe(true);
+  await scene.isReady(name);
   return accepted;
 }
 
-async function isAccepted(stage: Stage, name: string, spec: object): Promise<boolean> {
+async function isAccepted(scene: StackScene, name: string, spec: object): Promise<boolean> {
   const patch = { type: "json", body: [{ op: "replace", path: "/spec", value: spec }] } as const;
   try {
-    await stage.client.patch(stacks, { namespace: stage.namespace, name }, { patch });
+    await scene.client.patch(stacks, { namespace: scene.namespace, name }, { patch });
     return true;
   } catch (error) {
     if (error instanceof ApiError && (error.status === 400 || error.status === 422)) return false;
@@ -139,12 +139,12 @@ async function isAccepted(stage: Stage, name: string, spec: object): Promise<boo
 }
 
 /** Everything that follows from the spec, without the name of the Stack. */
-async function resultOf(stage: Stage, name: string): Promise<object> {
-  const stack = await stage.get(name);
-  const workspace = await stage.client.get(workspaces, { namespace: stage.namespace, name });
+async function resultOf(scene: StackScene, name: string): Promise<object> {
+  const stack = await scene.get(name);
+  const workspace = await scene.client.get(workspaces, { namespace: scene.namespace, name });
   const { name: updateName, type, state, failures } = stack.status?.lastUpdate ?? {};
   // The message depends on the trigger, which may differ.
-  const { message: _, ...update } = stage.simulator.runs.find((each) => each.name === updateName)?.spec ?? {};
+  const { message: _, ...update } = scene.simulator.runs.find((each) => each.name === updateName)?.spec ?? {};
   const { status, reason, message } = condition(stack, "Ready") ?? {};
   const result = {
     labels: workspace.metadata.labels,

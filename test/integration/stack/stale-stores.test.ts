@@ -4,31 +4,31 @@ import { stackFinalizer } from "@pko/api";
 import { updates, workspaces } from "@pko/operator";
 import { faultProxy, waitFor } from "@pko/testkit";
 
-import { Operator, testTimeoutMs, Stage } from "./harness.ts";
+import { testTimeoutMs, StackScene } from "./scene.ts";
 
 test(
   "an Update that starts just before it would be withdrawn keeps running",
   async () => {
-    await using stage = await Stage.set("empty");
-    await using proxy = await faultProxy(stage.rights.credentials);
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
     const startTime = new Date().toISOString();
     proxy.on(async ({ verb, resource, name = "" }) => {
       if (verb !== "delete" || resource !== "updates") return undefined;
       const patch = { type: "merge", body: { status: { startTime, podUid: "a-pod" } } } as const;
-      await stage.client.patch(updates, { namespace: stage.namespace, name }, { patch, subresource: "status" });
+      await scene.client.patch(updates, { namespace: scene.namespace, name }, { patch, subresource: "status" });
       return undefined;
     });
-    stage.simulator.script.update = () => ({ end: "never" });
-    stage.start({ client: stage.rights.connect(proxy.credentials) });
-    await stage.program("program");
-    await stage.stack("web");
-    await waitFor(() => stage.runs.length === 1, { what: "the Update to be created" });
-    stage.simulator.script.workspace = () => ({ waiting: "no image" });
-    await stage.program("program", "two");
+    scene.simulator.script.update = () => ({ end: "never" });
+    scene.start({ client: scene.rights.connect(proxy.credentials) });
+    await scene.program("program");
+    await scene.stack("web");
+    await waitFor(() => scene.runs.length === 1, { what: "the Update to be created" });
+    scene.simulator.script.workspace = () => ({ waiting: "no image" });
+    await scene.program("program", "two");
     const isRejected = (): boolean => proxy.requests.some(({ verb, status }) => verb === "delete" && status === 409);
     await waitFor(isRejected, { timeoutMs: 20_000, what: "the withdrawal to be rejected" });
-    await stage.becomes("web", "running", ({ status }) => JSON.stringify(status).includes("has been running since"));
-    const { items } = await stage.client.list(updates, { namespace: stage.namespace });
+    await scene.becomes("web", "running", ({ status }) => JSON.stringify(status).includes("has been running since"));
+    const { items } = await scene.client.list(updates, { namespace: scene.namespace });
     expect(items.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
   },
   testTimeoutMs,
@@ -37,15 +37,15 @@ test(
 test(
   "a Workspace is not deleted while another owner's Update runs in it",
   async () => {
-    await using stage = await Stage.set("empty");
-    await using proxy = await faultProxy(stage.rights.credentials);
-    const { namespace, client } = stage;
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
+    const { namespace, client } = scene;
     const ref = { namespace, name: "by-hand" };
-    stage.simulator.script.update = () => ({ end: "never" });
-    stage.start({ client: stage.rights.connect(proxy.credentials) });
-    await stage.program("program");
-    await stage.stack("web", { workspaceReclaimPolicy: "Delete" });
-    await waitFor(() => stage.runs.length === 1, { what: "the Update to be created" });
+    scene.simulator.script.update = () => ({ end: "never" });
+    scene.start({ client: scene.rights.connect(proxy.credentials) });
+    await scene.program("program");
+    await scene.stack("web", { workspaceReclaimPolicy: "Delete" });
+    await waitFor(() => scene.runs.length === 1, { what: "the Update to be created" });
     const spec = { workspaceName: "web", stackName: "dev", type: "refresh" };
     const { apiVersion, kind } = updates;
     await client.create(updates, { apiVersion, kind, metadata: ref, spec });
@@ -53,8 +53,8 @@ test(
     await client.patch(updates, ref, { patch, subresource: "status" });
 
     proxy.forget();
-    stage.simulator.script.update = ({ metadata }) => ({ end: metadata.name === ref.name ? "never" : "succeeded" });
-    await stage.isReady("web");
+    scene.simulator.script.update = ({ metadata }) => ({ end: metadata.name === ref.name ? "never" : "succeeded" });
+    await scene.isReady("web");
     const isRead = (): boolean =>
       proxy.requests.some(({ verb, resource }) => verb === "list" && resource === "updates");
     await waitFor(isRead, { timeoutMs: 20_000, what: "the Updates to be read" });
@@ -62,9 +62,9 @@ test(
     expect(kept.metadata.deletionTimestamp).toBeUndefined();
     expect(proxy.requests.filter(({ verb, resource }) => verb === "delete" && resource === "workspaces")).toEqual([]);
 
-    stage.simulator.script.update = () => ({ end: "succeeded" });
+    scene.simulator.script.update = () => ({ end: "succeeded" });
     await waitFor(async () => (await client.get(updates, ref)).status?.endTime !== undefined);
-    stage.jump(10_000);
+    scene.jump(10_000);
     const isDeleted = async (): Promise<boolean> =>
       (await client.find(workspaces, { namespace, name: "web" })) === undefined;
     await waitFor(isDeleted, { timeoutMs: 20_000, what: "the Workspace to be deleted" });
@@ -75,26 +75,23 @@ test(
 test(
   "the finalizer of Updates stays if the store does not show their Stack yet",
   async () => {
-    await using stage = await Stage.set("empty");
-    await using proxy = await faultProxy(stage.rights.credentials);
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
     proxy.onEvent(async (_, { resource }) => {
       if (resource === "stacks") await new Promise(() => {});
       return "pass" as const;
     });
     const watching = proxy.nextRequest(({ verb, resource }) => verb === "watch" && resource === "stacks");
-    await using _ = new Operator(
-      { client: stage.rights.connect(proxy.credentials), name: stage.namespace },
-      stage.clock,
-    );
+    await using _ = scene.start({ client: scene.rights.connect(proxy.credentials) });
     await watching;
-    stage.simulator.script.update = () => ({ end: "never" });
-    stage.start();
-    await stage.program("program");
-    await stage.stack("web");
+    scene.simulator.script.update = () => ({ end: "never" });
+    scene.start();
+    await scene.program("program");
+    await scene.stack("web");
     const isRead = (): boolean => proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
     await waitFor(isRead, { timeoutMs: 20_000, what: "the Stack to be read" });
-    await stage.becomes("web", "waiting for its update", ({ status }) => status?.currentUpdate !== undefined);
-    const { items } = await stage.client.list(updates, { namespace: stage.namespace });
+    await scene.becomes("web", "waiting for its update", ({ status }) => status?.currentUpdate !== undefined);
+    const { items } = await scene.client.list(updates, { namespace: scene.namespace });
     expect(items.map(({ metadata }) => metadata.finalizers)).toEqual([[stackFinalizer]]);
   },
   testTimeoutMs,

@@ -1,4 +1,4 @@
-/** A real agent in a separate process, with a certificate of a World, and the real CLI, whose calls are counted. */
+/** A real agent in a separate process, with a certificate of a scene, and the real CLI, whose calls are counted. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

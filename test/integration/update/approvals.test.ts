@@ -6,9 +6,9 @@ import { approvals, stacks } from "@pko/operator";
 import { faultProxy, fullQuota, waitFor } from "@pko/testkit";
 
 import { decide } from "../approvals/decide.ts";
-import { controllerOf } from "../workspace/harness.ts";
+import { controllerOf } from "../harness/pods.ts";
 import type { FakeAgent } from "./fake-agent.ts";
-import { conditionsOf, crashingClient, workspaces, World } from "./harness.ts";
+import { conditionsOf, crashingClient, workspaces, UpdateScene } from "./scene.ts";
 
 setDefaultTimeout(60_000);
 
@@ -24,15 +24,15 @@ const failed = { Complete: "True/Failed" };
 const succeeded = { Complete: "True/Updated" };
 
 async function stackWorkspace(
-  world: World,
+  scene: UpdateScene,
   approval: StackSpec["approval"] = { required: "Always" },
 ): Promise<FakeAgent> {
   const { apiVersion, kind } = stackKind;
   const spec = { stack: "dev", programRef: { name: "program" }, ...(approval && { approval }) };
-  const stack = await world.client.create(stacks, { apiVersion, kind, metadata: world.ref("web"), spec });
-  const agent = await world.workspace("web");
+  const stack = await scene.client.create(stacks, { apiVersion, kind, metadata: scene.ref("web"), spec });
+  const agent = await scene.workspace("web");
   const body = { metadata: { ownerReferences: [controllerOf(stacks, stack)] } };
-  await world.client.patch(workspaces, world.ref("web"), { patch: { type: "merge", body } });
+  await scene.client.patch(workspaces, scene.ref("web"), { patch: { type: "merge", body } });
   agent.plan = sealed;
   return agent;
 }
@@ -41,31 +41,31 @@ const runStarted = async (agent: FakeAgent, uid: string): Promise<void> => {
   await waitFor(() => agent.started.includes(uid), { timeoutMs: 20_000, what: "the run to start" });
 };
 
-const place = (world: World) => ({ client: world.client, namespace: world.namespace.name });
+const place = (scene: UpdateScene) => ({ client: scene.client, namespace: scene.namespace });
 
 /** Makes a plan, and returns what identifies it. */
-async function makePlan(world: World, agent: FakeAgent) {
-  const updateUid = await world.update("web-plan", { type: "preview", savePlan: true });
+async function makePlan(scene: UpdateScene, agent: FakeAgent) {
+  const updateUid = await scene.update("web-plan", { type: "preview", savePlan: true });
   await runStarted(agent, updateUid);
   const finishedAt = new Date().toISOString();
   agent.finish(updateUid, { plan: summary, finishedAt, changes: { delete: 1 } });
-  await world.until("web-plan", succeeded);
+  await scene.until("web-plan", succeeded);
   return { updateName: "web-plan", updateUid, digest: sealed.digest };
 }
 
 interface Setting extends AsyncDisposable {
-  readonly world: World;
+  readonly scene: UpdateScene;
   readonly agent: FakeAgent;
   readonly plan: Awaited<ReturnType<typeof makePlan>>;
 }
 
 async function setting(): Promise<Setting> {
-  const world = await World.create();
-  const agent = await stackWorkspace(world);
-  const operator = world.operator();
-  const plan = await makePlan(world, agent);
+  const scene = await UpdateScene.open();
+  const agent = await stackWorkspace(scene);
+  const operator = scene.operator();
+  const plan = await makePlan(scene, agent);
   await operator.stop();
-  return { world, agent, plan, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+  return { scene, agent, plan, [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose]() };
 }
 
 const messageOf = (update: Update | undefined): string => update?.status?.message ?? "";
@@ -73,31 +73,31 @@ const messageOf = (update: Update | undefined): string => update?.status?.messag
 describe("an Update that makes a plan", () => {
   test("stores it, unchanged, in Secrets that it owns", async () => {
     await using given = await setting();
-    const { world, plan } = given;
-    const update = await world.find("web-plan");
+    const { scene, plan } = given;
+    const update = await scene.find("web-plan");
     expect(update?.status?.plan).toEqual({ ...summary, secretNames: [planSecretNameOf("web-plan", 0)] });
-    const secret = await world.secret(planSecretNameOf("web-plan", 0));
+    const secret = await scene.secret(planSecretNameOf("web-plan", 0));
     expect(Buffer.from(secret?.data?.["plan"] ?? "", "base64").toString()).toBe(sealed.content);
     expect(secret).toMatchObject({ immutable: true, metadata: { ownerReferences: [{ uid: plan.updateUid }] } });
   });
 
   test("fails if the plan cannot be stored", async () => {
-    await using world = await World.create();
-    const agent = await stackWorkspace(world);
-    world.operator();
-    const uid = await world.update("web-plan", { type: "preview", savePlan: true });
+    await using scene = await UpdateScene.open();
+    const agent = await stackWorkspace(scene);
+    scene.operator();
+    const uid = await scene.update("web-plan", { type: "preview", savePlan: true });
     await runStarted(agent, uid);
-    const { client } = world;
+    const { client } = scene;
     const probe = () =>
       client.create(
         builtin.secrets,
-        { apiVersion: "v1", kind: "Secret", metadata: world.ref("probe") },
+        { apiVersion: "v1", kind: "Secret", metadata: scene.ref("probe") },
         { dryRun: true },
       );
-    await using _ = await fullQuota({ client, namespace: world.namespace.name, counted: "count/secrets", probe });
-    world.rights.expectForbidden(/exceeded quota/);
+    await using _ = await fullQuota({ client, namespace: scene.namespace, counted: "count/secrets", probe });
+    scene.rights.expectForbidden(/exceeded quota/);
     agent.finish(uid, { plan: summary });
-    const update = await world.until("web-plan", { Failed: "True/UpdateFailed" });
+    const update = await scene.until("web-plan", { Failed: "True/UpdateFailed" });
     expect(messageOf(update)).toContain("its plan could not be kept");
     expect(messageOf(update)).toContain("exceeded quota");
     expect(update.status?.plan).toBeUndefined();
@@ -112,51 +112,51 @@ describe("an Update that applies an approved plan", () => {
 
   test("uses the Approval, and passes the plan on unchanged", async () => {
     await using given = await setting();
-    const { world, agent, plan } = given;
-    await decide(place(world), plan, { name: "yes" });
-    world.operator();
-    const uid = await world.update("web-1", applying(given));
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    scene.operator();
+    const uid = await scene.update("web-1", applying(given));
     await runStarted(agent, uid);
     expect(agent.requestOf(uid).operation).toEqual({ kind: "up", applyPlan: sealed });
-    const { status } = await world.client.get(approvals, world.ref("yes"));
+    const { status } = await scene.client.get(approvals, scene.ref("yes"));
     expect(status?.usedBy).toMatchObject({ updateName: "web-1", updateUid: uid });
     agent.finish(uid);
-    await world.until("web-1", succeeded);
+    await scene.until("web-1", succeeded);
   });
 
   test("is refused if another Update has used the Approval", async () => {
     await using given = await setting();
-    const { world, agent, plan } = given;
-    await decide(place(world), plan, { name: "yes" });
-    world.operator();
-    const uids = await Promise.all(["web-1", "web-2"].map((name) => world.update(name, applying(given))));
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    scene.operator();
+    const uids = await Promise.all(["web-1", "web-2"].map((name) => scene.update(name, applying(given))));
     await waitFor(() => agent.started.length === 2, { what: "one of them to start" });
     const [used = ""] = agent.started.slice(1);
     agent.finish(used);
     await waitFor(async () => {
-      const both = await Promise.all(["web-1", "web-2"].map((name) => world.find(name)));
+      const both = await Promise.all(["web-1", "web-2"].map((name) => scene.find(name)));
       return both.every((update) => conditionsOf(update)["Complete"]?.startsWith("True"));
     });
     expect(agent.started.filter((uid) => uids.includes(uid))).toEqual([used]);
-    const refused = await world.find(used === uids[0] ? "web-2" : "web-1");
+    const refused = await scene.find(used === uids[0] ? "web-2" : "web-1");
     expect(messageOf(refused)).toContain("was already applied by Update");
   });
 
   test("passes on the digest that was approved, though the Secret was replaced: the agent compares them", async () => {
     await using given = await setting();
-    const { world, agent, plan } = given;
-    await decide(place(world), plan, { name: "yes" });
-    const ref = world.ref(planSecretNameOf("web-plan", 0));
-    const { metadata } = await world.client.get(builtin.secrets, ref);
-    await world.client.delete(builtin.secrets, ref);
-    await world.client.create(builtin.secrets, {
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    const ref = scene.ref(planSecretNameOf("web-plan", 0));
+    const { metadata } = await scene.client.get(builtin.secrets, ref);
+    await scene.client.delete(builtin.secrets, ref);
+    await scene.client.create(builtin.secrets, {
       apiVersion: "v1",
       kind: "Secret",
       metadata: { ...ref, ownerReferences: metadata.ownerReferences ?? [] },
       stringData: { plan: "tampered" },
     });
-    world.operator();
-    const uid = await world.update("web-1", applying(given));
+    scene.operator();
+    const uid = await scene.update("web-1", applying(given));
     await runStarted(agent, uid);
     const applyPlan = { digest: sealed.digest, content: "tampered" };
     expect(agent.requestOf(uid).operation).toEqual({ kind: "up", applyPlan });
@@ -164,35 +164,35 @@ describe("an Update that applies an approved plan", () => {
 
   test("fails if the Secret with the plan has another owner", async () => {
     await using given = await setting();
-    const { world, agent, plan } = given;
-    await decide(place(world), plan, { name: "yes" });
-    const ref = world.ref(planSecretNameOf("web-plan", 0));
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    const ref = scene.ref(planSecretNameOf("web-plan", 0));
     const body = { metadata: { ownerReferences: null } };
-    await world.client.patch(builtin.secrets, ref, { patch: { type: "merge", body } });
-    world.operator();
-    await world.update("web-1", applying(given));
-    expect(messageOf(await world.until("web-1", failed))).toContain("does not belong to Update web-plan");
+    await scene.client.patch(builtin.secrets, ref, { patch: { type: "merge", body } });
+    scene.operator();
+    await scene.update("web-1", applying(given));
+    expect(messageOf(await scene.until("web-1", failed))).toContain("does not belong to Update web-plan");
     expect(agent.started).toEqual([plan.updateUid]);
   });
 
   test("does not start if the plan was rejected, though its store does not show that", async () => {
     await using given = await setting();
-    const { world, agent, plan } = given;
-    await decide(place(world), plan, { name: "yes" });
-    await using proxy = await faultProxy(world.rights.credentials);
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    await using proxy = await faultProxy(scene.rights.credentials);
     const isWatching = proxy.nextRequest(({ verb, resource }) => verb === "watch" && resource === "approvals");
     proxy.onEvent(async (_, { resource }) => (resource === "approvals" ? "drop" : "pass"));
-    const behind = world.rights.connect(proxy.credentials);
-    world.operator(behind, undefined, behind);
+    const behind = scene.rights.connect(proxy.credentials);
+    scene.operator({ client: behind, reading: behind });
     await isWatching;
-    await decide(place(world), plan, { name: "no", decision: "Reject" });
-    await world.update("web-1", applying(given));
+    await decide(place(scene), plan, { name: "no", decision: "Reject" });
+    await scene.update("web-1", applying(given));
     const lists = () =>
       proxy.requests.filter(({ verb, resource }) => verb === "list" && resource === "approvals").length;
     // The first one fills the store.
     await waitFor(() => lists() > 1, { timeoutMs: 20_000, what: "the Approvals to be confirmed" });
     expect(agent.started).toEqual([plan.updateUid]);
-    expect((await world.client.get(approvals, world.ref("yes"))).status?.usedBy).toBeUndefined();
+    expect((await scene.client.get(approvals, scene.ref("yes"))).status?.usedBy).toBeUndefined();
   });
 
   test("starts once, and uses its Approval itself, wherever the operator crashes", async () => {
@@ -208,24 +208,24 @@ describe("an Update that applies an approved plan", () => {
 
   async function crashAt(nth: number, when: "before" | "after"): Promise<boolean> {
     await using given = await setting();
-    const { world, agent, plan } = given;
-    await decide(place(world), plan, { name: "yes" });
-    const crashing = crashingClient(world.rights.client, nth, when);
-    const first = world.operator(crashing.client);
-    const uid = await world.update("web-1", applying(given));
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    const crashing = crashingClient(scene.rights.client, nth, when);
+    const first = scene.operator({ client: crashing.client });
+    const uid = await scene.update("web-1", applying(given));
     const over = (async () => {
       await runStarted(agent, uid);
       agent.finish(uid);
-      await world.until("web-1", succeeded);
+      await scene.until("web-1", succeeded);
     })();
     const hasCrashed = await Promise.race([crashing.crashed.then(() => true), over.then(() => false)]);
     if (hasCrashed) {
       await first.stop();
-      world.operator();
+      scene.operator();
     }
     await over;
     expect(agent.started).toEqual([plan.updateUid, uid]);
-    expect((await world.client.get(approvals, world.ref("yes"))).status?.usedBy?.updateUid).toBe(uid);
+    expect((await scene.client.get(approvals, scene.ref("yes"))).status?.usedBy?.updateUid).toBe(uid);
     return hasCrashed;
   }
 });
@@ -233,35 +233,35 @@ describe("an Update that applies an approved plan", () => {
 describe("an Update of a user", () => {
   for (const type of ["up", "destroy"] as const) {
     test(`of the type ${type} is refused without a plan`, async () => {
-      await using world = await World.create();
-      const agent = await stackWorkspace(world);
-      world.operator();
-      await world.update("mine", { type });
-      expect(messageOf(await world.until("mine", failed))).toContain("Stack web requires approvals");
+      await using scene = await UpdateScene.open();
+      const agent = await stackWorkspace(scene);
+      scene.operator();
+      await scene.update("mine", { type });
+      expect(messageOf(await scene.until("mine", failed))).toContain("Stack web requires approvals");
       expect(agent.started).toEqual([]);
     });
   }
 
   test("of the type refresh runs, because it changes no resource", async () => {
-    await using world = await World.create();
-    const agent = await stackWorkspace(world);
-    world.operator();
-    await runStarted(agent, await world.update("mine", { type: "refresh" }));
+    await using scene = await UpdateScene.open();
+    const agent = await stackWorkspace(scene);
+    scene.operator();
+    await runStarted(agent, await scene.update("mine", { type: "refresh" }));
   });
 
   test("is refused if the plan was not approved", async () => {
     await using given = await setting();
-    const { world, agent, plan } = given;
-    world.operator();
-    await world.update("mine", { applyPlan: plan });
-    expect(messageOf(await world.until("mine", failed))).toContain("has not been approved");
+    const { scene, agent, plan } = given;
+    scene.operator();
+    await scene.update("mine", { applyPlan: plan });
+    expect(messageOf(await scene.until("mine", failed))).toContain("has not been approved");
     expect(agent.started).toEqual([plan.updateUid]);
   });
 
   test("runs in a Workspace whose Stack requires no approvals", async () => {
-    await using world = await World.create();
-    const agent = await stackWorkspace(world, { required: "Never" });
-    world.operator();
-    await runStarted(agent, await world.update("mine"));
+    await using scene = await UpdateScene.open();
+    const agent = await stackWorkspace(scene, { required: "Never" });
+    scene.operator();
+    await runStarted(agent, await scene.update("mine"));
   });
 });

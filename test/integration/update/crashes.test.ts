@@ -3,22 +3,22 @@ import { describe, expect, test } from "bun:test";
 import { faultProxy, waitFor } from "@pko/testkit";
 
 import type { FakeAgent } from "./fake-agent.ts";
-import { conditionsOf, crashingClient, updates, World } from "./harness.ts";
+import { conditionsOf, crashingClient, updates, UpdateScene } from "./scene.ts";
 
 interface Story {
   readonly title: string;
   /** What happens meanwhile, whichever operator runs. */
-  act(world: World, agent: FakeAgent, uid: string): Promise<void>;
+  act(scene: UpdateScene, agent: FakeAgent, uid: string): Promise<void>;
   /** Whether everything has ended. */
-  isOver(world: World): Promise<boolean>;
+  isOver(scene: UpdateScene): Promise<boolean>;
 }
 
 const runStarted = async (agent: FakeAgent, uid: string): Promise<void> => {
   await waitFor(() => agent.started.includes(uid), { timeoutMs: 20_000, what: "the run to start" });
 };
 
-const finalizerRemoved = async (world: World): Promise<boolean> => {
-  const update = await world.find("web-1");
+const finalizerRemoved = async (scene: UpdateScene): Promise<boolean> => {
+  const update = await scene.find("web-1");
   return conditionsOf(update)["Complete"]?.startsWith("True") === true && !update?.metadata.finalizers;
 };
 
@@ -37,20 +37,20 @@ const stories: readonly Story[] = [
   },
   {
     title: "a pod that is replaced",
-    async act(world, agent, uid) {
+    async act(scene, agent, uid) {
       await runStarted(agent, uid);
-      await world.deletePod("web");
-      await world.pod("web");
+      await scene.deletePod("web");
+      await scene.pod("web");
     },
     isOver: finalizerRemoved,
   },
   {
     title: "an Update that is deleted while it runs",
-    async act(world, agent, uid) {
+    async act(scene, agent, uid) {
       await runStarted(agent, uid);
-      await world.client.delete(updates, world.ref("web-1"));
+      await scene.client.delete(updates, scene.ref("web-1"));
     },
-    isOver: async (world) => (await world.find("web-1")) === undefined,
+    isOver: async (scene) => (await scene.find("web-1")) === undefined,
   },
 ];
 
@@ -65,37 +65,37 @@ interface End {
 }
 
 async function play(story: Story, crash: Crash): Promise<End> {
-  await using world = await World.create();
-  const agent = await world.workspace("web");
+  await using scene = await UpdateScene.open();
+  const agent = await scene.workspace("web");
   agent.outputs.push({ name: "password", value: "canary", secret: true, known: true });
-  const crashing = crashingClient(world.rights.client, crash.nth, crash.when);
-  const first = world.operator(crashing.client);
-  const uid = await world.update("web-1", { type: "preview" });
-  const acting = story.act(world, agent, uid);
-  const over = waitFor(() => story.isOver(world), {
+  const crashing = crashingClient(scene.rights.client, crash.nth, crash.when);
+  const first = scene.operator({ client: crashing.client });
+  const uid = await scene.update("web-1", { type: "preview" });
+  const acting = story.act(scene, agent, uid);
+  const over = waitFor(() => story.isOver(scene), {
     timeoutMs: 30_000,
     what: `the end after ${JSON.stringify(crash)}`,
   });
   const hasCrashed = await Promise.race([crashing.crashed.then(() => true), over.then(() => false)]);
   if (hasCrashed) {
     await first.stop();
-    world.operator();
+    scene.operator();
   }
   await Promise.all([acting, over]);
-  return { hasCrashed, state: await stateOf(world, agent) };
+  return { hasCrashed, state: await stateOf(scene, agent) };
 }
 
 /** The final state, without values that differ between runs. */
-async function stateOf(world: World, agent: FakeAgent): Promise<object> {
-  const update = await world.find("web-1");
+async function stateOf(scene: UpdateScene, agent: FakeAgent): Promise<object> {
+  const update = await scene.find("web-1");
   const { startTime, endTime, podUid, conditions, ...fields } = update?.status ?? {};
-  const secrets = await Promise.all(["web-1-stack-outputs", "web-1-stdout"].map((name) => world.secret(name)));
+  const secrets = await Promise.all(["web-1-stack-outputs", "web-1-stdout"].map((name) => scene.secret(name)));
   return {
     fields,
     hasTimes: [startTime, endTime, podUid].map((value) => value !== undefined),
     conditions: (conditions ?? []).map(({ type, status, reason, message }) => ({ type, status, reason, message })),
     secrets: secrets.map((secret) => secret && { data: secret.data, annotations: secret.metadata.annotations }),
-    starts: [...world.agents].map(({ started }) => started.length),
+    starts: [...scene.agents].map(({ started }) => started.length),
     wasCancelled: agent.started.some((runId) => agent.isCancelled(runId)),
   };
 }
@@ -120,8 +120,8 @@ for (const story of stories) {
 }
 
 test("an operator that gets no response to any of its first writes reaches the same state", async () => {
-  await using world = await World.create();
-  await using proxy = await faultProxy(world.rights.credentials);
+  await using scene = await UpdateScene.open();
+  await using proxy = await faultProxy(scene.rights.credentials);
   const seen = new Set<string>();
   proxy.on(({ isWrite, method, path }) => {
     const write = `${method} ${path}`;
@@ -129,15 +129,15 @@ test("an operator that gets no response to any of its first writes reaches the s
     seen.add(write);
     return { cut: "after" };
   });
-  const agent = await world.workspace("web");
+  const agent = await scene.workspace("web");
   agent.outputs.push({ name: "password", value: "canary", secret: true, known: true });
-  world.operator(world.rights.connect(proxy.credentials));
-  const uid = await world.update("web-1");
+  scene.operator({ client: scene.rights.connect(proxy.credentials) });
+  const uid = await scene.update("web-1");
   await runStarted(agent, uid);
   agent.finish(uid);
-  await waitFor(() => finalizerRemoved(world), { timeoutMs: 30_000, what: "the end" });
-  expect(conditionsOf(await world.find("web-1"))).toMatchObject({ Complete: "True/Updated" });
-  expect((await world.find("web-1"))?.status?.outputs).toBe("web-1-stack-outputs");
+  await waitFor(() => finalizerRemoved(scene), { timeoutMs: 30_000, what: "the end" });
+  expect(conditionsOf(await scene.find("web-1"))).toMatchObject({ Complete: "True/Updated" });
+  expect((await scene.find("web-1"))?.status?.outputs).toBe("web-1-stack-outputs");
   expect(agent.started).toEqual([uid]);
   expect(seen.size).toBeGreaterThanOrEqual(3);
 });

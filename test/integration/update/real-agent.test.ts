@@ -8,7 +8,7 @@ import { waitFor } from "@pko/testkit";
 
 import { Gate, gatedProgram } from "../agent/gate.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { World } from "./harness.ts";
+import { UpdateScene } from "./scene.ts";
 
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
 
@@ -34,16 +34,15 @@ const request: PrepareRequest = {
 };
 
 test("prepare, preview, up, destroy and up again with the real CLI", async () => {
-  await using world = await World.create();
+  await using scene = await UpdateScene.open();
   await using agent = new AgentProcess();
-  const workspace = { namespace: world.namespace.name, name: "web" };
-  const port = await agent.start(world.ca, workspace);
-  await world.workspace("web");
-  await world.setReady("web", { address: `127.0.0.1:${port}` });
-  const preparing = preparations({ ca: world.ca, wake: () => undefined });
-  const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
+  const workspace = { namespace: scene.namespace, name: "web" };
+  const port = await agent.start(scene.ca, workspace);
+  await scene.workspace("web");
+  await scene.setReady("web", { address: `127.0.0.1:${port}` });
+  const preparing = preparations({ ca: scene.ca, wake: () => undefined });
+  const { metadata } = await scene.client.get(builtin.pods, scene.ref("web-workspace-0"));
   const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
-  world.unprepared = (unprepared, runId) => preparing.renew(unprepared, runId);
   const prepared = await waitFor(
     () => {
       const preparation = preparing.ensure(pod, request);
@@ -52,30 +51,30 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
     { timeoutMs: 60_000, what: "the workspace to be prepared" },
   );
   expect(prepared).toMatchObject({ ok: true, prepared: { project: { name: "shop", runtime: "yaml" } } });
-  const operator = world.operator();
+  const operator = scene.operator({ unprepared: (agent, runId) => preparing.renew(agent, runId) });
 
-  await world.update("first-preview", { type: "preview" });
-  const preview = await world.until("first-preview", succeeded);
+  await scene.update("first-preview", { type: "preview" });
+  const preview = await scene.until("first-preview", succeeded);
   expect(preview.status?.summary).toContain("to create");
   expect(preview.status?.stdout?.text).toContain("kept");
 
-  await world.update("create");
-  const created = await world.until("create", succeeded);
+  await scene.update("create");
+  const created = await scene.until("create", succeeded);
   expect(created.status?.changes?.["create"]).toBeGreaterThan(0);
-  const secret = await world.secret("create-stack-outputs");
+  const secret = await scene.secret("create-stack-outputs");
   const outputs = secret ? readOutputs(secret) : [];
   expect(outputs.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual([
     { name: "greeting", secret: false, json: '"hello"' },
     { name: "password", secret: true, json: '"canary-output"' },
   ]);
 
-  await world.update("end", { type: "destroy", remove: true });
-  const end = await world.until("end", succeeded);
+  await scene.update("end", { type: "destroy", remove: true });
+  const end = await scene.until("end", succeeded);
   expect(end.status?.changes?.["delete"]).toBeGreaterThan(0);
 
   // The stack and its settings were removed: both are created again in the same pod.
-  await world.update("again");
-  const again = await world.until("again", succeeded);
+  await scene.update("again");
+  const again = await scene.until("again", succeeded);
   expect(again.status?.changes?.["create"]).toBeGreaterThan(0);
 
   expect(JSON.stringify([preview, created, end, operator.events])).not.toContain("canary");
@@ -83,41 +82,41 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
 }, 180_000);
 
 test("a program that fails is reported with its own messages", async () => {
-  await using world = await World.create();
+  await using scene = await UpdateScene.open();
   await using agent = new AgentProcess();
-  const workspace = { namespace: world.namespace.name, name: "web" };
-  const port = await agent.start(world.ca, workspace);
-  await world.workspace("web");
-  await world.setReady("web", { address: `127.0.0.1:${port}` });
+  const workspace = { namespace: scene.namespace, name: "web" };
+  const port = await agent.start(scene.ca, workspace);
+  await scene.workspace("web");
+  await scene.setReady("web", { address: `127.0.0.1:${port}` });
   const broken = { ...program, resources: { kept: { type: "pulumi:index:Nonsense" } }, outputs: {} };
   const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(broken) } } as const;
-  const preparing = preparations({ ca: world.ca, wake: () => undefined });
+  const preparing = preparations({ ca: scene.ca, wake: () => undefined });
   const pod: AgentPod = { workspace, uid: "any", restarts: 0, ip: "127.0.0.1", port };
   await waitFor(() => preparing.ensure(pod, { ...request, source }).state === "done", { timeoutMs: 60_000 });
-  world.operator();
-  await world.update("broken");
-  const done = await world.until("broken", { Failed: "True/UpdateFailed" });
+  scene.operator();
+  await scene.update("broken");
+  const done = await scene.until("broken", { Failed: "True/UpdateFailed" });
   expect(done.status?.message).toContain("Nonsense");
   await preparing.stop();
 }, 120_000);
 
 test("an operation that hangs is stopped after its timeout, and the next one succeeds", async () => {
-  await using world = await World.create();
+  await using scene = await UpdateScene.open();
   await using agent = new AgentProcess();
-  const workspace = { namespace: world.namespace.name, name: "web" };
-  const port = await agent.start(world.ca, workspace);
-  await world.workspace("web");
-  await world.setReady("web", { address: `127.0.0.1:${port}` });
-  const preparing = preparations({ ca: world.ca, wake: () => undefined });
+  const workspace = { namespace: scene.namespace, name: "web" };
+  const port = await agent.start(scene.ca, workspace);
+  await scene.workspace("web");
+  await scene.setReady("web", { address: `127.0.0.1:${port}` });
+  const preparing = preparations({ ca: scene.ca, wake: () => undefined });
   const pod: AgentPod = { workspace, uid: "any", restarts: 0, ip: "127.0.0.1", port };
   const stacks = [{ name: "dev", create: true, config: [], environments: [] }];
   const isPrepared = () => preparing.ensure(pod, { source: gatedProgram, stacks }).state === "done";
   await waitFor(isPrepared, { timeoutMs: 60_000 });
   const gate = new Gate(join(agent.share, "workspace"));
-  const operator = world.operator();
+  const operator = scene.operator();
 
-  await world.update("hung", { silenceTimeoutSeconds: 3 });
-  const hung = await world.until("hung", { Failed: "True/TimedOut", Complete: "True/TimedOut" });
+  await scene.update("hung", { silenceTimeoutSeconds: 3 });
+  const hung = await scene.until("hung", { Failed: "True/TimedOut", Complete: "True/TimedOut" });
   expect(hung.status).toMatchObject({
     errorClass: "timedOut",
     message: expect.stringMatching(/^the run was stopped after 3 s without output/) as unknown,
@@ -125,23 +124,22 @@ test("an operation that hangs is stopped after its timeout, and the next one suc
   expect(operator.events).toMatchObject([
     { reason: "UpdateFailed", message: "The up failed: the run was stopped after 3 s without output" },
   ]);
-  await world.update("next");
+  await scene.update("next");
   await gate.open("open");
-  await world.until("next", succeeded);
+  await scene.until("next", succeeded);
   await preparing.stop();
 }, 120_000);
 
 test("Updates in a Workspace that lists no stacks run on stacks that exist, and create none", async () => {
-  await using world = await World.create();
+  await using scene = await UpdateScene.open();
   await using agent = new AgentProcess();
-  const workspace = { namespace: world.namespace.name, name: "web" };
-  const port = await agent.start(world.ca, workspace);
-  await world.workspace("web");
-  await world.setReady("web", { address: `127.0.0.1:${port}` });
-  const preparing = preparations({ ca: world.ca, wake: () => undefined });
-  const { metadata } = await world.client.get(builtin.pods, world.ref("web-workspace-0"));
+  const workspace = { namespace: scene.namespace, name: "web" };
+  const port = await agent.start(scene.ca, workspace);
+  await scene.workspace("web");
+  await scene.setReady("web", { address: `127.0.0.1:${port}` });
+  const preparing = preparations({ ca: scene.ca, wake: () => undefined });
+  const { metadata } = await scene.client.get(builtin.pods, scene.ref("web-workspace-0"));
   const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
-  world.unprepared = (unprepared, runId) => preparing.renew(unprepared, runId);
   const { config: _, ...plain } = program;
   const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(plain) } } as const;
   const isPrepared = (stacks: PrepareRequest["stacks"]) => () => {
@@ -151,19 +149,19 @@ test("Updates in a Workspace that lists no stacks run on stacks that exist, and 
   // The stack was created before.
   await waitFor(isPrepared([{ name: "dev", create: true, config: [], environments: [] }]), { timeoutMs: 60_000 });
   await waitFor(isPrepared([]), { timeoutMs: 60_000 });
-  world.operator();
+  scene.operator({ unprepared: (agent, runId) => preparing.renew(agent, runId) });
 
-  await world.update("create");
-  expect((await world.until("create", succeeded)).status?.changes?.["create"]).toBeGreaterThan(0);
-  await world.update("typo", { stackName: "dve" });
+  await scene.update("create");
+  expect((await scene.until("create", succeeded)).status?.changes?.["create"]).toBeGreaterThan(0);
+  await scene.update("typo", { stackName: "dve" });
   const remedy = "add it to the Workspace's spec.stacks";
-  const typo = await world.until("typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
+  const typo = await scene.until("typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
   expect(typo.status).toMatchObject({ errorClass: "stackNotFound" });
   expect(typo.status?.message).toContain(remedy);
-  await world.update("end", { type: "destroy", remove: true });
-  await world.until("end", succeeded);
+  await scene.update("end", { type: "destroy", remove: true });
+  await scene.until("end", succeeded);
   // The workspace is prepared again for it, and the stack stays removed.
-  await world.update("again");
-  expect((await world.until("again", { Failed: "True/UpdateFailed" })).status?.message).toContain(remedy);
+  await scene.update("again");
+  expect((await scene.until("again", { Failed: "True/UpdateFailed" })).status?.message).toContain(remedy);
   await preparing.stop();
 }, 180_000);

@@ -7,31 +7,31 @@ import { waitFor } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 import type { OwnerReference } from "kubernetes-types/meta/v1";
 
-import { World } from "./harness.ts";
+import { UpdateScene } from "./scene.ts";
 
 const succeeded = { Complete: "True/Updated" };
 const longOutput = { tail: "x".repeat(20_000), bytes: 20_000, truncated: false };
 
-/** A world in which an Update has started. */
+/** A scene in which an Update has started. */
 async function startedWorld(
   type = "up",
-): Promise<{ world: World; uid: string; finish: (result: Partial<RunResult>) => void }> {
-  const world = await World.create();
-  const agent = await world.workspace("web");
+): Promise<{ scene: UpdateScene; uid: string; finish: (result: Partial<RunResult>) => void }> {
+  const scene = await UpdateScene.open();
+  const agent = await scene.workspace("web");
   agent.outputs.push({ name: "url", value: "http://x", secret: false, known: true });
-  world.operator();
-  const uid = await world.update("web-1", { type });
+  scene.operator();
+  const uid = await scene.update("web-1", { type });
   await waitFor(() => agent.started.includes(uid), { what: "the run to start" });
-  return { world, uid, finish: (result) => agent.finish(uid, result) };
+  return { scene, uid, finish: (result) => agent.finish(uid, result) };
 }
 
 async function secretOf(
-  world: World,
+  scene: UpdateScene,
   name: string,
   ownerReferences: OwnerReference[] = [],
 ): Promise<ApiObject<Secret>> {
-  const metadata = { ...world.ref(name), ownerReferences };
-  return await world.client.create(builtin.secrets, {
+  const metadata = { ...scene.ref(name), ownerReferences };
+  return await scene.client.create(builtin.secrets, {
     apiVersion: "v1",
     kind: "Secret",
     metadata,
@@ -51,49 +51,49 @@ const earlier = reference("the-uid-of-an-earlier-one");
 const beside: OwnerReference = { apiVersion: "v1", kind: "ConfigMap", name: "theirs", uid: "another-uid" };
 
 test("Secrets of another owner are not changed; the Update ends nevertheless, and names them", async () => {
-  const { world, finish } = await startedWorld("preview");
-  await using _ = world;
+  const { scene, finish } = await startedWorld("preview");
+  await using _ = scene;
   const names = ["web-1-stack-outputs", "web-1-stdout"];
   const before = [];
-  for (const name of names) before.push(await secretOf(world, name));
+  for (const name of names) before.push(await secretOf(scene, name));
   finish({ output: longOutput });
-  const { status } = await world.until("web-1", succeeded);
+  const { status } = await scene.until("web-1", succeeded);
   for (const name of names) {
-    const text = `Secret ${world.namespace.name}/${name} (without an owner) already exists`;
+    const text = `Secret ${scene.namespace}/${name} (without an owner) already exists`;
     expect(status?.message).toContain(text);
   }
-  expect(await Promise.all(names.map((name) => world.secret(name)))).toEqual(before);
+  expect(await Promise.all(names.map((name) => scene.secret(name)))).toEqual(before);
   expect(status?.stdout?.secretName).toBeUndefined();
 });
 
 test("Secrets of an earlier Update of the same name are replaced", async () => {
-  const { world, uid, finish } = await startedWorld();
-  await using _ = world;
-  await secretOf(world, "web-1-stack-outputs", [earlier]);
+  const { scene, uid, finish } = await startedWorld();
+  await using _ = scene;
+  await secretOf(scene, "web-1-stack-outputs", [earlier]);
   finish({});
-  await world.until("web-1", succeeded);
-  const secret = await world.secret("web-1-stack-outputs");
+  await scene.until("web-1", succeeded);
+  const secret = await scene.secret("web-1-stack-outputs");
   expect(secret?.metadata.ownerReferences).toMatchObject([{ uid, controller: true }]);
   expect(Object.keys(secret?.data ?? {})).toEqual(["url"]);
 });
 
 test("Secrets of an earlier Update with another owner are not replaced", async () => {
-  const { world, finish } = await startedWorld();
-  await using _ = world;
-  const before = await secretOf(world, "web-1-stack-outputs", [earlier, beside]);
+  const { scene, finish } = await startedWorld();
+  await using _ = scene;
+  const before = await secretOf(scene, "web-1-stack-outputs", [earlier, beside]);
   finish({});
-  const { status } = await world.until("web-1", succeeded);
+  const { status } = await scene.until("web-1", succeeded);
   expect(status?.message).toContain("The Secret web-1-stack-outputs could not be created");
-  expect(await world.secret("web-1-stack-outputs")).toEqual(before);
+  expect(await scene.secret("web-1-stack-outputs")).toEqual(before);
 });
 
 test("a Secret that the Go operator created for the same Update is kept", async () => {
-  const { world, uid, finish } = await startedWorld();
-  await using _ = world;
-  const before = await secretOf(world, "web-1-stack-outputs", [reference(uid, false)]);
+  const { scene, uid, finish } = await startedWorld();
+  await using _ = scene;
+  const before = await secretOf(scene, "web-1-stack-outputs", [reference(uid, false)]);
   finish({});
-  const { status } = await world.until("web-1", succeeded);
+  const { status } = await scene.until("web-1", succeeded);
   expect(status?.message).toBeUndefined();
   expect(status?.outputs).toBe("web-1-stack-outputs");
-  expect(await world.secret("web-1-stack-outputs")).toEqual(before);
+  expect(await scene.secret("web-1-stack-outputs")).toEqual(before);
 });

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { waitFor } from "@pko/testkit";
 
 import type { FakeAgent } from "./fake-agent.ts";
-import { World } from "./harness.ts";
+import { UpdateScene } from "./scene.ts";
 
 setDefaultTimeout(60_000);
 
@@ -20,46 +20,46 @@ describe("Updates in one Workspace", () => {
   };
   for (const [what, spec] of Object.entries(cases)) {
     test(`${what} run one after the other, each on its own stack`, async () => {
-      await using world = await World.create();
-      const agent = await world.workspace("web", spec);
-      world.operator();
-      const first = await world.update("a-first", { stackName: "prod" });
+      await using scene = await UpdateScene.open();
+      const agent = await scene.workspace("web", spec);
+      scene.operator();
+      const first = await scene.update("a-first", { stackName: "prod" });
       await runStarted(agent, first);
-      const second = await world.update("b-second", { stackName: "dev", type: "preview" });
-      await world.until("b-second", { Progressing: "False/WorkspaceNotReady" });
+      const second = await scene.update("b-second", { stackName: "dev", type: "preview" });
+      await scene.until("b-second", { Progressing: "False/WorkspaceNotReady" });
       expect(agent.started).toEqual([first]);
       agent.finish(first);
-      await world.until("a-first", succeeded);
+      await scene.until("a-first", succeeded);
       await runStarted(agent, second);
       agent.finish(second);
-      await world.until("b-second", succeeded);
+      await scene.until("b-second", succeeded);
       expect([agent.requestOf(first).stack, agent.requestOf(second).stack]).toEqual(["prod", "dev"]);
     });
   }
 
   test("that lists no stacks: one on a stack that does not exist fails with the reason, and blocks no other", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    world.operator();
-    const typo = await world.update("a-typo", { stackName: "dve" });
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    scene.operator();
+    const typo = await scene.update("a-typo", { stackName: "dve" });
     await runStarted(agent, typo);
-    const right = await world.update("b-right");
+    const right = await scene.update("b-right");
     const message =
       "the stack does not exist, and the operator creates only stacks that the Workspace lists with create: true";
     agent.finish(typo, { outcome: "failed", error: { class: "stackNotFound", message, lines: [] } });
-    const done = await world.until("a-typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
+    const done = await scene.until("a-typo", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
     expect(done.status).toMatchObject({ message, errorClass: "stackNotFound" });
     await runStarted(agent, right);
     agent.finish(right);
-    await world.until("b-right", succeeded);
+    await scene.until("b-right", succeeded);
   });
 
   test("that lists stacks: one on a stack that is not listed ends before a request to its pod", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web", { stacks: [{ name: "dev" }, { name: "prod" }] });
-    world.operator();
-    await world.update("other", { stackName: "test" });
-    const done = await world.until("other", { Failed: "True/Failed", Complete: "True/Failed" });
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web", { stacks: [{ name: "dev" }, { name: "prod" }] });
+    scene.operator();
+    await scene.update("other", { stackName: "test" });
+    const done = await scene.until("other", { Failed: "True/Failed", Complete: "True/Failed" });
     expect(done.status?.message).toContain("the Workspace web has no stack test, only dev, prod");
     expect(agent.calls.get("start")).toBeUndefined();
   });

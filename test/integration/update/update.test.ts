@@ -3,34 +3,34 @@ import type { Client } from "@pko/kube";
 import { updateFinalizer } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { conditionsOf, updates, World } from "./harness.ts";
+import { conditionsOf, updates, UpdateScene } from "./scene.ts";
 
 const progressing = { Progressing: "True/Progressing" };
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
 
-async function runStarted(world: World, runId: string): Promise<void> {
-  await waitFor(() => [...world.agents].some((agent) => agent.started.includes(runId)), { what: "the run to start" });
+async function runStarted(scene: UpdateScene, runId: string): Promise<void> {
+  await waitFor(() => [...scene.agents].some((agent) => agent.started.includes(runId)), { what: "the run to start" });
 }
 
 describe("an Update", () => {
   test("runs, reports its progress, stores its outputs, and has its finalizer removed", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
     agent.outputs.push(
       { name: "url", value: "http://x", secret: false, known: true },
       { name: "password", value: "canary-1", secret: true, known: true },
       { name: "a name/with more", value: { deep: [1] }, secret: false, known: true },
     );
-    const operator = world.operator();
-    const uid = await world.update("first");
-    await runStarted(world, uid);
-    const running = await world.until("first", progressing);
+    const operator = scene.operator();
+    const uid = await scene.update("first");
+    await runStarted(scene, uid);
+    const running = await scene.until("first", progressing);
     expect(running.metadata.finalizers).toEqual([updateFinalizer]);
     agent.emit(uid, { kind: "permalink", url: "https://app.example/1" });
     agent.emit(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:a", resourceType: "t" });
-    await waitFor(async () => (await world.find("first"))?.status?.progress?.created === 1);
+    await waitFor(async () => (await scene.find("first"))?.status?.progress?.created === 1);
     agent.finish(uid);
-    const done = await world.until("first", succeeded);
+    const done = await scene.until("first", succeeded);
     expect(done.status).toMatchObject({
       outputs: "first-stack-outputs",
       permalink: "https://app.example/1",
@@ -39,319 +39,318 @@ describe("an Update", () => {
       projectInfo: { name: "shop", runtime: "yaml" },
     });
     expect(JSON.stringify(done)).not.toContain("canary");
-    const secret = await world.secret("first-stack-outputs");
+    const secret = await scene.secret("first-stack-outputs");
     expect(secret?.immutable).toBe(true);
     expect(secret?.metadata.annotations?.["pulumi.com/secrets"]).toBe('["password"]');
     expect(Buffer.from(secret?.data?.["url"] ?? "", "base64").toString()).toBe('"http://x"');
-    await waitFor(async () => (await world.find("first"))?.metadata.finalizers === undefined);
+    await waitFor(async () => (await scene.find("first"))?.metadata.finalizers === undefined);
     expect(operator.events.map(({ reason }) => reason)).toEqual(["UpdateSucceeded"]);
     expect(JSON.stringify(operator.events)).not.toContain("canary");
-    expect(operator.runs.find(done.status?.podUid ?? "", uid)).toBeUndefined();
+    expect(scene.runs?.find(done.status?.podUid ?? "", uid)).toBeUndefined();
   });
 
   test("waits for its Workspace, and for its pod", async () => {
-    await using world = await World.create();
-    world.operator();
-    const uid = await world.update("early");
-    await world.until("early", { Progressing: "False/WorkspaceNotFound", Complete: "False/WorkspaceNotFound" });
-    const agent = await world.workspace("web", {}, { idle: true });
-    await world.until("early", { Progressing: "False/WorkspaceNotReady" });
+    await using scene = await UpdateScene.open();
+    scene.operator();
+    const uid = await scene.update("early");
+    await scene.until("early", { Progressing: "False/WorkspaceNotFound", Complete: "False/WorkspaceNotFound" });
+    const agent = await scene.workspace("web", {}, { idle: true });
+    await scene.until("early", { Progressing: "False/WorkspaceNotReady" });
     expect(agent.started).toEqual([]);
-    await world.setReady("web", { address: `127.0.0.1:${agent.port}` });
-    await runStarted(world, uid);
+    await scene.setReady("web", { address: `127.0.0.1:${agent.port}` });
+    await runStarted(scene, uid);
   });
 
   test("fails with the program's own messages", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    world.operator();
-    const uid = await world.update("broken");
-    await runStarted(world, uid);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    scene.operator();
+    const uid = await scene.update("broken");
+    await runStarted(scene, uid);
     const error = { class: "programError", message: "The program failed.", lines: ["error: no such bucket"] } as const;
     agent.finish(uid, { outcome: "failed", error: { ...error, lines: [...error.lines] } });
-    const done = await world.until("broken", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
+    const done = await scene.until("broken", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
     expect(done.status?.message).toBe("The program failed.\nerror: no such bucket");
     expect(done.status?.errorClass).toBe("programError");
   });
 
   test("with an invalid spec fails with the reason", async () => {
-    await using world = await World.create();
-    world.operator();
-    await world.update("nonsense", { type: "explode" });
-    const done = await world.until("nonsense", { Failed: "True/Failed", Complete: "True/Failed" });
+    await using scene = await UpdateScene.open();
+    scene.operator();
+    await scene.update("nonsense", { type: "explode" });
+    const done = await scene.until("nonsense", { Failed: "True/Failed", Complete: "True/Failed" });
     expect(done.status?.message).toContain("spec.type");
   });
 
   test("is deleted when its TTL has expired", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    const operator = world.operator();
-    const uid = await world.update("brief", { ttlAfterCompleted: "1s" });
-    await runStarted(world, uid);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    const operator = scene.operator();
+    const uid = await scene.update("brief", { ttlAfterCompleted: "1s" });
+    await runStarted(scene, uid);
     agent.finish(uid, { finishedAt: new Date().toISOString() });
-    await waitFor(async () => (await world.find("brief")) === undefined, { what: "it to be deleted" });
+    await waitFor(async () => (await scene.find("brief")) === undefined, { what: "it to be deleted" });
     // The event follows the deletion.
     const reasons = (): string => operator.events.map(({ reason }) => reason).join();
     await waitFor(() => reasons() === "UpdateSucceeded,UpdateExpired", { what: "both events" });
   });
 
   test("stores a long output in a Secret", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    world.operator();
-    const uid = await world.update("verbose", { type: "preview" });
-    await runStarted(world, uid);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    scene.operator();
+    const uid = await scene.update("verbose", { type: "preview" });
+    await runStarted(scene, uid);
     const tail = "+ create\n".repeat(5_000);
     agent.finish(uid, { output: { tail, bytes: tail.length, truncated: false } });
-    const done = await world.until("verbose", succeeded);
+    const done = await scene.until("verbose", succeeded);
     expect(done.status?.stdout).toMatchObject({ truncated: true, secretName: "verbose-stdout" });
-    const secret = await world.secret("verbose-stdout");
+    const secret = await scene.secret("verbose-stdout");
     expect(Buffer.from(secret?.data?.["stdout"] ?? "", "base64").toString()).toBe(tail);
   });
 });
 
 describe("an Update runs at most once", () => {
   test("an operator that restarts attaches to the run", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    const first = world.operator();
-    const uid = await world.update("long");
-    await runStarted(world, uid);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    const first = scene.operator();
+    const uid = await scene.update("long");
+    await runStarted(scene, uid);
     agent.emit(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:a", resourceType: "t" });
-    await waitFor(async () => (await world.find("long"))?.status?.progress?.created === 1);
+    await waitFor(async () => (await scene.find("long"))?.status?.progress?.created === 1);
     await first.stop();
     agent.emit(uid, { kind: "resource", phase: "finished", op: "create", urn: "urn:b", resourceType: "t" });
-    world.operator();
-    await waitFor(async () => (await world.find("long"))?.status?.progress?.created === 2);
+    scene.operator();
+    await waitFor(async () => (await scene.find("long"))?.status?.progress?.created === 2);
     agent.finish(uid);
-    await world.until("long", succeeded);
+    await scene.until("long", succeeded);
     expect(agent.started).toEqual([uid]);
   });
 
   test("a run that ended while no operator ran is reported", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    const first = world.operator();
-    const uid = await world.update("long");
-    await runStarted(world, uid);
-    await world.until("long", progressing);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    const first = scene.operator();
+    const uid = await scene.update("long");
+    await runStarted(scene, uid);
+    await scene.until("long", progressing);
     await first.stop();
     agent.finish(uid);
-    world.operator();
-    await world.until("long", succeeded);
+    scene.operator();
+    await scene.until("long", succeeded);
     expect(agent.started).toEqual([uid]);
   });
 
   test("a pod that is replaced during the run ends it, and it is not started again", async () => {
-    await using world = await World.create();
-    const old = await world.workspace("web");
-    world.operator();
-    const uid = await world.update("long");
-    await runStarted(world, uid);
+    await using scene = await UpdateScene.open();
+    const old = await scene.workspace("web");
+    scene.operator();
+    const uid = await scene.update("long");
+    await runStarted(scene, uid);
     await old.close();
-    await world.deletePod("web");
-    const next = await world.pod("web");
-    await world.setReady("web", { address: `127.0.0.1:${next.port}` });
-    const done = await world.until("long", { Failed: "True/Aborted", Complete: "True/Aborted" });
+    await scene.deletePod("web");
+    const next = await scene.pod("web");
+    await scene.setReady("web", { address: `127.0.0.1:${next.port}` });
+    const done = await scene.until("long", { Failed: "True/Aborted", Complete: "True/Aborted" });
     expect(done.status?.message).toContain("pod");
-    const another = await world.update("another");
-    await runStarted(world, another);
+    const another = await scene.update("another");
+    await runStarted(scene, another);
     expect(next.started).toEqual([another]);
   });
 
   test("a pod that is replaced while no operator runs ends it as well", async () => {
-    await using world = await World.create();
-    const old = await world.workspace("web");
-    const first = world.operator();
-    const uid = await world.update("long");
-    await runStarted(world, uid);
-    await world.until("long", progressing);
+    await using scene = await UpdateScene.open();
+    const old = await scene.workspace("web");
+    const first = scene.operator();
+    const uid = await scene.update("long");
+    await runStarted(scene, uid);
+    await scene.until("long", progressing);
     await first.stop();
     await old.close();
-    await world.deletePod("web");
-    const next = await world.pod("web");
-    await world.setReady("web", { address: `127.0.0.1:${next.port}` });
-    world.operator();
-    await world.until("long", { Failed: "True/Aborted" });
+    await scene.deletePod("web");
+    const next = await scene.pod("web");
+    await scene.setReady("web", { address: `127.0.0.1:${next.port}` });
+    scene.operator();
+    await scene.until("long", { Failed: "True/Aborted" });
     expect(next.started).toEqual([]);
   });
 
   test("an agent that restarts reports the runs that it has recorded", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    world.operator();
-    const uid = await world.update("long");
-    await runStarted(world, uid);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    scene.operator();
+    const uid = await scene.update("long");
+    await runStarted(scene, uid);
     await agent.close();
-    await world.until("long", { Progressing: "True/TransientFailure" });
+    await scene.until("long", { Progressing: "True/TransientFailure" });
     agent.finish(uid, { outcome: "interrupted" });
-    await agent.listen(world.ca);
-    await world.until("long", { Failed: "True/Aborted" });
+    await agent.listen(scene.ca);
+    await scene.until("long", { Failed: "True/Aborted" });
     expect(agent.started).toEqual([uid]);
   });
 
   test("one at a time in a Workspace, in the order of their creation", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    world.operator();
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    scene.operator();
     const uids = [];
-    for (const name of ["a", "b", "c"]) uids.push(await world.update(name));
+    for (const name of ["a", "b", "c"]) uids.push(await scene.update(name));
     for (const [index, uid] of uids.entries()) {
-      await runStarted(world, uid);
+      await runStarted(scene, uid);
       expect(agent.started).toEqual(uids.slice(0, index + 1));
       agent.finish(uid);
     }
-    await world.until("c", succeeded);
+    await scene.until("c", succeeded);
   });
 
   test("a request to an agent that is busy or not prepared is repeated", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
     agent.refusal = "busy";
-    world.operator();
-    const uid = await world.update("patient");
-    await world.until("patient", { Progressing: "True/WorkspaceNotReady" });
+    let renewals = 0;
+    scene.operator({ unprepared: () => renewals++ });
+    const uid = await scene.update("patient");
+    await scene.until("patient", { Progressing: "True/WorkspaceNotReady" });
     const requests = (): number => agent.calls.get("start") ?? 0;
     const whileBusy = requests();
     await waitFor(() => requests() > whileBusy, { what: "the request to a busy agent to be repeated" });
 
-    let renewals = 0;
-    world.unprepared = () => renewals++;
     agent.refusal = "unprepared";
     await waitFor(() => renewals >= 1, { what: "the agent to be prepared again" });
     const whileUnprepared = requests();
     await waitFor(() => requests() > whileUnprepared, { what: "the request to an unprepared agent to be repeated" });
     expect(agent.started).toEqual([]);
     agent.refusal = undefined;
-    await runStarted(world, uid);
+    await runStarted(scene, uid);
     agent.finish(uid);
-    await world.until("patient", succeeded);
+    await scene.until("patient", succeeded);
   });
 
   test("waits for a Workspace that has changed since it was last observed", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
     const changed = { spec: { stacks: [{ name: "dev" }] } };
     let reads = 0;
     const client: Client = {
-      ...world.client,
-      create: (resource, object, options) => world.client.create(resource, object, options),
-      apply: (resource, body, options) => world.client.apply(resource, body, options),
-      patch: (resource, ref, change) => world.client.patch(resource, ref, change),
+      ...scene.client,
+      create: (resource, object, options) => scene.client.create(resource, object, options),
+      apply: (resource, body, options) => scene.client.apply(resource, body, options),
+      patch: (resource, ref, change) => scene.client.patch(resource, ref, change),
       find: async (resource, ref, options) => {
         // The stores receive the change a moment after this call.
         if (resource.kind === "Workspace" && reads++ === 0) {
-          await world.client.patch(resource, ref, { patch: { type: "merge", body: changed } });
+          await scene.client.patch(resource, ref, { patch: { type: "merge", body: changed } });
         }
-        return await world.client.find(resource, ref, options);
+        return await scene.client.find(resource, ref, options);
       },
     };
-    world.operator(client);
-    await world.update("eager");
-    await world.until("eager", { Progressing: "False/WorkspaceNotReady" });
+    scene.operator({ client });
+    await scene.update("eager");
+    await scene.until("eager", { Progressing: "False/WorkspaceNotReady" });
     expect(agent.started).toEqual([]);
   });
 
   test("fails if the agent rejects the operation", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
     agent.refusal = "invalidRequest";
-    world.operator();
-    await world.update("refused");
-    await world.until("refused", { Failed: "True/UpdateFailed" });
+    scene.operator();
+    await scene.update("refused");
+    await scene.until("refused", { Failed: "True/UpdateFailed" });
   });
 
   test("is not started again if an earlier operator started it", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    await world.update("old");
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    await scene.update("old");
     const patch = { type: "merge", body: { status: { startTime: "2030-01-01T00:00:00Z" } } } as const;
-    await world.client.patch(updates, world.ref("old"), { patch, subresource: "status" });
-    world.operator();
-    await world.until("old", { Failed: "True/Aborted" });
+    await scene.client.patch(updates, scene.ref("old"), { patch, subresource: "status" });
+    scene.operator();
+    await scene.until("old", { Failed: "True/Aborted" });
     expect(agent.started).toEqual([]);
   });
 });
 
 describe("an Update that is deleted", () => {
-  const deleted = async (world: World, name: string): Promise<void> => {
-    await waitFor(async () => (await world.find(name)) === undefined, { what: `${name} to be deleted` });
+  const deleted = async (scene: UpdateScene, name: string): Promise<void> => {
+    await waitFor(async () => (await scene.find(name)) === undefined, { what: `${name} to be deleted` });
   };
 
   test("has its run cancelled, and is removed when the run has ended", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
     agent.stopsOnCancel = false;
-    world.operator();
-    const uid = await world.update("unwanted");
-    await runStarted(world, uid);
-    await world.until("unwanted", progressing);
-    await world.client.delete(updates, world.ref("unwanted"));
+    scene.operator();
+    const uid = await scene.update("unwanted");
+    await runStarted(scene, uid);
+    await scene.until("unwanted", progressing);
+    await scene.client.delete(updates, scene.ref("unwanted"));
     await waitFor(() => agent.isCancelled(uid), { what: "the run to be cancelled" });
-    expect(conditionsOf(await world.find("unwanted"))).toMatchObject(progressing);
+    expect(conditionsOf(await scene.find("unwanted"))).toMatchObject(progressing);
     agent.finish(uid, { outcome: "cancelled" });
-    await deleted(world, "unwanted");
+    await deleted(scene, "unwanted");
   });
 
   test("has its run cancelled also if no operator ran at that moment", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    const first = world.operator();
-    const uid = await world.update("unwanted");
-    await runStarted(world, uid);
-    await world.until("unwanted", progressing);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    const first = scene.operator();
+    const uid = await scene.update("unwanted");
+    await runStarted(scene, uid);
+    await scene.until("unwanted", progressing);
     await first.stop();
-    await world.client.delete(updates, world.ref("unwanted"));
-    world.operator();
-    await deleted(world, "unwanted");
+    await scene.client.delete(updates, scene.ref("unwanted"));
+    scene.operator();
+    await deleted(scene, "unwanted");
     expect(agent.isCancelled(uid)).toBe(true);
     expect(agent.started).toEqual([uid]);
   });
 
   test("is not started if the agent was busy until then", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
     agent.refusal = "busy";
-    world.operator();
-    await world.update("unwanted");
-    await world.until("unwanted", { Progressing: "True/WorkspaceNotReady" });
-    await world.client.delete(updates, world.ref("unwanted"));
-    await deleted(world, "unwanted");
+    scene.operator();
+    await scene.update("unwanted");
+    await scene.until("unwanted", { Progressing: "True/WorkspaceNotReady" });
+    await scene.client.delete(updates, scene.ref("unwanted"));
+    await deleted(scene, "unwanted");
     agent.refusal = undefined;
-    const uid = await world.update("next");
-    await runStarted(world, uid);
+    const uid = await scene.update("next");
+    await runStarted(scene, uid);
     expect(agent.started).toEqual([uid]);
   });
 
   test("is removed immediately if its pod is deleted", async () => {
-    await using world = await World.create();
-    const agent = await world.workspace("web");
-    const first = world.operator();
-    const uid = await world.update("unwanted");
-    await runStarted(world, uid);
+    await using scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    const first = scene.operator();
+    const uid = await scene.update("unwanted");
+    await runStarted(scene, uid);
     await first.stop();
     await agent.close();
-    await world.deletePod("web");
-    await world.client.delete(updates, world.ref("unwanted"));
-    world.operator();
-    await deleted(world, "unwanted");
+    await scene.deletePod("web");
+    await scene.client.delete(updates, scene.ref("unwanted"));
+    scene.operator();
+    await deleted(scene, "unwanted");
   });
 
   test("is removed with its namespace, with or without outputs", async () => {
-    await using world = await World.create();
-    world.rights.expectForbidden(/because it is being terminated/);
-    const agent = await world.workspace("web");
+    await using scene = await UpdateScene.open();
+    scene.rights.expectForbidden(/because it is being terminated/);
+    const agent = await scene.workspace("web");
     agent.outputs.push({ name: "url", value: "x", secret: false, known: true });
-    world.operator();
-    const uid = await world.update("doomed");
-    await runStarted(world, uid);
-    await world.until("doomed", progressing);
-    await world.client.delete(
+    scene.operator();
+    const uid = await scene.update("doomed");
+    await runStarted(scene, uid);
+    await scene.until("doomed", progressing);
+    await scene.client.delete(
       { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false },
-      { name: world.namespace.name },
+      { name: scene.namespace },
     );
-    await world.client.delete(updates, world.ref("doomed"));
+    await scene.client.delete(updates, scene.ref("doomed"));
     agent.finish(uid);
-    await deleted(world, "doomed");
+    await deleted(scene, "doomed");
   });
 });

@@ -19,7 +19,7 @@ import {
   runningUpdate,
   type WorkspaceView,
 } from "../../../packages/operator/src/workspace/view.ts";
-import { prepared } from "./harness.ts";
+import { prepared } from "./scene.ts";
 
 class Dice {
   readonly #random: () => number;

@@ -4,13 +4,13 @@ import { expect, test } from "bun:test";
 import { updates, type WorkspaceSettings } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
-import { testTimeoutMs, Stage } from "./harness.ts";
+import { testTimeoutMs, WorkspaceScene } from "./scene.ts";
 
 const spec = { local: { dir: "/app" }, stacks: [{ name: "dev", create: true }] };
 
 /** A Workspace controller whose store does not receive any Update. */
-const behind = (settings: Partial<WorkspaceSettings> = {}): Promise<Stage> =>
-  Stage.open(settings, {
+const behind = (settings: Partial<WorkspaceSettings> = {}): Promise<WorkspaceScene> =>
+  WorkspaceScene.open(settings, {
     proxied: (proxy) =>
       void proxy.onEvent(async (_, { resource }) => {
         if (resource === "updates") await new Promise(() => {});
@@ -19,31 +19,31 @@ const behind = (settings: Partial<WorkspaceSettings> = {}): Promise<Stage> =>
   });
 
 /** The store lists the Updates once; after that the controller has read them twice. */
-async function updatesRead(stage: Stage): Promise<void> {
-  const isRead = (): boolean => stage.requests("list", "updates").length >= 3;
+async function updatesRead(scene: WorkspaceScene): Promise<void> {
+  const isRead = (): boolean => scene.requests("list", "updates").length >= 3;
   await waitFor(isRead, { timeoutMs: 20_000, what: "the Updates to be read" });
-  expect(stage.requests("get", "updates").map(({ status }) => status)).toContain(200);
+  expect(scene.requests("get", "updates").map(({ status }) => status)).toContain(200);
 }
 
 /** Ready, with an Update in its pod that the operator's store does not show. */
-async function withUnseenUpdate(stage: Stage): Promise<void> {
-  await stage.create("web", spec);
-  await stage.becomes("web", "WaitingForReplicas");
-  const { metadata } = await stage.simulatePod("web");
-  await stage.createUpdate("unseen", "web");
+async function withUnseenUpdate(scene: WorkspaceScene): Promise<void> {
+  await scene.create("web", spec);
+  await scene.becomes("web", "WaitingForReplicas");
+  const { metadata } = await scene.simulatePod("web");
+  await scene.createUpdate("unseen", "web");
   const patch = { type: "merge", body: { status: { podUid: metadata.uid } } } as const;
-  await stage.client.patch(updates, stage.at("unseen"), { patch, subresource: "status" });
-  await stage.becomes("web", "Succeeded");
+  await scene.client.patch(updates, scene.ref("unseen"), { patch, subresource: "status" });
+  await scene.becomes("web", "Succeeded");
 }
 
 test(
   "a workspace is not scaled to zero if its store does not show the Update in its pod",
   async () => {
-    await using stage = await behind({ idleTimeoutMs: 1500 });
-    await withUnseenUpdate(stage);
-    await stage.becomes("web", "Succeeded", "idle");
-    await updatesRead(stage);
-    expect((await stage.statefulSet("web")).spec?.replicas).toBe(1);
+    await using scene = await behind({ idleTimeoutMs: 1500 });
+    await withUnseenUpdate(scene);
+    await scene.becomes("web", "Succeeded", "idle");
+    await updatesRead(scene);
+    expect((await scene.statefulSet("web")).spec?.replicas).toBe(1);
   },
   testTimeoutMs,
 );
@@ -51,12 +51,12 @@ test(
 test(
   "its pod is not replaced either",
   async () => {
-    await using stage = await behind();
-    await withUnseenUpdate(stage);
-    const { generation } = (await stage.statefulSet("web")).metadata;
-    await stage.change("web", { image: "mine:2" });
-    await updatesRead(stage);
-    expect((await stage.statefulSet("web")).metadata.generation).toBe(generation);
+    await using scene = await behind();
+    await withUnseenUpdate(scene);
+    const { generation } = (await scene.statefulSet("web")).metadata;
+    await scene.change("web", { image: "mine:2" });
+    await updatesRead(scene);
+    expect((await scene.statefulSet("web")).metadata.generation).toBe(generation);
   },
   testTimeoutMs,
 );

@@ -24,9 +24,17 @@ var commands = map[string]func() *cobra.Command{
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 	"kube-proxy":              proxy.NewProxyCommand,
-	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+	"kubelet":                 func() *cobra.Command { return newKubeletCommand(kubelet.NewKubeletCommand) },
 	"kubectl":                 func() *cobra.Command { return kubectl.NewDefaultKubectlCommand() },
 	"host-path-provisioner":   newProvisionerCommand,
+}
+
+// newKubeletCommand calls a constructor that takes a context only since Kubernetes 1.34.
+func newKubeletCommand(constructor any) *cobra.Command {
+	if newCommand, isOlder := constructor.(func() *cobra.Command); isOlder {
+		return newCommand()
+	}
+	return constructor.(func(context.Context) *cobra.Command)(context.Background())
 }
 
 func main() {

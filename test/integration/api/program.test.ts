@@ -7,8 +7,8 @@ import { projectYaml } from "@pko/operator";
 import { stringify } from "yaml";
 
 import { component, everySection, stash } from "../../programs/every-section.ts";
-import { apiServerWithApi, testTimeoutMs, programs } from "../api/install.ts";
-import { program, TestWorkspace } from "./harness.ts";
+import { apiServerWithApi, testTimeoutMs, programs } from "./install.ts";
+import { program, TestWorkspace } from "../agent/harness.ts";
 
 test(
   "runs packages, configuration of every type, variables, functions, options, references and outputs",

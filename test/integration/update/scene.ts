@@ -1,4 +1,4 @@
-/** A namespace with Workspaces whose pods are fake agents, and operators that can be stopped, crashed and started. */
+/** A scene with an Update controller, and Workspaces whose pods are fake agents. */
 import {
   labelsOfWorkspace,
   updateKind,
@@ -8,37 +8,15 @@ import {
   type Workspace,
   type WorkspaceSpec,
 } from "@pko/api";
-import {
-  builtin,
-  reflector,
-  resource,
-  silentLogger,
-  type Client,
-  type EventNote,
-  type EventRecorder,
-  type ApiObject,
-  type KubeObject,
-  type Logger,
-} from "@pko/kube";
-import {
-  approvalIndexers,
-  approvals,
-  operatorCa,
-  runs,
-  stacks,
-  updateController,
-  updateIndexers,
-  type AgentPod,
-  type OperatorCa,
-  type UpdateController,
-} from "@pko/operator";
-import { checkStatus, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
+import { builtin, resource, type ApiObject, type Client, type KubeObject, type Logger } from "@pko/kube";
+import { operatorCa, runs, updateController, type AgentPod, type OperatorCa } from "@pko/operator";
+import { checkStatus, waitFor } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { OperatorRights } from "../../rights/operator-rights.ts";
-import { apiServerWithApi } from "../api/install.ts";
 import { policyInForce } from "../approvals/decide.ts";
-import { controllerOf } from "../workspace/harness.ts";
+import type { Operator, OperatorParts, Wiring } from "../harness/operator.ts";
+import { controllerOf } from "../harness/pods.ts";
+import { openPlace, Scene, type SceneParts } from "../harness/scene.ts";
 import { FakeAgent } from "./fake-agent.ts";
 
 export const updates = resource<Update>(updateKind);
@@ -50,40 +28,71 @@ interface WorkspaceOptions {
   readonly nodeName?: string;
 }
 
-export class World implements AsyncDisposable {
-  readonly namespace: TestNamespace;
-  /** The rights of the operator. */
-  readonly rights: OperatorRights;
+interface UpdateOptions {
+  /** The operator's client, for example through a proxy. */
+  readonly client?: Client;
+  /** Fills the stores. */
+  readonly reading?: Client;
+  readonly log?: Logger;
+  readonly lostNodeAfterMs?: number;
+  /** For `runs`. */
+  readonly unprepared?: (pod: AgentPod, runId: string) => void;
+}
+
+type AgentRuns = ReturnType<typeof runs>;
+
+export class UpdateScene extends Scene {
   readonly ca: OperatorCa;
   readonly agents = new Set<FakeAgent>();
-  /** For `runs`. */
-  unprepared: (pod: AgentPod, runId: string) => void = () => undefined;
-  /** For operators that are started after it is set. */
-  lostNodeAfterMs = 300_000;
-  readonly #operators = new Set<Operator>();
+  /** Of the operator that was started last. */
+  runs: AgentRuns | undefined;
 
-  private constructor(namespace: TestNamespace, rights: OperatorRights, ca: OperatorCa) {
-    this.namespace = namespace;
-    this.rights = rights;
+  private constructor(parts: SceneParts, ca: OperatorCa) {
+    super(parts);
     this.ca = ca;
+    this.defer(() => Promise.all([...this.agents].map((agent) => agent.close())));
   }
 
-  static async create(): Promise<World> {
-    await apiServerWithApi();
-    const namespace = await testNamespace();
-    const rights = await OperatorRights.in(namespace);
-    const ca = operatorCa({ client: rights.client, namespace: namespace.name });
+  static async open(): Promise<UpdateScene> {
+    const parts = await openPlace();
+    const ca = operatorCa({ client: parts.rights.client, namespace: parts.place.name });
     await ca.load();
-    return new World(namespace, rights, ca);
+    return new UpdateScene(parts, ca);
   }
 
-  get client(): Client {
-    return this.namespace.client;
+  operator({ client, reading = this.rights.client, ...options }: UpdateOptions = {}): Operator {
+    const wire = ({ stores, client: own, events }: OperatorParts): Wiring => {
+      const { updates, workspaces, pods, stacks, approvals } = stores;
+      const connected = this.#connect((runId) => controller.wakeRun(runId), options.unprepared);
+      const controller = updateController({
+        client: own,
+        events,
+        updates,
+        workspaces,
+        pods,
+        stacks,
+        approvals,
+        approvalPolicy: policyInForce,
+        runs: connected,
+        projects: { projectOf: () => ({ name: "shop", runtime: "yaml" }) },
+        lostNodeAfterMs: options.lostNodeAfterMs ?? 300_000,
+        ...(options.log && { log: options.log }),
+      });
+      this.runs = connected;
+      return { controllers: [controller], stop: () => connected.stop() };
+    };
+    return this.startOperator({ reading, ...(client && { client }) }, wire);
+  }
+
+  #connect(wake: (runId: string) => void, unprepared: UpdateOptions["unprepared"] = () => undefined): AgentRuns {
+    const backoff = { baseMs: 20, factor: 2, capMs: 500, jitter: 0 };
+    const busyBackoff = { ...backoff, capMs: 200 };
+    return runs({ ca: this.ca, wake, unprepared, progressMs: 100, backoff, busyBackoff });
   }
 
   /** Prepared, with a pod; its status has an address unless it is idle. */
   async workspace(name: string, spec: WorkspaceSpec = {}, how: WorkspaceOptions = {}): Promise<FakeAgent> {
-    const namespace = this.namespace.name;
+    const { namespace } = this;
     const { apiVersion, kind } = workspaceKind;
     await this.client.create(workspaces, { apiVersion, kind, metadata: { name, namespace }, spec });
     const agent = await this.pod(name, how);
@@ -107,7 +116,7 @@ export class World implements AsyncDisposable {
 
   /** A new pod of a workspace, with an agent that has no runs yet. With a node, only the kubelet can end it. */
   async pod(workspace: string, { nodeName }: { readonly nodeName?: string } = {}): Promise<FakeAgent> {
-    const namespace = this.namespace.name;
+    const { namespace } = this;
     const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.ca);
     this.agents.add(agent);
     const name = `${workspace}-workspace-0`;
@@ -153,10 +162,6 @@ export class World implements AsyncDisposable {
     await this.client.delete(builtin.pods, this.ref(`${workspace}-workspace-0`), { gracePeriodSeconds: 0 });
   }
 
-  ref(name: string): { readonly name: string; readonly namespace: string } {
-    return { name, namespace: this.namespace.name };
-  }
-
   /** Returns its uid. */
   async update(name: string, spec: UpdateSpec = {}): Promise<string> {
     const { apiVersion, kind } = updateKind;
@@ -187,91 +192,11 @@ export class World implements AsyncDisposable {
   async secret(name: string): Promise<ApiObject<Secret> | undefined> {
     return await this.client.find(builtin.secrets, this.ref(name));
   }
-
-  /** `reading` fills its stores. */
-  operator(
-    client: Client = this.rights.client,
-    log: Logger = silentLogger,
-    reading: Client = this.rights.client,
-  ): Operator {
-    const operator = new Operator(this, { client, log, reading, lostNodeAfterMs: this.lostNodeAfterMs });
-    this.#operators.add(operator);
-    return operator;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#operators].map((operator) => operator.stop()));
-    await Promise.all([...this.agents].map((agent) => agent.close()));
-    await this.namespace.remove();
-    await this.rights[Symbol.asyncDispose]();
-  }
 }
 
 export function conditionsOf(update: Update | undefined): Record<string, string> {
   const all = update?.status?.conditions ?? [];
   return Object.fromEntries(all.map(({ type, status, reason }) => [type, `${status}/${reason}`]));
-}
-
-interface OperatorOptions {
-  readonly client: Client;
-  readonly log: Logger;
-  readonly reading: Client;
-  readonly lostNodeAfterMs: number;
-}
-
-class Operator {
-  readonly events: EventNote[] = [];
-  readonly controller: UpdateController;
-  readonly runs: ReturnType<typeof runs>;
-  readonly #stop = new AbortController();
-  readonly #kill = new AbortController();
-  readonly #ended: Promise<unknown>;
-
-  constructor(world: World, { client, log, reading, lostNodeAfterMs }: OperatorOptions) {
-    const scope = { namespaces: [world.namespace.name] };
-    const stores = {
-      updates: reflector(reading, updates, { ...scope, indexers: updateIndexers }),
-      workspaces: reflector(reading, workspaces, scope),
-      pods: reflector(reading, builtin.pods, scope),
-      stacks: reflector(reading, stacks, scope),
-      approvals: reflector(reading, approvals, { ...scope, indexers: approvalIndexers }),
-    };
-    this.runs = runs({
-      ca: world.ca,
-      wake: (runId) => this.controller.wakeRun(runId),
-      unprepared: (pod, runId) => world.unprepared(pod, runId),
-      progressMs: 100,
-      backoff: { baseMs: 20, factor: 2, capMs: 500, jitter: 0 },
-      busyBackoff: { baseMs: 20, factor: 2, capMs: 200, jitter: 0 },
-    });
-    const events: EventRecorder = {
-      record: (_, note) => void this.events.push(note),
-      flush: () => Promise.resolve(),
-    };
-    const projects = { projectOf: () => ({ name: "shop", runtime: "yaml" }) };
-    this.controller = updateController({
-      ...stores,
-      client,
-      runs: this.runs,
-      events,
-      projects,
-      approvalPolicy: policyInForce,
-      log,
-      lostNodeAfterMs,
-    });
-    this.#ended = Promise.all([
-      ...Object.values(stores).map((each) => each.run(this.#stop.signal)),
-      this.controller.run({ stop: this.#stop.signal, kill: this.#kill.signal }),
-    ]);
-  }
-
-  /** Like a process that ends: its streams are closed, its runs continue. */
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    this.#kill.abort();
-    await this.runs.stop();
-    await this.#ended;
-  }
 }
 
 /** A client that fails at its nth write: before it is sent, or after it has taken effect. */

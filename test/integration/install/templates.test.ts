@@ -8,7 +8,7 @@ import { quickstartObjects, type Rule } from "@pko/install";
 import { optionVariables } from "@pko/operator";
 import { parse } from "yaml";
 
-import { chart, helm, manifestsIn, type Manifest } from "./helm.ts";
+import { chart, helm, manifestsIn, type Manifest } from "../../e2e/install/helm.ts";
 
 const name = "pulumi-kubernetes-operator";
 const folder = mkdtempSync(join(tmpdir(), "pko-values-"));

@@ -1,6 +1,6 @@
 /**
- * One Workspace on a real API server, with the controllers of the operator and a process of the real agent with the real CLI.
- * A fake kubelet copies the Workspace's certificate from its Secret to the agent's folder.
+ * A scene with one Workspace, its controllers, and a process of the real agent with the real CLI. A fake kubelet copies the
+ * Workspace's certificate from its Secret to the agent's folder.
  */
 import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
@@ -22,42 +22,27 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { connect } from "node:tls";
 
-import { agentPort, caSecretName, pulumiContainer, type Update } from "@pko/api";
+import { agentPort, caSecretName, type Update } from "@pko/api";
 import { toolPath } from "@pko/cluster";
+import { builtin, refKey, systemClock, type ApiObject, type Clock } from "@pko/kube";
 import {
-  builtin,
-  manager,
-  reflector,
-  refKey,
-  systemClock,
-  type Client,
-  type Clock,
-  type EventRecorder,
-  type ApiObject,
-  type ObjectRef,
-} from "@pko/kube";
-import {
-  approvalIndexers,
-  approvals,
   operatorCa,
-  podIndexers,
   preparations,
-  programs,
   runs,
   updateController,
-  updateIndexers,
   updates,
   workspaceController,
   workspaces,
-  stacks,
+  type OperatorCa,
 } from "@pko/operator";
 import { trustBundle, type Authorities, type Certificate } from "@pko/rpc/pki";
-import { spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespace } from "@pko/testkit";
+import { spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { apiServerWithApi } from "../api/install.ts";
 import { policyInForce } from "../approvals/decide.ts";
-import { controllerOf } from "../workspace/harness.ts";
+import type { Operator, OperatorParts, Wiring } from "../harness/operator.ts";
+import { controllerOf, running } from "../harness/pods.ts";
+import { openPlace, Scene, type SceneParts } from "../harness/scene.ts";
 
 const repository = join(import.meta.dir, "../../..");
 const certificateFiles = ["ca.crt", "tls.crt", "tls.key"] as const;
@@ -72,52 +57,43 @@ const project = {
   outputs: { greeting: "${kept.output}" },
 };
 
-export class CaCluster implements AsyncDisposable {
+export class CaScene extends Scene {
   readonly #folder = mkdtempSync(join(tmpdir(), "pko-ca-"));
-  readonly #place: TestNamespace;
-  readonly #stopKubelet = new AbortController();
+  #ca: OperatorCa | undefined;
   #operator: Operator | undefined;
   #agent: ChildProcess | undefined;
-  #kubelet: Promise<void> = Promise.resolve();
   #copies = 0;
   #copied = "";
   #isKubeletPaused = false;
-  readonly #recorded: string[] = [];
+  /** The operators so far. */
+  readonly #operators: Operator[] = [];
 
-  private constructor(place: TestNamespace) {
-    this.#place = place;
+  private constructor(parts: SceneParts) {
+    super(parts);
+    this.defer(() => rmSync(this.#folder, { recursive: true, force: true }));
+    this.defer(() => this.#agent?.stop("SIGKILL"));
   }
 
   /** Returns once the Workspace is ready for Updates. */
-  static async open(authorities: Authorities): Promise<CaCluster> {
-    const server = await apiServerWithApi();
-    const cluster = new CaCluster(await testNamespace({ server }));
-    await cluster.#prepare(authorities);
-    return cluster;
+  static async open(authorities: Authorities): Promise<CaScene> {
+    const scene = new CaScene(await openPlace());
+    await scene.#prepare(authorities);
+    return scene;
   }
 
-  get client(): Client {
-    return this.#place.client;
-  }
-
-  get operator(): Operator {
-    if (!this.#operator) throw new Error("no operator is running");
-    return this.#operator;
-  }
-
-  ref(name: string): ObjectRef {
-    return { namespace: this.#place.name, name };
+  /** Of the current operator. */
+  get ca(): OperatorCa {
+    if (!this.#ca) throw new Error("no operator is running");
+    return this.#ca;
   }
 
   async #prepare(authorities: Authorities): Promise<void> {
-    const metadata = this.ref("default");
-    await this.client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
     await this.storeCa(authorities);
     const dir = join(this.#folder, "program");
     for (const folder of [dir, join(this.#folder, "home"), join(this.#folder, "backend")]) mkdirSync(folder);
     writeFileSync(join(dir, "Pulumi.yaml"), JSON.stringify(project));
     this.#writeCli();
-    this.startOperator();
+    await this.startNextOperator();
     const { apiVersion, kind } = workspaces;
     const spec = { local: { dir }, stacks: [{ name: "dev", create: true }] };
     await this.client.create(workspaces, { apiVersion, kind, metadata: this.ref("web"), spec });
@@ -169,10 +145,9 @@ export class CaCluster implements AsyncDisposable {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...this.ref(`${name}-0`), labels, ownerReferences } };
     await this.client.create(builtin.pods, { ...pod, ...(template?.spec && { spec: template.spec }) });
     await this.#until("the certificate", () => this.#copyCertificate());
-    this.#kubelet = this.#copyCertificates();
+    this.#runKubelet();
     await this.#startAgent();
-    const running = { phase: "Running", podIP, podIPs: [{ ip: podIP }], containerStatuses: [runningContainer()] };
-    const body = { status: running };
+    const body = { status: { ...running(1), podIP, podIPs: [{ ip: podIP }] } };
     const change = { patch: { type: "merge", body }, subresource: "status" } as const;
     await this.client.patch(builtin.pods, this.ref(`${name}-0`), change);
   }
@@ -194,12 +169,19 @@ export class CaCluster implements AsyncDisposable {
     await this.#until("the agent", async () => (await agent.log()).includes("agent ready"));
   }
 
-  async #copyCertificates(): Promise<void> {
-    const { signal } = this.#stopKubelet;
-    while (!signal.aborted) {
-      if (!this.#isKubeletPaused) await this.#copyCertificate();
-      await Bun.sleep(100);
-    }
+  #runKubelet(): void {
+    const stop = new AbortController();
+    const copy = async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        if (!this.#isKubeletPaused) await this.#copyCertificate();
+        await Bun.sleep(100);
+      }
+    };
+    const ended = copy();
+    this.defer(async () => {
+      stop.abort();
+      await ended;
+    });
   }
 
   /** Until `resumeKubelet`, the agent keeps `certificate`, whatever the operator stores. Returns once the agent serves it. */
@@ -230,9 +212,13 @@ export class CaCluster implements AsyncDisposable {
     return true;
   }
 
-  startOperator(clock: Clock = systemClock): void {
-    const record = (name: string): unknown => this.#recorded.push(name);
-    this.#operator = new Operator(this.client, { namespace: this.#place.name, clock, record });
+  /** Starts an operator without the memory of the previous one. */
+  async startNextOperator(clock: Clock = systemClock): Promise<void> {
+    const ca = operatorCa({ client: this.rights.client, namespace: this.namespace, clock });
+    await ca.load();
+    this.#ca = ca;
+    this.#operator = this.startOperator({}, (parts) => wireWithAgents(parts, ca));
+    this.#operators.push(this.#operator);
   }
 
   async stopOperator(): Promise<void> {
@@ -297,7 +283,8 @@ export class CaCluster implements AsyncDisposable {
 
   /** How often the success of the Update was reported by an event. */
   timesRecorded(name: string): number {
-    return this.#recorded.filter((each) => each === name).length;
+    const events = this.#operators.flatMap((operator) => operator.events);
+    return events.filter(({ about, reason }) => about === name && reason === "UpdateSucceeded").length;
   }
 
   async podUid(): Promise<string | undefined> {
@@ -325,79 +312,46 @@ export class CaCluster implements AsyncDisposable {
       throw new Error(`timed out waiting for ${what}; log of the agent: ${await this.#agent?.log()}`, { cause: error });
     }
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stopOperator();
-    this.#stopKubelet.abort();
-    await this.#kubelet;
-    await this.#agent?.stop("SIGKILL");
-    await this.#place.remove();
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
 }
 
-interface OperatorOptions {
-  readonly namespace: string;
-  readonly clock: Clock;
-  /** Called with the name of each Update whose success an event reports. */
-  readonly record: (name: string) => void;
-}
-
-/** The controllers that `operator.ts` starts, without Stacks and Programs. */
-class Operator {
-  readonly ca: ReturnType<typeof operatorCa>;
-  readonly #stop = new AbortController();
-  readonly #ended: Promise<unknown>;
-
-  constructor(client: Client, { namespace, clock, record }: OperatorOptions) {
-    const scope = { namespaces: [namespace] };
-    const reflectors = {
-      workspaces: reflector(client, workspaces, scope),
-      updates: reflector(client, updates, { ...scope, indexers: updateIndexers }),
-      statefulSets: reflector(client, builtin.statefulSets, scope),
-      pods: reflector(client, builtin.pods, { ...scope, indexers: podIndexers }),
-      programs: reflector(client, programs, scope),
-      stacks: reflector(client, stacks, scope),
-      approvals: reflector(client, approvals, { ...scope, indexers: approvalIndexers }),
-    };
-    this.ca = operatorCa({ client, namespace, clock });
-    const backoff = { baseMs: 50, factor: 1.5, capMs: 500, jitter: 0 };
-    const dialling = { ca: this.ca, backoff, busyBackoff: backoff };
-    const preparing = preparations({ ...dialling, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
-    const running = runs({ ...dialling, wake: (runId) => updateControl.wakeRun(runId) });
-    const events: EventRecorder = {
-      record: ({ metadata }, { reason }) => void (reason === "UpdateSucceeded" && record(metadata?.name ?? "")),
-      flush: () => Promise.resolve(),
-    };
-    const shared = { client, events };
-    const workspaceControl = workspaceController({
-      ...shared,
-      reflectors,
-      ca: this.ca,
-      preparations: preparing,
-      runs: running,
-      settings: { agentImage: "agent:1", idleTimeoutMs: 0 },
-    });
-    const updateControl = updateController({
-      ...shared,
-      ...reflectors,
-      runs: running,
-      projects: preparing,
-      approvalPolicy: policyInForce,
-    });
-    const stopFollowing = this.ca.follow(() => workspaceControl.enqueue(`${namespace}/web`));
-    const flush = async (): Promise<void> => {
-      stopFollowing();
-      await Promise.all([preparing.stop(), running.stop()]);
-    };
-    const all = manager({ reflectors, controllers: [workspaceControl, updateControl], flush });
-    this.#ended = this.ca.load().then(() => all.run(this.#stop.signal));
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#ended;
-  }
+/** The controllers that `operator.ts` starts, without those of Stacks and Programs. */
+function wireWithAgents({ stores, client, events }: OperatorParts, ca: OperatorCa): Wiring {
+  const { workspaces, updates, statefulSets, pods, programs, stacks, approvals } = stores;
+  const backoff = { baseMs: 50, factor: 1.5, capMs: 500, jitter: 0 };
+  const connection = { ca, backoff, busyBackoff: backoff };
+  const preparing = preparations({ ...connection, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
+  const running = runs({ ...connection, wake: (runId) => updateControl.wakeRun(runId) });
+  const workspaceControl = workspaceController({
+    client,
+    events,
+    reflectors: { workspaces, updates, statefulSets, pods, programs },
+    ca,
+    preparations: preparing,
+    runs: running,
+    settings: { agentImage: "agent:1", idleTimeoutMs: 0 },
+  });
+  const updateControl = updateController({
+    client,
+    events,
+    updates,
+    workspaces,
+    pods,
+    stacks,
+    approvals,
+    approvalPolicy: policyInForce,
+    runs: running,
+    projects: preparing,
+  });
+  const stopFollowing = ca.follow(() => {
+    for (const { metadata } of workspaces.store.list()) {
+      workspaceControl.enqueue(`${metadata.namespace}/${metadata.name}`);
+    }
+  });
+  const stop = async (): Promise<void> => {
+    stopFollowing();
+    await Promise.all([preparing.stop(), running.stop()]);
+  };
+  return { controllers: [workspaceControl, updateControl], stop };
 }
 
 const encode = (text: string): string => Buffer.from(text).toString("base64");
@@ -411,10 +365,4 @@ async function servedSerial(): Promise<string> {
   socket.once("secureConnect", () => resolve(socket.getPeerCertificate().serialNumber));
   socket.once("error", reject);
   return await promise.finally(() => socket.destroy());
-}
-
-function runningContainer() {
-  const startedAt = new Date().toISOString().replace(/\.\d+/, "");
-  const state = { running: { startedAt } };
-  return { name: pulumiContainer, image: "i", imageID: "i", ready: true, restartCount: 0, state };
 }

@@ -1,0 +1,160 @@
+/** One process of the operator, with the controllers that a test needs. Its memory is lost when it ends. */
+import {
+  builtin,
+  eventRecorder,
+  metricsRegistry,
+  reflector,
+  systemClock,
+  type ApiObject,
+  type Client,
+  type Clock,
+  type Controller,
+  type EventNote,
+  type EventRecorder,
+  type KubeObject,
+  type Reflector,
+  type ReflectorOptions,
+  type Registry,
+  type Resource,
+} from "@pko/kube";
+import {
+  approvalIndexers,
+  approvals,
+  ownedUpdateIndexers,
+  podIndexers,
+  programs,
+  stackIndexers,
+  stacks,
+  updateIndexers,
+  updates,
+  workspaces,
+} from "@pko/operator";
+import type { Approval, Program, Stack, Update, Workspace } from "@pko/api";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Pod } from "kubernetes-types/core/v1";
+
+export interface OperatorOptions {
+  readonly namespace: string;
+  /** For the controllers. */
+  readonly client: Client;
+  /** Fills the stores. By default, `client` does. */
+  readonly reading?: Client;
+  readonly clock?: Clock;
+}
+
+/** What controllers share. */
+export interface OperatorParts {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly events: EventRecorder;
+  readonly metrics: Registry;
+  readonly stores: Stores;
+}
+
+/** The controllers of an operator, and what stops with it: for example, its connections to agents. */
+export interface Wiring {
+  readonly controllers: readonly Controller[];
+  readonly stop?: () => Promise<unknown>;
+}
+
+/** Each store is created when a controller is wired with it: others are not watched. */
+export class Stores {
+  readonly #client: Client;
+  readonly #namespace: string;
+  readonly #created = new Map<string, Reflector<KubeObject>>();
+
+  constructor(client: Client, namespace: string) {
+    this.#client = client;
+    this.#namespace = namespace;
+  }
+
+  get stacks(): Reflector<Stack> {
+    return this.#reflector(stacks, { indexers: stackIndexers });
+  }
+
+  get programs(): Reflector<Program> {
+    return this.#reflector(programs);
+  }
+
+  get workspaces(): Reflector<Workspace> {
+    return this.#reflector(workspaces);
+  }
+
+  get updates(): Reflector<Update> {
+    return this.#reflector(updates, { indexers: { ...updateIndexers, ...ownedUpdateIndexers } });
+  }
+
+  get approvals(): Reflector<Approval> {
+    return this.#reflector(approvals, { indexers: approvalIndexers });
+  }
+
+  get statefulSets(): Reflector<ApiObject<StatefulSet>> {
+    return this.#reflector(builtin.statefulSets);
+  }
+
+  get pods(): Reflector<ApiObject<Pod>> {
+    return this.#reflector(builtin.pods, { indexers: podIndexers });
+  }
+
+  get all(): Reflector<KubeObject>[] {
+    return [...this.#created.values()];
+  }
+
+  #reflector<T extends KubeObject>(resource: Resource<T>, options: ReflectorOptions<T> = {}): Reflector<T> {
+    const known = this.#created.get(resource.kind);
+    if (known) return known as Reflector<T>;
+    const created = reflector(this.#client, resource, { ...options, namespaces: [this.#namespace] });
+    this.#created.set(resource.kind, created);
+    return created;
+  }
+}
+
+export class Operator implements AsyncDisposable {
+  readonly metrics = metricsRegistry();
+  /** Events that the controllers reported. They are also written to the API server. */
+  readonly events: (EventNote & { readonly about: string })[] = [];
+  readonly stores: Stores;
+  /** Resolves when every store has been filled. */
+  readonly synced: Promise<unknown>;
+  readonly #recorder: EventRecorder;
+  readonly #wiring: Wiring;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<unknown>;
+
+  constructor(options: OperatorOptions, wire: (parts: OperatorParts) => Wiring) {
+    const { client, namespace, reading = client, clock = systemClock } = options;
+    this.stores = new Stores(reading, namespace);
+    this.#recorder = eventRecorder({ client: reading, component: "test" });
+    const events: EventRecorder = {
+      record: (object, note) => {
+        this.events.push({ ...note, about: object.metadata.name ?? "" });
+        this.#recorder.record(object, note);
+      },
+      flush: () => this.#recorder.flush(),
+    };
+    this.#wiring = wire({ client, clock, events, metrics: this.metrics, stores: this.stores });
+    const { signal } = this.#stop;
+    const all = this.stores.all;
+    this.synced = Promise.all(all.map((each) => each.waitForSync()));
+    this.#ended = Promise.all([
+      ...all.map((each) => each.run(signal)),
+      ...this.#wiring.controllers.map((each) => each.run({ stop: signal, kill: signal })),
+    ]);
+  }
+
+  async flushEvents(): Promise<void> {
+    await this.#recorder.flush();
+  }
+
+  /** Ends like a process: its connections are closed, and the runs of agents continue. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#wiring.stop?.();
+    await this.#ended;
+    await this.#recorder.flush();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The fixture of an integration test: a namespace on the API server of this process, the rights of an operator in it, and
+ * the operators that the test starts. Each kind of test extends it with what it does: StackScene, WorkspaceScene,
+ * UpdateScene, CaScene.
+ */
+import { builtin, type Client, type KubeObject, type ObjectRef, type Resource } from "@pko/kube";
+import { checkStatus, faultProxy, testNamespace, waitFor, type FaultProxy, type TestNamespace } from "@pko/testkit";
+
+import { OperatorRights } from "../../rights/operator-rights.ts";
+import { apiServerWithApi } from "../api/install.ts";
+import { Operator, type OperatorOptions, type OperatorParts, type Wiring } from "./operator.ts";
+
+export { testTimeoutMs } from "../api/install.ts";
+
+/** An object whose name and namespace are known. */
+export type NamespacedRef = ObjectRef & { readonly namespace: string };
+
+export interface SceneParts {
+  readonly place: TestNamespace;
+  readonly rights: OperatorRights;
+}
+
+interface SceneOptions {
+  /** Labels of the namespace. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** Creates the namespace, with the service account that Kubernetes would create in it. */
+export async function openPlace({ labels = {} }: SceneOptions = {}): Promise<SceneParts> {
+  const server = await apiServerWithApi();
+  const place = await testNamespace({ server, labels });
+  const metadata = { name: "default", namespace: place.name };
+  await place.client.create(builtin.serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata });
+  return { place, rights: await OperatorRights.in(place) };
+}
+
+export abstract class Scene implements AsyncDisposable {
+  readonly namespace: string;
+  /** Has all rights. */
+  readonly client: Client;
+  /** Of the operators. */
+  readonly rights: OperatorRights;
+  readonly #cleanups: (() => unknown)[] = [];
+
+  protected constructor({ place, rights }: SceneParts) {
+    this.namespace = place.name;
+    this.client = place.client;
+    this.rights = rights;
+    this.defer(() => rights[Symbol.asyncDispose]());
+    this.defer(() => place.remove());
+  }
+
+  /** Registers a cleanup. They run in reverse order. */
+  defer(cleanup: () => unknown): void {
+    this.#cleanups.push(cleanup);
+  }
+
+  ref(name: string): NamespacedRef {
+    return { namespace: this.namespace, name };
+  }
+
+  /** A proxy between an operator and the API server, which can fail, delay and record requests. */
+  async proxy(): Promise<{ readonly proxy: FaultProxy; readonly client: Client }> {
+    const proxy = await faultProxy(this.rights.credentials);
+    this.defer(() => proxy.close());
+    return { proxy, client: this.rights.connect(proxy.credentials) };
+  }
+
+  /** Starts an operator, which stops with the scene at the latest. */
+  protected startOperator(options: Partial<OperatorOptions>, wire: (parts: OperatorParts) => Wiring): Operator {
+    const operator = new Operator({ client: this.rights.client, namespace: this.namespace, ...options }, wire);
+    this.defer(() => operator.stop());
+    return operator;
+  }
+
+  /** Waits until the object satisfies the predicate. Every status on the way is checked; a failure shows the last one. */
+  protected async untilObject<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    { what, is, timeoutMs }: Expectation<T>,
+  ): Promise<T> {
+    let last: T | undefined;
+    const poll = async (): Promise<T | undefined> => {
+      last = await this.client.get(resource, this.ref(name));
+      checkStatus(last);
+      return is(last) ? last : undefined;
+    };
+    try {
+      return await waitFor(poll, { timeoutMs, what: `${resource.kind} ${name} to be ${what}` });
+    } catch (error) {
+      const status = JSON.stringify(last && "status" in last ? last.status : undefined, undefined, 1);
+      throw new Error(`${resource.kind} ${name} is not ${what}: ${status}`, { cause: error });
+    }
+  }
+
+  protected async untilDeleted(resource: Resource, name: string): Promise<void> {
+    const isDeleted = async (): Promise<boolean> => (await this.client.find(resource, this.ref(name))) === undefined;
+    await waitFor(isDeleted, { timeoutMs: 30_000, what: `${resource.kind} ${name} to be deleted` });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const errors: unknown[] = [];
+    for (const cleanUp of this.#cleanups.splice(0).toReversed()) {
+      try {
+        await cleanUp();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw new AggregateError(errors, errors.map(String).join("\n"));
+  }
+}
+
+interface Expectation<T> {
+  /** For the message of a timeout. */
+  readonly what: string;
+  readonly is: (object: T) => boolean;
+  readonly timeoutMs: number;
+}

@@ -1,0 +1,47 @@
+/** On a cluster of the user, what needs the local cluster is skipped with a reason, and everything else runs. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { listedFiles, skipReason } from "./other-clusters.ts";
+import { jobsIn, repositoryRoot, suiteNames, type Job } from "./suites.ts";
+
+const all = (await Promise.all(suiteNames.map(jobsIn))).flat();
+const remote = { machineAddress: undefined };
+const reachable = { machineAddress: "192.0.2.1" };
+
+const runnable = (jobs: readonly Job[], cluster: typeof remote | typeof reachable): string[] =>
+  jobs.filter((job) => skipReason(job, cluster) === undefined).map(({ name }) => name);
+
+test("the tests of the local cluster itself are skipped, and all that need no cluster run", () => {
+  const names = runnable(all, remote);
+  expect(names).not.toContain("cluster");
+  for (const { name, suite } of all) if (suite === "unit" || suite === "integration") expect(names).toContain(name);
+});
+
+test("without an address of this machine, only the files whose operator runs in the cluster run", () => {
+  const files = all.filter(({ suite }) => suite === "e2e");
+  expect(runnable(files, remote).toSorted()).toEqual([
+    "test/e2e/demo/demo.test.ts",
+    "test/e2e/install/deploy.test.ts",
+    "test/e2e/install/quickstart.test.ts",
+    "test/e2e/install/reinstall.test.ts",
+  ]);
+});
+
+test("with an address of this machine, a file runs if it uses nothing of the local cluster outside of a localTest", () => {
+  const files = all.filter(({ suite }) => suite === "e2e");
+  const usesLocal = (name: string): boolean => {
+    const text = readFileSync(join(repositoryRoot, name), "utf8");
+    return (
+      /startSecondNode|publish(?!Operator|ed)[A-Z]\w*\(|startSshServer\(/.test(text) && !text.includes("localTest(")
+    );
+  };
+  for (const name of runnable(files, reachable))
+    expect({ name, usesLocal: usesLocal(name) }).toEqual({ name, usesLocal: false });
+});
+
+test("every listed file is an end-to-end test", () => {
+  const names = new Set(all.filter(({ suite }) => suite === "e2e").map(({ name }) => name));
+  expect(listedFiles.filter((name) => !names.has(name))).toEqual([]);
+});

@@ -1,0 +1,43 @@
+/** What cannot be tested on a cluster of the user (CLUSTER_KUBECONFIG), and why. Pure. */
+import type { Job } from "./suites.ts";
+
+export interface OtherCluster {
+  /** An address of this machine that pods can reach (MACHINE_ADDRESS). This machine must be able to reach pods, too. */
+  readonly machineAddress: string | undefined;
+}
+
+/** Tests in other files that need the local cluster call `localTest`. */
+const localFiles: ReadonlyMap<string, string> = new Map([
+  ["test/e2e/cluster/workspace-image.test.ts", "it tests the workspace image that is built here"],
+  ["test/e2e/examples/examples.test.ts", publishesImage("the example's image")],
+  ["test/e2e/inputs/cluster-then-apps.test.ts", publishesImage("an image with kubectl")],
+  ["test/e2e/languages/languages.test.ts", publishesImage("an image with the packages of each language")],
+  ["test/e2e/sources/git.test.ts", publishesImage("an image with an SSH server")],
+  ["test/e2e/operator/kubelet-crash.test.ts", "it kills the kubelet"],
+  ["test/e2e/operator/lost-node.test.ts", "it starts a second node and stops it like a power failure"],
+]);
+
+function publishesImage(what: string): string {
+  return `it publishes ${what}, which only the local cluster pulls from this machine`;
+}
+
+/** Files whose operator runs in the cluster, and whose sources are in it. */
+const remoteFiles: ReadonlySet<string> = new Set([
+  "test/e2e/demo/demo.test.ts",
+  "test/e2e/install/deploy.test.ts",
+  "test/e2e/install/quickstart.test.ts",
+  "test/e2e/install/reinstall.test.ts",
+]);
+
+/** Every file that the lists mention. */
+export const listedFiles: readonly string[] = [...localFiles.keys(), ...remoteFiles];
+
+/** Why the job is skipped there; undefined if it can run. */
+export function skipReason({ name, suite }: Job, { machineAddress }: OtherCluster): string | undefined {
+  if (suite === "cluster") return "it starts, kills and stops the local cluster";
+  if (suite !== "e2e") return undefined;
+  const reason = localFiles.get(name);
+  if (reason !== undefined) return reason;
+  if (machineAddress || remoteFiles.has(name)) return undefined;
+  return "its operator and servers run on this machine: set MACHINE_ADDRESS to an address that pods can reach, if this machine can reach pods";
+}

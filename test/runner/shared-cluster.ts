@@ -1,0 +1,43 @@
+/** The cluster on which end-to-end tests run: a new local one, or the user's own, which is neither started nor stopped. */
+import { join } from "node:path";
+
+import { clusterKubeconfig, deployableImage, givenKubeconfig, toolPath } from "@pko/cluster";
+
+import { repositoryRoot } from "./suites.ts";
+
+const cluster = [process.execPath, join(repositoryRoot, "hack/cluster/src/main.ts")];
+
+/** Runs a command of `hack/cluster` and returns whether it succeeded. */
+export async function runCluster(...args: readonly string[]): Promise<boolean> {
+  const command = [...cluster, ...args];
+  const child = Bun.spawn(command, { cwd: repositoryRoot, stdin: "ignore", stdout: "inherit", stderr: "inherit" });
+  return (await child.exited) === 0;
+}
+
+/** Returns the variables for tests, or what is wrong. The local cluster is a new one, so that leftovers do not matter. */
+export async function startCluster(): Promise<Record<string, string> | string> {
+  const isUp = (await runCluster("down")) && (await runCluster("up"));
+  if (!isUp) return "the cluster did not start; see the output above";
+  if (givenKubeconfig !== undefined && (await installedOperator()) !== "") {
+    return "the cluster of CLUSTER_KUBECONFIG has an operator, which would reconcile the Stacks of tests: uninstall it";
+  }
+  try {
+    // Once, because parallel processes would overwrite each other's executables.
+    return { TEST_OPERATOR_IMAGE: await deployableImage() };
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+export async function stopCluster(): Promise<void> {
+  await runCluster("down");
+}
+
+/** The names of the Deployments that run an operator with this API. */
+async function installedOperator(): Promise<string> {
+  const namespace = "pulumi-kubernetes-operator";
+  const query = ["get", "deployments", "--namespace", namespace, "--output=name"];
+  const command = [toolPath("kube"), "kubectl", `--kubeconfig=${clusterKubeconfig()}`, ...query];
+  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  return (await new Response(child.stdout).text()).trim();
+}
