@@ -159,7 +159,7 @@ export class FakeAgent {
       plan: async () => {
         this.#count("plan");
         const { plan } = this;
-        if (!plan) return fail("notFound", "there is no plan");
+        if (!plan) return fail("unprepared", "the run has no plan");
         return succeed(
           (async function* () {
             yield { type: "part", content: plan.content } as const;

@@ -209,6 +209,14 @@ cases("an update that needs an approval", [
   ],
 ]);
 
+const closed = { ...always, updateWindows: [{ schedule: "0 3 * * *", durationSeconds: 3600 }] };
+
+cases("outside of its update windows, an update that needs an approval", [
+  ["is not planned", { spec: closed }, "none: OutsideUpdateWindow"],
+  ["can be approved", { ...pending, spec: closed }, "none: AwaitingApproval"],
+  ["is not applied before a window opens", { ...approved, spec: closed }, "none: OutsideUpdateWindow"],
+]);
+
 describe("a plan", () => {
   const fails = (setting: Setting): boolean => created(setting)?.spec?.savePlan === true;
   const table: readonly (readonly [string, Setting])[] = [

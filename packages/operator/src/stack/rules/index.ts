@@ -84,11 +84,11 @@ const rules: readonly StackRule[] = [
   sourcePending, // wait until the source has been read
   driftCheckDue, // no update is due, but a check for drift: prepare the Workspace, then create its Update
   noUpdateDue, // up to date, waiting for a retry, out of retries, or cancelled: delete the Workspace or write outputs if required
-  outsideUpdateWindow, // an update is due, and no update window is open: wait until one opens
-  prerequisitesUnmet, // wait for other Stacks, and request updates of those that are too old
   approvalPolicyUnchecked, // approvals are required: wait until the admission policy has been checked
   approvalRejected, // a user rejected the plan: nothing runs until something changes
   approvalPending, // wait for an approval of the plan, or until the plan expires
+  outsideUpdateWindow, // an update is due, and no update window is open: wait until one opens
+  prerequisitesUnmet, // wait for other Stacks, and request updates of those that are too old
   workspaceForeign, // the Workspace has another owner: leave it alone
   workspaceDeleting, // wait until the former Workspace is deleted
   workspaceOutdated, // check the inputs, then apply the Workspace
