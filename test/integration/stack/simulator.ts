@@ -148,11 +148,7 @@ export class Simulator implements AsyncDisposable {
       endTime: now,
       projectInfo: { name: "project", runtime: "yaml" },
       ...(outputs && { outputs }),
-      ...(!isSuccess && { message: play.message }),
-      ...(!isSuccess && play.errorClass && { errorClass: play.errorClass }),
-      ...(isSuccess && { changes: { same: 1 }, summary: "1 unchanged" }),
-      ...(isSuccess && play.drift && { drift: play.drift }),
-      ...(isSuccess && update.spec?.savePlan && { plan: { ...planOf(update), ...play.plan } }),
+      ...resultOf(update, play),
       conditions: [
         condition("Progressing", "False", "Complete"),
         condition("Failed", isSuccess ? "False" : "True", isSuccess ? "UpdateSucceeded" : "UpdateFailed"),
@@ -203,6 +199,19 @@ export class Simulator implements AsyncDisposable {
     const body = { metadata: { resourceVersion: object.metadata.resourceVersion }, status };
     await this.#options.client.patch(kind, ref, { patch: { type: "merge", body }, subresource: "status" });
   }
+}
+
+function resultOf(update: Update, play: Exclude<Play, { end: "never" }>): UpdateStatus {
+  if (play.end === "failed") {
+    const { message, errorClass } = play;
+    return { message, ...(errorClass && { errorClass }) };
+  }
+  return {
+    changes: { same: 1 },
+    summary: "1 unchanged",
+    ...(play.drift && { drift: play.drift }),
+    ...(update.spec?.savePlan && { plan: { ...planOf(update), ...play.plan } }),
+  };
 }
 
 const planOf = ({ metadata }: Update): UpdatePlan => ({

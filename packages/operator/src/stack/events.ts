@@ -49,16 +49,8 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
       return resultEvents(view, step);
     case "recordDrift":
       return driftEvents(view, step.record);
-    case "createUpdate": {
-      const { trigger, update, stage } = step;
-      // Checks for drift are frequent; only what they find is of interest.
-      if (trigger.type === "refresh") return [];
-      const name = update.metadata.name ?? "";
-      const isPlan = stage?.kind === "plan";
-      const message = messages.starting({ type: trigger.type, name, isPlan }, messages.purpose(step));
-      const ignored = trigger.type === "destroy" && !isPlan ? dependentEvents(view) : [];
-      return [eventFor("StackUpdateDetected", message), ...ignored];
-    }
+    case "createUpdate":
+      return startEvents(view, step);
     case "deleteWorkspace":
       return [eventFor("WorkspaceDeleted", messages.workspaceReclaimed)];
     case "addFinalizer":
@@ -73,6 +65,17 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "withdrawUpdate":
       return [];
   }
+}
+
+function startEvents(view: StackView, step: Extract<Step, { kind: "createUpdate" }>): EventNote[] {
+  const { trigger, update, stage } = step;
+  // Checks for drift are frequent; only what they find is of interest.
+  if (trigger.type === "refresh") return [];
+  const name = update.metadata.name ?? "";
+  const isPlan = stage?.kind === "plan";
+  const message = messages.starting({ type: trigger.type, name, isPlan }, messages.purpose(step));
+  const ignored = trigger.type === "destroy" && !isPlan ? dependentEvents(view) : [];
+  return [eventFor("StackUpdateDetected", message), ...ignored];
 }
 
 /** A destroy starts although other Stacks depend on this one. */

@@ -97,11 +97,17 @@ function lastUpdateAfter(view: StackView, update: UpdateView): LastUpdate {
     lastResyncTime: timestamp(endTime(view, update)),
     failures: isSuccess ? 0 : previousFailures(before, trigger) + (update.failure === withdrawnFailure ? 0 : 1),
     ...(isSuccess && update.type === "up" && isBlocked(view) && { outputsPending: true }),
-    ...(update.failure && { failure: update.failure }),
-    ...(update.message && { message: update.message }),
-    ...(update.warning && { warning: update.warning }),
-    ...(update.permalink && { permalink: update.permalink }),
-    ...update.report,
+    ...reportOf(update),
+  };
+}
+
+function reportOf({ failure, message, warning, permalink, report }: UpdateView): LastUpdate {
+  return {
+    ...(failure && { failure }),
+    ...(message && { message }),
+    ...(warning && { warning }),
+    ...(permalink && { permalink }),
+    ...report,
   };
 }
 
