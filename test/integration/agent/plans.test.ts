@@ -493,7 +493,7 @@ describe("a plan that is refused in the middle", () => {
   test("is followed to its end by the next agent process, before and during the changes", async () => {
     const { web, gate, plan } = await gatedPlan();
     await web.startRun("up", { kind: "up", applyPlan: plan });
-    await web.until("up", (update) => update.type === "event" && update.event.kind === "step");
+    await web.until("up", isLocked);
     await web.kill("SIGKILL");
     await web.start();
     await gate.open("canary-planned");
@@ -515,7 +515,7 @@ describe("a plan that is refused in the middle", () => {
     const { plans, web, gate, plan } = await gatedPlan();
     const before = plans.state();
     await web.startRun("up", { kind: "up", applyPlan: plan });
-    await web.until("up", (update) => update.type === "event" && update.event.kind === "notice");
+    await web.until("up", isLocked);
     await web.kill("SIGKILL");
     const record = readFileSync(join(web.share, "runs/up/run.json"), "utf8");
     const { launches } = JSON.parse(record) as { launches: [{ pid: number }] };
@@ -525,6 +525,9 @@ describe("a plan that is refused in the middle", () => {
     expect(plans.state()).toBe(before);
     expect(gate).toBeDefined();
   });
+
+  /** By then the record has the process, so the next agent process finds it. */
+  const isLocked = (update: WatchUpdate): boolean => update.type === "event" && update.event.kind === "notice";
 
   const isChanging = (update: WatchUpdate): boolean =>
     update.type === "event" && update.event.kind === "resource" && update.event.urn.includes("Stack::demo-dev");
