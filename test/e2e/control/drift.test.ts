@@ -143,8 +143,6 @@ test(
     expect(later.map(({ metadata }) => metadata.name)).toEqual([updateName]);
     expect(later[0]?.status?.stdout?.text).toContain("Previewing refresh");
     expect(await eventsJson(scene, "settings")).toContain("StackDriftDetected");
-    console.log(await kubectl(["get", "stack", "settings", ...at(scene), "-o", "yaml"]));
-    console.log(later[0]?.status?.stdout?.text);
   },
   slow,
 );
