@@ -47,6 +47,9 @@ export const specInvalid = (problems: string): string => `The spec is invalid:\n
 const askStack = (stack: string): string =>
   `Stack ${stack} plans its changes itself and requests an approval; to request a plan, request an update of the Stack`;
 
+export const stackProtected = (stack: string): string =>
+  `Stack ${stack} is protected, so nothing was destroyed. To allow it, set spec.protect of the Stack to false.`;
+
 export const noPlanNamed = (stack: string): string =>
   `Stack ${stack} requires approvals, and this Update applies no approved plan, so nothing was changed. ${askStack(stack)}.`;
 

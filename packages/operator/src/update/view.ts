@@ -37,7 +37,12 @@ export interface ApprovalFacts {
   readonly stack?:
     | { readonly state: "missing"; readonly name: string }
     /** `policy`: absent if it requires no approvals. */
-    | { readonly state: "present"; readonly name: string; readonly policy?: ApprovalPolicy };
+    | {
+        readonly state: "present";
+        readonly name: string;
+        readonly policy?: ApprovalPolicy;
+        readonly isProtected: boolean;
+      };
   /** The Update that is named as the one with the plan; absent if none is, or it does not exist. */
   readonly plan?: PlanFacts;
   /** The Approvals that name that Update. */

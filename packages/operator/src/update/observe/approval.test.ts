@@ -52,8 +52,18 @@ describe("the Stack of a Workspace", () => {
     expect(factsOf({ stack: undefined }).stack).toEqual({ state: "missing", name: "web" });
   });
 
+  test("may be protected", () => {
+    expect(factsOf({ stack: { ...stack, spec: { ...stack.spec, protect: true } } }).stack).toMatchObject({
+      isProtected: true,
+    });
+  });
+
   test("may require no approvals", () => {
-    expect(factsOf({ stack: { ...stack, spec: { stack: "dev" } } }).stack).toEqual({ state: "present", name: "web" });
+    expect(factsOf({ stack: { ...stack, spec: { stack: "dev" } } }).stack).toEqual({
+      state: "present",
+      name: "web",
+      isProtected: false,
+    });
   });
 });
 

@@ -66,7 +66,8 @@ function stackFacts(
   const { name, uid } = controller;
   if (stack?.metadata.uid !== uid) return { state: "missing", name };
   const policy = approvalPolicyOf(stack);
-  return { state: "present", name, ...(policy && { policy }) };
+  const spec: Partial<Stack["spec"]> | undefined = stack.spec;
+  return { state: "present", name, ...(policy && { policy }), isProtected: spec?.protect === true };
 }
 
 function planFacts(update: Update): PlanFacts {

@@ -59,7 +59,8 @@ const usedBy = (updateUid: string): Approval["status"] => ({
 });
 
 const policy = { required: "Always", expiresAfterMs: 60 * minute } as const;
-const requiring = { state: "present", name: "web", policy } as const;
+const free = { state: "present", name: "web", isProtected: false } as const;
+const requiring = { ...free, policy } as const;
 
 const withApproval =
   (facts: Partial<ApprovalFacts>): ViewTrait =>
@@ -107,7 +108,7 @@ table("an Update in the Workspace of a Stack that requires approvals", [
   ],
   [
     "starts without a plan if the Stack does not require approvals, which the API server confirms",
-    [...ready, withApproval({ stack: { state: "present", name: "web" } })],
+    [...ready, withApproval({ stack: free })],
     starts("confirmApproval"),
   ],
   [
@@ -124,6 +125,27 @@ table("an Update in the Workspace of a Stack that requires approvals", [
     "waits until the admission policy was checked",
     [...ready, applying, approved, policyIs("unknown")],
     { ...writesNothing, requeueAt: noon + 5000 },
+  ],
+]);
+
+const guarded = withApproval({ stack: { ...free, isProtected: true } });
+
+table("an Update in the Workspace of a protected Stack", [
+  [
+    "is refused if it is a destroy",
+    [...ready, withSpec({ type: "destroy" }), guarded],
+    refuses("Stack web is protected"),
+  ],
+  [
+    "is refused if it destroys by an approved plan",
+    [...ready, applying, withSpec({ type: "destroy" }), withApproval({ stack: { ...requiring, isProtected: true } })],
+    refuses("Stack web is protected"),
+  ],
+  ["starts if it is an up", [...ready, guarded], starts("confirmApproval")],
+  [
+    "starts if it only shows what a destroy would do",
+    [...ready, withSpec({ type: "destroy", previewOnly: true }), guarded],
+    starts(),
   ],
 ]);
 

@@ -1,5 +1,5 @@
 /**
- * Whether an Update may change resources, whoever created it. If the Stack that controls its Workspace requires approvals, the
+ * Whether an Update may change resources, whoever created it. A protected Stack is not destroyed. If the Stack that controls its Workspace requires approvals, the
  * Update must apply a plan that is approved, or that needs no approval.
  */
 import type { Approval, NormalUpdate } from "@pko/api";
@@ -30,6 +30,7 @@ function verdictOn(view: UpdateView, spec: NormalUpdate): Verdict {
   const { stack, plan } = approval;
   if (!changesResources(spec)) return allowed;
   if (stack?.state === "missing") return { kind: "unknown" };
+  if (stack?.isProtected && spec.type === "destroy") return refused(messages.stackProtected(stack.name));
   const policy = stack?.policy;
   if (spec.applyPlan && (!plan || !isPlanFor(plan, spec))) {
     return refused(messages.planUnknown(spec.applyPlan.updateName));
