@@ -366,7 +366,7 @@ class World {
     }
     const isFailed = !isCalm && this.#chance.is(0.4);
     if (update.type === "destroy") this.destroys.push(isFailed ? "failed" : "succeeded");
-    const drift = update.isDriftCheck && { drift: !isCalm && this.#chance.is(0.5) ? drifted : { resources: [] } };
+    const drift = update.isDriftCheck && { drift: this.#chance.is(0.5) ? drifted : { resources: [] } };
     const info = { projectInfo: { name: "p", runtime: "yaml" }, endedAt: this.now, ...drift };
     return isFailed
       ? { ...update, ...info, state: "failed", message: "no" }
