@@ -307,6 +307,13 @@ describe("a destroy", () => {
     expect(created(setting)?.spec).toMatchObject({ type: "destroy", applyPlan: { digest: "sha256:plan" } });
   });
 
+  test("that could not be planned has destroyed nothing", () => {
+    const update = planUpdate({ ...finished, ...made, state: "failed", message: "no", endedAt: now });
+    const { lastUpdate, deployed } = statusAfter({ ...deleted, spec, updates: [update] });
+    expect(lastUpdate).toMatchObject({ type: "destroy", state: "failed", failures: 1 });
+    expect(deployed).toBeUndefined();
+  });
+
   test("is not needed for a Stack that has only made plans", () => {
     const status = statusAfter({ spec: { ...spec }, updates: [planUpdate(finished)] });
     expect(status.deployed).toBe(false);

@@ -59,10 +59,7 @@ function hasNeverRun({ stack, updates }: StackView): boolean {
 
 /** The previewed Pulumi stack may belong to another Stack, so it must not be destroyed. */
 function hasOnlyPreviewed({ stack, updates }: StackView): boolean {
-  return (
-    stack.status?.deployed === false &&
-    updates.every((update) => isFinished(update) && (update.isPlan || update.type === "preview"))
-  );
+  return stack.status?.deployed === false && updates.every((update) => isFinished(update) && update.type === "preview");
 }
 
 /** The Workspace is deleted with the Stack, and an Update that runs in it would be interrupted. */

@@ -67,6 +67,19 @@ test("a Workspace that lists no stacks runs an Update of any stack, in the order
   expect(observeUpdate(world, "default/second", { now: noon })?.before).toBe("first");
 });
 
+test("the size of the stack is that after the last operation that changed it", () => {
+  const running = { ...update("now", "dev", 0), status: { podUid: "p" } };
+  const ended = (name: string, endTime: string, more: Update["spec"], changes: Record<string, number>): Update => {
+    const plain = update(name, "dev", 1000);
+    return { ...plain, spec: { ...plain.spec, ...more }, status: { endTime, changes } };
+  };
+  const up = ended("up", at(-3000), { type: "up" }, { create: 7 });
+  const preview = ended("preview", at(-2000), { type: "preview" }, { create: 9 });
+  const plan = ended("plan", at(-1000), { type: "destroy", previewOnly: true }, { delete: 7 });
+  const world = worldOf([running, up, preview, plan]);
+  expect(observeUpdate(world, "default/now", { now: noon })?.expectedResources).toBe(7);
+});
+
 describe("the pod of an Update", () => {
   const podOf = (kind: string, name: string): ApiObject<Pod> => ({
     apiVersion: "v1",
