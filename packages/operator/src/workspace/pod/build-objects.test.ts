@@ -97,7 +97,7 @@ describe("the objects of a workspace", () => {
       "pulumi-oidc",
       "pulumi-credentials",
     ]);
-    expect(pod?.containers?.[0]?.command?.slice(4)).toEqual([
+    expect(pod?.containers?.[0]?.command?.slice(4, -1)).toEqual([
       "--workspace-uid=w1",
       "--oidc-token=/var/run/secrets/auto.pulumi.com/oidc/token",
       "--oidc-organization=acme",

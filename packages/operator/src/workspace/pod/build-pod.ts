@@ -70,7 +70,7 @@ export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): B
     const problems = check(merged);
     if (problems.length > 0) return { ok: false, problems };
   }
-  const adapted = limitStorage(bootstrapFirst(withDynamicEnv(withFetchSettings(merged))));
+  const adapted = withImageFlag(limitStorage(bootstrapFirst(withDynamicEnv(withFetchSettings(merged)))));
   const secure = (parts.settings.enforceSecurityProfile ?? true) ? enforceProfile : fillProfile;
   const { template, violations } = secure(adapted, workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };
@@ -213,6 +213,17 @@ function mergeTemplate(generated: PodTemplateSpec, { podTemplate }: NormalWorksp
     if (error instanceof MergeError) return `spec.podTemplate.${error.message}`;
     throw error;
   }
+}
+
+/** An approved plan is applied only in the image in which it was made, also if a template sets the image. */
+function withImageFlag(template: PodTemplateSpec): PodTemplateSpec {
+  const { spec } = template;
+  if (!spec) return template;
+  const containers = spec.containers.map((container) => {
+    const { command = [], image = "" } = container;
+    return command[0] === agentInPod ? { ...container, command: [...command, `--image=${image}`] } : container;
+  });
+  return { ...template, spec: { ...spec, containers } };
 }
 
 /** A volume has one source: if a template sets another one for a volume of ours, such as a claim, that replaces ours. */
