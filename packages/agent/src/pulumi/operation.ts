@@ -48,51 +48,63 @@ export function isPreview(operation: Operation): boolean {
 /** Whether the operation compares the resources with the state. Differences are its result, not a failure. */
 export const isDriftCheck = (operation: Operation): boolean => operation.kind === "refresh" && isPreview(operation);
 
+/** The options of one kind of operation. */
+type Of<K extends Operation["kind"]> = Extract<Operation, { kind: K }>;
+
 export function commandsFor(operation: Operation, target: RunTarget): readonly RunStep[] {
-  const flags = commonFlags(operation, target);
-  const refresh = (wanted: boolean | undefined): string[] => (wanted ? ["--refresh"] : []);
   switch (operation.kind) {
-    case "preview": {
-      const savePlan = operation.savePlan ? [`--save-plan=${target.planFile}`] : [];
-      const args = [...flags, ...changeFlags(operation), ...refresh(operation.refresh), ...savePlan];
-      return [step("preview", args, "preview")];
-    }
-    case "up": {
-      // The preview of an update with a plan is the check that the plan still matches.
-      const check = operation.applyPlan ? [`--plan=${target.planFile}`] : ["--skip-preview"];
-      const up = ["--yes", ...check, ...flags, ...changeFlags(operation)];
-      const keepGoing = operation.continueOnError ? ["--continue-on-error"] : [];
-      const kind = operation.applyPlan ? "planned" : "change";
-      if (operation.expectNoRefreshChanges) {
-        const { replace: _, ...plain } = operation;
-        const first = ["--yes", "--skip-preview", ...commonFlags(plain, target), "--expect-no-changes"];
-        // A plan that was made with a refresh is applied with one, or it would skip what the refresh found.
-        const again = operation.applyPlan ? refresh(operation.refresh) : [];
-        return [step("refresh", first), step("up", [...up, ...keepGoing, ...again], kind)];
-      }
-      return [step("up", [...up, ...keepGoing, ...refresh(operation.refresh)], kind)];
-    }
-    case "refresh": {
-      // The exit code shows drift, also if the event of a resource was too large to be read.
-      if (isDriftCheck(operation)) {
-        return [step("refresh", ["--preview-only", ...flags, "--expect-no-changes"], "preview")];
-      }
-      const expect = operation.expectNoChanges ? ["--expect-no-changes"] : [];
-      const clear = operation.clearPendingCreates ? ["--clear-pending-creates"] : [];
-      return [step("refresh", ["--yes", "--skip-preview", ...flags, ...expect, ...clear])];
-    }
-    case "destroy": {
-      const preview = ["--preview-only", ...flags, ...refresh(operation.refresh)];
-      if (operation.previewOnly) return [step("destroy", preview, "preview")];
-      const extra = [
-        ...refresh(operation.refresh),
-        ...(operation.continueOnError ? ["--continue-on-error"] : []),
-        ...(operation.remove ? ["--remove"] : []),
-      ];
-      const destroy = step("destroy", ["--yes", "--skip-preview", ...flags, ...extra]);
-      return operation.applyPlan ? [step("destroy", preview, "check"), destroy] : [destroy];
-    }
+    case "preview":
+      return previewCommands(operation, target);
+    case "up":
+      return upCommands(operation, target);
+    case "refresh":
+      return refreshCommands(operation, target);
+    case "destroy":
+      return destroyCommands(operation, target);
   }
+}
+
+function previewCommands(operation: Of<"preview">, target: RunTarget): RunStep[] {
+  const savePlan = operation.savePlan ? [`--save-plan=${target.planFile}`] : [];
+  const flags = [...commonFlags(operation, target), ...changeFlags(operation), ...refreshFlag(operation)];
+  return [step("preview", [...flags, ...savePlan], "preview")];
+}
+
+function upCommands(operation: Of<"up">, target: RunTarget): RunStep[] {
+  // The preview of an update with a plan is the check that the plan still matches.
+  const check = operation.applyPlan ? [`--plan=${target.planFile}`] : ["--skip-preview"];
+  const flags = [...commonFlags(operation, target), ...changeFlags(operation), ...continueFlag(operation)];
+  const up = ["--yes", ...check, ...flags];
+  const kind = operation.applyPlan ? "planned" : "change";
+  if (!operation.expectNoRefreshChanges) return [step("up", [...up, ...refreshFlag(operation)], kind)];
+  // A plan that was made with a refresh is applied with one, or it would skip what the refresh found.
+  const again = operation.applyPlan ? refreshFlag(operation) : [];
+  return [expectedRefresh(operation, target), step("up", [...up, ...again], kind)];
+}
+
+/** Precedes an update that must not start if the refresh finds changes. */
+function expectedRefresh({ replace: _, ...plain }: Of<"up">, target: RunTarget): RunStep {
+  return step("refresh", ["--yes", "--skip-preview", ...commonFlags(plain, target), "--expect-no-changes"]);
+}
+
+function refreshCommands(operation: Of<"refresh">, target: RunTarget): RunStep[] {
+  const flags = commonFlags(operation, target);
+  // The exit code shows drift, also if the event of a resource was too large to be read.
+  if (isDriftCheck(operation)) {
+    return [step("refresh", ["--preview-only", ...flags, "--expect-no-changes"], "preview")];
+  }
+  const expect = operation.expectNoChanges ? ["--expect-no-changes"] : [];
+  const clear = operation.clearPendingCreates ? ["--clear-pending-creates"] : [];
+  return [step("refresh", ["--yes", "--skip-preview", ...flags, ...expect, ...clear])];
+}
+
+function destroyCommands(operation: Of<"destroy">, target: RunTarget): RunStep[] {
+  const flags = [...commonFlags(operation, target), ...refreshFlag(operation)];
+  const preview = ["--preview-only", ...flags];
+  if (operation.previewOnly) return [step("destroy", preview, "preview")];
+  const remove = operation.remove ? ["--remove"] : [];
+  const destroy = step("destroy", ["--yes", "--skip-preview", ...flags, ...continueFlag(operation), ...remove]);
+  return operation.applyPlan ? [step("destroy", preview, "check"), destroy] : [destroy];
 }
 
 function step(command: string, args: readonly string[], kind: StepKind = "change"): RunStep {
@@ -116,7 +128,15 @@ function commonFlags(operation: Operation, target: RunTarget): string[] {
   ];
 }
 
-function changeFlags(operation: Extract<Operation, { kind: "preview" | "up" }>): string[] {
+function refreshFlag({ refresh }: Of<"preview" | "up" | "destroy">): string[] {
+  return refresh ? ["--refresh"] : [];
+}
+
+function continueFlag({ continueOnError }: Of<"up" | "destroy">): string[] {
+  return continueOnError ? ["--continue-on-error"] : [];
+}
+
+function changeFlags(operation: Of<"preview" | "up">): string[] {
   return [
     ...(operation.replace ?? []).map((urn) => `--replace=${urn}`),
     ...(operation.expectNoChanges ? ["--expect-no-changes"] : []),
