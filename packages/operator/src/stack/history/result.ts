@@ -79,25 +79,47 @@ export function resultToRecord(view: StackView, update: UpdateView): Result {
 }
 
 function lastUpdateAfter(view: StackView, update: UpdateView): LastUpdate {
-  const before = lastUpdateIn(view);
   const trigger = triggerOf(view, update);
-  const { generation, revision, digest, reconcileRequest, inputs } = trigger;
-  const isSuccess = update.state === "succeeded";
-  const successful = isSuccess ? revision : before?.lastSuccessfulCommit;
   return {
     name: update.name,
     type: update.isPlan ? trigger.type : update.type,
-    state: isSuccess ? "succeeded" : "failed",
+    ...triggerFields(trigger),
+    ...attemptFields(view, update, trigger),
+    lastResyncTime: timestamp(endTime(view, update)),
+    ...reportFields(update),
+  };
+}
+
+function triggerFields({ generation, revision, digest, reconcileRequest, inputs }: Trigger): Partial<LastUpdate> {
+  return {
     generation,
     ...(reconcileRequest && { reconcileRequest }),
     ...(inputs && { inputs }),
     lastAttemptedCommit: revision,
     ...(digest && { digest }),
-    ...(successful !== undefined && { lastSuccessfulCommit: successful }),
-    lastResyncTime: timestamp(endTime(view, update)),
-    failures: isSuccess ? 0 : previousFailures(before, trigger) + (update.failure === withdrawnFailure ? 0 : 1),
-    ...(isSuccess && update.type === "up" && isBlocked(view) && { outputsPending: true }),
-    ...reportOf(update),
+  };
+}
+
+/** Whether it succeeded, and what remains from the attempts before it. */
+function attemptFields(view: StackView, update: UpdateView, trigger: Trigger): Partial<LastUpdate> {
+  const before = lastUpdateIn(view);
+  if (update.state === "succeeded") {
+    const outputsPending = update.type === "up" && isBlocked(view);
+    const lastSuccessfulCommit = trigger.revision;
+    return { state: "succeeded", lastSuccessfulCommit, failures: 0, ...(outputsPending && { outputsPending }) };
+  }
+  const lastSuccessfulCommit = before?.lastSuccessfulCommit;
+  const isCounted = update.failure !== withdrawnFailure;
+  return {
+    state: "failed",
+    ...reportOf(lastSuccessfulCommit !== undefined && { lastSuccessfulCommit }),
+    failures: previousFailures(before, trigger) + (isCounted ? 1 : 0),
+  };
+}
+
+function reportFields({ failure, message, warning, permalink, report }: UpdateView): Partial<LastUpdate> {
+  return {
+    ),
   };
 }
 
