@@ -1,0 +1,73 @@
+/** Plans and their approvals. */
+import { approvalKind, reconcileRequestAnnotation, type ApprovalRequest, type Stack } from "@pko/api";
+
+export const notPlanned = (why: string): string => `The changes could not be planned: ${why}`;
+export const noPlan = "the preview succeeded, but kept no plan";
+
+export const planCleared = ({ updateName }: ApprovalRequest): string =>
+  `The plan of Update ${updateName} needs no approval and is being applied.`;
+
+export const approvalOf = (updateName: string): string => `an Approval of the plan of Update ${updateName}`;
+
+/** Replacements and deletions first. */
+function planText({ summary, unknownInputs = 0 }: ApprovalRequest): string {
+  if (unknownInputs === 0) return summary;
+  const [values, are] = unknownInputs === 1 ? ["value", "is"] : ["values", "are"];
+  return `${summary}\n${unknownInputs} input ${values} ${are} known only while the plan is applied.`;
+}
+
+export function awaitingApproval({ metadata }: Stack, request: ApprovalRequest): string {
+  const { name = "", namespace = "" } = metadata;
+  return [
+    `The changes must be approved before ${request.expiresAt}:`,
+    planText(request),
+    `To approve them: kubectl pulumi approve ${name} --namespace ${namespace}`,
+    "Or, without the plugin:",
+    "kubectl create -f - <<EOF",
+    JSON.stringify(approvalManifest(namespace, request)),
+    "EOF",
+  ].join("\n");
+}
+
+/** The shell inserts the name of the user, which the API server compares with the user of the request. */
+function approvalManifest(namespace: string, { updateName, updateUid, digest }: ApprovalRequest): object {
+  const { apiVersion, kind } = approvalKind;
+  const decidedBy = "$(kubectl auth whoami --output jsonpath={.status.userInfo.username})";
+  const spec = { updateName, updateUid, digest, decision: "Approve", decidedBy };
+  return { apiVersion, kind, metadata: { generateName: `${updateName}-`, namespace }, spec };
+}
+
+/** For the event, which is short. */
+export const approvalRequested = (request: ApprovalRequest): string =>
+  `The plan of Update ${request.updateName} must be approved before ${request.expiresAt}:\n${planText(request)}`;
+
+function decidedBy({ decidedBy: user = "an unknown user", reason }: ApprovalRequest): string {
+  return reason ? `by ${user}: ${reason}` : `by ${user}`;
+}
+
+export const approved = (request: ApprovalRequest): string =>
+  `The plan of Update ${request.updateName} was approved ${decidedBy(request)}`;
+
+export const rejected = (request: ApprovalRequest): string =>
+  `The plan of Update ${request.updateName} was rejected ${decidedBy(request)}\n` +
+  "It is not applied. A new plan is made when the spec, the source or an input changes; to request one now, " +
+  `set the annotation ${reconcileRequestAnnotation} of the Stack to a new value.`;
+
+export const requestExpired = ({ updateName, expiresAt }: ApprovalRequest): string =>
+  `The plan of Update ${updateName} expired at ${expiresAt}, before it was applied; a new plan is being made.`;
+
+export const requestSuperseded = ({ updateName }: ApprovalRequest): string =>
+  `The plan of Update ${updateName} was not applied, because the spec, the source or an input has changed, or its Update was deleted.`;
+
+const policyRemedy =
+  "Install the policy that is part of the Helm chart and of the quickstart manifest. This is checked again every minute.";
+
+export const policyMissing =
+  "The Stack requires approvals, but users can create Approvals in the name of others: the admission policy for Approvals " +
+  `is not in force. Nothing is started. ${policyRemedy}`;
+
+export const policyUnverified = (why: string): string =>
+  "The Stack requires approvals, but the operator cannot check whether the admission policy for Approvals is in force: " +
+  `${why}. Nothing is started. Allow the operator to create Approvals; it does so only in dry runs. ${policyRemedy}`;
+
+export const newPlan = "a new plan, when this one expires";

@@ -1,0 +1,16 @@
+/** The deletion of the Stack or of its namespace, and rejected writes. */
+
+/** A deletion cannot be reverted, so the message shows how to finish it in both ways. */
+export function deletionProtected(wantsDestroy: boolean): string {
+  const remedy = wantsDestroy
+    ? "To destroy its resources and delete the Stack, set spec.protect to false; to keep them, set spec.destroyOnFinalize to false first."
+    : "To delete the Stack and keep its resources, set spec.protect to false.";
+  return `The Stack is being deleted although spec.protect is true, so nothing is destroyed and the Stack is kept. ${remedy}`;
+}
+
+export const garbageCollector = "the garbage collector";
+export const namespaceTerminating = "The namespace is being deleted, so nothing new can be created in it";
+export const writeRejected = (explanation: string): string => `The API server rejected a request: ${explanation}`;
+
+export const workspaceInUse = (updateName: string): string =>
+  `The Stack is not deleted yet, because Update ${updateName} runs in its Workspace; to cancel it, delete Update ${updateName}.`;

@@ -1,0 +1,37 @@
+/** The spec, its inputs and its source. */
+import { missingKey, missingObject } from "../../shared/missing-input.ts";
+
+export const dependencyCycle = (cycle: readonly string[]): string =>
+  `Stacks depend on each other: ${cycle.join(" → ")}; remove one of the prerequisites or StackOutput references`;
+
+export const missingInputs = (problems: readonly string[], everyMs: number): string =>
+  `${problems.join("; ")}; this is checked again every ${everyMs / 1000} seconds`;
+
+export interface InputReference {
+  readonly kind: "secret" | "configMap";
+  readonly name: string;
+  readonly key?: string;
+  /** The field that refers to it. */
+  readonly user: string;
+}
+
+const inputObject = ({ kind, name }: InputReference): string => `${kind === "secret" ? "Secret" : "ConfigMap"} ${name}`;
+
+export const inputMissing = (reference: InputReference): string =>
+  missingObject(inputObject(reference), reference.user);
+
+export const inputKeyMissing = (reference: InputReference): string =>
+  missingKey(inputObject(reference), { key: reference.key ?? "", user: reference.user });
+
+export const inputNotJson = (reference: InputReference): string =>
+  `the key ${reference.key} of the ${inputObject(reference)} is not valid JSON, which ${reference.user} needs`;
+
+export const validSpec = "a valid spec";
+export const waitingForSource = (what: string): string => `Waiting for ${what}.`;
+export const waitingForDestroySource = (what: string): string => `The destroy waits for ${what}.`;
+export const firstCheck = (repository: string): string => `the first check of the repository ${repository}`;
+export const repositoryFailed = (repository: string, message: string): string =>
+  `the repository ${repository}: ${message}`;
+
+export const destroyNeedsProgram = (problem: string): string =>
+  `${problem}; the destroy needs the program, because the name and runtime of the project are not known or runProgram is set`;
