@@ -83,8 +83,8 @@ function upCommands(operation: Of<"up">, target: RunTarget): RunStep[] {
 }
 
 /** Precedes an update that must not start if the refresh finds changes. */
-function expectedRefresh({ replace: _, ...plain }: Of<"up">, target: RunTarget): RunStep {
-  return step("refresh", ["--yes", "--skip-preview", ...commonFlags(plain, target), "--expect-no-changes"]);
+function expectedRefresh(operation: Of<"up">, target: RunTarget): RunStep {
+  return step("refresh", ["--yes", "--skip-preview", ...commonFlags(operation, target), "--expect-no-changes"]);
 }
 
 function refreshCommands(operation: Of<"refresh">, target: RunTarget): RunStep[] {

@@ -112,18 +112,12 @@ function attemptFields(view: StackView, update: UpdateView, trigger: Trigger): P
   const isCounted = update.failure !== withdrawnFailure;
   return {
     state: "failed",
-    ...reportOf(lastSuccessfulCommit !== undefined && { lastSuccessfulCommit }),
+    ...(lastSuccessfulCommit !== undefined && { lastSuccessfulCommit }),
     failures: previousFailures(before, trigger) + (isCounted ? 1 : 0),
   };
 }
 
-function reportFields({ failure, message, warning, permalink, report }: UpdateView): Partial<LastUpdate> {
-  return {
-    ),
-  };
-}
-
-function reportOf({ failure, message, warning, permalink, report }: UpdateView): LastUpdate {
+function reportFields({ failure, message, warning, permalink, report }: UpdateView): LastUpdate {
   return {
     ...(failure && { failure }),
     ...(message && { message }),

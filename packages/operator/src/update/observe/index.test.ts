@@ -69,13 +69,14 @@ test("a Workspace that lists no stacks runs an Update of any stack, in the order
 
 test("the size of the stack is that after the last operation that changed it", () => {
   const running = { ...update("now", "dev", 0), status: { podUid: "p" } };
-  const ended = (name: string, endTime: string, more: Update["spec"], changes: Record<string, number>): Update => {
+  const ended = (name: string, spec: Update["spec"], status: Update["status"]): Update => {
     const plain = update(name, "dev", 1000);
-    return { ...plain, spec: { ...plain.spec, ...more }, status: { endTime, changes } };
+    return { ...plain, spec: { ...plain.spec, ...spec }, status: { ...status } };
   };
-  const up = ended("up", at(-3000), { type: "up" }, { create: 7 });
-  const preview = ended("preview", at(-2000), { type: "preview" }, { create: 9 });
-  const plan = ended("plan", at(-1000), { type: "destroy", previewOnly: true }, { delete: 7 });
+  const up = ended("up", { type: "up" }, { endTime: at(-3000), changes: { create: 7 } });
+  const preview = ended("preview", { type: "preview" }, { endTime: at(-2000), changes: { create: 9 } });
+  const planSpec = { type: "destroy", previewOnly: true };
+  const plan = ended("plan", planSpec, { endTime: at(-1000), changes: { delete: 7 } });
   const world = worldOf([running, up, preview, plan]);
   expect(observeUpdate(world, "default/now", { now: noon })?.expectedResources).toBe(7);
 });

@@ -31,11 +31,9 @@ function verdictOn(view: UpdateView, spec: NormalUpdate): Verdict {
   if (!changesResources(spec)) return allowed;
   if (stack?.state === "missing") return { kind: "unknown" };
   if (stack?.isProtected && spec.type === "destroy") return refused(messages.stackProtected(stack.name));
-  const policy = stack?.policy;
-  if (spec.applyPlan && (!plan || !isPlanFor(plan, spec))) {
-    return refused(messages.planUnknown(spec.applyPlan.updateName));
-  }
-  if (!stack || !policy) return allowed;
+  const { applyPlan } = spec;
+  if (applyPlan && !isPlanFor(plan, spec)) return refused(messages.planUnknown(applyPlan.updateName));
+  if (!stack?.policy) return allowed;
   switch (approvalPolicy.kind) {
     case "unknown":
       return { kind: "unknown" };
@@ -44,14 +42,17 @@ function verdictOn(view: UpdateView, spec: NormalUpdate): Verdict {
     case "unverified":
       return refused(messages.policyNotInForce(stack.name, messages.policyUnverified));
     case "inForce":
-      return plan ? verdictOnPlan(view, { spec, policy, plan }) : refused(messages.noPlanNamed(stack.name));
+      return plan
+        ? verdictOnPlan(view, { spec, policy: stack.policy, plan })
+        : refused(messages.noPlanNamed(stack.name));
   }
 }
 
 /** The plan of the same digest, made for the same operation on the same stack. */
-function isPlanFor(plan: PlanFacts, { applyPlan, type, workspaceName, stackName }: NormalUpdate): boolean {
+function isPlanFor(plan: PlanFacts | undefined, { applyPlan, type, workspaceName, stackName }: NormalUpdate): boolean {
+  if (!plan || !applyPlan) return false;
   return (
-    plan.uid === applyPlan?.updateUid &&
+    plan.uid === applyPlan.updateUid &&
     plan.plan?.digest === applyPlan.digest &&
     plan.operation === type &&
     plan.workspaceName === workspaceName &&
