@@ -3,5 +3,6 @@ export * from "./harness/cluster.ts";
 export * from "./harness/operator.ts";
 export * from "./harness/scene.ts";
 export * from "./harness/stacks.ts";
+export * from "./harness/users.ts";
 export * from "./objects.ts";
 export * from "./programs.ts";

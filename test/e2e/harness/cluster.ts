@@ -3,7 +3,8 @@ import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { operatorNamespace } from "@pko/install";
+import { defaultImages } from "@pko/api";
+import { operatorNamespace, quickstartObjects } from "@pko/install";
 import { clusterKubeconfig, givenKubeconfig, network, repositoryRoot } from "@pko/cluster";
 import { builtin, connect, kubeconfigCredentials, type Client, type Credentials } from "@pko/kube";
 import { kubectlFor, waitFor, type Kubectl } from "@pko/testkit";
@@ -44,20 +45,29 @@ export interface Place {
 /** kubectl flags that select the namespace. */
 export const at = ({ namespace }: Pick<Place, "namespace">): [string, string] => ["-n", namespace];
 
-/** Repeated until it succeeds, because files that start at the same time create the same objects. */
+/**
+ * Installs the CRDs and, as every installation does, the admission policies. Repeated until it succeeds, because files
+ * that start at the same time create the same objects.
+ */
 export async function installApi(): Promise<void> {
   await waitFor(applyApi, { timeoutMs: 60_000, what: "the CRDs and the operator's namespace" });
 }
 
 async function applyApi(): Promise<true> {
   const crds = join(repositoryRoot, "deploy/crds");
-  await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
+  const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: admissionPolicies() });
+  await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds, "-f", "-"], { input });
   for (const file of readdirSync(crds)) {
     await kubectl(["wait", "--for=condition=Established", "-f", join(crds, file), "--timeout=30s"]);
   }
   await apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: operatorNamespace } });
   return true;
 }
+
+const admissionPolicies = (): object[] =>
+  quickstartObjects().filter(
+    (object) => "kind" in object && String(object.kind).startsWith("ValidatingAdmissionPolicy"),
+  );
 
 export async function apply(...objects: readonly object[]): Promise<void> {
   await kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }) });
@@ -108,4 +118,25 @@ export async function readSecret({ client, namespace }: Place, name: string): Pr
 
 export async function removeNamespace(namespace: string): Promise<void> {
   await kubectl(["delete", "namespace", namespace, "--wait=false", "--ignore-not-found"]);
+}
+
+/** Runs a shell script in a pod of its own that mounts the volume of the backend's state, when no workspace exists. */
+export async function readVolume(place: Place, script: string): Promise<string> {
+  const name = `reader-${crypto.randomUUID().slice(0, 8)}`;
+  const container = {
+    name,
+    image: defaultImages.baseline,
+    imagePullPolicy: "IfNotPresent",
+    command: ["sh", "-c", script],
+    volumeMounts: [{ name: "state", mountPath: "/state", readOnly: true }],
+  };
+  const volumes = [{ name: "state", persistentVolumeClaim: { claimName: "state" } }];
+  const spec = { restartPolicy: "Never", containers: [container], volumes };
+  await applyTo(place, { apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
+  try {
+    await kubectl(["wait", "--for=jsonpath={.status.phase}=Succeeded", `pod/${name}`, ...at(place), "--timeout=60s"]);
+    return await kubectl(["logs", name, ...at(place)]);
+  } finally {
+    await kubectl(["delete", "pod", name, ...at(place), "--wait=false"]);
+  }
 }
