@@ -9,7 +9,10 @@ export function deletionProtected(wantsDestroy: boolean): string {
 }
 
 export const garbageCollector = "the garbage collector";
-export const namespaceTerminating = "The namespace is being deleted, so nothing new can be created in it";
+/** The deletion of a namespace cannot be reverted, and no destroy can run in it. */
+export const namespaceTerminating =
+  "The namespace is being deleted, so nothing new can be created in it, and no destroy can run. To delete the Stack and keep " +
+  "its resources, set spec.destroyOnFinalize to false; to destroy them afterwards, create the Stack in another namespace.";
 export const writeRejected = (explanation: string): string => `The API server rejected a request: ${explanation}`;
 
 export const workspaceInUse = (updateName: string): string =>
