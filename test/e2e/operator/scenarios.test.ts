@@ -2,7 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 
-import { stacks } from "@pko/operator";
 import type { Update } from "@pko/api";
 import { waitFor } from "@pko/testkit";
 
@@ -15,11 +14,9 @@ import {
   hasReason,
   isAt,
   isReady,
-  kubectl,
   listUpdates,
   newStack,
   reconcileAndWait,
-  removeNamespace,
   requestReconcile,
   stackUntil,
   useScene,
@@ -28,10 +25,7 @@ import {
 } from "../harness.ts";
 
 const slow = 600_000;
-const scene = useScene("scenarios", {
-  secondNamespace: "ending",
-  operator: { forbidden: [/because it is being terminated/] },
-});
+const scene = useScene("scenarios");
 
 describe("releases", () => {
   test.concurrent(
@@ -187,24 +181,6 @@ test.concurrent(
     await deleteStack(scene, "leaving");
     // The update template requests the removal.
     expect(await inState(`cat ${stateFile}`)).toContain("No such file");
-  },
-  slow,
-);
-
-test.concurrent(
-  "in a terminating namespace, a Stack that cannot be destroyed reports it and keeps its finalizer until destroyOnFinalize is off",
-  async () => {
-    const ending = scene.second;
-    scene.git.create("ending").commit(yamlProject("one"));
-    await deploy(ending, "ending", { branch: "main", destroyOnFinalize: true });
-    await stackUntil(ending, "ending", isReady);
-    await removeNamespace(ending.namespace);
-    const blocked = await stackUntil(ending, "ending", hasReason("NamespaceTerminating"));
-    expect(blocked.metadata.finalizers).toEqual(["finalizer.stack.pulumi.com"]);
-    const body = { spec: { destroyOnFinalize: false } };
-    const ref = { name: "ending", namespace: ending.namespace };
-    await ending.client.patch(stacks, ref, { patch: { type: "merge", body } });
-    await kubectl(["wait", "--for=delete", `namespace/${ending.namespace}`, "--timeout=300s"]);
   },
   slow,
 );

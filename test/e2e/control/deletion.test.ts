@@ -1,0 +1,141 @@
+/** Deletion: Stacks that are deleted together, protected Stacks, and a namespace that is deleted with its Stacks. */
+import { beforeAll, expect, test } from "bun:test";
+
+import { stackFinalizer } from "@pko/api";
+import { stacks } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import {
+  applyTo,
+  at,
+  hasReason,
+  isReady,
+  kubectl,
+  newProgram,
+  newStackWithDestroy,
+  readVolume,
+  readyMessage,
+  removeNamespace,
+  stackUntil,
+  useScene,
+  type Place,
+} from "../harness.ts";
+
+const slow = 600_000;
+const scene = useScene("deletion", {
+  secondNamespace: "ending",
+  operator: { forbidden: [/because it is being terminated/] },
+});
+
+/** Its state is in the backend under the same name. */
+const program = newProgram("part", {
+  configuration: { base: { type: "string", default: "none" } },
+  resources: { part: { type: "pulumi:index:Stash", properties: { input: "${base}" } } },
+  outputs: { name: "${pulumi.stack}" },
+});
+
+const stack = (name: string, spec: object = {}): object =>
+  newStackWithDestroy(name, { programRef: { name: "part" }, ...spec });
+
+beforeAll(() => Promise.all([applyTo(scene, program), applyTo(scene.second, program)]), slow);
+
+const after = (...names: readonly string[]): object => ({ prerequisites: names.map((name) => ({ name })) });
+const reading = (name: string): object => ({
+  secretsRef: { base: { type: "StackOutput", stack: name, output: "name" } },
+});
+
+/** Who depends on whom: by prerequisites, by outputs, or by both. */
+const levels = {
+  network: {},
+  storage: {},
+  cluster: after("network"),
+  database: reading("storage"),
+  shop: { ...after("cluster"), ...reading("database") },
+  reports: reading("database"),
+};
+const dependencies = [
+  ["cluster", "network"],
+  ["database", "storage"],
+  ["shop", "cluster"],
+  ["shop", "database"],
+  ["reports", "database"],
+] as const;
+
+test.concurrent(
+  "six Stacks in three levels, deleted by one command, are destroyed in reverse order, and nothing is left",
+  async () => {
+    const names = Object.keys(levels);
+    await applyTo(scene, ...Object.entries(levels).map(([name, spec]) => stack(name, spec)));
+    await Promise.all(names.map((name) => stackUntil(scene, name, isReady)));
+    const states = "cat /state/.pulumi/stacks/part/*.json";
+    expect((await readVolume(scene, states)).match(/::part"/g)?.length).toBe(names.length);
+
+    await kubectl(["delete", "stacks", "--all", ...at(scene), "--timeout=300s"]);
+    const waited = await kubectl(["get", "events", ...at(scene), "--output=jsonpath={.items[*].reason}"]);
+    expect(waited).not.toContain("StackDependentsIgnored");
+    expect(await readVolume(scene, states)).not.toContain('"urn"');
+    const destroys = await readDestroys();
+    expect([...destroys.keys()].toSorted()).toEqual(names.toSorted());
+    for (const [dependent, base] of dependencies) {
+      const [first, then] = [destroys.get(dependent)?.endTime ?? Infinity, destroys.get(base)?.startTime ?? 0];
+      expect({ dependent, base, inOrder: first <= then }).toEqual({ dependent, base, inOrder: true });
+    }
+  },
+  slow,
+);
+
+interface HistoryEntry {
+  readonly kind: string;
+  readonly startTime: number;
+  readonly endTime: number;
+}
+
+/** When each stack was destroyed, from the backend's history. */
+async function readDestroys(): Promise<Map<string, HistoryEntry>> {
+  const script = 'cd /state/.pulumi/history/part; for f in */*.history.json; do echo "$f" $(cat "$f"); done';
+  const lines = (await readVolume(scene, script)).split("\n").filter(Boolean);
+  const entries = lines.map((line): [string, HistoryEntry] => {
+    const [name = ""] = line.split("/");
+    return [name, JSON.parse(line.slice(line.indexOf("{"))) as HistoryEntry];
+  });
+  return new Map(entries.filter(([, { kind }]) => kind === "destroy"));
+}
+
+test.concurrent(
+  "in a namespace that is being deleted, Stacks keep their finalizer and report what to do",
+  async () => {
+    const { second } = scene;
+    await applyTo(second, stack("ending"), stack("protected", { protect: true }));
+    await Promise.all(["ending", "protected"].map((name) => stackUntil(second, name, isReady)));
+    expect(await deletionError(second, "protected")).toContain("set spec.protect to false first");
+
+    await removeNamespace(second.namespace);
+    const ending = await stackUntil(second, "ending", hasReason("NamespaceTerminating"));
+    expect(readyMessage(ending)).toContain("set spec.destroyOnFinalize to false");
+    const kept = await stackUntil(second, "protected", hasReason("Protected"));
+    expect(readyMessage(kept)).toContain("set spec.protect to false");
+    for (const { metadata } of [ending, kept]) expect(metadata.finalizers).toEqual([stackFinalizer]);
+
+    await patch(second, "ending", { destroyOnFinalize: false });
+    await patch(second, "protected", { destroyOnFinalize: false, protect: false });
+    await kubectl(["wait", "--for=delete", `namespace/${second.namespace}`, "--timeout=300s"]);
+  },
+  slow,
+);
+
+async function patch({ client, namespace }: Place, name: string, spec: object): Promise<void> {
+  await client.patch(stacks, { name, namespace }, { patch: { type: "merge", body: { spec } } });
+}
+
+/** Why the API server does not delete the Stack; waits until its policy is in force. */
+async function deletionError(place: Place, name: string): Promise<string> {
+  const dryRun = (): Promise<string> =>
+    kubectl(["delete", "stack", name, ...at(place), "--dry-run=server"]).then(
+      () => "",
+      (error: unknown) => String(error),
+    );
+  return await waitFor(async () => (await dryRun()) || undefined, {
+    timeoutMs: 30_000,
+    what: `the deletion of Stack ${name} to be denied`,
+  });
+}
