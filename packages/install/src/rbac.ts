@@ -39,7 +39,7 @@ export const servedRules: readonly Rule[] = [
   { apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["get", ...watch, ...apply, "delete"] },
   // Kubernetes cannot limit a permission to dry runs: the operator creates Approvals only in dry runs, to check that the
   // admission policy for them is in force.
-  { apiGroups: [autoGroup], resources: ["approvals"], verbs: ["get", ...watch, "create"] },
+  { apiGroups: [autoGroup], resources: ["approvals"], verbs: [...watch, "create"] },
   { apiGroups: [autoGroup], resources: ["approvals/status"], verbs: ["patch"] },
   { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch, ...apply, "delete"] },
   // The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, requires this permission to set

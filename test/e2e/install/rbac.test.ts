@@ -9,12 +9,15 @@ import { faultProxy, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/
 import { operatorAccount } from "../../rights/account.ts";
 import {
   applyTo,
+  at,
   clusterCredentials,
   deleteStack,
   fromSecret,
+  hasReason,
   isReady,
   kubectl,
   listUpdates,
+  newApproval,
   newConfigMap,
   newNamespace,
   newProgram,
@@ -48,7 +51,9 @@ const scene = useScene("rbac", {
 test(
   "no request is denied, and every permission is used",
   async () => {
-    await applyTo(scene, ...inputs(), stack(), fluxStack());
+    await applyTo(scene, ...inputs(), stack(), fluxStack(), approvedStack());
+    await approve("approved");
+    await stackUntil(scene, "approved", isReady);
     const web = await stackUntil(scene, "web", isReady);
     expect(web.status?.outputs).toEqual({ greeting: "[secret]" });
     await waitFor(async () => (await listUpdates(scene, "web")).length === 0, {
@@ -62,7 +67,7 @@ test(
         what: "the Workspace to be reclaimed",
       },
     );
-    await deleteStack(scene, "web", "flux");
+    await deleteStack(scene, "web", "flux", "approved");
 
     const denied = proxy.requests.filter(({ status }) => status === 403);
     expect(denied.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
@@ -72,6 +77,15 @@ test(
   },
   slow,
 );
+
+/** As the user of this test, who may approve. */
+async function approve(name: string): Promise<void> {
+  const { status } = await stackUntil(scene, name, hasReason("AwaitingApproval"));
+  if (!status?.approval) throw new Error("there is no request");
+  const decidedBy = await kubectl(["auth", "whoami", "--output=jsonpath={.status.userInfo.username}"]);
+  const input = JSON.stringify(newApproval(status.approval, { decidedBy }));
+  await kubectl(["create", ...at(scene), "-f", "-"], { input });
+}
 
 /** Permissions that this test does not use. */
 const rarelyUsed = new Set([
@@ -149,4 +163,12 @@ const stack = (): object =>
 const fluxStack = (): object =>
   newStack("flux", {
     fluxSource: { sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "absent" } },
+  });
+
+const approvedStack = (): object =>
+  newStack("approved", {
+    programRef: { name: "web" },
+    secretsRef: { who: fromSecret("inputs", "who") },
+    approval: { required: "Always" },
+    workspaceReclaimPolicy: "Delete",
   });
