@@ -9,6 +9,18 @@ export const workspaceNameOf = (stackName: string): string => stackName;
 /** The StatefulSet of a Workspace, and its headless Service. */
 export const statefulSetNameOf = (workspaceName: string): string => `${workspaceName}-workspace`;
 
+/** The pod of a Workspace. */
+export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
+
+/** The Secret with the outputs of a Stack's last update. */
+export const stackOutputsSecretOf = (stackName: string): string => `${stackName}-outputs`;
+
+/** The key of an output in a Secret. Pulumi allows names that are no valid keys; such an output gets a hash of its name. */
+export function outputKeyOf(name: string): string {
+  if (name.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(name) && !name.startsWith("..") && name !== ".") return name;
+  return `output-${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
+}
+
 export const outputsSecretNameOf = (updateName: string): string => `${updateName}-stack-outputs`;
 
 /** The Secret with the whole output of an Update, if it is too long for the status. */

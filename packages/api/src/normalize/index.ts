@@ -1,5 +1,6 @@
 export * from "./configuration.ts";
 export { defaultExpirySeconds, stackApproval, type Control } from "./control.ts";
+export * from "./dependencies.ts";
 export * from "./environment.ts";
 export * from "./findings.ts";
 export * from "./git.ts";

@@ -30,7 +30,17 @@ export interface ConnectOptions {
 }
 
 export function connect(credentials: Credentials, options: ConnectOptions = {}): Client {
-  const settings: RequestSettings = {
+  const settings = requestSettings(credentials, options);
+  return {
+    ...readers(settings),
+    ...writers(settings),
+    discover: async (kind, callOptions) => discover(settings, kind, callOptions),
+    serverTime: async (callOptions) => serverTime(settings, callOptions),
+  };
+}
+
+export function requestSettings(credentials: Credentials, options: ConnectOptions = {}): RequestSettings {
+  return {
     credentials,
     transport: options.transport ?? fetchTransport,
     clock: options.clock ?? systemClock,
@@ -39,12 +49,6 @@ export function connect(credentials: Credentials, options: ConnectOptions = {}):
     attemptTimeoutMs: options.attemptTimeoutMs ?? 10_000,
     retry: { attempts: options.attempts ?? 5, baseMs: 100, maxMs: 5000, random: options.random ?? Math.random },
     onResponse: options.onResponse ?? (() => undefined),
-  };
-  return {
-    ...readers(settings),
-    ...writers(settings),
-    discover: async (kind, callOptions) => discover(settings, kind, callOptions),
-    serverTime: async (callOptions) => serverTime(settings, callOptions),
   };
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { stringify } from "yaml";
 
-import { kubeconfigCredentials, type KubeconfigOptions } from "./kubeconfig.ts";
+import { kubeconfigContexts, kubeconfigCredentials, type KubeconfigOptions } from "./kubeconfig.ts";
 import { manualClock } from "../manual-clock.ts";
 
 let folder: string;
@@ -225,5 +225,30 @@ describe("unsupported or invalid kubeconfigs are rejected", () => {
     const error: unknown = await kubeconfigCredentials(path).catch((error: unknown) => error);
     expect(String(error)).toContain("is not YAML");
     expect(Bun.inspect(error)).not.toContain("secret-token");
+  });
+});
+
+describe("several files", () => {
+  test("for each entry, the first file that has it counts, and its paths are relative to it", async () => {
+    const first = await write({ rest: { clusters: [], users: [] } });
+    const second = await write({
+      cluster: { "certificate-authority": "pki/ca.crt" },
+      user: { token: "of-the-second" },
+      rest: { "current-context": "second" },
+    });
+    const credentials = await kubeconfigCredentials([join(folder, "missing"), first, second]);
+    expect(credentials.server).toBe("https://api:6443");
+    expect(await credentials.access()).toEqual({ token: "of-the-second", tls: { ca: "CA FILE" } });
+  });
+
+  test("none of them exists", async () => {
+    const paths = [join(folder, "missing"), join(folder, "missing-too")];
+    await expect(kubeconfigCredentials(paths)).rejects.toThrow("none of the kubeconfig files exists");
+  });
+
+  test("their contexts", async () => {
+    const other = { name: "third", context: { cluster: "c" } };
+    const paths = [await write({}), await write({ rest: { contexts: [other] } })];
+    expect(await kubeconfigContexts(paths)).toEqual(["main", "second", "third"]);
   });
 });

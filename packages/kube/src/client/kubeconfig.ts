@@ -1,4 +1,7 @@
-/** Credentials from a kubeconfig file that the caller names: the environment variable KUBECONFIG is never read. */
+/**
+ * Credentials from the kubeconfig files that the caller names: the environment variable KUBECONFIG is never read here.
+ * Several files are merged as kubectl merges them: for each entry, the first file that has it counts.
+ */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
@@ -16,23 +19,21 @@ export interface KubeconfigOptions {
   readonly clock?: Clock;
 }
 
-export async function kubeconfigCredentials(path: string, options: KubeconfigOptions = {}): Promise<Credentials> {
-  const file: File = {
-    path,
-    folder: dirname(resolve(path)),
-    content: await readKubeconfig(path),
-    clock: options.clock ?? systemClock,
-  };
-  const { cluster, user, namespace } = selectContext(file, options.context);
-  const server = textAt(cluster, "server");
-  if (server === undefined) throw invalid(file, "the cluster has no server");
-  assertSupported(file, { cluster, user });
-  const proxy = textAt(cluster, "proxy-url");
+export async function kubeconfigCredentials(
+  paths: string | readonly string[],
+  options: KubeconfigOptions = {},
+): Promise<Credentials> {
+  const files = await readFiles(typeof paths === "string" ? [paths] : paths, options.clock ?? systemClock);
+  const { cluster, user, namespace } = selectContext(files, options.context);
+  const server = textAt(cluster.value, "server");
+  if (server === undefined) throw invalid(cluster.file, "the cluster has no server");
+  assertSupported({ cluster, user });
+  const proxy = textAt(cluster.value, "proxy-url");
   return {
     server: server.replace(/\/+$/, ""),
     ...(namespace !== undefined && { namespace }),
     ...(proxy !== undefined && { proxy }),
-    access: accessSource(file, { cluster, user }),
+    access: accessSource({ cluster, user }),
   };
 }
 
@@ -44,9 +45,32 @@ interface File {
   readonly clock: Clock;
 }
 
+type Files = readonly [File, ...File[]];
+
+/** A part of a file. */
+interface Entry {
+  readonly file: File;
+  readonly value: JsonObject;
+}
+
 interface Entries {
-  readonly cluster: JsonObject;
-  readonly user: JsonObject;
+  readonly cluster: Entry;
+  readonly user: Entry;
+}
+
+/** Of several files, those that do not exist are skipped, as kubectl does. */
+async function readFiles(paths: readonly string[], clock: Clock): Promise<Files> {
+  const files: File[] = [];
+  for (const path of paths) {
+    const content = await readKubeconfig(path).catch((error: unknown) => {
+      if (paths.length > 1 && error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    });
+    if (content !== undefined) files.push({ path, folder: dirname(resolve(path)), content, clock });
+  }
+  const [first, ...others] = files;
+  if (!first) throw new Error(`none of the kubeconfig files exists: ${paths.join(", ")}`);
+  return [first, ...others];
 }
 
 async function readKubeconfig(path: string): Promise<unknown> {
@@ -60,27 +84,37 @@ async function readKubeconfig(path: string): Promise<unknown> {
   }
 }
 
-function selectContext(file: File, wanted?: string): Entries & { readonly namespace: string | undefined } {
-  const name = wanted ?? textAt(file.content, "current-context");
-  if (name === undefined) throw invalid(file, "it has no current-context, and no context was requested");
-  const context = entry(file, "context", name);
+function selectContext(files: Files, wanted?: string): Entries & { readonly namespace: string | undefined } {
+  const name = wanted ?? files.map(({ content }) => textAt(content, "current-context")).find(Boolean);
+  if (name === undefined) throw invalid(files[0], "it has no current-context, and no context was requested");
+  const context = entry(files, "context", name);
+  const userName = textAt(context.value, "user");
   return {
-    cluster: entry(file, "cluster", textAt(context, "cluster")),
-    user: textAt(context, "user") === undefined ? {} : entry(file, "user", textAt(context, "user")),
-    namespace: textAt(context, "namespace"),
+    cluster: entry(files, "cluster", textAt(context.value, "cluster")),
+    user: userName === undefined ? { file: context.file, value: {} } : entry(files, "user", userName),
+    namespace: textAt(context.value, "namespace"),
   };
 }
 
-function entry(file: File, kind: "cluster" | "context" | "user", name: string | undefined): JsonObject {
-  const found = arrayAt(file.content, `${kind}s`).find((item) => textAt(item, "name") === name);
-  if (name === undefined || found === undefined) throw invalid(file, `it has no ${kind} "${name ?? ""}"`);
-  return objectAt(found, kind);
+function entry(files: Files, kind: "cluster" | "context" | "user", name: string | undefined): Entry {
+  for (const file of files) {
+    const found = arrayAt(file.content, `${kind}s`).find((item) => textAt(item, "name") === name);
+    if (name !== undefined && found !== undefined) return { file, value: objectAt(found, kind) };
+  }
+  throw invalid(files[0], `it has no ${kind} "${name ?? ""}"`);
+}
+
+/** The names of the contexts in the files, in their order. */
+export async function kubeconfigContexts(paths: readonly string[]): Promise<string[]> {
+  const files = await readFiles(paths, systemClock);
+  const names = files.flatMap(({ content }) => arrayAt(content, "contexts").map((item) => textAt(item, "name") ?? ""));
+  return [...new Set(names.filter(Boolean))];
 }
 
 /** An unsupported field is an error: ignoring `as`, for example, would act with another user's permissions. */
-function assertSupported(file: File, { cluster, user }: Entries): void {
+function assertSupported({ cluster: { file, value: cluster }, user }: Entries): void {
   for (const field of ["as", "as-uid", "as-groups", "as-user-extra", "auth-provider", "username", "password"]) {
-    if (user[field] !== undefined) throw invalid(file, `"${field}" of a user is not supported`);
+    if (user.value[field] !== undefined) throw invalid(user.file, `"${field}" of a user is not supported`);
   }
   const proxy = textAt(cluster, "proxy-url");
   if (proxy !== undefined && !/^https?:/.test(proxy)) throw invalid(file, "only http and https proxies are supported");
@@ -90,18 +124,18 @@ function assertSupported(file: File, { cluster, user }: Entries): void {
   }
 }
 
-function accessSource(file: File, { cluster, user }: Entries): Source<Access> {
-  const ca = material(file, cluster, "certificate-authority");
-  const cert = material(file, user, "client-certificate");
-  const key = material(file, user, "client-key");
-  const token = tokenSource(file, user);
-  const plugin = pluginSource(file, { cluster, user });
-  const serverName = textAt(cluster, "tls-server-name");
+function accessSource({ cluster, user }: Entries): Source<Access> {
+  const ca = material(cluster, "certificate-authority");
+  const cert = material(user, "client-certificate");
+  const key = material(user, "client-key");
+  const token = tokenSource(user);
+  const plugin = pluginSource({ cluster, user });
+  const serverName = textAt(cluster.value, "tls-server-name");
   return async (refresh) => {
     const issued: ExecCredential = (await plugin?.(refresh)) ?? {};
     const tls: Mutable<TlsSettings> = {};
     if (serverName !== undefined) tls.serverName = serverName;
-    if (cluster["insecure-skip-tls-verify"] === true) tls.insecure = true;
+    if (cluster.value["insecure-skip-tls-verify"] === true) tls.insecure = true;
     if (ca) tls.ca = await ca(refresh);
     if (cert && key) Object.assign(tls, { cert: await cert(refresh), key: await key(refresh) });
     else if (issued.cert !== undefined && issued.key !== undefined) {
@@ -115,7 +149,7 @@ function accessSource(file: File, { cluster, user }: Entries): Source<Access> {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A certificate or key: inline in base64, or in a separate file. */
-function material(file: File, holder: JsonObject, field: string): Source<string> | undefined {
+function material({ file, value: holder }: Entry, field: string): Source<string> | undefined {
   const data = textAt(holder, `${field}-data`);
   if (data !== undefined) {
     const text = Buffer.from(data, "base64").toString("utf8");
@@ -125,14 +159,14 @@ function material(file: File, holder: JsonObject, field: string): Source<string>
   return path === undefined ? undefined : fileText(resolve(file.folder, path), file.clock);
 }
 
-function tokenSource(file: File, user: JsonObject): Source<string> | undefined {
+function tokenSource({ file, value: user }: Entry): Source<string> | undefined {
   const path = textAt(user, "tokenFile");
   if (path !== undefined) return fileText(resolve(file.folder, path), file.clock);
   const token = textAt(user, "token");
   return token === undefined ? undefined : async () => token;
 }
 
-function pluginSource(file: File, { cluster, user }: Entries): Source<ExecCredential> | undefined {
+function pluginSource({ cluster, user: { file, value: user } }: Entries): Source<ExecCredential> | undefined {
   if (user["exec"] === undefined) return undefined;
   const exec = objectAt(user, "exec");
   const command = textAt(exec, "command");
@@ -145,7 +179,7 @@ function pluginSource(file: File, { cluster, user }: Entries): Source<ExecCreden
     command: command.includes("/") ? resolve(file.folder, command) : command,
     args: arrayAt(exec, "args").map(String),
     env,
-    ...(exec["provideClusterInfo"] === true && { cluster: clusterInfo(cluster) }),
+    ...(exec["provideClusterInfo"] === true && { cluster: clusterInfo(cluster.value) }),
   };
   return execCredential(plugin, file.clock);
 }

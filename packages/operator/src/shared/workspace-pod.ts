@@ -1,5 +1,5 @@
 /** The pod of a workspace: its name, and which StatefulSet must own it. Pure. */
-import { statefulSetNameOf } from "@pko/api";
+import { podNameOf, statefulSetNameOf } from "@pko/api";
 import {
   asOwner,
   builtin,
@@ -12,7 +12,7 @@ import {
 } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
+export { podNameOf };
 
 /** The workspace of a pod, by the pod's name. */
 export function workspaceOfPod({ metadata }: ApiObject<Pod>): Key | undefined {

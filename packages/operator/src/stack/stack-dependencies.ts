@@ -1,23 +1,5 @@
 /** The Stacks of the same namespace on which a Stack depends. Pure. */
-import { normalizeStack, type NormalStack, type Stack, type ValueSource } from "@pko/api";
-
-export function dependenciesOf(stack: Stack): string[] {
-  const normal = normalizeStack(stack);
-  if (!normal.ok) return [];
-  const { prerequisites } = normal.value;
-  const outputs = outputReferences(normal.value);
-  return [...new Set([...prerequisites, ...outputs].map(({ stack }) => stack))];
-}
-
-export interface OutputReference {
-  readonly stack: string;
-  readonly output: string;
-}
-
-export function outputReferences({ env, config }: Pick<NormalStack, "env" | "config">): OutputReference[] {
-  const sources: (ValueSource | NormalStack["config"][number]["from"])[] = [...env, ...config].map(({ from }) => from);
-  return sources.flatMap((from) => (from.kind === "stackOutput" ? [{ stack: from.stack, output: from.output }] : []));
-}
+export { dependenciesOf, outputReferences, type OutputReference } from "@pko/api";
 
 /** All Stacks on which a Stack depends, directly or through others. */
 export function allDependencies(start: string, dependencies: (name: string) => readonly string[]): Set<string> {

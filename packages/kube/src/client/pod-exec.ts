@@ -1,0 +1,123 @@
+/**
+ * Runs a command in a container: pods/exec over a WebSocket with the subprotocol v5.channel.k8s.io or v4. In every message
+ * the first byte is the channel: 1 and 2 are the streams of the command, 3 is its result as a `Status`.
+ */
+import { builtin } from "./builtin.ts";
+import type { Credentials } from "./credentials.ts";
+import { ApiError, ConnectionError } from "./errors.ts";
+import { fetchTransport } from "./http.ts";
+import { arrayAt, objectAt, parseJson, textAt } from "./json.ts";
+import { objectPath } from "./paths.ts";
+import { parseApiError } from "./status.ts";
+import type { ObjectRef } from "../resource.ts";
+
+export interface ExecOptions {
+  readonly container: string;
+  /** The program and its arguments. No shell interprets them. */
+  readonly command: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
+export interface ExecResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The types of the DOM do not know Bun's options. */
+const BunWebSocket = WebSocket as unknown as new (url: string, options: Bun.WebSocketOptions) => WebSocket;
+
+const channels = { stdout: 1, stderr: 2, result: 3 } as const;
+
+/** Throws an `ApiError` if the API server does not start the command. A command that fails has an exit code. */
+export async function execInPod(credentials: Credentials, ref: ObjectRef, options: ExecOptions): Promise<ExecResult> {
+  const path = execPath(ref, options);
+  const { tls, token } = await credentials.access();
+  const { insecure, ...certificates } = tls;
+  const socket = new BunWebSocket(`${credentials.server.replace(/^http/, "ws")}${path}`, {
+    protocols: ["v5.channel.k8s.io", "v4.channel.k8s.io"],
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    tls: { ...certificates, rejectUnauthorized: !insecure },
+    ...(credentials.proxy !== undefined && { proxy: credentials.proxy }),
+  });
+  socket.binaryType = "arraybuffer";
+  const abort = (): void => socket.close();
+  options.signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return await resultFrom(socket);
+  } catch (error) {
+    if (error instanceof NotOpened) throw await refusal(credentials, path);
+    throw error;
+  } finally {
+    options.signal?.removeEventListener("abort", abort);
+    socket.close();
+  }
+}
+
+function execPath(ref: ObjectRef, { container, command }: ExecOptions): string {
+  const query = new URLSearchParams([
+    ["container", container],
+    ["stdout", "true"],
+    ["stderr", "true"],
+    ...command.map((word) => ["command", word]),
+  ]);
+  return `${objectPath(builtin.pods, ref, "exec")}?${query.toString()}`;
+}
+
+/** A WebSocket does not report the response that rejected it. */
+class NotOpened extends Error {}
+
+async function resultFrom(socket: WebSocket): Promise<ExecResult> {
+  const streams = { [channels.stdout]: "", [channels.stderr]: "" };
+  const decoders = { [channels.stdout]: new TextDecoder(), [channels.stderr]: new TextDecoder() };
+  let exitCode: number | undefined;
+  let isOpen = false;
+  await new Promise<void>((resolve, reject) => {
+    socket.addEventListener("open", () => (isOpen = true));
+    socket.addEventListener("error", () => isOpen || reject(new NotOpened()));
+    socket.addEventListener("close", () => (isOpen ? resolve() : reject(new NotOpened())));
+    socket.addEventListener("message", ({ data }: MessageEvent<ArrayBuffer>) => {
+      const [channel, ...rest] = new Uint8Array(data);
+      const bytes = Uint8Array.from(rest);
+      if (channel === channels.stdout || channel === channels.stderr) {
+        streams[channel] += decoders[channel].decode(bytes, { stream: true });
+      } else if (channel === channels.result) exitCode = exitCodeIn(new TextDecoder().decode(bytes));
+    });
+  });
+  if (exitCode === undefined) throw new ConnectionError("exec", { code: "CLOSED" });
+  return { exitCode, stdout: streams[channels.stdout], stderr: streams[channels.stderr] };
+}
+
+/** The `Status` of a command that failed has its exit code as a cause. */
+function exitCodeIn(text: string): number {
+  const status = parseJson(text);
+  if (textAt(status, "status") === "Success") return 0;
+  const causes = arrayAt(objectAt(status, "details"), "causes");
+  const code = textAt(
+    causes.find((cause) => textAt(cause, "reason") === "ExitCode"),
+    "message",
+  );
+  if (code !== undefined) return Number(code);
+  const reason = textAt(status, "reason") ?? "Unknown";
+  throw new ApiError("exec", { status: 500, reason, message: textAt(status, "message") ?? "no explanation" });
+}
+
+/** The same request without an upgrade: its response says why the API server does not allow the command. */
+async function refusal(credentials: Credentials, path: string): Promise<Error> {
+  const { tls, token } = await credentials.access();
+  const call = `exec ${path.split("?", 1)[0]}`;
+  try {
+    const response = await fetchTransport({
+      method: "GET",
+      url: `${credentials.server}${path}`,
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      tls,
+      ...(credentials.proxy !== undefined && { proxy: credentials.proxy }),
+      signal: AbortSignal.timeout(10_000),
+      freshConnection: true,
+    });
+    return await parseApiError(call, response);
+  } catch (cause) {
+    return new ConnectionError(call, { code: "NO_UPGRADE", cause });
+  }
+}
