@@ -3,7 +3,7 @@ BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants cli
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,7 @@ verify: setup ## Checks formatting, lint rules, types and generated files
 	@node_modules/.bin/oxlint --quiet
 	@node_modules/.bin/tsc -b
 	@$(BUN) packages/install/generate.ts --check
+	@$(BUN) packages/cli/generate.ts --check
 	@$(CLUSTER) run actionlint
 	@echo "verify: clean"
 
@@ -29,6 +30,7 @@ format: setup ## Formats all files
 
 generate: setup ## Generates files from the API's schemas
 	@$(BUN) packages/install/generate.ts
+	@$(BUN) packages/cli/generate.ts
 
 cluster: setup ## Starts a real Kubernetes cluster on this machine (or checks the one in CLUSTER_KUBECONFIG)
 	@$(CLUSTER) up
@@ -38,6 +40,9 @@ cluster-down: setup ## Stops the local cluster; none of its processes is left
 
 deploy: setup ## Installs the operator with its chart (VALUES=file for chart values, IMAGE=name with CLUSTER_KUBECONFIG)
 	@$(CLUSTER) deploy $(VALUES)
+
+cli: setup ## Builds kubectl-pulumi for this machine, and prints its path as the last line
+	@$(CLUSTER) cli
 
 release-files: setup ## Builds the release files: executables for each architecture, the manifest, a bill of materials
 	@$(CLUSTER) release

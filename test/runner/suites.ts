@@ -27,7 +27,7 @@ export interface Suite {
   readonly cluster?: "own" | "shared";
 }
 
-const packages = ["api", "install", "git", "kube", "rpc", "agent", "operator"].map((name) => `packages/${name}`);
+const packages = ["api", "install", "git", "kube", "rpc", "agent", "operator", "cli"].map((name) => `packages/${name}`);
 const clusterPrograms = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
 
 export const suiteNames = ["unit", "integration", "cluster", "e2e"] as const;

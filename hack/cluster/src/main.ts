@@ -1,5 +1,6 @@
 /** The commands behind the Makefile's cluster targets. */
 import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, prepareCluster, UserError } from "./cluster.ts";
+import { buildOwnCli } from "./cli-executable.ts";
 import { deploy } from "./deploy.ts";
 import { makeReleaseFiles } from "./release.ts";
 import { superviseCluster } from "./supervisor.ts";
@@ -11,6 +12,7 @@ const commands: Record<string, (args: string[]) => Promise<void>> = {
   kubeconfig: async () => console.log(clusterKubeconfig()),
   deploy: async ([values]) => await deploy(values),
   release: makeReleaseFiles,
+  cli: async () => console.log(await buildOwnCli()),
   packages: ensurePackages,
   prepare: async () => void (await prepareCluster({ dns: true })),
   tools: async (names) => await buildTools(names.map(parseToolName)),

@@ -2,7 +2,9 @@
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { buildCliArchives } from "./cli-executable.ts";
 import { architectures, buildExecutables } from "./executables.ts";
+import { krewManifest } from "./krew.ts";
 import { repositoryRoot } from "./paths.ts";
 import { step } from "./progress.ts";
 import { run } from "./shell.ts";
@@ -17,6 +19,9 @@ export async function makeReleaseFiles(): Promise<void> {
     const paths = await step(`building ${version} for ${architecture}`, () => buildExecutables(architecture, version));
     for (const path of paths) console.log(`  ${path} ${await megabytes(path)}`);
   }
+  const archives = await step(`building kubectl-pulumi ${version}`, () => buildCliArchives(folder));
+  for (const { path } of archives) console.log(`  ${path} ${await megabytes(path)}`);
+  await writeFile(join(folder, "krew-pulumi.yaml"), await krewManifest(archives));
   await cp(join(repositoryRoot, "deploy/quickstart/install.yaml"), join(folder, "install.yaml"));
   await writeFile(join(folder, "sbom.cdx.json"), await billOfMaterials());
   console.log(`  ${folder} install.yaml, sbom.cdx.json`);
@@ -40,7 +45,7 @@ interface Bill {
 
 /** The npm packages that are compiled into the executables, and the runtime. */
 export async function billOfMaterials(): Promise<string> {
-  const workspaces = ["operator", "agent"].flatMap((name) => ["--workspace", `packages/${name}`]);
+  const workspaces = ["operator", "agent", "cli"].flatMap((name) => ["--workspace", `packages/${name}`]);
   const command = ["npm", "sbom", "--omit=dev", "--sbom-format=cyclonedx", "--sbom-type=application", ...workspaces];
   const bill = JSON.parse(await run(command, { cwd: repositoryRoot })) as Bill;
   const version = await runtimeVersion();

@@ -15,6 +15,9 @@ export const ignoreWindowsUntilAnnotation = "pulumi.com/ignore-update-windows-un
 /** On the operator's Lease: any value except "false" suspends all Stacks of the operator. */
 export const suspendAnnotation = "pulumi.com/suspend";
 
+/** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
+export const triggerAnnotation = "pulumi.com/trigger";
+
 /** On the Secret with an Update's outputs: the keys that Pulumi treats as secrets, as a JSON list. */
 export const secretOutputsAnnotation = "pulumi.com/secrets";
 

@@ -36,8 +36,7 @@ export type TriggerReason =
   | "drift"
   | "destroy";
 
-/** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
-export const triggerAnnotation = "pulumi.com/trigger";
+export { triggerAnnotation } from "@pko/api";
 
 export const reconcileRequestOf = ({ metadata }: Stack): string =>
   metadata.annotations?.[reconcileRequestAnnotation] ?? "";

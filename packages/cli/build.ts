@@ -1,0 +1,20 @@
+/** Builds kubectl-pulumi: `bun packages/cli/build.ts <outfile> [--target=bun-darwin-arm64]`. */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+
+const flags = [
+  "--compile",
+  "--minify",
+  "--bytecode",
+  "--format=esm",
+  // Files in the folder in which it starts must not configure it.
+  "--no-compile-autoload-dotenv",
+  "--no-compile-autoload-bunfig",
+];
+
+const [outfile, ...targets] = process.argv.slice(2);
+if (outfile === undefined || outfile.startsWith("-")) throw new Error("usage: build.ts <outfile> [--target=…]");
+const main = join(import.meta.dir, "src/main.ts");
+execFileSync(process.execPath, ["build", ...flags, ...targets, main, "--outfile", outfile], {
+  stdio: ["ignore", "ignore", "inherit"],
+});

@@ -1,0 +1,43 @@
+/** All commands, in the order of the help. */
+import type { Command } from "../command.ts";
+import { approve, reject } from "./approve.ts";
+import { cancel } from "./cancel.ts";
+import { check } from "./check.ts";
+import { completion } from "./completion.ts";
+import { drift } from "./drift.ts";
+import { eventsCommand } from "./events.ts";
+import { get } from "./get.ts";
+import { graph } from "./graph.ts";
+import { history } from "./history.ts";
+import { logs } from "./logs.ts";
+import { outputs } from "./outputs.ts";
+import { reconcile } from "./reconcile.ts";
+import { show } from "./show.ts";
+import { supportBundle } from "./support-bundle.ts";
+import { resume, suspend } from "./suspend.ts";
+import { unlock } from "./unlock.ts";
+import { clientVersion } from "./version.ts";
+import { why } from "./why.ts";
+
+export const commands: readonly Command[] = [
+  get,
+  why,
+  logs,
+  eventsCommand,
+  history,
+  show,
+  outputs,
+  graph,
+  reconcile,
+  cancel,
+  suspend,
+  resume,
+  drift,
+  approve,
+  reject,
+  unlock,
+  check,
+  supportBundle,
+  completion,
+  clientVersion,
+];

@@ -1,0 +1,78 @@
+/** The lines of a workspace pod's log: output of Pulumi, and messages of the agent, which start with a brace. Pure. */
+import { printable } from "../output/wrap.ts";
+
+interface Options {
+  readonly raw: boolean;
+  /** Only the lines of this run: the UID of an Update. */
+  readonly run?: string;
+}
+
+export class LogFormatter {
+  readonly #options: Options;
+  #rest = "";
+  #isInRun: boolean;
+  #isEnded = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#isInRun = options.run === undefined;
+  }
+
+  /** Whether the run is finished, so that nothing of it follows. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** The text for a piece of the log, which may end in the middle of a line. */
+  format(chunk: string): string {
+    const lines = (this.#rest + chunk).split("\n");
+    this.#rest = lines.pop() ?? "";
+    return lines.map((line) => this.#formatLine(line)).join("");
+  }
+
+  /** The text of an unfinished last line. */
+  end(): string {
+    const rest = this.#rest;
+    this.#rest = "";
+    return rest === "" ? "" : this.#formatLine(rest);
+  }
+
+  #formatLine(line: string): string {
+    if (this.#isEnded) return "";
+    const message = agentMessage(line);
+    const { run, raw } = this.#options;
+    if (run !== undefined && message?.run === run && message.message === "run started") this.#isInRun = true;
+    const isShown = this.#isInRun;
+    if (run !== undefined && message?.run === run && message.message === "run finished") this.#isEnded = true;
+    if (!isShown) return "";
+    return `${raw ? line : message ? agentText(message) : printable(line)}\n`;
+  }
+}
+
+interface AgentMessage {
+  readonly time?: string;
+  readonly level?: string;
+  readonly message?: string;
+  readonly run?: string;
+  readonly [field: string]: unknown;
+}
+
+/** Undefined for a line of Pulumi: if one starts with a brace, the agent puts a space before it. */
+function agentMessage(line: string): AgentMessage | undefined {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    return JSON.parse(line) as AgentMessage;
+  } catch {
+    return undefined;
+  }
+}
+
+const ownFields: ReadonlySet<string> = new Set(["time", "level", "message", "run"]);
+
+function agentText(fields: AgentMessage): string {
+  const { time, level, message } = fields;
+  const rest = Object.entries(fields).filter(([name]) => !ownFields.has(name));
+  const more = rest.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const severity = level === undefined || level === "info" ? "" : `${level}: `;
+  return printable(`[${[time, `${severity}${message ?? ""}`, ...more].filter(Boolean).join(" ")}]`);
+}

@@ -1,0 +1,88 @@
+/** `logs`: what Pulumi writes, from the log of the workspace pod; or what the Update has kept of it. */
+import { podNameOf, pulumiContainer, workspaceNameOf, type Stack, type Update } from "@pko/api";
+import { isNotFound, podLogs } from "@pko/kube";
+
+import { argument, flag, type Command, type Input } from "../command.ts";
+import type { Context } from "../context.ts";
+import { notFound } from "../errors.ts";
+import { stacks, updates } from "../kinds.ts";
+import { printable } from "../output/wrap.ts";
+import { LogFormatter } from "./log-lines.ts";
+import { updatesOf } from "./history.ts";
+
+export const logs: Command = {
+  name: "logs",
+  summary: "Print the log of a Stack's workspace, or of one update",
+  details:
+    "If the pod no longer exists, prints what the Update has kept: the beginning and the end of a long output. Messages of the agent are shown in brackets; --raw prints every line as it is.",
+  group: "See",
+  args: [
+    { name: "stack-or-update", description: "The name of a Stack or an Update.", required: true, completion: "stack" },
+  ],
+  options: [
+    { flags: "-f, --follow", description: "Continue with what is written from now on." },
+    { flags: "--raw", description: "Print every line as it is in the pod's log." },
+  ],
+  async run(context, input) {
+    const target = await findTarget(context, argument(input));
+    if (!(await printPodLog(context, input, target))) await printKept(context, target);
+    return undefined;
+  },
+};
+
+type Target =
+  | { readonly kind: "stack"; readonly stack: Stack; readonly workspace: string }
+  | { readonly kind: "update"; readonly update: Update; readonly workspace: string };
+
+async function findTarget({ client, namespace }: Context, name: string): Promise<Target> {
+  const stack = await client.find(stacks, { namespace, name });
+  if (stack) return { kind: "stack", stack, workspace: workspaceNameOf(name) };
+  const update = await client.find(updates, { namespace, name });
+  if (update) return { kind: "update", update, workspace: update.spec?.workspaceName ?? "" };
+  const fix = `To list them: kubectl get stacks,updates --namespace ${namespace}`;
+  throw notFound(`There is no Stack and no Update ${name} in namespace ${namespace}.`, fix);
+}
+
+/** False if the pod does not exist. */
+async function printPodLog(context: Context, input: Input, target: Target): Promise<boolean> {
+  const { credentials, namespace, io } = context;
+  const ref = { namespace, name: podNameOf(target.workspace) };
+  const follow = flag(input, "follow");
+  const options = { container: pulumiContainer, signal: io.signal, ...(follow && { follow }) };
+  const formatter = new LogFormatter({
+    raw: flag(input, "raw"),
+    ...(target.kind === "update" && { run: target.update.metadata.uid ?? "" }),
+  });
+  let isEmpty = true;
+  const print = (text: string): void => {
+    if (text === "") return;
+    isEmpty = false;
+    io.out(text);
+  };
+  try {
+    for await (const chunk of podLogs(credentials, ref, options)) {
+      print(formatter.format(chunk));
+      if (formatter.isEnded) break;
+    }
+    print(formatter.end());
+  } catch (error) {
+    if (io.signal.aborted) return true;
+    if (!isNotFound(error)) throw error;
+  }
+  // The pod of another run has nothing of this one.
+  return !isEmpty || (target.kind === "stack" && follow);
+}
+
+async function printKept(context: Context, target: Target): Promise<void> {
+  const { io } = context;
+  const [update] = target.kind === "update" ? [target.update] : await updatesOf(context, target.workspace);
+  const text =
+    update?.status?.stdout?.text ??
+    (target.kind === "stack" ? target.stack.status?.lastUpdate?.stdout?.text : undefined);
+  if (text === undefined) {
+    throw notFound("Nothing of the log is kept.", "The workspace has no pod, and no Update has kept its output.");
+  }
+  const name = update?.metadata.name ?? "the last update";
+  io.err(`The workspace has no pod; this is what ${name} has kept.\n`);
+  io.out(printable(text.endsWith("\n") ? text : `${text}\n`));
+}

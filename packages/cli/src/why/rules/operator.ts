@@ -1,0 +1,75 @@
+/** Rules about the operator, the namespace and the Stack itself. */
+import { suspendAnnotation } from "@pko/api";
+import type { ApiObject } from "@pko/kube";
+import type { Lease } from "kubernetes-types/coordination/v1";
+
+import { conditionOf } from "../../stacks/summary.ts";
+import { next, summaries } from "../messages.ts";
+import { conditionWith, decide, isObserved, isReady, messageIn, type Rule } from "./rule.ts";
+
+export const stackMissing: Rule = (facts) =>
+  facts.stack
+    ? undefined
+    : decide("stackMissing", { summary: summaries.stackMissing(facts), next: [next.createStack(facts.name)] });
+
+export const namespaceTerminating: Rule = (facts) =>
+  (facts.isNamespaceTerminating && !isReady(facts)) || conditionWith(facts, "NamespaceTerminating")
+    ? decide("namespaceTerminating", {
+        summary: summaries.namespaceTerminating(facts),
+        message: messageIn(facts),
+        next: [next.namespace],
+      })
+    : undefined;
+
+export const operatorAbsent: Rule = ({ operator }) =>
+  operator.kind === "absent"
+    ? decide("operatorAbsent", { summary: summaries.operatorAbsent, next: [next.install] })
+    : undefined;
+
+/** A leader renews its Lease every few seconds. The allowance is for a busy API server. */
+const renewalAllowanceMs = 60_000;
+
+export const operatorDown: Rule = ({ operator, now }) => {
+  if (operator.kind !== "present") return undefined;
+  const { metadata, spec } = operator.lease;
+  const { holderIdentity = "" } = spec ?? {};
+  const renewed = renewTime(operator.lease);
+  const durationMs = (spec?.leaseDurationSeconds ?? 0) * 1000;
+  const isAlive = holderIdentity !== "" && Date.parse(renewed) + durationMs + renewalAllowanceMs > now;
+  if (isAlive) return undefined;
+  return decide("operatorDown", {
+    summary: summaries.operatorDown(holderIdentity, renewed, now),
+    next: [next.operatorPods(metadata.namespace ?? "")],
+  });
+};
+
+const renewTime = ({ spec }: ApiObject<Lease>): string => spec?.renewTime ?? "";
+
+export const operatorSuspended: Rule = ({ operator }) => {
+  if (operator.kind !== "present") return undefined;
+  const { namespace = "", annotations } = operator.lease.metadata;
+  const value = annotations?.[suspendAnnotation];
+  return value === undefined || value === "false"
+    ? undefined
+    : decide("operatorSuspended", {
+        summary: summaries.operatorSuspended,
+        next: [next.resumeOperator(namespace)],
+      });
+};
+
+export const notObserved: Rule = (facts) =>
+  isObserved(facts)
+    ? undefined
+    : decide("notObserved", {
+        summary: summaries.notObserved(facts),
+        next: ["If this lasts longer than a minute, check that the operator serves this namespace (watchNamespaces)."],
+      });
+
+export const upToDate: Rule = (facts) => {
+  if (!isReady(facts)) return undefined;
+  const drifted = conditionOf(facts.stack, "Drifted");
+  if (drifted?.status === "True") {
+    return decide("drifted", { summary: summaries.drifted(facts), message: drifted.message, next: [next.drift] });
+  }
+  return decide("upToDate", { summary: summaries.upToDate(facts), message: messageIn(facts), next: [] });
+};
