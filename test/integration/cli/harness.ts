@@ -1,0 +1,206 @@
+/** kubectl-pulumi as a process of a user, against the tests' API server, with objects and statuses as the operator writes them. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import {
+  labelsOfStack,
+  leaseName,
+  type Condition,
+  type StackReason,
+  type StackSpec,
+  type StackStatus,
+  type Update,
+  type WorkspaceReason,
+} from "@pko/api";
+import { builtin, resource, timestamp, type Client, type KubeObject } from "@pko/kube";
+import { kubeconfigText, testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
+
+import { apiServerWithApi, pathTo, stacks, updates, workspaces } from "../api/install.ts";
+
+export { testTimeoutMs } from "../api/install.ts";
+
+const main = pathTo("../../../packages/cli/src/main.ts");
+
+export interface Result {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export type Cli = (args: readonly string[], options?: { readonly columns?: number }) => Promise<Result>;
+
+/** The user's own environment, for example KUBECONFIG, has no effect. */
+export function cliWith(kubeconfig: string): Cli {
+  return async (args, { columns = 100 } = {}) => {
+    const child = Bun.spawn([process.execPath, main, ...args, "--kubeconfig", kubeconfig], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      env: { PATH: process.env["PATH"] ?? "", COLUMNS: String(columns) },
+    });
+    const [out, err, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    return { code, out, err };
+  };
+}
+
+const group = "rbac.authorization.k8s.io";
+const role = (kind: string, plural: string) =>
+  resource<KubeObject>({ apiVersion: `${group}/v1`, kind, plural, namespaced: true });
+const roles = role("Role", "roles");
+const bindings = role("RoleBinding", "rolebindings");
+
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+export class CliStage implements AsyncDisposable {
+  readonly server: ApiServer;
+  readonly namespace: string;
+  readonly client: Client;
+  /** As a cluster admin. */
+  readonly cli: Cli;
+  readonly #place: TestNamespace;
+  readonly #folder: string;
+
+  private constructor(server: ApiServer, place: TestNamespace, folder: string) {
+    this.server = server;
+    this.#place = place;
+    this.#folder = folder;
+    this.namespace = place.name;
+    this.client = server.client;
+    this.cli = this.#inNamespace(cliWith(server.kubeconfig));
+  }
+
+  /** With the Lease of an operator that leads. */
+  static async set(): Promise<CliStage> {
+    const server = await apiServerWithApi();
+    const folder = await mkdtemp(join(tmpdir(), "cli-stage-"));
+    const stage = new CliStage(server, await testNamespace(), folder);
+    await stage.lease({ renewedAgoMs: 1000 });
+    return stage;
+  }
+
+  #inNamespace(cli: Cli): Cli {
+    return async (args, options) => await cli([...args, "-n", this.namespace], options);
+  }
+
+  /** A user who has exactly these permissions in the namespace of the stage. */
+  async user(name: string, rules: readonly Rule[]): Promise<Cli> {
+    const { namespace } = this;
+    const metadata = { name, namespace };
+    const roleRef = { apiGroup: group, kind: "Role", name };
+    const subjects = [{ apiGroup: group, kind: "User", name }];
+    await this.client.create(roles, { ...roles, metadata, rules } as KubeObject);
+    await this.client.create(bindings, { ...bindings, metadata, roleRef, subjects } as KubeObject);
+    const { cert, key } = await this.server.authority.issue({ commonName: name });
+    const base64 = (text: string): string => Buffer.from(text).toString("base64");
+    const path = join(this.#folder, name);
+    const cluster = { server: this.server.url, "certificate-authority-data": base64(this.server.authority.cert) };
+    const user = { "client-certificate-data": base64(cert), "client-key-data": base64(key) };
+    await writeFile(path, kubeconfigText({ cluster, user }));
+    return cliWith(path);
+  }
+
+  async lease(change: { renewedAgoMs: number; annotations?: Record<string, string> }): Promise<void> {
+    const { apiVersion, kind } = builtin.leases;
+    const renewTime = new Date(Date.now() - change.renewedAgoMs).toISOString().replace("Z", "000Z");
+    const spec = { holderIdentity: "operator-0", leaseDurationSeconds: 15, renewTime };
+    const metadata = { name: leaseName, namespace: this.namespace, annotations: change.annotations ?? {} };
+    await this.client.apply(builtin.leases, { apiVersion, kind, metadata, spec }, { fieldManager: "test" });
+  }
+
+  async stack(name: string, spec: Partial<StackSpec> = {}, status?: StackStatus): Promise<void> {
+    const { apiVersion, kind } = stacks;
+    const metadata = { name, namespace: this.namespace };
+    const source = spec.projectRepo ? {} : { programRef: { name: "program" } };
+    await this.client.create(stacks, { apiVersion, kind, metadata, spec: { stack: "dev", ...source, ...spec } });
+    if (status) await this.status(name, status);
+  }
+
+  async status(name: string, status: StackStatus): Promise<void> {
+    const ref = { name, namespace: this.namespace };
+    await this.client.patch(stacks, ref, { patch: { type: "merge", body: { status } }, subresource: "status" });
+  }
+
+  async workspace(name: string, reason: WorkspaceReason, message: string): Promise<void> {
+    const { apiVersion, kind } = workspaces;
+    const ref = { name, namespace: this.namespace };
+    await this.client.create(workspaces, { apiVersion, kind, metadata: ref, spec: {} });
+    const isReady = reason === "Succeeded";
+    const conditions = [condition("Ready", { status: isReady ? "True" : "False", reason, message })];
+    const body = { status: { observedGeneration: 1, conditions } };
+    await this.client.patch(workspaces, ref, { patch: { type: "merge", body }, subresource: "status" });
+  }
+
+  async update(name: string, stack: string, change: Pick<Update, "spec" | "status">): Promise<Update> {
+    const { apiVersion, kind } = updates;
+    const ref = { name, namespace: this.namespace };
+    const spec = { workspaceName: stack, stackName: "dev", type: "up", ...change.spec };
+    const created = await this.client.create(updates, {
+      apiVersion,
+      kind,
+      metadata: { ...ref, labels: labelsOfStack(stack) },
+      spec,
+    });
+    const body = { status: change.status ?? {} };
+    await this.client.patch(updates, ref, { patch: { type: "merge", body }, subresource: "status" });
+    return created;
+  }
+
+  /** The pod of a Stack's workspace. There is no kubelet, so the test sets its status. */
+  async pod(stack: string, status: object): Promise<void> {
+    const { apiVersion, kind } = builtin.pods;
+    const ref = { name: `${stack}-workspace-0`, namespace: this.namespace };
+    const containers = [{ name: "pulumi", image: "example.com/workspace:1" }];
+    await this.client.create(builtin.pods, { apiVersion, kind, metadata: ref, spec: { containers } });
+    const patch = { type: "merge", body: { status } } as const;
+    await this.client.patch(builtin.pods, ref, { patch, subresource: "status" });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#place.remove();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+export const ago = (seconds: number): string => timestamp(Date.now() - seconds * 1000);
+export const ahead = (seconds: number): string => timestamp(Date.now() + seconds * 1000);
+
+type ConditionPart = Pick<Condition, "status" | "reason" | "message">;
+
+export const condition = (type: string, part: ConditionPart): Condition => ({
+  type,
+  ...part,
+  lastTransitionTime: ago(60),
+  observedGeneration: 1,
+});
+
+/** As packages/operator/src/stack/status.ts writes it. */
+export function stalled(reason: StackReason<"Stalled">, message: string, more: StackStatus = {}): StackStatus {
+  const conditions = [
+    condition("Ready", { status: "False", reason: "NotReadyStalled", message }),
+    condition("Stalled", { status: "True", reason, message }),
+  ];
+  return { observedGeneration: 1, conditions, ...more };
+}
+
+export function reconciling(reason: StackReason<"Reconciling">, message: string, more: StackStatus = {}): StackStatus {
+  const conditions = [
+    condition("Ready", { status: "False", reason: "NotReadyInProgress", message }),
+    condition("Reconciling", { status: "True", reason, message }),
+  ];
+  return { observedGeneration: 1, conditions, ...more };
+}
+
+export function ready(message = "The last update succeeded: 2 created.", more: StackStatus = {}): StackStatus {
+  const { conditions = [], ...rest } = more;
+  const own = condition("Ready", { status: "True", reason: "ProcessingCompleted", message });
+  return { observedGeneration: 1, conditions: [own, ...conditions], ...rest };
+}
