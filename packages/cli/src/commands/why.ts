@@ -2,7 +2,7 @@
 import { argument, stackArgument, type Command } from "../command.ts";
 import { documentOf } from "../documents.ts";
 import { asCliError, isKindUnknown, kindsMissing, permissionText } from "../errors.ts";
-import { fields, list, section, text, toned, type Block, type Field } from "../output/blocks.ts";
+import { list, section, text, toned, type Block } from "../output/blocks.ts";
 import { hiddenText, type Hidden } from "../visibility.ts";
 import { explainStack, type Explained } from "../why/explain.ts";
 import { gatherFacts, gatherSurroundings } from "../why/gather.ts";
@@ -62,13 +62,15 @@ const distinct = (hidden: readonly Hidden[]): Hidden[] => [
 
 export function explanationBlocks({ path, cause, hidden }: Explained): Block[] {
   const { code, summary, message, next } = cause;
-  const waits: Field[] = path.length > 1 ? [["Waits for", path.join(" → ")]] : [];
   const isFine = code === "upToDate";
   return [
     text(toned(isFine ? "good" : "bad", summary)),
-    ...(waits.length > 0 ? section("Path", [fields(waits)]) : []),
+    ...(path.length > 1 ? [text(pathText(path))] : []),
     ...(message === undefined || message === "" ? [] : section(isFine ? "Status" : "Details", [text(message)])),
     ...section("What to do", next.length > 0 ? [list(next)] : []),
     ...section("Not visible to you", hidden.length > 0 ? [list(hidden.map(hiddenText))] : []),
   ];
 }
+
+const pathText = ([first = "", ...others]: readonly string[]): string =>
+  `Stack ${first} waits for ${others.join(", which waits for ")}.`;

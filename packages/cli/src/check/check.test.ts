@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+
+import type { StackSpec, StackStatus } from "@pko/api";
+
+import { aStack } from "../testing/objects.ts";
+import { crdCheck, kubernetesCheck, operatorCheck, policyChecks } from "./cluster.ts";
+import { migrationDifferences } from "./migration.ts";
+import { redactObject, redactText } from "./redact.ts";
+
+describe("migration", () => {
+  const cases: [string, Partial<StackSpec>, StackStatus | undefined, string | undefined][] = [
+    ["nothing special", {}, undefined, undefined],
+    ["a running update", {}, { currentUpdate: { name: "web-1" } }, "status.currentUpdate"],
+    ["plain http", { projectRepo: "http://git/web.git", branch: "main" }, undefined, "spec.projectRepo"],
+    ["https", { projectRepo: "https://user@git/web.git", branch: "main" }, undefined, undefined],
+    ["an unknown SSH host", { projectRepo: "git@git.acme.com:web.git", branch: "main" }, undefined, "spec.gitAuth"],
+    ["a known SSH host", { projectRepo: "git@github.com:acme/web.git", branch: "main" }, undefined, undefined],
+    [
+      "a custom image",
+      { workspaceTemplate: { spec: { image: "mine:1" } } },
+      undefined,
+      "spec.workspaceTemplate.spec.image",
+    ],
+    [
+      "a hostPath volume",
+      { workspaceTemplate: { spec: { podTemplate: { spec: { volumes: [{ name: "h", hostPath: { path: "/" } }] } } } } },
+      undefined,
+      "spec.workspaceTemplate.spec.podTemplate.spec",
+    ],
+    ["a file backend", { backend: "file:///state" }, undefined, "spec.backend"],
+    [
+      "a verbose log",
+      { workspaceTemplate: { spec: { pulumiLogLevel: 9 } } },
+      undefined,
+      "spec.workspaceTemplate.spec.pulumiLogLevel",
+    ],
+    ["three failures", {}, { lastUpdate: { state: "failed", failures: 3 } }, "status.lastUpdate.failures"],
+    [
+      "expectNoRefreshChanges",
+      { refresh: true, expectNoRefreshChanges: true },
+      undefined,
+      "spec.expectNoRefreshChanges",
+    ],
+    ["values of Secrets", { configRef: { a: { name: "b", key: "c" } } }, undefined, "spec.configRef"],
+    ["long outputs", {}, { outputs: { big: "x".repeat(20_000) } }, "status.outputs.big"],
+    ["an Env reference", { envRefs: { A: { type: "Env", env: { name: "B" } } } }, undefined, "spec.envRefs.A.type"],
+    ["a deprecated field", { accessTokenSecret: "t", oidc: {} }, undefined, "spec.oidc"],
+  ];
+  test.each(cases)("%s", (_, spec, status, field) => {
+    const fields = migrationDifferences([aStack("web", status, spec)]).map((difference) => difference.field);
+    if (field === undefined) expect(fields).toEqual([]);
+    else expect(fields).toContain(field);
+  });
+
+  test("a prerequisite that is only previewed", () => {
+    const stacks = [
+      aStack("web", undefined, { prerequisites: [{ name: "db" }] }),
+      aStack("db", undefined, { preview: true }),
+    ];
+    expect(migrationDifferences(stacks)).toMatchObject([{ name: "web", field: "spec.prerequisites" }]);
+  });
+});
+
+describe("checks", () => {
+  test.each([
+    ["v1.30.0", "ok"],
+    ["v1.35.2+k3s1", "ok"],
+    ["v1.29.9", "failed"],
+  ] as const)("Kubernetes %s: %s", (version, result) => expect(kubernetesCheck(version).result).toBe(result));
+
+  test("missing and hidden CRDs", () => {
+    expect(crdCheck([["stacks.pulumi.com", { kind: "absent" }]])).toMatchObject({ result: "failed" });
+    const permission = { verb: "get", resource: "customresourcedefinitions", apiGroup: "apiextensions.k8s.io" };
+    const hidden = crdCheck([["stacks.pulumi.com", { kind: "hidden", hidden: { what: "the CRD", permission } }]]);
+    expect(hidden).toMatchObject({ result: "unknown" });
+    expect(hidden.message).toContain(
+      "you may not get customresourcedefinitions.apiextensions.k8s.io in the whole cluster",
+    );
+  });
+
+  test("no operator, and policies by what they match", () => {
+    expect(operatorCheck({ kind: "absent" }, [], 0)).toMatchObject({ result: "failed" });
+    const spec = { matchConstraints: { resourceRules: [{ resources: ["approvals"] }] } };
+    const policy = { apiVersion: "v1", kind: "ValidatingAdmissionPolicy", metadata: { name: "mine" }, spec };
+    const results = policyChecks({ kind: "seen", value: { items: [policy] } }).map(({ result }) => result);
+    expect(results).toEqual(["warning", "ok"]);
+  });
+});
+
+describe("redaction", () => {
+  test("removes values, keeps keys", () => {
+    const stack = aStack(
+      "web",
+      { outputs: { url: "u" } },
+      { config: { "a:b": "v" }, envRefs: { T: { type: "Literal", literal: { value: "v" } } } },
+    );
+    const redacted = redactObject({ ...stack, metadata: { ...stack.metadata, managedFields: [{ manager: "m" }] } });
+    expect(redacted).toMatchObject({
+      spec: { config: { "a:b": "[removed]" }, envRefs: { T: { literal: { value: "[removed]" } } } },
+      status: { outputs: { url: "[removed]" } },
+    });
+    expect(JSON.stringify(redacted)).not.toContain("managedFields");
+  });
+
+  test.each([
+    `pul-${"0123456789".repeat(4)}`,
+    `ghp_${"a".repeat(36)}`,
+    "AKIAABCDEFGHIJKLMNOP",
+    "https://user:secret@host/path",
+    "Authorization: Bearer abcdefghijklmnopqrstuvwxyz",
+    "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+  ])("removes %p", (secret) => {
+    expect(redactText(`before ${secret} after`)).toContain("[removed]");
+    expect(redactText(secret)).not.toBe(secret);
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "bun:test";
+
+import { LogFormatter } from "./log-lines.ts";
+
+const started = (run: string): string =>
+  JSON.stringify({ time: "T", level: "info", message: "run started", run, operation: "up" });
+const finished = (run: string): string =>
+  JSON.stringify({ time: "T", level: "info", message: "run finished", run, outcome: "succeeded" });
+const log = [
+  started("1"),
+  "Updating (dev):",
+  finished("1"),
+  started("2"),
+  " {not json",
+  "Outputs:",
+  finished("2"),
+  "after",
+].join("\n");
+
+describe("the log of a pod", () => {
+  test("messages of the agent are in brackets", () => {
+    const lines = new LogFormatter({ raw: false }).format(`${log}\n`).split("\n");
+    expect(lines.slice(0, 2)).toEqual(["[T run started operation=up]", "Updating (dev):"]);
+    expect(lines).toContain(" {not json");
+  });
+
+  test("--raw keeps every line", () => {
+    expect(new LogFormatter({ raw: true }).format(`${log}\n`)).toBe(`${log}\n`);
+  });
+
+  test("one run, and the end of it", () => {
+    const formatter = new LogFormatter({ raw: false, run: "2" });
+    expect(formatter.format(`${log}\n`)).toBe(
+      "[T run started operation=up]\n {not json\nOutputs:\n[T run finished outcome=succeeded]\n",
+    );
+    expect(formatter.isEnded).toBe(true);
+  });
+
+  test("pieces that end in the middle of a line", () => {
+    const formatter = new LogFormatter({ raw: false });
+    expect(formatter.format("Upda")).toBe("");
+    expect(formatter.format("ting\nOut")).toBe("Updating\n");
+    expect(formatter.end()).toBe("Out\n");
+  });
+});
