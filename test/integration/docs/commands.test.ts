@@ -6,6 +6,9 @@ import { toolPath } from "@pko/cluster";
 import type { ApiServer } from "@pko/testkit";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
+import { commands as pluginCommands } from "../../../packages/cli/src/commands/index.ts";
+import { processIo } from "../../../packages/cli/src/io.ts";
+import { parseArguments } from "../../../packages/cli/src/parse.ts";
 import { parseCommands, valuesOf, type Command } from "../../docs/commands.ts";
 import { pages, root } from "../../docs/pages.ts";
 import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
@@ -65,6 +68,7 @@ const kindVerbs = new Set(["get", "describe", "delete", "wait", "annotate", "lab
 
 async function checkKubectl(command: Command): Promise<void> {
   const [, verb = "", kind = ""] = command.words;
+  if (verb === "pulumi") return await checkPlugin(command);
   // kubectl parses all options before it prints the help, and rejects unknown ones.
   const help = await server.kubectl([...command.words.slice(1).filter((word) => word !== "--"), "--help"]);
   expect(help).toContain(`kubectl ${verb}`);
@@ -75,6 +79,14 @@ async function checkKubectl(command: Command): Promise<void> {
   for (const path of valuesOf(command, "-o", "--output").flatMap(jsonPathFields)) {
     await server.kubectl(["explain", `${names[0]}${path}`]);
   }
+}
+
+/** The plugin's own parser accepts it. */
+async function checkPlugin({ words }: Command): Promise<void> {
+  const errors: string[] = [];
+  const io = { ...processIo(new AbortController().signal), err: (text: string) => void errors.push(text) };
+  const { kind } = await parseArguments(words.slice(2), pluginCommands, io);
+  expect({ kind, errors }).toEqual({ kind: "command", errors: [] });
 }
 
 /** The fields of a JSONPath, up to the last one that is in the schema. */

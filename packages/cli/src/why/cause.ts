@@ -43,6 +43,7 @@ export const causeCodes = [
   "pluginMissing",
   "policyViolation",
   "stackNotFound",
+  "planNotApplied",
   "unexpectedChanges",
   "timedOut",
   "cancelled",

@@ -117,6 +117,7 @@ export const failureTexts = {
   pluginMissing: "because a plugin is not available",
   policyViolation: "because a mandatory policy rejects it",
   stackNotFound: "because the Pulumi stack does not exist",
+  planNotApplied: "because the approved plan no longer applies",
   unexpectedChanges: "because there are changes where none were expected",
   timedOut: "because it took longer than its timeout",
   cancelled: "because it was cancelled",
