@@ -93,7 +93,13 @@ export function operatorCheck(operator: OperatorFacts, hidden: readonly Hidden[]
   if (operator.kind === "unknown")
     return hidden[0] ? hiddenCheck(name, hidden[0]) : { name, result: "unknown", message: "" };
   if (operator.kind === "absent") {
-    return { name, result: "failed", message: "no Lease of an operator exists", fix: "Install the operator." };
+    const message = "no Lease of an operator exists: none is installed, or it runs without leader election";
+    return {
+      name,
+      result: "warning",
+      message,
+      fix: "Install the operator, or give its namespace with --operator-namespace.",
+    };
   }
   const facts = {
     operator,

@@ -17,7 +17,7 @@ describe("wrap", () => {
     ],
     ["wide characters count twice", "日本 日本 日本", 10, ["日本 日本", "日本"]],
     ["an empty text is an empty line", "", 10, [""]],
-  ])("%s", (_, text, limit, lines) => expect(wrap(text, limit)).toEqual(lines));
+  ])("%s", (...[, text, limit, lines]) => expect(wrap(text, limit)).toEqual(lines));
 });
 
 test("control sequences are removed, line breaks and tabs stay", () => {
@@ -51,5 +51,5 @@ describe("color", () => {
     ["not with NO_COLOR", { NO_COLOR: "1" }, true, false],
     ["not on a dumb terminal", { TERM: "dumb" }, true, false],
     ["with an empty NO_COLOR", { NO_COLOR: "" }, true, true],
-  ])("%s", (_, env, isTerminal, color) => expect(usesColor(env, isTerminal)).toBe(color));
+  ])("%s", (...[, env, isTerminal, color]) => expect(usesColor(env, isTerminal)).toBe(color));
 });

@@ -68,7 +68,7 @@ export const summaries = {
   drifted: (of: Named): string => `${stack(of)} is up to date, but its resources have drifted.`,
   stackMissing: (of: Named): string => `There is no Stack ${of.name} in namespace ${of.namespace}.`,
   namespaceTerminating: (of: Named): string => `The namespace ${of.namespace} is being deleted.`,
-  operatorAbsent: "No operator is installed: there is no Lease of it.",
+  operatorAbsent: "No operator has processed the Stack, and there is no Lease of one.",
   operatorDown: (holder: string, since: string, now: number): string =>
     holder === ""
       ? "The operator does not run: its Lease has no holder."

@@ -34,7 +34,7 @@ import { nodeLost, podStuck, quotaExceeded, versionTooLow, workspaceFailed } fro
 
 const rules: readonly Rule[] = [
   stackMissing, // there is no such Stack
-  operatorAbsent, // nothing happens, because no operator is installed
+  operatorAbsent, // not processed, because no operator is installed
   operatorDown, // nothing happens, because no replica of the operator leads
   operatorSuspended, // an administrator has suspended the whole operator
   namespaceTerminating, // nothing can be created in a namespace that is being deleted

@@ -21,8 +21,9 @@ export const namespaceTerminating: Rule = (facts) =>
       })
     : undefined;
 
-export const operatorAbsent: Rule = ({ operator }) =>
-  operator.kind === "absent"
+/** An operator without leader election has no Lease, but processes its Stacks. */
+export const operatorAbsent: Rule = (facts) =>
+  facts.operator.kind === "absent" && !isObserved(facts)
     ? decide("operatorAbsent", { summary: summaries.operatorAbsent, next: [next.install] })
     : undefined;
 

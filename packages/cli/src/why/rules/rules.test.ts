@@ -45,7 +45,7 @@ describe("the order of the rules", () => {
       { stack: broken, operator: { kind: "unknown" } },
       "specInvalid",
     ],
-    ["no Lease at all", { stack: broken, operator: { kind: "absent" } }, "operatorAbsent"],
+    ["no Lease at all", { stack: aStack("web"), operator: { kind: "absent" } }, "operatorAbsent"],
     ["a namespace that is being deleted", { stack: broken, isNamespaceTerminating: true }, "namespaceTerminating"],
     [
       "an old status explains nothing",
