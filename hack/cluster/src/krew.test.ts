@@ -8,7 +8,7 @@ const archives = platforms.map((platform, at) => ({ platform, path: "", sha256: 
 
 test("the manifest for krew has the checksum of each archive", async () => {
   const { spec } = parse(await krewManifest(archives)) as { spec: { platforms: { uri: string; sha256: string }[] } };
-  const sums = Object.fromEntries(spec.platforms.map(({ uri, sha256 }) => [uri.split("/").at(-1), sha256]));
+  const sums = Object.fromEntries(spec.platforms.map(({ uri, sha256 }) => [uri.split("/").at(-1) ?? "", sha256]));
   expect(sums).toEqual(Object.fromEntries(archives.map(({ platform, sha256 }) => [archiveName(platform), sha256])));
 });
 
