@@ -1,4 +1,6 @@
 /** Users of the cluster with the roles of an installation, and what they decide about plans. */
+import { tmpdir } from "node:os";
+
 import { approvalKind, type ApprovalRequest, type ApprovalSpec } from "@pko/api";
 import { clusterKubeconfig, toolPath } from "@pko/cluster";
 import { operatorNamespace, operatorObjects } from "@pko/install";
@@ -43,9 +45,9 @@ const kubectlAs =
     kubectl([`--as=${name}`, ...args], options);
 
 async function installUserRoles(): Promise<void> {
-  const names = ["view", "edit", "approver"].map((role) => `${operatorNamespace}-${role}`);
+  const names = new Set(["view", "edit", "approver"].map((role) => `${operatorNamespace}-${role}`));
   const items = (operatorObjects as readonly { kind: string; metadata: { name: string } }[]).filter(
-    ({ kind, metadata }) => kind === "ClusterRole" && names.includes(metadata.name),
+    ({ kind, metadata }) => kind === "ClusterRole" && names.has(metadata.name),
   );
   const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
   await kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], { input });
@@ -73,6 +75,8 @@ export async function runAs(user: string, command: string): Promise<string> {
     stderr: "pipe",
     env: {
       PATH: process.env["PATH"] ?? "",
+      // kubectl caches what the API server serves.
+      HOME: tmpdir(),
       KUBE: toolPath("kube"),
       KUBECONFIG_FILE: clusterKubeconfig(),
       KUBE_USER: user,

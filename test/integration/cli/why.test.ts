@@ -279,7 +279,7 @@ const situations: readonly Situation[] = [
     "a failed program, several times",
     "programError",
     web(
-      stalled("UpdateFailed", messages.failedRepeatedly(failed({ failure: "programError" }), 3), {
+      stalled("UpdateFailed", messages.failed(failed({ failure: "programError", failures: 3 })), {
         lastUpdate: failed({ failure: "programError", failures: 3 }),
         next,
       }),
