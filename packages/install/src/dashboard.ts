@@ -28,10 +28,58 @@ const panels: readonly Panel[] = [
     kind: "stat",
     queries: [[`sum(${eachStack("stacks_reconciling")})`, "reconciling"]],
   },
+  {
+    title: "Stalled stacks",
+    kind: "stat",
+    queries: [[`count(${eachStack("stacks_stalled")}) or vector(0)`, "stalled"]],
+  },
+  {
+    title: "Stacks awaiting approval",
+    kind: "stat",
+    queries: [[`sum(${eachStack("stacks_awaiting_approval")}) or vector(0)`, "awaiting approval"]],
+  },
+  {
+    title: "Drifted stacks",
+    kind: "stat",
+    queries: [[`sum(${eachStack("stacks_drifted")}) or vector(0)`, "drifted"]],
+  },
+  {
+    title: "Suspended stacks",
+    kind: "stat",
+    queries: [[`sum(${eachStack("stacks_suspended")})`, "suspended"]],
+  },
   { title: "Leaders", kind: "stat", queries: [[`sum(${metricSelector("leader_election_master_status")})`, "leaders"]] },
   {
     title: "Failing stacks by name",
     queries: [[`${eachStack("stacks_failing")} > 0`, "{{exported_namespace}}/{{name}}"]],
+  },
+  {
+    title: "Stalled stacks by name and reason",
+    queries: [
+      [
+        `max by (exported_namespace, name, reason) (${metricSelector("stacks_stalled")})`,
+        "{{exported_namespace}}/{{name}}: {{reason}}",
+      ],
+    ],
+  },
+  {
+    title: "Waiting stacks by name",
+    queries: [
+      [`${eachStack("stacks_awaiting_approval")} > 0`, "{{exported_namespace}}/{{name}}: approval"],
+      [`${eachStack("stacks_outside_update_window")} > 0`, "{{exported_namespace}}/{{name}}: update window"],
+      [`${eachStack("stacks_suspended")} > 0`, "{{exported_namespace}}/{{name}}: suspended"],
+    ],
+  },
+  {
+    title: "Drifted stacks by name",
+    queries: [[`${eachStack("stacks_drifted")} > 0`, "{{exported_namespace}}/{{name}}"]],
+  },
+  {
+    title: "Failed updates by class",
+    unit: "reqps",
+    queries: [
+      [`sum by (class) (rate(${metricSelector("stack_update_failures_total")}[$__rate_interval]))`, "{{class}}"],
+    ],
   },
   {
     title: "Finished updates by type and result",
@@ -84,12 +132,12 @@ const panels: readonly Panel[] = [
 
 const datasource = { type: "prometheus", uid: "$datasource" };
 
-/** One row of small panels, then rows of two wide panels. */
+/** Rows of four small panels, then rows of two wide panels. */
 function gridPosition(index: number): object {
   const small = panels.filter(({ kind }) => kind === "stat").length;
-  if (index < small) return { x: index * 6, y: 0, w: 6, h: 4 };
+  if (index < small) return { x: (index % 4) * 6, y: Math.floor(index / 4) * 4, w: 6, h: 4 };
   const wide = index - small;
-  return { x: (wide % 2) * 12, y: 4 + Math.floor(wide / 2) * 8, w: 12, h: 8 };
+  return { x: (wide % 2) * 12, y: Math.ceil(small / 4) * 4 + Math.floor(wide / 2) * 8, w: 12, h: 8 };
 }
 
 export const dashboard = (): object => ({

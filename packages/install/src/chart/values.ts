@@ -235,7 +235,10 @@ const integrations = {
     enabled: flag(false, "Whether to create the PrometheusRule, if the cluster has its CRD."),
     namespace: text("", "The namespace of the PrometheusRule. Defaults to the release's namespace."),
     labels: textMap("Additional labels, by which Prometheus selects the PrometheusRule."),
-    failingFor: text("15m", "How long a Stack must fail before an alert fires."),
+    failingFor: text("15m", "How long a Stack must fail or be stalled before an alert fires."),
+    awaitingApprovalFor: text("1d", "How long changes must wait for an approval before an alert fires."),
+    driftedFor: text("1h", "How long resources must differ from the state before an alert fires."),
+    suspendedFor: text("1w", "How long a Stack must be suspended before an alert fires."),
   }),
   grafanaDashboard: group("A Grafana dashboard in a ConfigMap, which Grafana's sidecar loads.", {
     enabled: flag(false, "Whether to create the dashboard."),

@@ -1,15 +1,13 @@
-/** The gauges of the Go operator, with the same series, and histograms of durations. */
+/** The gauges of Stacks, histograms of durations, and counters of what has happened. */
 import type { Stack, StackReason } from "@pko/api";
-import type { Registry, Store } from "@pko/kube";
+import type { Registry } from "@pko/kube";
 
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
-import { findCondition } from "../shared/conditions.ts";
-import { approvalPolicyOf } from "../shared/approvals.ts";
+import { exposeStackGauges, type MeteredWorld } from "./gauges.ts";
 import type { ApprovalNews } from "./history/approval.ts";
 import type { DriftRecord } from "./history/drift.ts";
-import type { Suspension } from "../shared/suspension.ts";
 import type { Result } from "./history/result.ts";
-import { suspendedBy, withdrawnFailure } from "./view.ts";
+import { withdrawnFailure } from "./view.ts";
 
 export interface StackMetrics {
   recordResult(stack: Stack, result: Result): void;
@@ -18,15 +16,10 @@ export interface StackMetrics {
   recordApprovals(news: readonly ApprovalNews[]): void;
 }
 
-interface MeteredWorld {
-  readonly stacks: Pick<Store<Stack>, "list">;
-  readonly suspension: Pick<Suspension, "isOn">;
-}
-
 const seconds = [1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
 
 export function stackMetrics(registry: Registry, world: MeteredWorld): StackMetrics {
-  exposeCounts(registry, world);
+  exposeStackGauges(registry, world);
   const first = registry.histogram({
     name: "stack_time_to_first_update_seconds",
     help: "Time from a Stack's creation to the end of its first update, by result.",
@@ -89,59 +82,3 @@ const checkResults: Readonly<Record<StackReason<"Drifted">, string>> = {
   NoDrift: "clean",
   DriftCheckFailed: "failed",
 };
-
-function exposeCounts(registry: Registry, { stacks, suspension }: MeteredWorld): void {
-  const active = registry.gauge({ name: "stacks_active", help: "Stacks that exist." });
-  // Without a limit: an alert must not miss a Stack.
-  const each = { labels: ["namespace", "name"], maxSeries: Infinity } as const;
-  const failing = registry.gauge({ name: "stacks_failing", help: "1 for a Stack whose last update failed.", ...each });
-  const reconciling = registry.gauge({
-    name: "stacks_reconciling",
-    help: "1 for a Stack that is being worked on.",
-    ...each,
-  });
-  const drifted = registry.gauge({
-    name: "stacks_drifted",
-    help: "1 for a Stack whose resources have drifted.",
-    ...each,
-  });
-  const suspended = registry.gauge({
-    name: "stacks_suspended",
-    help: "1 for a Stack that is suspended, by its spec or with the whole operator.",
-    ...each,
-  });
-  const awaiting = registry.gauge({
-    name: "stacks_awaiting_approval",
-    help: "1 for a Stack whose changes wait for an approval.",
-    ...each,
-  });
-  registry.onCollect(() => {
-    const all = stacks.list();
-    active.set({}, all.length);
-    failing.clear();
-    reconciling.clear();
-    drifted.clear();
-    suspended.clear();
-    awaiting.clear();
-    for (const stack of all) {
-      const { namespace = "", name = "" } = stack.metadata;
-      const { state } = stack.status?.lastUpdate ?? {};
-      // A Stack without a finished update has no series.
-      if (state) failing.set({ namespace, name }, state === "failed" ? 1 : 0);
-      reconciling.set({ namespace, name }, isReconciling(stack) ? 1 : 0);
-      const drift = findCondition(stack, "Drifted");
-      // A Stack that was never checked has no series.
-      if (drift) drifted.set({ namespace, name }, drift.status === "True" ? 1 : 0);
-      const by = suspendedBy({ stack, operatorSuspended: suspension.isOn });
-      suspended.set({ namespace, name }, by.length > 0 ? 1 : 0);
-      // Only Stacks that require approvals have a series.
-      if (approvalPolicyOf(stack)) awaiting.set({ namespace, name }, isAwaitingApproval(stack) ? 1 : 0);
-    }
-  });
-}
-
-const isReconciling = ({ status }: Stack): boolean =>
-  status?.conditions?.some(({ type, status: is }) => type === "Reconciling" && is === "True") ?? false;
-
-const isAwaitingApproval = ({ status }: Stack): boolean =>
-  status?.conditions?.some(({ reason }) => reason === "AwaitingApproval") ?? false;

@@ -1,0 +1,101 @@
+/** The state of every Stack as gauges: those of the Go operator, with the same series, and one for each other state. */
+import type { Stack, StackReason } from "@pko/api";
+import type { Registry, Store } from "@pko/kube";
+
+import { approvalPolicyOf } from "../shared/approvals.ts";
+import { findCondition, isConditionTrue } from "../shared/conditions.ts";
+import type { Suspension } from "../shared/suspension.ts";
+import { suspendedBy } from "./view.ts";
+
+export interface MeteredWorld {
+  readonly stacks: Pick<Store<Stack>, "list">;
+  readonly suspension: Pick<Suspension, "isOn">;
+}
+
+interface StackGauge {
+  readonly name: string;
+  readonly help: string;
+  /** Undefined if the Stack has no series. */
+  readonly read: (stack: Stack, suspension: MeteredWorld["suspension"]) => number | boolean | undefined;
+  /** A label besides the Stack's namespace and name. */
+  readonly label?: { readonly name: string; readonly read: (stack: Stack) => string | undefined };
+}
+
+const gauges: readonly StackGauge[] = [
+  {
+    name: "stacks_failing",
+    help: "1 for a Stack whose last update failed.",
+    // A Stack without a finished update has no series.
+    read: ({ status }) => (status?.lastUpdate?.state ? status.lastUpdate.state === "failed" : undefined),
+  },
+  {
+    name: "stacks_reconciling",
+    help: "1 for a Stack that is being worked on.",
+    read: (stack) => isConditionTrue(stack, "Reconciling"),
+  },
+  {
+    name: "stacks_stalled",
+    help: "1 for a Stack that is stalled, by reason.",
+    // Only stalled Stacks have a series: one for each possible reason would be too many.
+    read: (stack) => (isConditionTrue(stack, "Stalled") ? 1 : undefined),
+    label: { name: "reason", read: (stack) => findCondition(stack, "Stalled")?.reason },
+  },
+  {
+    name: "stack_consecutive_failures",
+    help: "How many consecutive updates of a failing Stack have failed, by class of the last failure.",
+    read: ({ status }) => (status?.lastUpdate?.state === "failed" ? status.lastUpdate.failures : undefined),
+    label: { name: "class", read: ({ status }) => status?.lastUpdate?.failure },
+  },
+  {
+    name: "stacks_drifted",
+    help: "1 for a Stack whose resources have drifted.",
+    // A Stack that was never checked has no series.
+    read: (stack) => (findCondition(stack, "Drifted") ? isConditionTrue(stack, "Drifted") : undefined),
+  },
+  {
+    name: "stacks_suspended",
+    help: "1 for a Stack that is suspended, by its spec or with the whole operator.",
+    read: (stack, { isOn }) => suspendedBy({ stack, operatorSuspended: isOn }).length > 0,
+  },
+  {
+    name: "stacks_awaiting_approval",
+    help: "1 for a Stack whose changes wait for an approval.",
+    // Only Stacks that require approvals have a series.
+    read: (stack) => (approvalPolicyOf(stack) ? isReconcilingFor(stack, "AwaitingApproval") : undefined),
+  },
+  {
+    name: "stacks_outside_update_window",
+    help: "1 for a Stack whose update is due and waits for an update window.",
+    // Only Stacks with update windows have a series.
+    read: (stack) => (hasUpdateWindows(stack) ? isReconcilingFor(stack, "OutsideUpdateWindow") : undefined),
+  },
+];
+
+export function exposeStackGauges(registry: Registry, { stacks, suspension }: MeteredWorld): void {
+  const active = registry.gauge({ name: "stacks_active", help: "Stacks that exist." });
+  registry.onCollect(() => active.set({}, stacks.list().length));
+  for (const { name, help, read, label } of gauges) {
+    const labels = ["namespace", "name", ...(label ? [label.name] : [])];
+    // Without a limit: an alert must not miss a Stack.
+    const gauge = registry.gauge<string>({ name, help, labels, maxSeries: Infinity });
+    registry.onCollect(() => {
+      gauge.clear();
+      for (const stack of stacks.list()) {
+        const value = read(stack, suspension);
+        if (value === undefined) continue;
+        const { namespace = "", name: stackName = "" } = stack.metadata;
+        const more = label && { [label.name]: label.read(stack) ?? "other" };
+        gauge.set({ namespace, name: stackName, ...more }, Number(value));
+      }
+    });
+  }
+}
+
+function isReconcilingFor(stack: Stack, reason: StackReason<"Reconciling">): boolean {
+  return isConditionTrue(stack, "Reconciling") && findCondition(stack, "Reconciling")?.reason === reason;
+}
+
+function hasUpdateWindows({ spec }: Stack): boolean {
+  const known: Partial<Stack["spec"]> | undefined = spec;
+  return (known?.updateWindows ?? []).length > 0;
+}
