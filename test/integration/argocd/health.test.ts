@@ -4,6 +4,7 @@ import {
   stackConditions,
   updateConditions,
   workspaceConditions,
+  type Approval,
   type Condition,
   type ConditionTable,
   type Program,
@@ -15,9 +16,10 @@ import {
 import type { KubeObject } from "@pko/kube";
 import type { PrepareFailure } from "@pko/rpc";
 import { annotated, anObject, atGeneration, deleting, having } from "@pko/testkit";
-import { programs } from "@pko/operator";
+import { approvals, programs } from "@pko/operator";
 
 import { programStatus } from "../../../packages/operator/src/program/controller.ts";
+import type { DriftVerdict } from "../../../packages/operator/src/stack/history/drift.ts";
 import type { Outcome as StackOutcome } from "../../../packages/operator/src/stack/outcome.ts";
 import { stackStatus } from "../../../packages/operator/src/stack/status.ts";
 import { stackOf, succeeded, viewOf as stackView } from "../../../packages/operator/src/stack/testing/views.ts";
@@ -63,7 +65,62 @@ const upToDate = { kind: "upToDate", message: "The last update succeeded: 3 crea
 const waiting = { message: "Stack base has not succeeded yet.", waitingFor: "Stack base" } as const;
 const failure = { kind: "retrying", message: "The up web-1 failed: no such bucket", retryAt } as const;
 const conflict = { kind: "conflict", message: "The up web-1 failed, because another runs", retryAt } as const;
+const driftVerdicts: readonly DriftVerdict[] = [
+  { status: "True", reason: "DriftDetected", message: "" },
+  { status: "False", reason: "NoDrift", message: "" },
+  { status: "Unknown", reason: "DriftCheckFailed", message: "" },
+];
 const inState = (request: string) => ({ last: succeeded(), request, status: { observedReconcileRequest: "first" } });
+
+/** Paused, with the health that Argo CD also shows for a suspended CronJob or Deployment. */
+const pausedStacks: readonly Case[] = [
+  [
+    "is Suspended while it waits for an approval, and shows the changes and the command",
+    stackAfter({ kind: "awaitingApproval", message: "- delete logs\nkubectl …", waitingFor: "…", expiresAt: retryAt }),
+    "Suspended",
+    /delete logs\nkubectl/,
+  ],
+  [
+    "is Suspended while it is suspended, and shows how to resume it",
+    stackAfter({ kind: "suspended", message: "Set spec.suspend to false.", waitingFor: "spec.suspend" }),
+    "Suspended",
+    /spec\.suspend to false/,
+  ],
+  [
+    "is Suspended while it waits for an update window, and shows when it opens",
+    stackAfter({ kind: "outsideWindow", message: "The next one opens at 22:00.", what: "the up", opensAt: retryAt }),
+    "Suspended",
+    /opens at 22:00/,
+  ],
+  [
+    "is Progressing when its spec has changed since it was suspended",
+    atGeneration(2)(stackAfter({ kind: "suspended", message: "by its spec", waitingFor: "spec.suspend" })),
+    "Progressing",
+    /not observed the current spec/,
+  ],
+];
+
+/** After a check for drift that found `status`. */
+function checkedStack(outcome: StackOutcome, { status, reason }: DriftVerdict): Stack {
+  const stack = stackAfter(outcome);
+  const drifted = { type: "Drifted", status, reason, message: "1 resource differs", lastTransitionTime: "" };
+  return { ...stack, status: { ...stack.status, conditions: [...(stack.status?.conditions ?? []), drifted] } };
+}
+
+const checkedStacks = driftVerdicts.flatMap((verdict): Case[] => [
+  [
+    `stays Healthy with Drifted/${verdict.reason}`,
+    checkedStack(upToDate, verdict),
+    "Healthy",
+    /^The last update succeeded/,
+  ],
+  [
+    `stays Degraded with Drifted/${verdict.reason}`,
+    checkedStack({ kind: "stalled", reason: "SpecInvalid", message: "no source" }, verdict),
+    "Degraded",
+    /^no source$/,
+  ],
+]);
 
 const stalledStacks = Object.keys(stackConditions.Stalled).map((reason): Case => {
   const outcome = { kind: "stalled", reason: reason as StackReason<"Stalled">, message: `why: ${reason}` } as const;
@@ -91,6 +148,12 @@ cases(
       stackAfter({ kind: "prerequisites", ...waiting }),
       "Progressing",
       /Stack base/,
+    ],
+    [
+      "is Progressing while it waits for Stacks that depend on it, and names them",
+      stackAfter({ kind: "dependents", message: "Stack app is destroyed first.", waitingFor: "Stack app" }),
+      "Progressing",
+      /Stack app/,
     ],
     [
       "is Progressing while it retries a failure, and shows the error",
@@ -144,6 +207,8 @@ cases(
     ["is Healthy when the reconcile request was observed", stackOf(inState("first")), "Healthy", /succeeded/],
     ["is Progressing while it is being deleted", deleting()(stackAfter(upToDate)), "Progressing", /deletion/],
     ["is Healthy with a status of the Go operator", stackOfGoOperator(), "Healthy", /processed/],
+    ...pausedStacks,
+    ...checkedStacks,
     ...stalledStacks,
   ],
   stackConditions,
@@ -261,7 +326,7 @@ const failedUpdate = endedBy({
   }),
 });
 const doneUpdate = endedBy({ reason: "UpdateSucceeded", message: "The up succeeded.", result: resultOf() });
-const otherEnds = (["Failed", "Aborted", "Canceled", "Unknown"] as const).map((reason): Case => {
+const otherEnds = (["Failed", "Aborted", "Canceled", "TimedOut", "Unknown"] as const).map((reason): Case => {
   const update = endedBy({ reason, message: `It ended as ${reason}.` });
   return [`is Degraded when it ended as ${reason}`, update, "Degraded", RegExp(reason)];
 });
@@ -304,6 +369,12 @@ cases(
       "Degraded",
       /has not responded/,
     ],
+    [
+      "is Degraded while it exceeds its timeout and is not stopped",
+      updateAfter({ kind: "stalled", reason: "NotStopped", message: "Delete pod web-workspace-0." }),
+      "Degraded",
+      /Delete pod/,
+    ],
     ["is Progressing while it is being deleted", deleting()(doneUpdate), "Progressing", /deletion/],
   ],
   updateConditions,
@@ -318,6 +389,13 @@ cases("a Program", [
   ["is Progressing when it has changed since then", atGeneration(2)(observedProgram), "Progressing", /not observed/],
   ["is Progressing while it is being deleted", deleting()(observedProgram), "Progressing", /deletion/],
 ]);
+
+test("an Approval is Healthy, and shows who decided what", async () => {
+  const plan = { updateName: "web-1", updateUid: "uid", digest: "sha256:a" };
+  const spec = { ...plan, decision: "Reject", decidedBy: "ada" } as const;
+  const health = await healthOf(anObject<Approval>(approvals, "web-1", having<Approval>({ spec })));
+  expect(health).toEqual({ status: "Healthy", message: "Reject by ada" });
+});
 
 describe("the actions of a Stack", () => {
   const idle = stackAfter(upToDate);

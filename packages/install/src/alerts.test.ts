@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { stackConditions } from "@pko/api";
+import { describe, expect, test } from "bun:test";
+
+import { dashboard } from "./dashboard.ts";
+
+const template = readFileSync(
+  join(import.meta.dir, "../../../charts/pulumi-kubernetes-operator/templates/prometheus-rule.yaml"),
+  "utf8",
+);
+const [head = "", ...rest] = template.split(/^ +- alert: /m);
+const alerts = new Map(rest.map((text) => [text.slice(0, text.indexOf("\n")), text]));
+const expressionOf = (alert: string): string => /^ +expr: (.*)$/m.exec(alerts.get(alert) ?? "")?.[1] ?? "";
+
+test.each([...alerts])("%s has an expression, a duration, a severity and texts", (alert, text) => {
+  expect(expressionOf(alert)).not.toBe("");
+  expect(text).toMatch(/^ +for: \S+/m);
+  expect(text).toMatch(/severity: (critical|warning|info) /);
+  expect(text).toMatch(/^ +summary: .*\.(` \| quote }})?$/m);
+  expect(text).toMatch(/^ +description: .*\.(` \| quote }})?$/m);
+});
+
+/** States in which nothing happens on purpose. */
+const pauses = ["stacks_suspended", "stacks_awaiting_approval", "stacks_outside_update_window"];
+
+test.each(["PulumiStackFailing", "PulumiStackTimingOut"])("%s does not fire for a Stack that is paused", (alert) => {
+  expect(expressionOf(alert)).toEndWith(" unless {{ $paused }}");
+  const [, paused = ""] = /\$paused := (.*)$/m.exec(head) ?? [];
+  // Without the comparisons, `or` would drop a series if an earlier metric has one with the same labels, even if it is 0.
+  expect(pauses.filter((metric) => !paused.includes(`${metric}{%s} > 0`))).toEqual([]);
+});
+
+describe("a stalled Stack raises an alert with the reason", () => {
+  const separate = Object.fromEntries(
+    [...template.matchAll(/alert: (\w+)\n.*reason="(\w+)"/g)].map(([, alert, reason = ""]) => [reason, alert]),
+  );
+  const [, excluded = ""] = /reason!~"(.*)"/.exec(expressionOf("PulumiStackStalled")) ?? [];
+  /** What reports these instead; a rejection is a decision of a user. */
+  const others = { UpdateFailed: "PulumiStackFailing", NodeLost: "PulumiNodeLost", ApprovalRejected: undefined };
+
+  test.each(Object.keys(stackConditions.Stalled))("%s", (reason) => {
+    const isSeparate = reason in separate || reason in others;
+    expect(excluded.split("|").includes(reason)).toBe(isSeparate);
+  });
+
+  test("and with no unknown reason", () => {
+    const known = Object.keys(stackConditions.Stalled);
+    expect([...excluded.split("|"), ...Object.keys(separate)].filter((reason) => !known.includes(reason))).toEqual([]);
+    expect(Object.values(others).filter((alert) => alert !== undefined && !alerts.has(alert))).toEqual([]);
+  });
+});
+
+test("the dashboard shows stacks that are stalled, paused or drifted", () => {
+  const text = JSON.stringify(dashboard());
+  for (const metric of ["stacks_stalled", "stacks_drifted", ...pauses]) expect(text).toContain(`${metric}{`);
+});
+
+test("the panels of the dashboard do not overlap", () => {
+  const { panels } = dashboard() as { panels: { gridPos: { x: number; y: number; w: number; h: number } }[] };
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
+});
