@@ -71,8 +71,6 @@ test.concurrent(
     expect((await readVolume(scene, states)).match(/::part"/g)?.length).toBe(names.length);
 
     await kubectl(["delete", "stacks", "--all", ...at(scene), "--timeout=300s"]);
-    const waited = await kubectl(["get", "events", ...at(scene), "--output=jsonpath={.items[*].reason}"]);
-    expect(waited).not.toContain("StackDependentsIgnored");
     expect(await readVolume(scene, states)).not.toContain('"urn"');
     const destroys = await readDestroys();
     expect([...destroys.keys()].toSorted()).toEqual(names.toSorted());
@@ -80,6 +78,8 @@ test.concurrent(
       const [first, then] = [destroys.get(dependent)?.endTime ?? Infinity, destroys.get(base)?.startTime ?? 0];
       expect({ dependent, base, inOrder: first <= then }).toEqual({ dependent, base, inOrder: true });
     }
+    const events = await kubectl(["get", "events", ...at(scene), "--output=jsonpath={.items[*].reason}"]);
+    expect(events).not.toContain("StackDependentsIgnored");
   },
   slow,
 );
