@@ -1,11 +1,12 @@
 /** Approvals on a real cluster: plans of the real CLI, users with the roles of an installation, the real admission policies. */
 import { beforeAll, expect, test } from "bun:test";
 
-import { reconcileRequestAnnotation, type ApprovalRequest, type ApprovalSpec, type Stack } from "@pko/api";
+import { reconcileRequestAnnotation, type ApprovalRequest, type ApprovalSpec, type Stack, type Update } from "@pko/api";
 import { updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import {
+  agentLog,
   applyTo,
   at,
   createUser,
@@ -177,15 +178,8 @@ test.concurrent(
       });
       await asBob(["create", ...at(scene), "-f", "-"], { input });
     }
-    const { client, namespace } = scene;
     for (const name of Object.keys(own)) {
-      const ended = await waitFor(
-        async () => {
-          const update = await client.get(updates, { name, namespace });
-          return failedReason(update) !== undefined && update;
-        },
-        { timeoutMs: 60_000, what: `the end of Update ${name}` },
-      );
+      const ended = await untilEnded(name);
       expect({ name, reason: failedReason(ended) }).toEqual({ name, reason: "Failed" });
       expect(ended.status?.message).toContain("so nothing was changed");
       expect(ended.status?.startTime).toBeUndefined();
@@ -202,6 +196,18 @@ test.concurrent(
   },
   slow,
 );
+
+async function untilEnded(name: string): Promise<Update> {
+  const { client, namespace } = scene;
+  const findEnded = async (): Promise<Update | false> => {
+    const update = await client.get(updates, { name, namespace });
+    return isComplete(update) && update;
+  };
+  return await waitFor(findEnded, { timeoutMs: 60_000, what: `the end of Update ${name}` });
+}
+
+const isComplete = ({ status }: Update): boolean =>
+  Boolean(status?.conditions?.some((each) => each.type === "Complete" && each.status === "True"));
 
 test.concurrent(
   "with OnDestructiveChanges, only deletions wait, and so does the destroy of a deleted Stack",
@@ -238,13 +244,28 @@ test.concurrent(
   slow,
 );
 
+const canary = "canary-4711";
+
+/** In what users without access to Secrets can read. */
+async function expectNoCanary(name: string): Promise<void> {
+  const sinks = {
+    operator: await scene.operator.log(),
+    agent: await agentLog(scene, name),
+    events: await kubectl(["get", "events", ...at(scene), "--output=json"]),
+    objects: await kubectl(["get", "stacks,updates,workspaces,approvals", ...at(scene), "--output=json"]),
+  };
+  for (const [sink, text] of Object.entries(sinks)) {
+    expect({ sink, isLeaked: text.includes(canary) }).toEqual({ sink, isLeaked: false });
+  }
+}
+
 test.concurrent(
   "an approval does not cover values that changed after the plan was made",
   async () => {
     await applyTo(
       scene,
-      newSecret("configuration", { size: "small" }),
-      newSecret("credentials", { token: "first" }),
+      newSecret("configuration", { size: `${canary}-small` }),
+      newSecret("credentials", { token: `${canary}-first` }),
       newProgram("sized", {
         configuration: { size: { type: "string" } },
         resources: { disk: { type: "pulumi:index:Stash", properties: { input: "${size}" } } },
@@ -257,7 +278,7 @@ test.concurrent(
     // A changed value of the environment makes no update due, so the approved plan is refused when it is applied.
     const first = await awaiting("sized");
     const before = await readState("sized");
-    await applyTo(scene, newSecret("credentials", { token: "second" }));
+    await applyTo(scene, newSecret("credentials", { token: `${canary}-second` }));
     await decide(first);
     const failed = await stackUntil(scene, "sized", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(failed.status?.lastUpdate).toMatchObject({ failure: "planChanged" });
@@ -266,9 +287,11 @@ test.concurrent(
     );
     expect(await readState("sized")).toBe(before);
 
+    await expectNoCanary("sized");
+
     // A changed value of the configuration makes an update due, so another plan is made.
     const second = await awaiting("sized", first);
-    await applyTo(scene, newSecret("configuration", { size: "large" }));
+    await applyTo(scene, newSecret("configuration", { size: `${canary}-large` }));
     await decide(second);
     const third = await awaiting("sized", second);
     expect(await readState("sized")).toBe(before);
