@@ -8,7 +8,7 @@ import { crashPoints, pointText, type Point, type Where } from "./fuse.ts";
 import { findDifference, type Failure } from "./judgement.ts";
 import { Lifecycle, Stuck, type PhaseEnd } from "./lifecycle.ts";
 import type { CrashMode } from "./operators.ts";
-import { phases, type Phase } from "./script.ts";
+import { phases, stories, storyNames, type Phase } from "./script.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Tally {
@@ -98,9 +98,12 @@ export const newTally = (calls: number, points: number): Tally => ({
 export type Ends = ReadonlyMap<Phase, PhaseEnd>;
 
 export async function runWithoutCrash(stage: Stage): Promise<Ends> {
-  await using lifecycle = await Lifecycle.start(stage);
   const ends = new Map<Phase, PhaseEnd>();
-  for (const phase of phases) ends.set(phase, await lifecycle.run(phase));
+  const run = async (order: readonly Phase[]): Promise<void> => {
+    await using lifecycle = await Lifecycle.start(stage);
+    for (const phase of order) ends.set(phase, await lifecycle.run(phase));
+  };
+  await Promise.all(storyNames.map((name) => run(stories[name])));
   return ends;
 }
 
@@ -140,14 +143,23 @@ class Campaign {
   }
 
   async work(signal?: AbortSignal): Promise<void> {
-    for (let plan = this.#nextPlan(); plan.size > 0; plan = this.#nextPlan()) {
-      if (signal?.aborted) return;
-      await this.#runPlan(plan);
+    for (;;) {
+      const order = this.#nextStory();
+      const plan = this.#nextPlan(order);
+      if (plan.size === 0 || signal?.aborted) return;
+      await this.#runPlan(order, plan);
     }
   }
 
+  /** The phases of the story with the phase that has the most points left. */
+  #nextStory(): readonly Phase[] {
+    const left = (order: readonly Phase[]): number => Math.max(...order.map((phase) => this.#queue(phase).length));
+    const orders: readonly (readonly Phase[])[] = storyNames.map((name) => stories[name]);
+    return orders.reduce((most, order) => (left(order) > left(most) ? order : most));
+  }
+
   /** One remaining point of each phase; none after too many failures. */
-  #nextPlan(order: readonly Phase[] = phases): Map<Phase, Try> {
+  #nextPlan(order: readonly Phase[]): Map<Phase, Try> {
     const plan = new Map<Phase, Try>();
     if (this.#failures() >= maxFailures) return plan;
     for (const phase of order) {
@@ -170,10 +182,10 @@ class Campaign {
   }
 
   /** Runs to the last phase of the plan, or to the first that fails. */
-  async #runPlan(plan: Map<Phase, Try>): Promise<void> {
+  async #runPlan(order: readonly Phase[], plan: Map<Phase, Try>): Promise<void> {
     const number = ++this.#started;
     await using lifecycle = await Lifecycle.start(this.#parts.stage, { crashMode: this.#parts.crashMode });
-    let hasPassed = await this.#phases(lifecycle, phases, plan);
+    let hasPassed = await this.#phases(lifecycle, order, plan);
     for (let round = 1; hasPassed && round <= maxRepeats && this.#isRepeatDue(lifecycle); round++) {
       const order: readonly Phase[] =
         lifecycle.lastPhase === "destroy" ? ["prerequisite", "destroy"] : ["destroy", "prerequisite"];

@@ -23,7 +23,9 @@ export class CountingCli {
     const runs: Record<string, number> = {};
     for (const line of lines.slice(this.#seen)) {
       const [, operation, stack] = /^--\S+ --\S+ (up|preview|refresh|destroy|cancel) .*--stack=(\S+)/.exec(line) ?? [];
-      if (operation) runs[`${operation} ${stack}`] = (runs[`${operation} ${stack}`] ?? 0) + 1;
+      if (!operation) continue;
+      const run = `${operation}${line.includes(" --preview-only ") ? " --preview-only" : ""} ${stack}`;
+      runs[run] = (runs[run] ?? 0) + 1;
     }
     this.#seen = lines.length;
     return runs;

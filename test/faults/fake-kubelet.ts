@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { caSecretName, pulumiContainer } from "@pko/api";
 import { toolPath } from "@pko/cluster";
 import { builtin, isNotFound, keyOf, reflector, type Client, type Key, type ApiObject } from "@pko/kube";
+import type { StartRequest } from "@pko/rpc";
 import { issueOperatorCertificate, type Authorities, type Certificate } from "@pko/rpc/pki";
 import { spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
 import type { Container, Pod, Secret } from "kubernetes-types/core/v1";
@@ -51,6 +52,8 @@ export class FakeKubelet implements AsyncDisposable {
   readonly #work = new Map<Key, Promise<void>>();
   readonly #wanted = new Map<Key, ApiObject<Pod> | undefined>();
   readonly faults: unknown[] = [];
+  /** The digest of the plan that each run applies, by run. Agents keep a plan only until its run ends. */
+  readonly appliedPlans = new Map<string, string>();
 
   constructor(options: KubeletOptions) {
     this.#options = options;
@@ -102,12 +105,21 @@ export class FakeKubelet implements AsyncDisposable {
       agent: certificate,
       operator: await this.#operatorCertificate(),
       arrive: (method) => this.#options.arrive(method, workspace.name),
+      onForward: (method, body) => this.#onForward(method, body),
       crash: this.#options.crash,
     });
     this.#pods.set(keyOf(pod), { uid, agent, proxy });
     const status = runningStatus(container.image ?? "", ip);
     const patch = { type: "merge", body: { metadata: { uid }, status } } as const;
     await this.#options.client.patch(builtin.pods, { namespace, name }, { patch, subresource: "status" });
+  }
+
+  /** An agent starts a run only once. */
+  #onForward(method: string, body: string): void {
+    if (method !== "start") return;
+    const { runId, operation } = JSON.parse(body) as StartRequest;
+    const digest = "applyPlan" in operation ? operation.applyPlan?.digest : undefined;
+    if (digest !== undefined && !this.appliedPlans.has(runId)) this.appliedPlans.set(runId, digest);
   }
 
   async #startAgent(

@@ -8,6 +8,7 @@ const expected: Outcome = {
   changes: { "created Update base-HASH": 1, "deleted Stack web": 1 },
   state: ["Stack base is ready"],
   forbidden: [],
+  unapproved: [],
 };
 
 const cases: readonly (readonly [string, Partial<Outcome>, Fault])[] = [
@@ -19,6 +20,7 @@ const cases: readonly (readonly [string, Partial<Outcome>, Fault])[] = [
   ["another object", { changes: { ...expected.changes, "created Secret a": 1 } }, "other"],
   ["another final state", { state: ["Stack base is not ready"] }, "other"],
   ["a denied request", { forbidden: ["get updates base-HASH"] }, "forbidden"],
+  ["a run without an approval", { unapproved: ["up vault ran without an Approval of its plan"] }, "unapproved"],
   ["a leftover object", { state: [...expected.state, "Secret a"] }, "other"],
 ];
 

@@ -3,9 +3,9 @@ import type { Outcome } from "./lifecycle.ts";
 
 /**
  * A missing update, an additional one, a phase that does not end, a Stack that was deleted without a destroy, a request that
- * the operator's roles do not allow, another final state.
+ * the operator's roles do not allow, a change that nobody approved, another final state.
  */
-export const faults = ["lost", "doubled", "stuck", "undestroyed", "forbidden", "other"] as const;
+export const faults = ["lost", "doubled", "stuck", "undestroyed", "forbidden", "unapproved", "other"] as const;
 export type Fault = (typeof faults)[number];
 
 export interface Failure {
@@ -20,6 +20,7 @@ type Counts = Readonly<Record<string, number>>;
 export function findDifference(expected: Outcome, actual: Outcome): Failure | undefined {
   return (
     forbidden(actual) ??
+    unapproved(actual) ??
     undestroyed(actual) ??
     differentRuns(expected, actual) ??
     differentChanges(expected, actual) ??
@@ -30,6 +31,10 @@ export function findDifference(expected: Outcome, actual: Outcome): Failure | un
 function forbidden({ forbidden }: Outcome): Failure | undefined {
   if (forbidden.length === 0) return undefined;
   return { kind: "forbidden", text: `requests got the response 403: ${[...new Set(forbidden)].join(", ")}` };
+}
+
+function unapproved({ unapproved }: Outcome): Failure | undefined {
+  return unapproved.length === 0 ? undefined : { kind: "unapproved", text: unapproved.join("; ") };
 }
 
 function undestroyed({ runs, changes }: Outcome): Failure | undefined {

@@ -1,16 +1,20 @@
-/** The lifecycle of two Stacks in phases; the operator may crash in each phase. */
+/** The lifecycle of Stacks in phases; the operator may crash in each phase. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Update, Workspace } from "@pko/api";
 import { faultProxy, testNamespace, type FaultProxy, type TestNamespace } from "@pko/testkit";
 
+import { createUser, type TestUser } from "../integration/install/users.ts";
 import { operatorAccount, type OperatorAccount } from "../rights/account.ts";
+import { changingRuns } from "./agent-records.ts";
+import { Approver } from "./approver.ts";
+import { violations } from "./audit.ts";
 import { CountingCli } from "./counting-cli.ts";
 import { Fuse, pointText, type Point } from "./fuse.ts";
 import { FakeKubelet } from "./fake-kubelet.ts";
 import { Operators, type CrashMode } from "./operators.ts";
-import { Script, type Phase } from "./script.ts";
+import { guardedStacks, Script, type Phase } from "./script.ts";
 import type { Stage } from "./stage.ts";
 import { FaultInjector, type FaultOptions } from "./fault-injector.ts";
 import { Observer } from "./observer.ts";
@@ -23,6 +27,8 @@ export interface Outcome {
   readonly state: readonly string[];
   /** The operator's requests with the response 403. */
   readonly forbidden: readonly string[];
+  /** Changes without an approval, where one is required, since the start of the lifecycle. */
+  readonly unapproved: readonly string[];
 }
 
 export interface PhaseEnd extends Outcome {
@@ -50,6 +56,7 @@ const quietMs = 1_500;
 interface LifecycleParts {
   readonly place: TestNamespace;
   readonly account: OperatorAccount;
+  readonly approver: TestUser;
   readonly proxy: FaultProxy;
   readonly options: LifecycleOptions;
 }
@@ -64,6 +71,7 @@ export class Lifecycle implements AsyncDisposable {
   readonly #injector: FaultInjector;
   readonly #cli: CountingCli;
   readonly #script: Script;
+  readonly #approver: Approver;
   readonly #kubelet: FakeKubelet;
   readonly #observer: Observer;
   readonly #operators: Operators;
@@ -74,7 +82,7 @@ export class Lifecycle implements AsyncDisposable {
   /** How many of the proxy's requests were checked for 403. */
   #examined = 0;
 
-  private constructor(stage: Stage, { place, account, proxy, options }: LifecycleParts) {
+  private constructor(stage: Stage, { place, account, approver, proxy, options }: LifecycleParts) {
     this.#options = options;
     this.#place = place;
     this.#account = account;
@@ -97,6 +105,7 @@ export class Lifecycle implements AsyncDisposable {
     });
     this.#observer = new Observer({ ...own, commits });
     this.#script = new Script({ ...own, observer: this.#observer, commits });
+    this.#approver = new Approver({ client: approver.client, namespace: place.name });
     proxy.on((request) => this.#injector.verdict(request));
     proxy.onEvent((_, { resource }) => this.#injector.delayEvent(resource));
   }
@@ -106,8 +115,9 @@ export class Lifecycle implements AsyncDisposable {
     // Like the chart for one namespace: the operator has its roles, everything else here uses an admin's credentials.
     const { name } = place;
     const account = await operatorAccount({ admin: stage.server.credentials, home: name, namespaces: [name] });
+    const approver = await createUser(place, { name: "anna", roles: ["approver"] });
     const proxy = await faultProxy(account.credentials);
-    const lifecycle = new Lifecycle(stage, { place, account, proxy, options });
+    const lifecycle = new Lifecycle(stage, { place, account, approver, proxy, options });
     await lifecycle.#observer.synced;
     return lifecycle;
   }
@@ -115,6 +125,7 @@ export class Lifecycle implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#operators[Symbol.asyncDispose]();
     await this.#kubelet[Symbol.asyncDispose]();
+    await this.#approver[Symbol.asyncDispose]();
     await this.#observer[Symbol.asyncDispose]();
     await this.#proxy.close();
     await this.#script.stop();
@@ -145,13 +156,15 @@ export class Lifecycle implements AsyncDisposable {
     const isEnd = await this.#script.start(phase);
     await this.#waitUntilEnd(isEnd, startedAt, `${phase}, ${point ? pointText(point) : "without a crash"}`);
     await this.#wakeFrozen();
-    if (this.#kubelet.faults.length > 0) throw new AggregateError(this.#kubelet.faults, "the fake kubelet failed");
+    const faults = [...this.#kubelet.faults, ...this.#approver.faults];
+    if (faults.length > 0) throw new AggregateError(faults, "the fake kubelet or the approver failed");
     this.#lastPhase = phase;
     return {
       runs: this.#cli.takeRuns(),
       changes: this.#observer.takeChanges(),
       state: this.#observer.snapshot(),
       forbidden: this.takeForbidden(),
+      unapproved: this.#unapproved(),
       calls: this.#fuse.calls,
       isFired: this.#fuse.firedAt !== undefined,
       ms: performance.now() - startedAt,
@@ -165,6 +178,12 @@ export class Lifecycle implements AsyncDisposable {
     return requests
       .filter(({ status }) => status === 403)
       .map(({ verb, resource, subresource, name }) => [verb, resource, subresource, name].filter(Boolean).join(" "));
+  }
+
+  #unapproved(): string[] {
+    const { approvals, plans } = this.#observer;
+    const { appliedPlans: applied } = this.#kubelet;
+    return violations({ guarded: guardedStacks, runs: changingRuns(this.#folder), applied, approvals, plans });
   }
 
   /** Every Update has ended and has no finalizer, and every Workspace is Ready for its spec. */

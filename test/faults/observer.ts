@@ -3,12 +3,16 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { builtin, reflector, type Client, type KubeObject, type Reflector, type Resource } from "@pko/kube";
-import { stacks, updates, workspaces } from "@pko/operator";
+import type { Approval, Update } from "@pko/api";
+import { approvals, stacks, updates, workspaces } from "@pko/operator";
+
+import type { SeenApproval } from "./audit.ts";
 
 const kinds: readonly Resource[] = [
   stacks,
   workspaces,
   updates,
+  approvals,
   builtin.statefulSets,
   builtin.services,
   builtin.pods,
@@ -29,6 +33,8 @@ export class Observer implements AsyncDisposable {
   readonly #reflectors: readonly Reflector<KubeObject>[];
   readonly #running: Promise<unknown>;
   #changes = new Map<string, number>();
+  readonly #approvals = new Map<string, SeenApproval>();
+  readonly #plans = new Map<string, string>();
 
   constructor(options: ObserverOptions) {
     this.#options = options;
@@ -36,6 +42,7 @@ export class Observer implements AsyncDisposable {
     for (const { store } of this.#reflectors) {
       store.subscribe(({ before, after }) => {
         const object = after ?? before;
+        if (after) this.#remember(after);
         const isReplaced = before?.metadata.uid !== after?.metadata.uid;
         if (!object || !isReplaced) return;
         if (before) this.#count(`deleted ${before.kind} ${this.named(before)}`);
@@ -63,6 +70,28 @@ export class Observer implements AsyncDisposable {
     const taken = Object.fromEntries([...this.#changes].toSorted(([a], [b]) => (a < b ? -1 : 1)));
     this.#changes = new Map();
     return taken;
+  }
+
+  /** Every Approval that ever existed. */
+  get approvals(): readonly SeenApproval[] {
+    return [...this.#approvals.values()];
+  }
+
+  /** The digest of every plan that was ever made, by the UID of its Update. */
+  get plans(): ReadonlyMap<string, string> {
+    return this.#plans;
+  }
+
+  #remember(object: KubeObject): void {
+    const { name = "", uid = "" } = object.metadata;
+    if (object.kind === approvals.kind) {
+      const { spec, status } = object as Approval;
+      const usedBy = this.#approvals.get(uid)?.usedBy ?? [];
+      const user = status?.usedBy?.updateUid;
+      this.#approvals.set(uid, { name, spec, usedBy: new Set([...usedBy, ...(user === undefined ? [] : [user])]) });
+    }
+    const { digest } = object.kind === updates.kind ? ((object as Update).status?.plan ?? {}) : {};
+    if (digest !== undefined) this.#plans.set(uid, digest);
   }
 
   #count(change: string): void {
@@ -101,13 +130,18 @@ export class Observer implements AsyncDisposable {
       .replaceAll(namespace, "NAMESPACE")
       .replaceAll(folder, "FOLDER")
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+      .replaceAll(/sha256:[0-9a-f]{64}/g, "DIGEST")
       .replaceAll(/127\.77\.\d+\.\d+/g, "IP")
       .replaceAll(/127\.0\.0\.1:\d+/g, "GIT")
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID");
     for (const [index, commit] of commits.entries()) text = text.replaceAll(commit, `COMMIT${index + 1}`);
-    return withoutHash(text);
+    return withoutHash(text.replaceAll(timedOut, "TIMEOUT"));
   }
 }
+
+/** How a run that timed out was stopped depends on the machine. */
+const timedOut =
+  /the run was \w+ because it exceeded its timeout of \d+ s(, did not stop [^"\\]* and was killed)?(\\n[^"]*)?/g;
 
 interface Checkpoint {
   readonly checkpoint: { readonly latest?: { readonly resources?: readonly unknown[] } };
@@ -127,7 +161,7 @@ function ownedParts(object: KubeObject): object {
   const { name, labels, finalizers, ownerReferences = [] } = metadata;
   const identity = { name, labels, finalizers, owners: ownerReferences.map((owner) => `${owner.kind} ${owner.name}`) };
   // Without the last reported progress of a run and its process.
-  const { progress: _, process: __, conditions = [], ...stableStatus } = status;
+  const { progress: _, process: __, conditions = [], ...stableStatus } = withoutPartialRun(status);
   switch (kind) {
     case "Pod":
       return { name };
@@ -140,6 +174,17 @@ function ownedParts(object: KubeObject): object {
     default:
       return { ...identity, spec, stableStatus, conditions };
   }
+}
+
+/** How far a run came before it timed out depends on the machine. */
+function withoutPartialRun(status: NonNullable<Parts["status"]>): NonNullable<Parts["status"]> {
+  const partial = { changes: undefined, stdout: undefined, summary: undefined };
+  const last = status["lastUpdate"] as { readonly failure?: string } | undefined;
+  return {
+    ...status,
+    ...(status["errorClass"] === "timedOut" && partial),
+    ...(last?.failure === "timedOut" && { lastUpdate: { ...last, ...partial } }),
+  };
 }
 
 const isOutputs = (name = ""): boolean => name.endsWith("-outputs");

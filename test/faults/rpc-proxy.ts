@@ -19,6 +19,8 @@ interface RpcProxyOptions {
   readonly operator: Certificate;
   /** Called for each call. */
   readonly arrive: (method: string) => Where | undefined;
+  /** Called before a call is forwarded to the agent. */
+  readonly onForward: (method: string, body: string) => void;
   /** Crashes the operator. */
   readonly crash: () => Promise<void>;
 }
@@ -54,12 +56,14 @@ async function serve(options: RpcProxyOptions, incoming: IncomingMessage, outgoi
   outgoing.on("close", () => disconnected.abort());
   outgoing.on("error", () => disconnected.abort());
   const body = await readBody(incoming);
-  const where = options.arrive(path.split("/").at(-1) ?? "");
+  const method = path.split("/").at(-1) ?? "";
+  const where = options.arrive(method);
   if (where === "before" || where === "cut") {
     if (where === "before") await options.crash();
     outgoing.destroy();
     return;
   }
+  options.onForward(method, body);
   const response = await forward(options, { path, body, signal: disconnected.signal });
   const type = response.headers.get("content-type") ?? "";
   const isWhole =

@@ -1,15 +1,43 @@
 /** The actions of each phase, and the condition for its end. */
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
 import { createRepository, serveGit, type GitServer, type TestRepository } from "@pko/agent/testing";
-import { reconcileRequestAnnotation, type LastUpdate, type Stack, type StackSpec } from "@pko/api";
+import {
+  ignoreWindowsUntilAnnotation,
+  reconcileRequestAnnotation,
+  type LastUpdate,
+  type Stack,
+  type StackSpec,
+} from "@pko/api";
 import { timestamp, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
 
 import type { Observer } from "./observer.ts";
 
-export const phases = ["create", "new commit", "spec change", "resync", "prerequisite", "destroy"] as const;
-export type Phase = (typeof phases)[number];
+/** The phases of each kind of lifecycle, in order. */
+export const stories = {
+  /** A Stack, and another one that depends on it. */
+  updates: ["create", "new commit", "spec change", "resync", "prerequisite", "destroy"],
+  /** A Stack that needs approvals. */
+  control: ["approval", "timeout", "suspend", "closed window", "new plan", "approved destroy"],
+} as const;
+export type Story = keyof typeof stories;
+export type Phase = (typeof stories)[Story][number];
+export const storyNames = Object.keys(stories) as Story[];
+export const phases: readonly Phase[] = [...stories.updates, ...stories.control];
+
+/** The stacks whose changes all need an approval. */
+export const guardedStacks = ["vault"];
+
+/** Opens for a minute at New Year. */
+const closedWindow = { schedule: "0 0 1 1 *", durationSeconds: 60 };
+
+interface ProgramParts {
+  /** The input of the resource. */
+  readonly kept?: string;
+  readonly variables?: object;
+}
 
 interface ScriptOptions {
   readonly client: Client;
@@ -73,6 +101,30 @@ export class Script {
       case "destroy":
         await this.#client.delete(stacks, this.#ref("web"));
         return () => !this.#hasTraces("web") && this.#isReady("base");
+      case "approval": {
+        const commit = await this.#applyGuarded("one");
+        return () => this.#isReady("vault", ({ lastSuccessfulCommit }) => lastSuccessfulCommit === commit);
+      }
+      case "timeout":
+        execFileSync("mkfifo", [this.#pipe]);
+        await this.#applyGuarded("hung", { updateTimeoutSeconds: 3, maxFailures: 1 });
+        return () => this.#hasReason("vault", "RetriesExhausted");
+      case "suspend":
+        await this.#applyGuarded("two", { suspend: true });
+        return () => this.#hasReason("vault", "Suspended");
+      case "closed window":
+        await this.#applyGuarded("three", { updateWindows: [closedWindow] });
+        return () => this.#hasReason("vault", "OutsideUpdateWindow");
+      case "new plan": {
+        const annotations = { [ignoreWindowsUntilAnnotation]: timestamp(Date.now() + 24 * 3_600_000) };
+        const patch = { type: "merge", body: { metadata: { annotations } } } as const;
+        await this.#client.patch(stacks, this.#ref("vault"), { patch });
+        const commit = this.#options.commits.at(-1);
+        return () => this.#isReady("vault", ({ lastSuccessfulCommit }) => lastSuccessfulCommit === commit);
+      }
+      case "approved destroy":
+        await this.#client.delete(stacks, this.#ref("vault"));
+        return () => !this.#hasTraces("vault");
     }
   }
 
@@ -89,7 +141,7 @@ export class Script {
     const whole: StackSpec = {
       stack: name,
       projectRepo: `http://127.0.0.1:${this.#git.port}/shop.git`,
-      branch: "main",
+      ...(spec.commit === undefined && { branch: "main" }),
       envRefs: {
         PULUMI_BACKEND_URL: literal(`file://${join(this.#options.folder, "backend")}`),
         PULUMI_CONFIG_PASSPHRASE: literal("passphrase"),
@@ -101,12 +153,26 @@ export class Script {
     await this.#client.apply(stacks, body, { fieldManager: "test" });
   }
 
-  #commit(text: string): string {
+  /** Returns the commit of the changed program. */
+  async #applyGuarded(text: "one" | "two" | "three" | "hung", spec: Partial<StackSpec> = {}): Promise<string> {
+    const variables = text === "hung" ? { slow: { "fn::readFile": this.#pipe } } : {};
+    const commit = this.#commit(text, { kept: text === "hung" ? "${slow}" : text, variables });
+    await this.#apply("vault", { commit, destroyOnFinalize: true, approval: { required: "Always" }, ...spec });
+    return commit;
+  }
+
+  /** A program that reads this pipe waits for a writer, and there is none. */
+  get #pipe(): string {
+    return join(this.#options.folder, "pipe");
+  }
+
+  #commit(text: string, { kept = "kept", variables = {} }: ProgramParts = {}): string {
     const project = {
       name: "shop",
       runtime: "yaml",
       config: { size: { type: "string", default: "1" } },
-      resources: { kept: { type: "pulumi:index:Stash", properties: { input: "kept" } } },
+      variables,
+      resources: { kept: { type: "pulumi:index:Stash", properties: { input: kept } } },
       outputs: { text, size: "${size}" },
     };
     const commit = this.#repository.commit({ "Pulumi.yaml": JSON.stringify(project) });
@@ -132,6 +198,12 @@ export class Script {
     const ready = status?.conditions?.find(({ type }) => type === "Ready");
     const isCurrent = ready?.status === "True" && ready.observedGeneration === metadata?.generation;
     return isCurrent && status?.lastUpdate !== undefined && matches(status.lastUpdate);
+  }
+
+  #hasReason(name: string, reason: string): boolean {
+    const { status, metadata } = this.#stack(name) ?? {};
+    const conditions = status?.conditions ?? [];
+    return conditions.some((each) => each.reason === reason && each.observedGeneration === metadata?.generation);
   }
 
   #hasTraces(name: string): boolean {

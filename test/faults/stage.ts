@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { toolPath } from "@pko/cluster";
+import { approvals } from "@pko/operator";
 import { spawnChild, type ApiServer, type ChildProcess } from "@pko/testkit";
 
 import { apiServerWithApi } from "../integration/api/install.ts";
+import { untilDenied } from "../integration/install/users.ts";
 
 const root = join(import.meta.dir, "../..");
 
@@ -20,6 +22,7 @@ export interface Stage extends AsyncDisposable {
 
 export async function setStage(): Promise<Stage> {
   const server = await apiServerWithApi();
+  await untilDenied("the policy for Approvals to be in force", () => approveAsNobody(server));
   const folder = mkdtempSync(join(tmpdir(), "pko-faults-"));
   const controllers = startControllers(server, folder);
   const [operator, agent] = await Promise.all([bundle(folder, "operator"), bundle(folder, "agent")]);
@@ -33,6 +36,13 @@ export async function setStage(): Promise<Stage> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function approveAsNobody({ client }: ApiServer): Promise<void> {
+  const { apiVersion, kind } = approvals;
+  const metadata = { name: "probe", namespace: "default" };
+  const spec = { updateName: "a", updateUid: "a", digest: "a", decision: "Reject", decidedBy: "nobody" } as const;
+  await client.create(approvals, { apiVersion, kind, metadata, spec }, { dryRun: true });
 }
 
 /** The StatefulSet controller and the garbage collector. */

@@ -21,7 +21,7 @@ describe("a campaign", () => {
   test("is summarized in one line", () => {
     const tallies: Tally[] = [hit, { ...hit, failures: [{ kind: "stuck", text: "" }], forbidden: 2 }];
     expect(summarize(tallies)).toBe(
-      "2 points: 0 lost, 0 doubled, 1 stuck, 0 undestroyed, 0 other, 2 responses with 403",
+      "2 points: 0 lost, 0 doubled, 1 stuck, 0 undestroyed, 0 unapproved, 0 other, 2 responses with 403",
     );
   });
 });

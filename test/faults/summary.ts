@@ -7,11 +7,11 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) =
 /** Crash points that were hit. */
 const hitsIn = (tallies: readonly Tally[]): number => sum(tallies.flatMap(({ hits }) => Object.values(hits)));
 
-/** For example `12 points: 0 lost, 0 doubled, 0 stuck, 0 undestroyed, 0 other, 0 responses with 403`. */
+/** For example `12 points: 0 lost, 0 doubled, 0 stuck, 0 undestroyed, 0 unapproved, 0 other, 0 responses with 403`. */
 export function summarize(tallies: readonly Tally[]): string {
   const failures = tallies.flatMap(({ failures }) => failures);
   const count = (fault: Fault): string => `${failures.filter(({ kind }) => kind === fault).length} ${fault}`;
-  const counts = (["lost", "doubled", "stuck", "undestroyed", "other"] as const).map(count);
+  const counts = (["lost", "doubled", "stuck", "undestroyed", "unapproved", "other"] as const).map(count);
   const forbidden = sum(tallies.map(({ forbidden }) => forbidden));
   return `${hitsIn(tallies)} points: ${[...counts, `${forbidden} responses with 403`].join(", ")}`;
 }
