@@ -8,7 +8,7 @@ import { crashPoints, pointText, type Point, type Where } from "./fuse.ts";
 import { findDifference, type Failure } from "./judgement.ts";
 import { Lifecycle, Stuck, type PhaseEnd } from "./lifecycle.ts";
 import type { CrashMode } from "./operators.ts";
-import { phases, stories, storyNames, type Phase } from "./script.ts";
+import { phases, stories, storyNames, type Phase, type Story } from "./script.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Tally {
@@ -33,8 +33,8 @@ export interface CampaignOptions {
   readonly width: number;
   /** What happens to the operator; it is killed by default. */
   readonly crashMode?: CrashMode;
-  /** A random sample of this many points in each phase; all points if absent. */
-  readonly sample?: number;
+  /** A random sample of this many points in each phase of a story; all points if absent. */
+  readonly sample?: Readonly<Record<Story, number>>;
   /** Of the sample, and of the order of the points. */
   readonly seed: number;
   /** The outcomes without crashes; determined first if absent. */
@@ -63,13 +63,13 @@ export async function runCampaign(options: CampaignOptions): Promise<Report> {
   const second = sample === undefined ? await runWithoutCrash(stage) : reference;
   const report = new Map<Phase, Tally>();
   const queues = new Map<Phase, Try[]>();
-  for (const phase of phases) {
+  for (const [story, phase] of storyNames.flatMap((name) => stories[name].map((phase) => [name, phase] as const))) {
     const [one, two] = [phaseEnd(reference, phase), phaseEnd(second, phase)];
     const difference = findDifference(one, two);
     if (difference) throw new Error(`${phase} without a crash (${difference.kind}): ${difference.text}`);
     const points = shuffled(union(crashPoints(one.calls), crashPoints(two.calls)), options.seed);
     const matching = points.filter((point) => options.only?.test(`${phase}, ${pointText(point)}`) ?? true);
-    const chosen = matching.slice(0, sample ?? matching.length);
+    const chosen = matching.slice(0, sample?.[story]);
     queues.set(
       phase,
       chosen.map((point) => ({ ...point, attempts: 0 })),

@@ -30,7 +30,7 @@ async function main(): Promise<boolean> {
       crashMode,
       signal: stopping.signal,
       ...(only !== undefined && { only: new RegExp(only) }),
-      ...(sample !== undefined && { sample: Number(sample) }),
+      ...(sample !== undefined && { sample: { updates: Number(sample), control: Number(sample) } }),
       log: (text) => console.log(`[${minutes()} min] ${text}`),
     });
     print(report);
