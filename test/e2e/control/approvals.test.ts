@@ -7,6 +7,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   agentLog,
+  anyPlan,
   applyTo,
   at,
   createUser,
@@ -28,6 +29,7 @@ import {
   runAs,
   stackUntil,
   stalledBy,
+  untilApprovalsAreChecked,
   useScene,
 } from "../harness.ts";
 
@@ -40,10 +42,7 @@ let asBob: typeof kubectl;
 beforeAll(async () => {
   asAnna = await createUser(scene, "anna", "approver");
   asBob = await createUser(scene, "bob", "edit");
-  await waitFor(async () => (await denial(asAnna, { decidedBy: "bob" })).includes("set it to anna"), {
-    timeoutMs: 30_000,
-    what: "the admission policy to be in force",
-  });
+  await untilApprovalsAreChecked(scene);
 }, slow);
 
 const program = (name: string, ...resources: readonly string[]): object =>
@@ -76,19 +75,9 @@ async function decide(request: ApprovalRequest, spec: Partial<ApprovalSpec> = {}
   await asAnna(["create", ...at(scene), "-f", "-"], { input });
 }
 
-const somePlan: ApprovalRequest = {
-  state: "Pending",
-  updateName: "some",
-  updateUid: "some",
-  digest: "some",
-  trigger: "",
-  summary: "",
-  expiresAt: "2030-01-01T00:00:00Z",
-};
-
 /** Why the API server denies an Approval; empty if it accepts it. Nothing is stored. */
 async function denial(user: typeof kubectl, spec: Pick<ApprovalSpec, "decidedBy">): Promise<string> {
-  const input = JSON.stringify(newApproval(somePlan, spec));
+  const input = JSON.stringify(newApproval(anyPlan, spec));
   return await refusal(user(["create", ...at(scene), "--dry-run=server", "-f", "-"], { input }));
 }
 

@@ -55,7 +55,7 @@ async function installUserRoles(): Promise<void> {
 
 /** An Approval of a plan, as its user creates it. */
 export function newApproval(
-  { updateName, updateUid, digest }: ApprovalRequest,
+  { updateName, updateUid, digest }: Pick<ApprovalRequest, "updateName" | "updateUid" | "digest">,
   spec: Pick<ApprovalSpec, "decidedBy"> & Partial<ApprovalSpec>,
 ): object {
   const { apiVersion, kind } = approvalKind;
@@ -65,6 +65,23 @@ export function newApproval(
     metadata: { generateName: `${updateName}-` },
     spec: { updateName, updateUid, digest, decision: "Approve", ...spec },
   };
+}
+
+/** For dry runs. */
+export const anyPlan = { updateName: "any", updateUid: "any", digest: "any" };
+
+/**
+ * Waits until the API server enforces the policy for Approvals, a moment after it was installed. An operator that finds it
+ * missing checks again only after a minute.
+ */
+export async function untilApprovalsAreChecked(place: Pick<Place, "namespace">): Promise<void> {
+  const input = JSON.stringify(newApproval(anyPlan, { decidedBy: "somebody else" }));
+  const isDenied = (): Promise<boolean> =>
+    kubectl(["create", ...at(place), "--dry-run=server", "-f", "-"], { input }).then(
+      () => false,
+      (error: unknown) => String(error).includes("spec.decidedBy"),
+    );
+  await waitFor(isDenied, { timeoutMs: 30_000, what: "the policy for Approvals to be in force" });
 }
 
 /** Runs a command of a message in a shell, as a user who copies it. */

@@ -25,6 +25,7 @@ import {
   newStack,
   removeNamespace,
   stackUntil,
+  untilApprovalsAreChecked,
   useScene,
 } from "../harness.ts";
 
@@ -51,6 +52,7 @@ const scene = useScene("rbac", {
 test(
   "no request is denied, and every permission is used",
   async () => {
+    await untilApprovalsAreChecked(scene);
     await applyTo(scene, ...inputs(), stack(), fluxStack(), approvedStack());
     await approve("approved");
     await stackUntil(scene, "approved", isReady);
