@@ -20,7 +20,7 @@ import {
   type Store,
 } from "@pko/kube";
 
-import { stacks as stackResource, workspaces as workspaceResource } from "../../kinds.ts";
+import { stacks as stackResource, updates as updateResource, workspaces as workspaceResource } from "../../kinds.ts";
 import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/conditions.ts";
@@ -60,7 +60,7 @@ export async function observeStack(
   const stack = world.stacks.get(key);
   if (!stack) return undefined;
   const readers = readersIn(parseKey(key).namespace ?? "", { client: world.client, signal });
-  const updates = ownedUpdates(world, stack);
+  const updates = await ownedUpdates(world, stack, signal);
   const operatorSuspended = world.suspension.isOn;
   return {
     now,
@@ -116,9 +116,27 @@ async function observeSpec(world: StackWorld, subject: Subject, readers: Readers
 
 const noReferences = { cycle: [], prerequisites: [], stackOutputs: [], configInputs: [], configObjects: [] };
 
-function ownedUpdates({ updates }: StackWorld, stack: Stack): UpdateView[] {
-  const owned = updates.byIndex(updateOwnerIndex, stack.metadata.uid ?? "");
+async function ownedUpdates(world: StackWorld, stack: Stack, signal: AbortSignal): Promise<UpdateView[]> {
+  const cached = world.updates.byIndex(updateOwnerIndex, stack.metadata.uid ?? "");
+  const owned = [...cached, ...(await uncachedUpdate(world, { stack, cached, signal }))];
   return owned.map(updateView).toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
+}
+
+interface CachedUpdates {
+  readonly stack: Stack;
+  readonly cached: readonly Update[];
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The current Update in the status, if the cache of Updates is older than that of Stacks. Without it, another Update would be
+ * created: the status changes with a plan, and so does the name of the next one.
+ */
+async function uncachedUpdate({ client }: StackWorld, { stack, cached, signal }: CachedUpdates): Promise<Update[]> {
+  const { name } = stack.status?.currentUpdate ?? {};
+  if (name === undefined || cached.some(({ metadata }) => metadata.name === name)) return [];
+  const update = await client.find(updateResource, { namespace: stack.metadata.namespace ?? "", name }, { signal });
+  return update && isOwnedBy(update, asOwner(stackResource, stack)) ? [update] : [];
 }
 
 function approvalsFor({ approvals }: StackWorld, { metadata, status }: Stack): readonly Approval[] {
