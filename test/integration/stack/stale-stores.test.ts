@@ -4,7 +4,8 @@ import { stackFinalizer } from "@pko/api";
 import { updates, workspaces } from "@pko/operator";
 import { faultProxy, waitFor } from "@pko/testkit";
 
-import { testTimeoutMs, StackScene } from "./scene.ts";
+import { decide } from "../approvals/decide.ts";
+import { reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
 
 test(
   "an Update that starts just before it would be withdrawn keeps running",
@@ -93,6 +94,34 @@ test(
     await scene.becomes("web", "waiting for its update", ({ status }) => status?.currentUpdate !== undefined);
     const { items } = await scene.client.list(updates, { namespace: scene.namespace });
     expect(items.map(({ metadata }) => metadata.finalizers)).toEqual([[stackFinalizer]]);
+  },
+  testTimeoutMs,
+);
+
+test(
+  "a plan is applied by one Update, and not made again, if the store does not show that Update yet",
+  async () => {
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
+    const stale = Promise.withResolvers<"pass">();
+    let isStale = false;
+    proxy.onEvent(async (_, { resource }) => (resource === "updates" && isStale ? await stale.promise : "pass"));
+    scene.start({ client: scene.rights.connect(proxy.credentials) });
+    await scene.program("program");
+    await scene.stack("web", { approval: { required: "Always" } });
+    const { status } = await scene.becomes(
+      "web",
+      "awaiting an approval",
+      (stack) => reasonOf(stack) === "AwaitingApproval",
+    );
+    await scene.fence();
+    isStale = true;
+    if (status?.approval) await decide(scene, status.approval);
+    const isRead = (): boolean => proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "updates");
+    await waitFor(isRead, { timeoutMs: 20_000, what: "the Update to be read" });
+    stale.resolve("pass");
+    await scene.isReady("web", "1");
+    expect(scene.runs).toEqual(["preview@1", "up@1"]);
   },
   testTimeoutMs,
 );
