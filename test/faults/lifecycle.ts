@@ -47,7 +47,7 @@ export interface LifecycleOptions extends FaultOptions {
 }
 
 /** The time limit of an undisturbed phase. */
-const timeoutMs = Number(process.env["FAULTS_TIMEOUT_SECONDS"] ?? 120) * 1000;
+const timeoutMs = Number(process.env["FAULTS_TIMEOUT_SECONDS"] ?? 240) * 1000;
 /** A phase with faults waits for retries as well. How long it takes is not tested: only whether it ends. */
 const disturbedTimeoutMs = 3 * timeoutMs;
 /** A phase has ended when nothing was written for this long. */

@@ -143,9 +143,10 @@ export function approvalNews(view: StackView, steps: readonly Step[]): ApprovalN
     if (after.state === "Approved") return [{ kind: "approved", request: after }];
     if (after.state === "Rejected") return [{ kind: "rejected", request: after }];
   }
-  const create = steps.find((step) => step.kind === "createUpdate");
-  if (!before || after || !create) return [];
-  const progress = approvalProgress(view, create.trigger);
+  // The pass that created the Update may have ended before it wrote the status.
+  const { trigger } = steps.find((step) => step.kind === "createUpdate") ?? unfinishedUpdate(view) ?? {};
+  if (!before || after || !trigger) return [];
+  const progress = approvalProgress(view, trigger);
   const former = progress.kind === "planNeeded" ? progress.former : "superseded";
   return former ? [{ kind: former, request: before }] : [];
 }

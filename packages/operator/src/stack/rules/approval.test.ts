@@ -397,6 +397,8 @@ describe("the status", () => {
 });
 
 describe("the events", () => {
+  const trigger = aTrigger({ revision: "2" });
+  const nextPlan = anUpdate({ name: "web-next", type: "preview", isPlan: true, trigger, startedAt: now });
   const table: readonly (readonly [string, Setting, readonly string[]])[] = [
     ["request an approval", { spec: always, updates: [planUpdate(finished)] }, ["StackAwaitingApproval"]],
     [
@@ -415,6 +417,11 @@ describe("the events", () => {
       "say that the plan was superseded",
       { ...pending, source: program(2) },
       ["StackApprovalSuperseded", "StackUpdateDetected"],
+    ],
+    [
+      "say that the plan was superseded if the pass that created the next one did not write the status",
+      { ...pending, source: program(2), updates: [planUpdate(), nextPlan] },
+      ["StackApprovalSuperseded"],
     ],
     [
       "say that the plan was superseded by a spec that requires no approval",
