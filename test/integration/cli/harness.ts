@@ -178,7 +178,7 @@ type ConditionPart = Pick<Condition, "status" | "reason" | "message">;
 export const condition = (type: string, part: ConditionPart): Condition => ({
   type,
   ...part,
-  lastTransitionTime: ago(60),
+  lastTransitionTime: ago(3600),
   observedGeneration: 1,
 });
 

@@ -1,5 +1,5 @@
 /** Rules about the operator, the namespace and the Stack itself. */
-import { suspendAnnotation } from "@pko/api";
+import { suspendAnnotation, type Stack } from "@pko/api";
 import type { ApiObject } from "@pko/kube";
 import type { Lease } from "kubernetes-types/coordination/v1";
 
@@ -30,19 +30,27 @@ export const operatorAbsent: Rule = (facts) =>
 /** A leader renews its Lease every few seconds. The allowance is for a busy API server. */
 const renewalAllowanceMs = 60_000;
 
-export const operatorDown: Rule = ({ operator, now }) => {
+export const operatorDown: Rule = ({ operator, now, stack }) => {
   if (operator.kind !== "present") return undefined;
   const { metadata, spec } = operator.lease;
   const { holderIdentity = "" } = spec ?? {};
   const renewed = renewTime(operator.lease);
-  const durationMs = (spec?.leaseDurationSeconds ?? 0) * 1000;
-  const isAlive = holderIdentity !== "" && Date.parse(renewed) + durationMs + renewalAllowanceMs > now;
-  if (isAlive) return undefined;
+  const expiresAt = Date.parse(renewed) + (spec?.leaseDurationSeconds ?? 0) * 1000 + renewalAllowanceMs;
+  const isAlive = holderIdentity !== "" && expiresAt > now;
+  // The Lease may be of another operator: one without leader election has none.
+  if (isAlive || lastChange(stack) > expiresAt) return undefined;
   return decide("operatorDown", {
     summary: summaries.operatorDown(holderIdentity, renewed, now),
     next: [next.operatorPods(metadata.namespace ?? "")],
   });
 };
+
+/** When an operator last changed the state of the Stack, as far as its status shows. */
+function lastChange(stack: Stack | undefined): number {
+  const { conditions = [], lastUpdate } = stack?.status ?? {};
+  const times = [...conditions.map(({ lastTransitionTime }) => lastTransitionTime), lastUpdate?.lastResyncTime ?? ""];
+  return Math.max(...times.map((time) => Date.parse(time) || 0));
+}
 
 const renewTime = ({ spec }: ApiObject<Lease>): string => spec?.renewTime ?? "";
 

@@ -41,6 +41,11 @@ describe("the order of the rules", () => {
       "operatorDown",
     ],
     [
+      "an old Lease explains nothing if the Stack has changed since: another operator processes it",
+      { stack: broken, operator: { kind: "present", lease: lease(9000) } },
+      "specInvalid",
+    ],
+    [
       "a Lease that the user may not read explains nothing",
       { stack: broken, operator: { kind: "unknown" } },
       "specInvalid",
