@@ -66,7 +66,7 @@ export function planStopped(digest: string, urns: readonly string[], changes: nu
   return problem(
     "planStopped",
     `plan ${shortDigest(digest)} stopped at ${list(urns)} after ${count}; the rest needs a new approval. ` +
-      "Resources that the program creates inside apply of a value that the preview does not know are in no plan",
+      "A plan cannot contain resources that the program creates inside apply of a value that is unknown during the preview",
   );
 }
 

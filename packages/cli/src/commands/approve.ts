@@ -14,15 +14,15 @@ import { actionReport } from "./action.ts";
 type Decision = Approval["spec"]["decision"];
 
 const options = [
-  { flags: "--reason <text>", description: "Why you decide so. It is stored in the Approval." },
+  { flags: "--reason <text>", description: "The reason for your decision. It is stored in the Approval." },
   yesOption,
 ];
 
-const details = "Shows the plan that the Stack waits for, asks, and creates an Approval under your name.";
+const details = "Shows the plan that awaits approval, asks for confirmation, and creates an Approval in your name.";
 
 export const approve: Command = {
   name: "approve",
-  summary: "Approve the plan that a Stack waits for",
+  summary: "Approve the pending plan of a Stack",
   details,
   group: "Control",
   args: [stackArgument],
@@ -32,7 +32,7 @@ export const approve: Command = {
 
 export const reject: Command = {
   name: "reject",
-  summary: "Reject the plan that a Stack waits for",
+  summary: "Reject the pending plan of a Stack",
   details,
   group: "Control",
   args: [stackArgument],
@@ -56,7 +56,7 @@ async function decide(context: Context, input: Input, decision: Decision) {
   return actionReport(context, {
     action: decision === "Approve" ? "approve" : "reject",
     name,
-    message: `The plan of Update ${request.updateName} is ${done} by ${user} (Approval ${approvalName}).`,
+    message: `The plan of Update ${request.updateName} was ${done} by ${user} (Approval ${approvalName}).`,
     details: { approval: approvalName, decidedBy: user, update: request.updateName, digest: request.digest },
   });
 }
@@ -100,7 +100,7 @@ async function userName({ client }: Context): Promise<string> {
   const { apiVersion, kind } = selfReviews;
   const { status } = await client.create(selfReviews, { apiVersion, kind, metadata: {} });
   const name = status?.userInfo?.username;
-  if (!name) throw new CliError("The API server does not say who you are.");
+  if (!name) throw new CliError("The API server did not return your user name.");
   return name;
 }
 

@@ -27,7 +27,7 @@ export const cancel: Command = {
     return actionReport(context, {
       action: "cancel",
       name,
-      message: `The cancellation of Update ${update} is requested.`,
+      message: `Requested the cancellation of Update ${update}.`,
       details: { update },
     });
   },

@@ -24,7 +24,7 @@ export const drift: Command = {
     await findNamed(context, stacks, name);
     const request = requestValue(context.io.now());
     await annotate(context, name, { [driftRequestAnnotation]: request });
-    const action = { action: "drift", name, message: `A check of Stack ${name} for drift is requested.` };
+    const action = { action: "drift", name, message: `Requested a check of Stack ${name} for drift.` };
     if (!flag(input, "wait")) return actionReport(context, { ...action, details: { request } });
     const isDone = ({ status }: Stack): boolean => status?.drift?.request === request;
     const stack = await waitForStack(context, { name, timeoutMs, what: "the check for drift", isDone });

@@ -186,7 +186,7 @@ const screens: Readonly<Record<string, readonly Block[]>> = {
       {
         name: "Operator",
         result: "failed",
-        message: "The operator does not run: its Lease has no holder.",
+        message: "The operator is not running: its Lease has no holder.",
         fix: "Check its pods: kubectl get pods -n pulumi-kubernetes-operator",
       },
       {

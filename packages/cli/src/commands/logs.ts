@@ -80,7 +80,7 @@ async function printKept(context: Context, target: Target): Promise<void> {
     update?.status?.stdout?.text ??
     (target.kind === "stack" ? target.stack.status?.lastUpdate?.stdout?.text : undefined);
   if (text === undefined) {
-    throw notFound("Nothing of the log is kept.", "The workspace has no pod, and no Update has kept its output.");
+    throw notFound("No log is available.", "The workspace has no pod, and no Update has kept its output.");
   }
   const name = update?.metadata.name ?? "the last update";
   io.err(`The workspace has no pod; this is what ${name} has kept.\n`);

@@ -24,7 +24,7 @@ export const reconcile: Command = {
     const now = context.io.now();
     const request = requestValue(now);
     await annotate(context, name, { [reconcileRequestAnnotation]: request });
-    const action = { action: "reconcile", name, message: `An update of Stack ${name} is requested.` };
+    const action = { action: "reconcile", name, message: `Requested an update of Stack ${name}.` };
     if (!flag(input, "wait")) return actionReport(context, { ...action, details: { request } });
     const isDone = (stack: Stack): boolean => hasResult(stack, request);
     const stack = await waitForStack(context, { name, timeoutMs, what: "the result of the update", isDone });

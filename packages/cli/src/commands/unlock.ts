@@ -39,7 +39,7 @@ export const unlock: Command = {
     return actionReport(context, {
       action: "unlock",
       name,
-      message: `The lock of the Pulumi stack ${stack.spec.stack} is removed.`,
+      message: `Removed the lock of the Pulumi stack ${stack.spec.stack}.`,
       details: { output },
       blocks: output === "" ? [] : [blank, verbatim(output)],
     });

@@ -71,8 +71,8 @@ export const summaries = {
   operatorAbsent: "No operator has processed the Stack, and there is no Lease of one.",
   operatorDown: (holder: string, since: string, now: number): string =>
     holder === ""
-      ? "The operator does not run: its Lease has no holder."
-      : `The operator does not run: ${holder} last renewed its Lease ${relative(since, now)}.`,
+      ? "The operator is not running: its Lease has no holder."
+      : `The operator is not running: ${holder} last renewed its Lease ${relative(since, now)}.`,
   operatorSuspended: "The operator is suspended, so nothing starts.",
   notObserved: (of: Named): string => `The operator has not processed the current spec of ${stack(of)}.`,
   suspended: (of: Named): string => `${stack(of)} is suspended.`,

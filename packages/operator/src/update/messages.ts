@@ -44,14 +44,14 @@ export const specInvalid = (problems: string): string => `The spec is invalid:\n
 
 // Approvals.
 
-const askStack = (stack: string): string =>
+const howToRequestPlan = (stack: string): string =>
   `Stack ${stack} plans its changes itself and requests an approval; to request a plan, request an update of the Stack`;
 
 export const stackProtected = (stack: string): string =>
   `Stack ${stack} is protected, so nothing was destroyed. To allow it, set spec.protect of the Stack to false.`;
 
 export const noPlanNamed = (stack: string): string =>
-  `Stack ${stack} requires approvals, and this Update applies no approved plan, so nothing was changed. ${askStack(stack)}.`;
+  `Stack ${stack} requires approvals, and this Update applies no approved plan, so nothing was changed. ${howToRequestPlan(stack)}.`;
 
 export const planUnknown = (update: string): string =>
   `spec.applyPlan: there is no Update ${update} with this UID and a plan with this digest for the same operation, Workspace ` +
@@ -76,7 +76,7 @@ export const policyNotInForce = (stack: string, why: string): string =>
 export const policyMissing = "the admission policy for Approvals is not in force";
 export const policyUnverified = "the operator cannot check whether the admission policy for Approvals is in force";
 
-export const planUnreadable = (why: string): string => `${why} So nothing was changed. A new plan is needed.`;
+export const planUnreadable = (why: string): string => `${why} Nothing was changed. A new plan is needed.`;
 export const planSecretMissing = (name: string): string => `Secret ${name} with the plan does not exist.`;
 export const planSecretForeign = (name: string, update: string): string =>
   `Secret ${name} with the plan does not belong to Update ${update}.`;

@@ -42,7 +42,7 @@ export const approvalRequested = (request: ApprovalRequest): string =>
   `The plan of Update ${request.updateName} must be approved before ${request.expiresAt}:\n${planText(request)}`;
 
 function decidedBy({ decidedBy: user = "an unknown user", reason }: ApprovalRequest): string {
-  return reason ? `by ${user}: ${reason}` : `by ${user}`;
+  return reason ? `by ${user}: ${reason}` : `by ${user}.`;
 }
 
 export const approved = (request: ApprovalRequest): string =>

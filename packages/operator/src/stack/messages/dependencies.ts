@@ -6,7 +6,7 @@ import { stackOutputsSecretOf } from "../../shared/output-keys.ts";
 import type { PrerequisiteView } from "../view.ts";
 
 export const dependentsDeleting = (names: readonly string[]): string =>
-  `${stackNames(names)} ${isOrAre(names)} being deleted and may need this Stack, which waits until then.`;
+  `${stackNames(names)} ${isOrAre(names)} being deleted and may still need this Stack, whose deletion continues afterwards.`;
 
 export const dependentsLive = ({ names, proceedAt }: { names: readonly string[]; proceedAt: number }): string =>
   `${stackNames(names)} ${dependOrDepends(names)} on this Stack and ${isOrAre(names)} not being deleted. ` +

@@ -21,7 +21,7 @@ export function driftDetected({ count, summary, isCorrected, corrected }: Detect
 }
 
 const driftAgain = ({ updateName, time }: NonNullable<DetectedDrift["corrected"]>): string =>
-  `Update ${updateName} corrected the same at ${time}: something else changes these resources again, or the program does not set these properties.`;
+  `Update ${updateName} corrected the same drift at ${time}. Something else keeps changing these resources, or the program does not set these properties.`;
 
 export const driftCorrected = (updateName: string): string =>
   `Update ${updateName} refreshed the state, so that it matches the resources.`;

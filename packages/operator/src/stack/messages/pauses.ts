@@ -47,7 +47,7 @@ export function outsideWindow(
 }
 
 function nextOpening(state: Closed): string {
-  if (state.kind === "never") return "None will open again.";
+  if (state.kind === "never") return "No update window will open again; change spec.updateWindows.";
   const { opensAt, timeZone } = state;
   const local = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(opensAt);
   const zoned = timeZone === "UTC" ? "" : ` (${local} in ${timeZone})`;

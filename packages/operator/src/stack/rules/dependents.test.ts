@@ -91,7 +91,7 @@ test("the message names the dependents and when the deletion continues", () => {
       "The deletion continues without waiting for them at 2030-01-01T12:00:10Z.",
   );
   expect(messageFor({ ...deleted, dependents: [dying] })).toBe(
-    "Stack app is being deleted and may need this Stack, which waits until then.",
+    "Stack app is being deleted and may still need this Stack, whose deletion continues afterwards.",
   );
 });
 

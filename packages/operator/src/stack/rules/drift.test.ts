@@ -379,7 +379,9 @@ describe("after an update", () => {
     const corrected = { updateName: "web-fix", time: ago(3000), summary };
     const setting = { ...due, spec: correct, drift: checked(3600, { corrected }) };
     const { drifted: condition, status } = pass({ ...setting, updates: [finished({ drift: found })] });
-    expect(condition).toContain(`Update web-fix corrected the same at ${ago(3000)}: something else changes`);
+    expect(condition).toContain(
+      `Update web-fix corrected the same drift at ${ago(3000)}. Something else keeps changing`,
+    );
     expect(status.drift?.corrected).toEqual(corrected);
     expect(pass({ ...setting, updates: [finished()] }).status.drift?.corrected).toBeUndefined();
   });
