@@ -6,6 +6,9 @@ import type { UpdateType } from "./update/spec.ts";
 
 export const workspaceNameOf = (stackName: string): string => stackName;
 
+/** The Stack whose Workspace has this name, if there is one. */
+export const stackNameOf = (workspaceName: string): string => workspaceName;
+
 /** The StatefulSet of a Workspace, and its headless Service. */
 export const statefulSetNameOf = (workspaceName: string): string => `${workspaceName}-workspace`;
 

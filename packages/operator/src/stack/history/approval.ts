@@ -6,7 +6,15 @@ import { approvalsOf, decisionIn, needsApproval, type ApprovalPolicy } from "../
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { truncate } from "../../shared/truncate.ts";
 import type { Step } from "../steps.ts";
-import { hasPlan, presentStatus, unfinishedUpdate, validSpec, type StackView, type UpdateView } from "../view.ts";
+import {
+  hasPlan,
+  presentStatus,
+  unfinishedUpdate,
+  validSpec,
+  withdrawnFailure,
+  type StackView,
+  type UpdateView,
+} from "../view.ts";
 import { deployedAfter } from "./result.ts";
 import { serializeTrigger, type Trigger } from "./trigger.ts";
 
@@ -62,7 +70,7 @@ export type ApprovalProgress =
   | { readonly kind: "cleared"; readonly request: ApprovalRequest };
 
 export function approvalProgress(view: StackView, trigger: Trigger): ApprovalProgress {
-  const { approval } = presentStatus(view);
+  const approval = currentRequest(view);
   if (!approval || approval.appliedBy !== undefined) return { kind: "planNeeded" };
   const former = approval.state === "Pending" || approval.state === "Approved" ? "superseded" : undefined;
   if (approval.trigger !== serializeTrigger(trigger)) return { kind: "planNeeded", ...(former && { former }) };
@@ -71,6 +79,16 @@ export function approvalProgress(view: StackView, trigger: Trigger): ApprovalPro
   if (!isKept(view, request)) return { kind: "planNeeded", ...(former && { former }) };
   if (view.now >= expiryOf(request)) return { kind: "planNeeded", ...(former && { former: "expired" as const }) };
   return { kind: request.state === "Pending" ? "pending" : "cleared", request };
+}
+
+/** As if it had not been applied, if the Update that was to apply it was withdrawn before it started. */
+function currentRequest(view: StackView): ApprovalRequest | undefined {
+  const { approval, lastUpdate } = presentStatus(view);
+  if (approval?.appliedBy === undefined) return approval;
+  const isWithdrawn = lastUpdate?.name === approval.appliedBy && lastUpdate.failure === withdrawnFailure;
+  if (!isWithdrawn) return approval;
+  const { appliedBy: _, ...unused } = approval;
+  return unused;
 }
 
 export const expiryOf = ({ expiresAt }: ApprovalRequest): number => parseTimestamp(expiresAt) ?? 0;
@@ -100,7 +118,7 @@ function withDecision(view: StackView, request: ApprovalRequest): ApprovalReques
 /** What the status shows after these steps. */
 export function approvalAfter(view: StackView, steps: readonly Step[]): ApprovalRequest | undefined {
   for (const step of steps) if (step.kind === "recordPlan") return step.plan.request;
-  const { approval } = presentStatus(view);
+  const approval = currentRequest(view);
   if (!approval || approval.appliedBy !== undefined) return isReplaced(view, steps) ? undefined : approval;
   const appliedBy = applyingUpdate(view, approval, steps);
   if (appliedBy !== undefined) return { ...withDecision(view, approval), appliedBy };
@@ -115,7 +133,7 @@ function applyingUpdate(
   for (const step of steps) {
     if (step.kind === "createUpdate" && step.stage?.kind === "apply") return step.update.metadata.name;
   }
-  return updates.find(({ appliesPlan }) => appliesPlan === updateName)?.name;
+  return updates.find(({ appliesPlan, failure }) => appliesPlan === updateName && failure !== withdrawnFailure)?.name;
 }
 
 /** A new plan is being made. */
@@ -126,7 +144,9 @@ function isReplaced(view: StackView, steps: readonly Step[]): boolean {
 
 /** Approvals are no longer required. */
 function isBypassed(steps: readonly Step[]): boolean {
-  return steps.some((step) => step.kind === "createUpdate" && step.stage?.kind === "direct");
+  const isDirect = (step: Step): boolean =>
+    step.kind === "createUpdate" && step.stage?.kind === "direct" && step.trigger.type !== "refresh";
+  return steps.some(isDirect);
 }
 
 /** What these steps change about the approval: for events and metrics. */

@@ -98,6 +98,40 @@ function eventsAfter(setting: Setting): string[] {
   return stackEventsFor(view, planStack(view)).map(({ reason }) => reason);
 }
 
+describe("a check for drift of a Stack that requires approvals", () => {
+  const last = succeeded({ lastResyncTime: ago(3660) });
+  const spec = { ...always, driftDetection: { intervalSeconds: 3600, action: "Correct" as const } };
+
+  test("needs no plan, because it changes nothing", () => {
+    const check = created({ spec, last })?.spec;
+    expect(check).toMatchObject({ type: "refresh", previewOnly: true });
+    expect(check).not.toHaveProperty("savePlan");
+  });
+
+  test("keeps the decision about the last plan in the status", () => {
+    const applied = request({ state: "Approved", appliedBy: "web-last", decidedBy: "alice" });
+    expect(statusAfter({ spec, last, status: { approval: applied } }).approval).toEqual(applied);
+  });
+});
+
+describe("an approved plan whose Update was withdrawn before it started", () => {
+  const last = failed({ name: "web-apply", failure: "withdrawn", failures: 0, lastResyncTime: ago(60) });
+  const applied = request({ state: "Approved", appliedBy: "web-apply" });
+  const withdrawn = anUpdate({ name: "web-apply", appliesPlan: "web-plan", state: "failed", failure: "withdrawn" });
+  const setting: Setting = { ...approved, last, status: { approval: applied } };
+
+  test("is applied by the next Update, without another approval", () => {
+    const update = created({ ...setting, updates: [planUpdate(), { ...withdrawn, hasFinalizer: false }] });
+    expect(update?.spec?.applyPlan).toMatchObject({ updateName: "web-plan", digest: "sha256:plan" });
+    expect(update?.metadata.name).not.toBe("web-apply");
+  });
+
+  test("is not applied again if its Update has started", () => {
+    const started = { ...setting, last: { ...last, failure: "programError" } };
+    expect(created(started)?.spec).toMatchObject({ type: "preview", savePlan: true });
+  });
+});
+
 describe("an update that needs an approval", () => {
   test("is planned with the options of the update", () => {
     const spec = { ...always, refresh: true, targets: ["urn:a"] };

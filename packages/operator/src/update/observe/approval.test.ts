@@ -41,9 +41,19 @@ describe("the Stack of a Workspace", () => {
       { ...owner, apiVersion: "example.com/v1" },
       { ...owner, kind: "Deployment" },
     ];
-    for (const other of others) expect(stackRefOf(workspaceOf(other))).toBeUndefined();
+    for (const other of others) {
+      expect(factsOf({ workspace: workspaceOf(other), stack: undefined }).stack).toBeUndefined();
+    }
     expect(stackRefOf(undefined)).toBeUndefined();
-    expect(factsOf({ workspace: workspaceOf() }).stack).toBeUndefined();
+    expect(factsOf({ workspace: workspaceOf(), stack: undefined }).stack).toBeUndefined();
+  });
+
+  test("is the Stack of its name, also if someone removed or replaced the owner reference", () => {
+    const required = { state: "present", policy: { required: "Always" } };
+    expect(factsOf({ workspace: workspaceOf() }).stack).toMatchObject(required);
+    expect(factsOf({ workspace: workspaceOf({ ...owner, kind: "Deployment" }) }).stack).toMatchObject(required);
+    const other = { ...owner, name: "free", uid: "uid-of-free" };
+    expect(factsOf({ workspace: workspaceOf(other) }).stack).toEqual({ state: "missing", name: "free" });
   });
 
   test("is missing if another Stack has its name now", () => {

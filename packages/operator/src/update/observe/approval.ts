@@ -1,5 +1,5 @@
 /** What the approval of an Update is based on. Pure: the same facts are derived from a store and from the API server. */
-import { stackKind, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
+import { stackKind, stackNameOf, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
 import type { ObjectRef } from "@pko/kube";
 
 import { approvalPolicyOf } from "../../shared/approvals.ts";
@@ -10,10 +10,13 @@ import type { ApprovalFacts, PlanFacts } from "../view.ts";
 
 type NamespacedRef = ObjectRef & { readonly namespace: string };
 
-/** The Stack that controls the Workspace. */
+/**
+ * The Stack of the Workspace, which has its name. Owner references alone do not decide: who may change a Workspace could remove
+ * them, and so the requirement of an approval.
+ */
 export function stackRefOf(workspace: Workspace | undefined): NamespacedRef | undefined {
-  const controller = controllerOf(workspace);
-  return controller && { namespace: workspace?.metadata.namespace ?? "", name: controller.name };
+  const { namespace = "", name = "" } = workspace?.metadata ?? {};
+  return workspace && { namespace, name: stackNameOf(name) };
 }
 
 const controllerOf = (workspace: Workspace | undefined) =>
@@ -37,9 +40,9 @@ interface ApprovalObjects {
 }
 
 export function approvalFacts({ workspace, stack, plan, approvals }: ApprovalObjects): ApprovalFacts {
-  const controller = controllerOf(workspace);
+  const facts = stackFacts(controllerOf(workspace), stack);
   return {
-    ...(controller && { stack: stackFacts(controller, stack) }),
+    ...(facts && { stack: facts }),
     ...(plan && { plan: planFacts(plan) }),
     approvals: approvals
       .map(approvalFact)
@@ -59,12 +62,14 @@ function approvalFact({ apiVersion, kind, metadata, spec, status }: Approval): A
   };
 }
 
+/** Undefined for a Workspace without a Stack. */
 function stackFacts(
-  controller: { readonly name: string; readonly uid: string },
+  controller: { readonly name: string; readonly uid: string } | undefined,
   stack: Stack | undefined,
-): NonNullable<ApprovalFacts["stack"]> {
-  const { name, uid } = controller;
-  if (stack?.metadata.uid !== uid) return { state: "missing", name };
+): ApprovalFacts["stack"] {
+  if (controller && stack?.metadata.uid !== controller.uid) return { state: "missing", name: controller.name };
+  if (!stack) return undefined;
+  const { name = "" } = stack.metadata;
   const policy = approvalPolicyOf(stack);
   const spec: Partial<Stack["spec"]> | undefined = stack.spec;
   return { state: "present", name, ...(policy && { policy }), isProtected: spec?.protect === true };

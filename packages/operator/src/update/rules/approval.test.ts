@@ -117,9 +117,14 @@ table("an Update in the Workspace of a Stack that requires approvals", [
     { ...writesNothing, requeueAt: noon + 5000 },
   ],
   [
-    "is refused while the admission policy is missing",
-    [...ready, applying, approved, policyIs("missing")],
+    "is refused without a plan while the admission policy is missing",
+    [...ready, withApproval({}), policyIs("missing")],
     refuses("the admission policy for Approvals is not in force"),
+  ],
+  [
+    "waits with its approved plan while the admission policy is missing",
+    [...ready, applying, approved, policyIs("missing")],
+    { ...writesNothing, requeueAt: noon + 5000 },
   ],
   [
     "waits until the admission policy was checked",

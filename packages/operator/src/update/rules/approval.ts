@@ -23,24 +23,26 @@ type Verdict =
   | { readonly kind: "refused"; readonly message: string };
 
 const allowed: Verdict = { kind: "allowed" };
+const unknown: Verdict = { kind: "unknown" };
 const refused = (message: string): Verdict => ({ kind: "refused", message });
 
 function verdictOn(view: UpdateView, spec: NormalUpdate): Verdict {
   const { approval, approvalPolicy } = view;
   const { stack, plan } = approval;
   if (!changesResources(spec)) return allowed;
-  if (stack?.state === "missing") return { kind: "unknown" };
+  if (stack?.state === "missing") return unknown;
   if (stack?.isProtected && spec.type === "destroy") return refused(messages.stackProtected(stack.name));
   const { applyPlan } = spec;
   if (applyPlan && !isPlanFor(plan, spec)) return refused(messages.planUnknown(applyPlan.updateName));
   if (!stack?.policy) return allowed;
   switch (approvalPolicy.kind) {
     case "unknown":
-      return { kind: "unknown" };
+      return unknown;
+    // A plan may be approved already, and the policy may be in force again soon: it is checked every minute.
     case "missing":
-      return refused(messages.policyNotInForce(stack.name, messages.policyMissing));
+      return applyPlan ? unknown : refused(messages.policyNotInForce(stack.name, messages.policyMissing));
     case "unverified":
-      return refused(messages.policyNotInForce(stack.name, messages.policyUnverified));
+      return applyPlan ? unknown : refused(messages.policyNotInForce(stack.name, messages.policyUnverified));
     case "inForce":
       return plan
         ? verdictOnPlan(view, { spec, policy: stack.policy, plan })
