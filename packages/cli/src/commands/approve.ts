@@ -88,12 +88,13 @@ export function planBlocks(name: string, request: ApprovalRequest, now: number):
     ]),
     blank,
     text(summary),
-    ...(unknownInputs > 0
-      ? [text(toned("warning", `${unknownInputs} input values will be known only while the plan is applied.`))]
-      : []),
+    ...(unknownInputs > 0 ? [text(toned("warning", unknownText(unknownInputs)))] : []),
     blank,
   ];
 }
+
+const unknownText = (count: number): string =>
+  `${count === 1 ? "1 input value" : `${count} input values`} will be known only while the plan is applied.`;
 
 /** As the API server knows the user: the admission policy compares it. */
 async function userName({ client }: Context): Promise<string> {

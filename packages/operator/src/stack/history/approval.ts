@@ -27,7 +27,9 @@ export function approvalPolicy(view: StackView): ApprovalPolicy | undefined {
 /** The next plan to be recorded, if any. */
 export function unrecordedPlan(view: StackView): UpdateView | undefined {
   const { approval } = presentStatus(view);
-  return view.updates.find((update) => hasPlan(update) && update.hasFinalizer && update.name !== approval?.updateName);
+  // A plan without a trigger was not made for the Stack.
+  const isNew = (update: UpdateView): boolean => update.trigger !== undefined && update.name !== approval?.updateName;
+  return view.updates.find((update) => hasPlan(update) && update.hasFinalizer && isNew(update));
 }
 
 export interface RecordedPlan {
