@@ -71,11 +71,6 @@ export const planRejected = (update: string, user: string): string =>
 export const planUsed = (update: string, by: string): string =>
   `The plan of Update ${update} was already applied by Update ${by}, so nothing was changed. A new plan is needed.`;
 
-export const policyNotInForce = (stack: string, why: string): string =>
-  `Stack ${stack} requires approvals, but ${why}, so nothing was changed. The message of the Stack shows what to do.`;
-export const policyMissing = "the admission policy for Approvals is not in force";
-export const policyUnverified = "the operator cannot check whether the admission policy for Approvals is in force";
-
 export const planUnreadable = (why: string): string => `${why} Nothing was changed. A new plan is needed.`;
 export const planSecretMissing = (name: string): string => `Secret ${name} with the plan does not exist.`;
 export const planSecretForeign = (name: string, update: string): string =>

@@ -119,7 +119,7 @@ table("an Update in the Workspace of a Stack that requires approvals", [
   [
     "is refused without a plan while the admission policy is missing",
     [...ready, withApproval({}), policyIs("missing")],
-    refuses("the admission policy for Approvals is not in force"),
+    refuses("applies no approved plan"),
   ],
   [
     "waits with its approved plan while the admission policy is missing",

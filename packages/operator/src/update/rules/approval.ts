@@ -35,19 +35,9 @@ function verdictOn(view: UpdateView, spec: NormalUpdate): Verdict {
   const { applyPlan } = spec;
   if (applyPlan && !isPlanFor(plan, spec)) return refused(messages.planUnknown(applyPlan.updateName));
   if (!stack?.policy) return allowed;
-  switch (approvalPolicy.kind) {
-    case "unknown":
-      return unknown;
-    // A plan may be approved already, and the policy may be in force again soon: it is checked every minute.
-    case "missing":
-      return applyPlan ? unknown : refused(messages.policyNotInForce(stack.name, messages.policyMissing));
-    case "unverified":
-      return applyPlan ? unknown : refused(messages.policyNotInForce(stack.name, messages.policyUnverified));
-    case "inForce":
-      return plan
-        ? verdictOnPlan(view, { spec, policy: stack.policy, plan })
-        : refused(messages.noPlanNamed(stack.name));
-  }
+  if (!plan) return refused(messages.noPlanNamed(stack.name));
+  // While the policy is not in force, a plan waits: it may be approved already, and the policy is checked every minute.
+  return approvalPolicy.kind === "inForce" ? verdictOnPlan(view, { spec, policy: stack.policy, plan }) : unknown;
 }
 
 /** The plan of the same digest, made for the same operation on the same stack. */
