@@ -19,14 +19,7 @@ import {
 import { driftDue } from "./drift-due.ts";
 import { nextDue } from "./due.ts";
 import { readyOutcome } from "./result.ts";
-import {
-  workspaceDeleting,
-  workspaceFailed,
-  workspaceForeign,
-  workspaceOutdated,
-  workspacePreparing,
-  workspaceReady,
-} from "./workspace.ts";
+import { workspaceRules } from "./workspace.ts";
 
 /** The API server rejected a write for a check, or another owner's object has a name that it needs. */
 export function driftCheckRejected(view: StackView): StackPlan | undefined {
@@ -98,15 +91,6 @@ function obstacleTo(view: StackView): string | undefined {
 const outcomeMeanwhile = (view: StackView): Outcome => readyOutcome(view) ?? unchanged;
 
 /** As for an update, except that it does not wait for other Stacks. */
-const workspaceRules = [
-  workspaceForeign,
-  workspaceDeleting,
-  workspaceOutdated,
-  workspacePreparing,
-  workspaceFailed,
-  workspaceReady,
-];
-
 export function driftCheckDue(view: StackView): StackPlan | undefined {
   if (driftDue(view).kind !== "now") return undefined;
   const plan = firstDecision(workspaceRules, view);

@@ -43,14 +43,7 @@ import { sourcePending, sourceUnavailable } from "./source.ts";
 import { dependencyCycle, specInvalid } from "./spec.ts";
 import { suspended } from "./suspend.ts";
 import { outsideUpdateWindow } from "./windows.ts";
-import {
-  workspaceDeleting,
-  workspaceFailed,
-  workspaceForeign,
-  workspaceOutdated,
-  workspacePreparing,
-  workspaceReady,
-} from "./workspace.ts";
+import { workspaceRules } from "./workspace.ts";
 
 const rules: readonly StackRule[] = [
   driftCheckRejected, // a check for drift cannot start: report that, and leave the Stack as it is
@@ -89,12 +82,7 @@ const rules: readonly StackRule[] = [
   approvalPending, // wait for an approval of the plan, or until the plan expires
   outsideUpdateWindow, // an update is due, and no update window is open: wait until one opens
   prerequisitesUnmet, // wait for other Stacks, and request updates of those that are too old
-  workspaceForeign, // the Workspace has another owner: leave it alone
-  workspaceDeleting, // wait until the former Workspace is deleted
-  workspaceOutdated, // check the inputs, then apply the Workspace
-  workspacePreparing, // wait for the Workspace
-  workspaceFailed, // report why the Workspace cannot be prepared
-  workspaceReady, // check the inputs, then create the Update: with approvals, first one for the plan, then one that applies it
+  ...workspaceRules, // prepare the Workspace, then create the Update
 ];
 
 export const planStack = (view: StackView): StackPlan => firstDecision(rules, view);

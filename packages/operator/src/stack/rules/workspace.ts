@@ -25,18 +25,18 @@ function dueUpdate(view: StackView): DueUpdate | undefined {
   return origin && { spec, origin, due };
 }
 
-export function workspaceForeign(view: StackView): StackPlan | undefined {
+function workspaceForeign(view: StackView): StackPlan | undefined {
   return view.workspace.kind === "foreign" ? blockedBy(view, view.workspace) : undefined;
 }
 
-export function workspaceDeleting(view: StackView): StackPlan | undefined {
+function workspaceDeleting(view: StackView): StackPlan | undefined {
   const { name = "" } = view.stack.metadata;
   if (view.workspace.kind !== "deleting") return undefined;
   return wait(processing(messages.workspaceDeleting(name), messages.deletionOfWorkspace(name)));
 }
 
 /** There is none, or it has another spec. */
-export function workspaceOutdated(view: StackView): StackPlan | undefined {
+function workspaceOutdated(view: StackView): StackPlan | undefined {
   const { workspace, stack } = view;
   const next = dueUpdate(view);
   if (!next) return undefined;
@@ -56,7 +56,7 @@ function withInputs(view: StackView, { spec }: DueUpdate, plan: StackPlan): Stac
   return inputsMissing(view) ?? plan;
 }
 
-export function workspacePreparing(view: StackView): StackPlan | undefined {
+function workspacePreparing(view: StackView): StackPlan | undefined {
   const { workspace } = view;
   const next = dueUpdate(view);
   if (!next || workspace.kind !== "present" || workspace.state.kind !== "preparing") return undefined;
@@ -65,7 +65,7 @@ export function workspacePreparing(view: StackView): StackPlan | undefined {
   return wait(processing(message, messages.workspaceName(spec.name)));
 }
 
-export function workspaceFailed({ workspace, stack }: StackView): StackPlan | undefined {
+function workspaceFailed({ workspace, stack }: StackView): StackPlan | undefined {
   if (workspace.kind !== "present" || workspace.state.kind !== "failed") return undefined;
   return wait(workspaceFailure(stack.metadata.name ?? "", workspace.state));
 }
@@ -82,7 +82,7 @@ export function workspaceFailure(name: string, state: { readonly reason: string;
 }
 
 /** Applies to every view. The rules before it leave a due update whose Workspace is ready. */
-export function workspaceReady(view: StackView): StackPlan {
+function workspaceReady(view: StackView): StackPlan {
   const { stack, workspace } = view;
   const next = dueUpdate(view);
   if (!next || workspace.kind !== "present") return wait(unchanged);
@@ -96,3 +96,13 @@ export function workspaceReady(view: StackView): StackPlan {
   const message = messages.starting({ type: trigger.type, name, isPlan }, messages.purpose(due));
   return withInputs(view, next, { steps: [step], outcome: processing(message, messages.endOfUpdate(name)) });
 }
+
+/** Of every run, in this order. The last one applies to every view. */
+export const workspaceRules = [
+  workspaceForeign, // the Workspace has another owner: leave it alone
+  workspaceDeleting, // wait until the former Workspace is deleted
+  workspaceOutdated, // check the inputs, then apply the Workspace
+  workspacePreparing, // wait for the Workspace
+  workspaceFailed, // report why the Workspace cannot be prepared
+  workspaceReady, // check the inputs, then create the Update: with approvals, first one for the plan, then one that applies it
+];
