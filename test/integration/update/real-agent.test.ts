@@ -33,16 +33,21 @@ const request: PrepareRequest = {
   ],
 };
 
-test("prepare, preview, up, destroy and up again with the real CLI", async () => {
-  await using scene = await UpdateScene.open();
-  await using agent = new AgentProcess();
+/** Starts the agent of a Workspace, which is ready. */
+async function startAgent(scene: UpdateScene, agent: AgentProcess): Promise<AgentPod> {
   const workspace = { namespace: scene.namespace, name: "web" };
   const port = await agent.start(scene.ca, workspace);
   await scene.workspace("web");
   await scene.setReady("web", { address: `127.0.0.1:${port}` });
-  const preparing = preparations({ ca: scene.ca, wake: () => undefined });
   const { metadata } = await scene.client.get(builtin.pods, scene.ref("web-workspace-0"));
-  const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
+  return { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
+}
+
+test("prepare, preview, up, destroy and up again with the real CLI", async () => {
+  await using scene = await UpdateScene.open();
+  await using agent = new AgentProcess();
+  const pod = await startAgent(scene, agent);
+  const preparing = preparations({ ca: scene.ca, wake: () => undefined });
   const prepared = await waitFor(
     () => {
       const preparation = preparing.ensure(pod, request);
@@ -84,14 +89,10 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
 test("a program that fails is reported with its own messages", async () => {
   await using scene = await UpdateScene.open();
   await using agent = new AgentProcess();
-  const workspace = { namespace: scene.namespace, name: "web" };
-  const port = await agent.start(scene.ca, workspace);
-  await scene.workspace("web");
-  await scene.setReady("web", { address: `127.0.0.1:${port}` });
+  const pod = await startAgent(scene, agent);
   const broken = { ...program, resources: { kept: { type: "pulumi:index:Nonsense" } }, outputs: {} };
   const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(broken) } } as const;
   const preparing = preparations({ ca: scene.ca, wake: () => undefined });
-  const pod: AgentPod = { workspace, uid: "any", restarts: 0, ip: "127.0.0.1", port };
   await waitFor(() => preparing.ensure(pod, { ...request, source }).state === "done", { timeoutMs: 60_000 });
   scene.operator();
   await scene.update("broken");
@@ -103,12 +104,8 @@ test("a program that fails is reported with its own messages", async () => {
 test("an operation that hangs is stopped after its timeout, and the next one succeeds", async () => {
   await using scene = await UpdateScene.open();
   await using agent = new AgentProcess();
-  const workspace = { namespace: scene.namespace, name: "web" };
-  const port = await agent.start(scene.ca, workspace);
-  await scene.workspace("web");
-  await scene.setReady("web", { address: `127.0.0.1:${port}` });
+  const pod = await startAgent(scene, agent);
   const preparing = preparations({ ca: scene.ca, wake: () => undefined });
-  const pod: AgentPod = { workspace, uid: "any", restarts: 0, ip: "127.0.0.1", port };
   const stacks = [{ name: "dev", create: true, config: [], environments: [] }];
   const isPrepared = () => preparing.ensure(pod, { source: gatedProgram, stacks }).state === "done";
   await waitFor(isPrepared, { timeoutMs: 60_000 });
@@ -133,13 +130,8 @@ test("an operation that hangs is stopped after its timeout, and the next one suc
 test("Updates in a Workspace that lists no stacks run on stacks that exist, and create none", async () => {
   await using scene = await UpdateScene.open();
   await using agent = new AgentProcess();
-  const workspace = { namespace: scene.namespace, name: "web" };
-  const port = await agent.start(scene.ca, workspace);
-  await scene.workspace("web");
-  await scene.setReady("web", { address: `127.0.0.1:${port}` });
+  const pod = await startAgent(scene, agent);
   const preparing = preparations({ ca: scene.ca, wake: () => undefined });
-  const { metadata } = await scene.client.get(builtin.pods, scene.ref("web-workspace-0"));
-  const pod: AgentPod = { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
   const { config: _, ...plain } = program;
   const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(plain) } } as const;
   const isPrepared = (stacks: PrepareRequest["stacks"]) => () => {

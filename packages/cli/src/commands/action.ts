@@ -1,11 +1,12 @@
 /** What commands that change a Stack share. */
 import { timestamp } from "@pko/kube";
 
-import type { Report } from "../command.ts";
-import type { Context } from "../context.ts";
+import { argument, type Input, type Report } from "../command.ts";
+import { findNamed, type Context } from "../context.ts";
 import { documentOf } from "../documents.ts";
 import { stacks } from "../kinds.ts";
 import { text, type Block } from "../output/blocks.ts";
+import { timeoutIn } from "../stacks/wait.ts";
 
 interface Done {
   readonly action: string;
@@ -35,5 +36,19 @@ export async function patchStack({ client, namespace }: Context, name: string, b
 export const annotate = async (context: Context, name: string, annotations: Record<string, string>): Promise<void> =>
   await patchStack(context, name, { metadata: { annotations } });
 
+/** Requests something of the Stack that the input names, by a new value of an annotation. */
+export async function request(
+  context: Context,
+  input: Input,
+  annotation: string,
+): Promise<{ readonly name: string; readonly timeoutMs: number; readonly value: string }> {
+  const name = argument(input);
+  const timeoutMs = timeoutIn(input);
+  await findNamed(context, stacks, name);
+  const value = requestValue(context.io.now());
+  await annotate(context, name, { [annotation]: value });
+  return { name, timeoutMs, value };
+}
+
 /** A new value for an annotation that requests something: the time, and who asks, so that two requests differ. */
-export const requestValue = (now: number): string => `${timestamp(now)} ${crypto.randomUUID().slice(0, 8)}`;
+const requestValue = (now: number): string => `${timestamp(now)} ${crypto.randomUUID().slice(0, 8)}`;

@@ -1,14 +1,12 @@
 /** `reconcile`: requests an update. */
 import { reconcileRequestAnnotation, type Stack } from "@pko/api";
 
-import { argument, flag, stackArgument, type Command } from "../command.ts";
-import { findNamed } from "../context.ts";
+import { flag, stackArgument, type Command } from "../command.ts";
 import { exitCodes } from "../errors.ts";
-import { stacks } from "../kinds.ts";
 import { blank } from "../output/blocks.ts";
 import { conditionOf, stateOf } from "../stacks/summary.ts";
-import { timeoutIn, waitForStack, waitOptions } from "../stacks/wait.ts";
-import { actionReport, annotate, requestValue } from "./action.ts";
+import { waitForStack, waitOptions } from "../stacks/wait.ts";
+import { actionReport, request } from "./action.ts";
 import { describeStack, detailReport } from "./get.ts";
 
 export const reconcile: Command = {
@@ -18,21 +16,16 @@ export const reconcile: Command = {
   args: [stackArgument],
   options: waitOptions,
   async run(context, input) {
-    const name = argument(input);
-    const timeoutMs = timeoutIn(input);
-    await findNamed(context, stacks, name);
-    const now = context.io.now();
-    const request = requestValue(now);
-    await annotate(context, name, { [reconcileRequestAnnotation]: request });
+    const { name, timeoutMs, value } = await request(context, input, reconcileRequestAnnotation);
     const action = { action: "reconcile", name, message: `Requested an update of Stack ${name}.` };
-    if (!flag(input, "wait")) return actionReport(context, { ...action, details: { request } });
-    const isDone = (stack: Stack): boolean => hasResult(stack, request);
+    if (!flag(input, "wait")) return actionReport(context, { ...action, details: { request: value } });
+    const isDone = (stack: Stack): boolean => hasResult(stack, value);
     const stack = await waitForStack(context, { name, timeoutMs, what: "the result of the update", isDone });
     const hasFailed = stateOf(stack) === "Failing";
     return actionReport(context, {
       ...action,
       message: hasFailed ? `The update of Stack ${name} failed.` : `Stack ${name} has processed the request.`,
-      details: { request, stack: describeStack(stack) },
+      details: { request: value, stack: describeStack(stack) },
       blocks: [blank, ...detailReport(stack, context.io.now()).blocks],
       exitCode: hasFailed ? exitCodes.failure : exitCodes.success,
     });

@@ -4,7 +4,7 @@
  */
 import { approvalKind, autoGroup, defaultExpirySeconds, stackDefinition, validationText } from "@pko/api";
 
-import type { AdmissionPolicy, Validation } from "./policy.ts";
+import { stackRequests, type AdmissionPolicy, type Validation } from "./policy.ts";
 
 const decidedBy = {
   message: "must be the name of the user who creates the Approval",
@@ -41,7 +41,7 @@ export const approvalPolicy: AdmissionPolicy = {
   },
 };
 
-const { group, plural, versions } = stackDefinition;
+const { group } = stackDefinition;
 
 /** A Stack without a spec, or without the field, has the default. */
 const required = (object: string): string => `${object}.?spec.?approval.?required.orValue("Never")`;
@@ -66,17 +66,7 @@ export const safeguardPolicy: AdmissionPolicy = {
   suffix: "-stack-safeguards",
   spec: {
     failurePolicy: "Fail",
-    matchConstraints: {
-      resourceRules: [
-        {
-          apiGroups: [group],
-          apiVersions: versions,
-          operations: ["UPDATE"],
-          resources: [plural],
-          scope: "Namespaced",
-        },
-      ],
-    },
+    matchConstraints: stackRequests("UPDATE"),
     variables: [
       { name: "strictness", expression: `{"Never": 0, "OnDestructiveChanges": 1, "Always": 2}` },
       { name: "before", expression: `variables.strictness[${required("oldObject")}]` },

@@ -1,4 +1,5 @@
 /** A ValidatingAdmissionPolicy with its binding. The chart and the manifests give it different names. */
+import { stackDefinition } from "@pko/api";
 
 export interface Validation {
   readonly expression: string;
@@ -35,6 +36,15 @@ export interface AdmissionPolicy {
     readonly validations: readonly Validation[];
   };
 }
+
+const { group, plural, versions } = stackDefinition;
+
+/** Requests about Stacks, in every version. */
+export const stackRequests = (
+  ...operations: readonly string[]
+): { readonly resourceRules: readonly ResourceRule[] } => ({
+  resourceRules: [{ apiGroups: [group], apiVersions: versions, operations, resources: [plural], scope: "Namespaced" }],
+});
 
 const apiVersion = "admissionregistration.k8s.io/v1";
 

@@ -1,9 +1,9 @@
 /** Policies that deny the deletion of what is protected. */
 import { protectLabel, stackDefinition } from "@pko/api";
 
-import type { AdmissionPolicy } from "./policy.ts";
+import { stackRequests, type AdmissionPolicy } from "./policy.ts";
 
-const { group, plural, versions } = stackDefinition;
+const { group } = stackDefinition;
 
 /**
  * The namespace controller and the garbage collector delete what others have decided to delete, and retry for as long as
@@ -21,17 +21,7 @@ export const stackProtectionPolicy: AdmissionPolicy = {
   suffix: "-stack-protection",
   spec: {
     failurePolicy: "Fail",
-    matchConstraints: {
-      resourceRules: [
-        {
-          apiGroups: [group],
-          apiVersions: versions,
-          operations: ["DELETE"],
-          resources: [plural],
-          scope: "Namespaced",
-        },
-      ],
-    },
+    matchConstraints: stackRequests("DELETE"),
     matchConditions: [
       { name: "not-a-controller", expression: `!(request.userInfo.username in ${JSON.stringify(exempt)})` },
     ],

@@ -11,9 +11,9 @@ import {
   type ValidationMessage,
 } from "@pko/api";
 
-import type { AdmissionPolicy, Validation } from "./policy.ts";
+import { stackRequests, type AdmissionPolicy, type Validation } from "./policy.ts";
 
-const { group, plural, versions } = stackDefinition;
+const { group, plural } = stackDefinition;
 
 const referenceMaps = ["envRefs", "secretsRef"];
 
@@ -79,17 +79,7 @@ export const stackValidationPolicy: AdmissionPolicy = {
   suffix: "",
   spec: {
     failurePolicy: "Ignore",
-    matchConstraints: {
-      resourceRules: [
-        {
-          apiGroups: [group],
-          apiVersions: versions,
-          operations: ["CREATE", "UPDATE"],
-          resources: [plural],
-          scope: "Namespaced",
-        },
-      ],
-    },
+    matchConstraints: stackRequests("CREATE", "UPDATE"),
     // Existing objects must stay editable, so that their finalizer can be removed.
     matchConditions: [
       { name: "spec-is-new", expression: "has(object.spec) && (oldObject == null || object.spec != oldObject.spec)" },
