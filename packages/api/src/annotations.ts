@@ -15,6 +15,11 @@ export const ignoreWindowsUntilAnnotation = "pulumi.com/ignore-update-windows-un
 /** On the operator's Lease: any value except "false" suspends all Stacks of the operator. */
 export const suspendAnnotation = "pulumi.com/suspend";
 
+export function isOperatorSuspended(leaseAnnotations: Readonly<Record<string, string>> = {}): boolean {
+  const value = leaseAnnotations[suspendAnnotation];
+  return value !== undefined && value !== "false";
+}
+
 /** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
 export const triggerAnnotation = "pulumi.com/trigger";
 

@@ -2,6 +2,7 @@ export * from "./controller/backoff.ts";
 export * from "./client/builtin.ts";
 export * from "./client/client.ts";
 export * from "./clock.ts";
+export * from "./defined.ts";
 export * from "./client/connection.ts";
 export * from "./controller/controller.ts";
 export * from "./client/credentials.ts";

@@ -2,6 +2,7 @@
  * The protocol between operator and agent, and what both sides share. The operator's side is `@pko/rpc/client` and
  * `@pko/rpc/pki`, the agent's side is `@pko/rpc/server`.
  */
+export * from "./canonical-json.ts";
 export * from "./check.ts";
 export * from "./contract.ts";
 export * from "./errors.ts";

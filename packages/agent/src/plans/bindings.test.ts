@@ -5,18 +5,8 @@ import type { Operation } from "@pko/rpc";
 import { temporaryFolder } from "../testing/folders.ts";
 import { changedBindings, isStale, optionsOf, stateFacts } from "./bindings.ts";
 import { folderContents } from "./contents.ts";
+import { bindings } from "../testing/bindings.ts";
 import { planChanged, planMismatch, planStale, planStopped } from "./messages.ts";
-
-const bindings = {
-  target: "t",
-  program: "p",
-  options: "o",
-  inputs: "i",
-  image: "m",
-  cli: "c",
-  stackKey: "k",
-  state: "s",
-};
 
 test("what changed is named", () => {
   expect(changedBindings(bindings, bindings)).toEqual([]);

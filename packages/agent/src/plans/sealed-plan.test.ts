@@ -1,18 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { canonicalJson } from "../system/digest.ts";
+import { canonicalJson } from "@pko/rpc";
+import { bindings } from "../testing/bindings.ts";
 import { keyedHash, newKey, planDigest, seal, unseal, type PlanContent } from "./sealed-plan.ts";
 
-const bindings = {
-  target: "t",
-  program: "p",
-  options: "o",
-  inputs: "i",
-  image: "m",
-  cli: "c",
-  stackKey: "k",
-  state: "s",
-};
 const content: PlanContent = {
   version: 1,
   key: "a2V5",

@@ -8,9 +8,8 @@
  */
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { checkValue, maxPlanChars, type SealedPlan } from "@pko/rpc";
+import { canonicalJson, checkValue, maxPlanChars, type SealedPlan } from "@pko/rpc";
 import { Type, type Static } from "typebox";
-import { canonicalJson } from "../system/digest.ts";
 
 /** Keyed hashes of what a plan depends on. */
 export const Bindings = Type.Object({

@@ -10,7 +10,7 @@ import {
   type Update,
 } from "@pko/api";
 
-import { defined } from "../defined.ts";
+import { defined } from "@pko/kube";
 import type { StackState, StackSummary, UpdateSummary } from "../documents.ts";
 import type { Tone } from "../output/blocks.ts";
 

@@ -2,7 +2,7 @@
  * The switch that suspends all Stacks of the operator: an annotation of its Lease, which the elector receives with every
  * renewal. Without leader election there is no Lease, and the switch stays off.
  */
-import { suspendAnnotation } from "@pko/api";
+import { isOperatorSuspended, suspendAnnotation } from "@pko/api";
 import type { Logger, Registry } from "@pko/kube";
 
 export interface Suspension {
@@ -41,8 +41,7 @@ export function suspensionSwitch({ log, metrics }: SwitchOptions): SuspensionSwi
       return () => listeners.delete(listener);
     },
     read(annotations) {
-      const value = annotations[suspendAnnotation];
-      const wanted = value !== undefined && value !== "false";
+      const wanted = isOperatorSuspended(annotations);
       if (wanted === isOn) return;
       isOn = wanted;
       log.info(isOn ? "all Stacks are suspended" : "Stacks are resumed", { annotation: suspendAnnotation });

@@ -1,5 +1,5 @@
 /** Rules about the operator, the namespace and the Stack itself. */
-import { suspendAnnotation, type Stack } from "@pko/api";
+import { isOperatorSuspended, type Stack } from "@pko/api";
 import type { ApiObject } from "@pko/kube";
 import type { Lease } from "kubernetes-types/coordination/v1";
 
@@ -57,13 +57,12 @@ const renewTime = ({ spec }: ApiObject<Lease>): string => spec?.renewTime ?? "";
 export const operatorSuspended: Rule = ({ operator }) => {
   if (operator.kind !== "present") return undefined;
   const { namespace = "", annotations } = operator.lease.metadata;
-  const value = annotations?.[suspendAnnotation];
-  return value === undefined || value === "false"
-    ? undefined
-    : decide("operatorSuspended", {
+  return isOperatorSuspended(annotations)
+    ? decide("operatorSuspended", {
         summary: summaries.operatorSuspended,
         next: [next.resumeOperator(namespace)],
-      });
+      })
+    : undefined;
 };
 
 export const notObserved: Rule = (facts) =>

@@ -1,6 +1,6 @@
 /** Reads everything that the rules of an Update need, from the stores and from the runs that are followed. */
 import { normalizeUpdate, parseDuration, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
-import { refKey, type Key, type ApiObject, type Store } from "@pko/kube";
+import { defined, refKey, type Key, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../../agents/agents.ts";
@@ -46,7 +46,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
     now,
     update,
     spec: normalizeUpdate(update),
-    ...definedOnly({
+    ...defined({
       ttlMs: ttlAfterCompleted === undefined ? undefined : parseDuration(ttlAfterCompleted),
       pod: pod && podFacts(pod, ref, workspace),
       run: world.runs.find(update.status?.podUid ?? "", update.metadata.uid ?? ""),
@@ -89,10 +89,4 @@ function findPod({ pods }: UpdateWorld, update: Update): ApiObject<Pod> | undefi
   if (!pod || (podUid !== undefined && pod.metadata.uid === podUid)) return pod;
   // Without a UID to compare, "former" means that the kind and the name of the controller match.
   return judgePod(pod, podOwner(name)).kind === "former" ? pod : undefined;
-}
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function definedOnly<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -1,4 +1,4 @@
-/** Objects without undefined fields, as documents need them. */
+/** Objects without undefined fields. */
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
