@@ -38,7 +38,7 @@ const expectedOutputs: Readonly<Record<string, Readonly<Record<string, Outputs>>
   },
   previews: { website: { page: "<h1>Hello</h1>" }, "website-preview": { page: "<h1>Hello, world</h1>" } },
   timeouts: { "nightly-report": { text: "all is well" } },
-  drift: { network: { range: "10.0.0.0/16" }, firewall: { allowed: "10.0.0.0/16" } },
+  drift: { addresses: { range: "10.0.0.0/16" }, firewall: { allowed: "10.0.0.0/16" } },
   "custom-image": { "custom-image": { greeting: "hello from the image" } },
   "custom-source": { "custom-source": { greeting: "hello from an init container" } },
   "init-containers": { "init-containers": { value: "[secret]" } },

@@ -31,6 +31,21 @@ test("the docs and the examples contain manifests", () => {
   expect(pageManifests.length).toBeGreaterThan(20);
 });
 
+test("no two examples declare the same object, so they can share a namespace", () => {
+  const declared = exampleManifests
+    .filter(({ where }) => !where.includes("/change/"))
+    .flatMap(({ where, objects }) =>
+      objects.map(({ kind, metadata }) => ({
+        name: `${kind} ${metadata.namespace ?? "-"}/${metadata.name}`,
+        example: where.split("/")[1],
+      })),
+    );
+  const shared = [...Map.groupBy(declared, ({ name }) => name)].filter(
+    ([, uses]) => new Set(uses.map(({ example }) => example)).size > 1,
+  );
+  expect(shared).toEqual([]);
+});
+
 describe("kubectl apply --dry-run=server --validate=strict accepts", () => {
   for (const { where, objects, problem } of manifests) {
     test.concurrent(where, async () => {
