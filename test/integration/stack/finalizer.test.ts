@@ -27,7 +27,7 @@ test(
   "a Stack without destroyOnFinalize is not deleted while an Update runs that the store does not show",
   async () => {
     await using scene = await StackScene.open("without operator");
-    const { proxy, pause } = await proxyWithStaleStore("updates");
+    const { proxy, pause, resume } = await proxyWithStaleStore("updates");
     await using _proxy = proxy;
     scene.simulator.script.update = () => ({ end: "never" });
     await using operator = scene.start({ client: connect(proxy.credentials) });
@@ -54,6 +54,7 @@ test(
     expect(removals).toEqual([]);
 
     scene.simulator.script.update = () => ({ end: "succeeded" });
+    resume();
     await scene.isDeleted("web");
   },
   testTimeoutMs,

@@ -99,6 +99,41 @@ test(
 );
 
 test(
+  "each result is recorded once, and in order, if the store shows the Updates late",
+  async () => {
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
+    const stale = Promise.withResolvers<"pass">();
+    proxy.onEvent(async (_, { resource }) => (resource === "updates" ? await stale.promise : "pass"));
+    scene.start({ client: scene.rights.connect(proxy.credentials) });
+    await scene.program("program");
+    await scene.stack("web");
+    const reads = (): number =>
+      proxy.requests.filter(({ verb, resource }) => verb === "get" && resource === "updates").length;
+    const passesAfter = async (change: string): Promise<void> => {
+      proxy.forget();
+      await scene.program("program", change);
+      await waitFor(() => reads() > 0 || scene.runs.length > 1, { timeoutMs: 20_000, what: `a pass after ${change}` });
+    };
+    await waitFor(() => reads() > 0, { timeoutMs: 20_000, what: "the Update to be read" });
+    await passesAfter("two");
+    await passesAfter("three");
+    stale.resolve("pass");
+    const isSettled = async (): Promise<boolean> => {
+      const [stack, { items }] = await Promise.all([
+        scene.find("web"),
+        scene.client.list(updates, { namespace: scene.namespace }),
+      ]);
+      const isRecorded = items.every(({ metadata }) => (metadata.finalizers ?? []).length === 0);
+      return isRecorded && stack?.status?.lastUpdate?.lastSuccessfulCommit === "3";
+    };
+    await waitFor(isSettled, { timeoutMs: 20_000, what: "all results to be recorded" });
+    expect(scene.runs).toEqual(["up@1", "up@3"]);
+  },
+  testTimeoutMs,
+);
+
+test(
   "a plan is applied by one Update, and not made again, if the store does not show that Update yet",
   async () => {
     await using scene = await StackScene.open("without operator");

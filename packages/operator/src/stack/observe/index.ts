@@ -130,13 +130,19 @@ interface CachedUpdates {
 
 /**
  * The current Update in the status, if the cache of Updates is older than that of Stacks. Without it, another Update would be
- * created: the status changes with a plan, and so does the name of the next one.
+ * created: the status changes with a plan, and so does the name of the next one. Its result is left out: until the cache shows
+ * it, its finalizer would stay after the next result is recorded, and it would then be recorded again, as the last one.
  */
 async function uncachedUpdate({ client }: StackWorld, { stack, cached, signal }: CachedUpdates): Promise<Update[]> {
   const { name } = stack.status?.currentUpdate ?? {};
   if (name === undefined || cached.some(({ metadata }) => metadata.name === name)) return [];
   const update = await client.find(updateResource, { namespace: stack.metadata.namespace ?? "", name }, { signal });
-  return update && isOwnedBy(update, asOwner(stackResource, stack)) ? [update] : [];
+  return update && isOwnedBy(update, asOwner(stackResource, stack)) ? [withoutResult(update)] : [];
+}
+
+function withoutResult(update: Update): Update {
+  const { conditions: _, ...status } = update.status ?? {};
+  return { ...update, status };
 }
 
 function approvalsFor({ approvals }: StackWorld, { metadata, status }: Stack): readonly Approval[] {
