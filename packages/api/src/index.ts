@@ -23,6 +23,7 @@ export * from "./stack/definition.ts";
 export * from "./stack/spec.ts";
 export * from "./stack/status.ts";
 export * from "./stack/messages.ts";
+export * from "./update-record/record.ts";
 export * from "./update/spec.ts";
 export * from "./update/status.ts";
 export * from "./version.ts";

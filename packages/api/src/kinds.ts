@@ -6,6 +6,7 @@ import type { ProgramSpec } from "./program/spec.ts";
 import type { ProgramStatus } from "./program/status.ts";
 import type { StackSpec } from "./stack/spec.ts";
 import type { StackStatus } from "./stack/status.ts";
+import type { UpdateRecordContent } from "./update-record/record.ts";
 import type { UpdateSpec } from "./update/spec.ts";
 import type { UpdateStatus } from "./update/status.ts";
 import type { WorkspaceSpec } from "./workspace/spec.ts";
@@ -49,6 +50,13 @@ export const approvalKind = {
   namespaced: true,
 } as const;
 
+export const updateRecordKind = {
+  apiVersion: `${autoGroup}/v1alpha1`,
+  kind: "UpdateRecord",
+  plural: "updaterecords",
+  namespaced: true,
+} as const;
+
 interface KindObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -78,4 +86,8 @@ export interface Update extends KindObject {
 export interface Approval extends KindObject {
   readonly spec: ApprovalSpec;
   readonly status?: ApprovalStatus;
+}
+
+export interface UpdateRecord extends KindObject {
+  readonly record: UpdateRecordContent;
 }

@@ -1,6 +1,6 @@
 /** Why a call failed, as data: an error from the agent, or an error in transport. */
 import { Type, type Static } from "typebox";
-import { maxMessageChars } from "./limits.ts";
+import { maxMessageChars } from "@pko/records";
 import { RunId } from "./run.ts";
 
 export const AgentErrorCode = Type.Union([

@@ -4,8 +4,6 @@
 export const maxBodyBytes = 8 * 1024 * 1024;
 /** The largest line of a stream, and so the largest single stack output. */
 export const maxLineBytes = 2 * 1024 * 1024;
-/** The longest message of a diagnostic or an error. */
-export const maxMessageChars = 16 * 1024;
 /** How many lines of a program's error a result has at most. */
 export const maxErrorLines = 40;
 /** How much of the end of a command's output a result has at most. */

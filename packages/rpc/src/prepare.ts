@@ -1,6 +1,6 @@
 /** The messages of `prepare`: its phases as they start, then the result. */
 import { Type, type Static } from "typebox";
-import { maxMessageChars } from "./limits.ts";
+import { maxMessageChars } from "@pko/records";
 
 const message = Type.String({ maxLength: maxMessageChars });
 

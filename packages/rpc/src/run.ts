@@ -1,6 +1,7 @@
 /** A run: its operation, its events, the progress that they add up to, and its result. */
 import { Type, type Static } from "typebox";
-import { maxErrorLines, maxMessageChars, maxOutputTailChars, maxPlanChars, maxPlanPartChars } from "./limits.ts";
+import { maxMessageChars, Progress, RunEvent, StepCounts } from "@pko/records";
+import { maxErrorLines, maxOutputTailChars, maxPlanChars, maxPlanPartChars } from "./limits.ts";
 import { ProjectInfo } from "./prepare.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -93,19 +94,6 @@ const hostname = Type.String({ maxLength: 253 });
 const pid = Type.Integer({ minimum: 1 });
 
 /**
- * A run's CLI process that has held the stack's lock. A DIY backend allows one lock at a time, so a lock with this host
- * and PID that was acquired between `startedAt` and `lockedAt` belongs to this process, not to one in another cluster.
- */
-export const RunProcess = Type.Object({
-  hostname,
-  pid,
-  startedAt: time,
-  /** When the process was first known to hold the lock: it acquired the lock before that. */
-  lockedAt: time,
-});
-export type RunProcess = Static<typeof RunProcess>;
-
-/**
  * A run of this workspace whose pod no longer exists. `hostname`, `pid` and `startedAt` confirm that this process acquired
  * the stack's lock between `from` and `to`. Without them the agent must not break a lock for this run.
  */
@@ -143,69 +131,6 @@ export type StartRequest = Static<typeof StartRequest>;
 /** The part of a request that suffices when the agent knows the run. */
 export const RunReference = Type.Object({ runId: RunId });
 export type RunReference = Static<typeof RunReference>;
-
-export const Severity = Type.Union([
-  Type.Literal("debug"),
-  Type.Literal("info"),
-  Type.Literal("warning"),
-  Type.Literal("error"),
-]);
-export type Severity = Static<typeof Severity>;
-
-const optionalUrn = Type.Optional(Type.String({ maxLength: 4096 }));
-
-/** Counts by Pulumi's step names: create, update, delete, same, create-replacement… */
-export const StepCounts = Type.Record(Type.String({ maxLength: 64 }), Type.Integer({ minimum: 0 }));
-export type StepCounts = Static<typeof StepCounts>;
-
-export const RunEvent = Type.Union([
-  /** A command of the run started: a refresh before an up is a separate command. */
-  Type.Object({ kind: Type.Literal("step"), name: Type.String({ maxLength: 64 }) }),
-  Type.Object({
-    kind: Type.Literal("resource"),
-    phase: Type.Union([Type.Literal("started"), Type.Literal("finished"), Type.Literal("failed")]),
-    op: Type.String({ maxLength: 64 }),
-    urn: Type.String({ maxLength: 4096 }),
-    resourceType: Type.String({ maxLength: 1024 }),
-  }),
-  Type.Object({ kind: Type.Literal("diagnostic"), severity: Severity, message, urn: optionalUrn }),
-  Type.Object({
-    kind: Type.Literal("policy"),
-    level: Type.String({ maxLength: 64 }),
-    policy: Type.String({ maxLength: 512 }),
-    message,
-    urn: optionalUrn,
-  }),
-  Type.Object({ kind: Type.Literal("permalink"), url: Type.String({ maxLength: 2048 }) }),
-  Type.Object({
-    kind: Type.Literal("summary"),
-    changes: StepCounts,
-    durationSeconds: Type.Number(),
-    result: Type.Optional(Type.String({ maxLength: 64 })),
-  }),
-  /** From the agent itself: it removed a lock, dropped an event for its size, or saw `process` hold the lock. */
-  Type.Object({ kind: Type.Literal("notice"), message, process: Type.Optional(RunProcess) }),
-]);
-export type RunEvent = Static<typeof RunEvent>;
-
-export const Progress = Type.Object({
-  created: Type.Integer(),
-  updated: Type.Integer(),
-  deleted: Type.Integer(),
-  replaced: Type.Integer(),
-  unchanged: Type.Integer(),
-  /** Reads, imports, refreshes and other steps that change nothing. */
-  other: Type.Integer(),
-  failed: Type.Integer(),
-  warnings: Type.Integer(),
-  errors: Type.Integer(),
-  /** The resource whose step started last and has not finished. */
-  current: Type.Optional(Type.Object({ urn: Type.String({ maxLength: 4096 }), op: Type.String({ maxLength: 64 }) })),
-  permalink: Type.Optional(Type.String({ maxLength: 2048 })),
-  /** The run's latest process that has held the stack's lock. */
-  process: Type.Optional(RunProcess),
-});
-export type Progress = Static<typeof Progress>;
 
 export const ErrorClass = Type.Union([
   /** Another update has locked the stack (409, or the lock of a DIY backend). */

@@ -4,7 +4,7 @@
  * version. Delete it when version 1 is no longer supported.
  */
 import { Type, type Static } from "typebox";
-import { maxMessageChars } from "./limits.ts";
+import { maxMessageChars } from "@pko/records";
 import { RunId } from "./run.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 

@@ -8,7 +8,8 @@ import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
 import { AgentErrorCode } from "./errors.ts";
 import { PreparePhase, PrepareReason } from "./prepare.ts";
-import { CancelResult, ErrorClass, RunEvent, RunResult, StartResult } from "./run.ts";
+import { RunEvent } from "@pko/records";
+import { CancelResult, ErrorClass, RunResult, StartResult } from "./run.ts";
 
 export interface Vocabulary {
   readonly event: TSchema;

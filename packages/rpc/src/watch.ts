@@ -2,7 +2,8 @@
 import type { StreamItem } from "./client.ts";
 import type { CallError } from "./errors.ts";
 import { pause } from "./pause.ts";
-import type { Progress, RunEvent, RunResult, WatchMessage, WatchRequest } from "./run.ts";
+import type { Progress, RunEvent } from "@pko/records";
+import type { RunResult, WatchMessage, WatchRequest } from "./run.ts";
 
 export type WatchUpdate =
   | { readonly type: "event"; readonly seq: number; readonly time: string; readonly event: RunEvent }

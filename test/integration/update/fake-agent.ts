@@ -1,21 +1,6 @@
 /** An agent whose runs a test controls: the real protocol over mTLS, with state that outlives a restart of the agent. */
-import {
-  addEvent,
-  fail,
-  noProgress,
-  protocolVersion,
-  succeed,
-  type InfoResult,
-  type Output,
-  type PrepareResult,
-  type Progress,
-  type RunEvent,
-  type RunResult,
-  type SealedPlan,
-  type StartRequest,
-  type WatchMessage,
-  type WorkspaceRef,
-} from "@pko/rpc";
+import { addEvent, noProgress, type Progress, type RunEvent } from "@pko/records";
+import { fail, protocolVersion, succeed, type InfoResult, type Output, type PrepareResult, type RunResult, type SealedPlan, type StartRequest, type WatchMessage, type WorkspaceRef } from "@pko/rpc";
 import type { OperatorCa } from "@pko/operator";
 import { serveAgent, type AgentServer, type AgentService } from "@pko/rpc/server";
 

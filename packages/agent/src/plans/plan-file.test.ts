@@ -1,14 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Redactor } from "../system/redact.ts";
-import {
-  changeOf,
-  isDefaultProvider,
-  plannedChanges,
-  unknownInputs,
-  urnName,
-  urnType,
-  withoutOutputs,
-} from "./plan-file.ts";
+import { changeOf, isDefaultProvider, plannedChanges, unknownInputs, withoutOutputs } from "./plan-file.ts";
 import { summarize } from "./summary.ts";
 
 const unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
@@ -34,8 +26,6 @@ describe("what the steps of a resource do", () => {
 });
 
 test("a URN has a type and a name, which may contain colons", () => {
-  expect(urnType("urn:pulumi:dev::demo::my:component:C$aws:s3/bucket:Bucket::logs")).toBe("aws:s3/bucket:Bucket");
-  expect(urnName("urn:pulumi:dev::demo::a:b:C::name::with::colons")).toBe("name::with::colons");
   expect(isDefaultProvider(urn("pulumi:providers:aws", "default_6_0_0"))).toBe(true);
   expect(isDefaultProvider(urn("pulumi:providers:aws", "east"))).toBe(false);
 });

@@ -1,4 +1,5 @@
 /** The file that `pulumi preview --save-plan` writes: what it changes, and what is removed from it before it is stored. */
+import { urnName, urnType } from "@pko/records";
 import { unknownValue } from "../pulumi/outputs.ts";
 import { entry } from "../pulumi/project.ts";
 
@@ -83,16 +84,6 @@ export function changeOf(steps: readonly string[]): PlannedChange["op"] | undefi
 /** The engine creates and deletes these itself, and does not count them either. */
 export function isDefaultProvider(urn: string): boolean {
   return urnType(urn).startsWith("pulumi:providers:") && urnName(urn).startsWith("default");
-}
-
-/** `urn:pulumi:stack::project::parent$type::name` → `type`. */
-export function urnType(urn: string): string {
-  const types = urn.split("::")[2] ?? "";
-  return types.slice(types.lastIndexOf("$") + 1);
-}
-
-export function urnName(urn: string): string {
-  return urn.split("::").slice(3).join("::");
 }
 
 function hasUnknown(value: unknown): boolean {

@@ -1,8 +1,9 @@
 /** Describes a plan: one line for each resource that changes, what destroys data first. Names only, no values. */
+import { urnName, urnType } from "@pko/records";
 import type { PlanSummary } from "@pko/rpc";
 import { bounded, joinClean, truncate, type Clean } from "../system/clean-text.ts";
 import type { Cleaner } from "../pulumi/engine-events.ts";
-import { urnName, urnType, type PlannedChange } from "./plan-file.ts";
+import type { PlannedChange } from "./plan-file.ts";
 
 /** The status of an object shows the summary, so it is short. */
 const maxLines = 50;

@@ -1,5 +1,6 @@
 /** Drift, as the events of a preview of a refresh report it: which resources and properties differ, without their values. */
-import type { Drift, StepCounts } from "@pko/rpc";
+import type { StepCounts } from "@pko/records";
+import type { Drift } from "@pko/rpc";
 import { truncate } from "../system/clean-text.ts";
 import type { Cleaner } from "./engine-events.ts";
 import { entry } from "./project.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { checkValue, RunEvent } from "@pko/rpc";
+import { RunEvent } from "@pko/records";
+import { checkValue } from "@pko/rpc";
 import { Redactor } from "../system/redact.ts";
 import { parseEngineEvent } from "./engine-events.ts";
 import { outputsFromEvent } from "./outputs.ts";

@@ -1,5 +1,5 @@
 /** Converts the CLI's event log, one JSON object per line, to the protocol's events, with secrets masked. */
-import type { RunEvent, Severity, StepCounts } from "@pko/rpc";
+import type { RunEvent, Severity, StepCounts } from "@pko/records";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RunProcess } from "@pko/rpc";
+import type { RunProcess } from "@pko/records";
 import { confirmedProcesses, describeLocks, isAllStale, parseLockReport, showsLock } from "./locks.ts";
 
 const files = "file:///b/locks/x.json";

@@ -7,7 +7,8 @@
  * names, and PIDs in containers are small numbers, so host and PID prove nothing. But only one process can hold the lock
  * at a time: if a process is known to have held it, a lock from the period in which it must have acquired it is its own.
  */
-import type { LostRun, RunProcess } from "@pko/rpc";
+import type { RunProcess } from "@pko/records";
+import type { LostRun } from "@pko/rpc";
 import type { StepKind } from "./operation.ts";
 
 interface LockHolder {

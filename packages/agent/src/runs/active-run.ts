@@ -7,7 +7,8 @@
  *                                     └ failed, cancelled, interrupted ─→ the result
  */
 import { stat } from "node:fs/promises";
-import { errorMessage, type RunError, type RunEvent, type RunProcess, type RunResult } from "@pko/rpc";
+import { type RunEvent, type RunProcess } from "@pko/records";
+import { errorMessage, type RunError, type RunResult } from "@pko/rpc";
 import { updateMark } from "../pulumi/cloud/own-update.ts";
 import { commandsFor, isDriftCheck, type RunStep } from "../pulumi/operation.ts";
 import { bounded } from "../system/clean-text.ts";

@@ -2,7 +2,7 @@
  * Decides which of a command's events belong to the run. A check before a change reports the same resources and diagnostics
  * as the change, so its events are held back: they are reported only if the check fails.
  */
-import type { RunEvent } from "@pko/rpc";
+import type { RunEvent } from "@pko/records";
 import type { EngineEvent } from "../pulumi/engine-events.ts";
 import type { StepKind } from "../pulumi/operation.ts";
 

@@ -1,6 +1,6 @@
 /** A run's events: appended with a sequence number, added to the progress, and read from any number on. */
 import { open, type FileHandle } from "node:fs/promises";
-import { addEvent, noProgress, type Progress, type RunEvent } from "@pko/rpc";
+import { addEvent, noProgress, type Progress, type RunEvent } from "@pko/records";
 import type { RunFolder, StoredEvent } from "./run-folder.ts";
 import { LineSplitter, openIfExists } from "./tail.ts";
 

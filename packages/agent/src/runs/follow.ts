@@ -1,5 +1,6 @@
 /** Follows one command of a run: converts its engine events to the run's, and collects what explains its end. */
-import { errorMessage, pause, type Drift, type RunEvent, type StepCounts } from "@pko/rpc";
+import { type RunEvent, type StepCounts } from "@pko/records";
+import { errorMessage, pause, type Drift } from "@pko/rpc";
 import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
 import { DriftFindings, driftedResource } from "../pulumi/drift.ts";
 import { firstKnown, type KnownError } from "../pulumi/explain.ts";

@@ -1,17 +1,8 @@
 /** A run on disk: /share/runs/<runId> contains its request, events, output and result. */
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  checkValue,
-  LostRun,
-  Operation,
-  RunId,
-  RunProcess,
-  RunResult,
-  SealedPlan,
-  StartRequest,
-  type RunEvent,
-} from "@pko/rpc";
+import { RunProcess, type RunEvent } from "@pko/records";
+import { checkValue, LostRun, Operation, RunId, RunResult, SealedPlan, StartRequest } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { readIfExists, writeAtomically } from "../system/files.ts";
 import { Bindings } from "../plans/sealed-plan.ts";

@@ -1,5 +1,6 @@
 /** Writes a run's events to the pod's log, which users read first when a stack has problems. */
-import type { RunEvent, RunId } from "@pko/rpc";
+import type { RunEvent } from "@pko/records";
+import type { RunId } from "@pko/rpc";
 import type { Log } from "../system/log.ts";
 
 export function logEvent(log: Log, run: RunId, event: RunEvent): void {

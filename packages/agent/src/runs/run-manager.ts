@@ -1,11 +1,11 @@
 /** The runs of this workspace: one at a time, identified by ID, including those of an earlier agent process. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { noProgress } from "@pko/records";
 import {
   errorMessage,
   fail,
   maxLineBytes,
   maxPlanPartChars,
-  noProgress,
   succeed,
   type CancelRequest,
   type CancelResult,

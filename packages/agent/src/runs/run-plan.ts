@@ -6,7 +6,8 @@
  *            for a destroy: the CLI's preview → compare its steps → destroy
  */
 import { readFile } from "node:fs/promises";
-import { errorMessage, maxPlanChars, type Operation, type PlanSummary, type Progress, type RunError } from "@pko/rpc";
+import { type Progress } from "@pko/records";
+import { errorMessage, maxPlanChars, type Operation, type PlanSummary, type RunError } from "@pko/rpc";
 import { cleanFailure } from "../outcome.ts";
 import { changedBindings, isStale, readBindings, type BindingContext } from "../plans/bindings.ts";
 import { destroyChanges, differingUrns, readDestroySteps } from "../plans/destroy-steps.ts";

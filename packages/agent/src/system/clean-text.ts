@@ -2,7 +2,7 @@
  * Text without secrets. A tool's output may quote a secret, and a truncated secret would not be recognized. So text is
  * cleaned first and truncated afterwards: the functions here take `Clean` text, which only the Redactor creates.
  */
-import { maxMessageChars } from "@pko/rpc";
+import { maxMessageChars } from "@pko/records";
 
 declare const cleaned: unique symbol;
 export type Clean = string & { readonly [cleaned]: true };

@@ -3,6 +3,7 @@ import { approvalDefinition } from "../approval/definition.ts";
 import { programDefinition } from "../program/definition.ts";
 import { stackDefinition } from "../stack/definition.ts";
 import { updateDefinition } from "../update/definition.ts";
+import { updateRecordDefinition } from "../update-record/definition.ts";
 import { workspaceDefinition } from "../workspace/definition.ts";
 import { buildCrd, type CustomResourceDefinition, type KindDefinition } from "./definition.ts";
 
@@ -12,6 +13,7 @@ export const kindDefinitions: readonly KindDefinition[] = [
   workspaceDefinition,
   updateDefinition,
   approvalDefinition,
+  updateRecordDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => kindDefinitions.map(buildCrd);

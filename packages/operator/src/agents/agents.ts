@@ -4,19 +4,8 @@
  *
  * `operatorCa()` is in operator-ca.ts, `preparations()` in preparations.ts, `runs()` in runs.ts.
  */
-import type {
-  Credentials,
-  Output,
-  PreparePhase,
-  PrepareRequest,
-  PrepareResult,
-  Progress,
-  ProjectInfo,
-  RunResult,
-  SealedPlan,
-  StartRequest,
-  WorkspaceRef,
-} from "@pko/rpc";
+import type { Progress } from "@pko/records";
+import type { Credentials, Output, PreparePhase, PrepareRequest, PrepareResult, ProjectInfo, RunResult, SealedPlan, StartRequest, WorkspaceRef } from "@pko/rpc";
 import type { Certificate, CertificateState } from "@pko/rpc/pki";
 
 /** The port on which an agent listens, unless the workspace's address has another. */

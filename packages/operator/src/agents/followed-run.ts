@@ -5,8 +5,10 @@
  *     │         │          │          │
  *     └─────────┴──────────┴──────────┴─ unreachable, busy, unprepared: the step is retried with backoff
  */
-import { addEvent, errorMessage, noProgress } from "@pko/rpc";
-import type { CallError, Output, Progress, Reply, RunResult, SealedPlan, StartRequest, StartResult } from "@pko/rpc";
+import { addEvent, noProgress } from "@pko/records";
+import { errorMessage } from "@pko/rpc";
+import type { Progress } from "@pko/records";
+import type { CallError, Output, Reply, RunResult, SealedPlan, StartRequest, StartResult } from "@pko/rpc";
 import type { AgentClient } from "@pko/rpc/client";
 import type { WatchUpdate } from "@pko/rpc/watch";
 

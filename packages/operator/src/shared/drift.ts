@@ -1,5 +1,6 @@
 /** Drift, as statuses and messages report it: within limits, and as one line. Pure. */
 import type { UpdateDrift } from "@pko/api";
+import { urnName, urnType } from "@pko/records";
 
 export type DriftedResource = UpdateDrift["resources"][number];
 
@@ -37,16 +38,10 @@ export function driftSummary({ resources, omitted = 0 }: UpdateDrift): string {
 
 /** The engine masks secrets, so which properties differ is not always known. */
 function describeResource({ urn, operation, properties = [] }: DriftedResource): string {
-  const { type, name } = partsOf(urn);
+  const [type, name] = [urnType(urn) || "resource", urnName(urn) || urn];
   if (operation === "delete") return `${type} ${name} (deleted)`;
   if (properties.length === 0) return `${type} ${name} (changed)`;
   const left = properties.length - shownProperties;
   const shown = properties.slice(0, shownProperties).join(", ");
   return `${type} ${name} (${left > 0 ? `${shown}, and ${left} more` : shown})`;
-}
-
-/** `urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME`. */
-function partsOf(urn: string): { readonly type: string; readonly name: string } {
-  const [, , types = "", ...name] = urn.split("::");
-  return { type: types.slice(types.lastIndexOf("$") + 1) || "resource", name: name.join("::") || urn };
 }

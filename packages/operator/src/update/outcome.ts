@@ -1,6 +1,7 @@
 /** The state of an Update, as its status reports it. A closed union. */
 import type { UpdateReason, UpdateStalledReason } from "@pko/api";
-import type { Progress, RunResult } from "@pko/rpc";
+import type { Progress } from "@pko/records";
+import type { RunResult } from "@pko/rpc";
 
 export type Outcome =
   | { readonly kind: "unchanged" }

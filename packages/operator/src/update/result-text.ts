@@ -1,7 +1,8 @@
 /** A run's result and progress in the form of the status. Never the outputs, which may be secret. Pure. */
 import { truncateStdout, type Stdout, type UpdateProgress } from "@pko/api";
 import { timestamp } from "@pko/kube";
-import type { PendingOperation, Progress, RunResult } from "@pko/rpc";
+import type { Progress } from "@pko/records";
+import type { PendingOperation, RunResult } from "@pko/rpc";
 
 import { pendingOperationsMessage } from "../shared/pending-operations.ts";
 import { driftCount } from "../shared/drift.ts";

@@ -1,7 +1,8 @@
 /** The one place that computes an Update's status. Pure. */
 import type { Condition, UpdateConditionType, UpdateReason, UpdateStalledReason, UpdateStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
-import type { Progress, RunResult } from "@pko/rpc";
+import type { Progress } from "@pko/records";
+import type { RunResult } from "@pko/rpc";
 
 import { conditionAt } from "../shared/conditions.ts";
 import { boundedDrift } from "../shared/drift.ts";

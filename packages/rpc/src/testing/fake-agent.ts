@@ -5,7 +5,7 @@ import { fail, succeed } from "../errors.ts";
 import { workspaceServerName } from "../identity.ts";
 import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate } from "../pki.ts";
 import type { Authorities } from "../pki.ts";
-import { noProgress } from "../progress.ts";
+import { noProgress } from "@pko/records";
 import type { RunResult, WatchMessage } from "../run.ts";
 import { serveAgent, type AgentServer, type AgentService } from "../server.ts";
 import { protocolVersion } from "../versions.ts";

@@ -1,7 +1,8 @@
 /** Views of Updates for tests: `viewOf(workspaceReady, withFinalizer, startedIn("pod-a"), run(running({ created: 2 })))`. */
 import { normalizeUpdate, type Condition, type Update, type UpdateSpec, type UpdateStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
-import { noProgress, type Output, type Progress, type RunResult } from "@pko/rpc";
+import { noProgress, type Progress } from "@pko/records";
+import { type Output, type RunResult } from "@pko/rpc";
 
 import type { Run } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { addEvent, noProgress } from "./progress.ts";
-import type { RunEvent } from "./run.ts";
+import type { RunEvent } from "./run-event.ts";
 
 type Resource = Extract<RunEvent, { kind: "resource" }>;
 

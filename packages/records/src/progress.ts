@@ -1,5 +1,25 @@
 /** Adds events up to progress; operator and agent use the same function. */
-import type { Progress, RunEvent } from "./run.ts";
+import { Type, type Static } from "typebox";
+import { RunProcess, type ResourceEvent, type RunEvent } from "./run-event.ts";
+
+export const Progress = Type.Object({
+  created: Type.Integer(),
+  updated: Type.Integer(),
+  deleted: Type.Integer(),
+  replaced: Type.Integer(),
+  unchanged: Type.Integer(),
+  /** Reads, imports, refreshes and other steps that change nothing. */
+  other: Type.Integer(),
+  failed: Type.Integer(),
+  warnings: Type.Integer(),
+  errors: Type.Integer(),
+  /** The resource whose step started last and has not finished. */
+  current: Type.Optional(Type.Object({ urn: Type.String({ maxLength: 4096 }), op: Type.String({ maxLength: 64 }) })),
+  permalink: Type.Optional(Type.String({ maxLength: 2048 })),
+  /** The run's latest process that has held the stack's lock. */
+  process: Type.Optional(RunProcess),
+});
+export type Progress = Static<typeof Progress>;
 
 export const noProgress: Progress = {
   created: 0,
@@ -38,8 +58,6 @@ export function addEvent(progress: Progress, event: RunEvent): Progress {
       return progress;
   }
 }
-
-type ResourceEvent = Extract<RunEvent, { kind: "resource" }>;
 
 function addResource(progress: Progress, event: ResourceEvent): Progress {
   if (event.phase === "started") return { ...progress, current: { urn: event.urn, op: event.op } };

@@ -1,0 +1,7 @@
+/** The format of run events and records: agent and operator write it, the command line and the console read it. */
+export * from "./feed.ts";
+export * from "./limits.ts";
+export * from "./progress.ts";
+export * from "./record.ts";
+export * from "./run-event.ts";
+export * from "./urn.ts";

@@ -1,0 +1,80 @@
+/** The content of an UpdateRecord: the events of a run and its resources, compressed. */
+import { Type, type Static } from "typebox";
+import { Check } from "typebox/value";
+import { maxUrnChars } from "./limits.ts";
+import { NumberedEvent } from "./run-event.ts";
+
+/** Changes only if a reader of this version would misunderstand the content. */
+const contentVersion = 1;
+
+const urn = Type.String({ maxLength: maxUrnChars });
+
+/** A resource of the stack after the run, without its properties. */
+export const RecordedResource = Type.Object({
+  urn,
+  parent: Type.Optional(urn),
+  provider: Type.Optional(urn),
+  id: Type.Optional(Type.String({ maxLength: 1024 })),
+  /** URNs. Absent if they are unknown. */
+  dependencies: Type.Optional(Type.Array(urn)),
+});
+export type RecordedResource = Static<typeof RecordedResource>;
+
+const count = Type.Integer({ minimum: 0 });
+
+/** What did not fit into the record. */
+export const Omitted = Type.Object({
+  events: count,
+  resources: count,
+  /** Old and new values of properties. */
+  values: count,
+});
+export type Omitted = Static<typeof Omitted>;
+
+export const RecordContent = Type.Object({
+  version: Type.Literal(contentVersion),
+  events: Type.Array(NumberedEvent),
+  resources: Type.Array(RecordedResource),
+  omitted: Omitted,
+});
+export type RecordContent = Static<typeof RecordContent>;
+
+export const emptyContent: RecordContent = {
+  version: contentVersion,
+  events: [],
+  resources: [],
+  omitted: { events: 0, resources: 0, values: 0 },
+};
+
+/** Limits what a hostile record costs its reader. */
+const maxDecodedBytes = 32 * 1024 * 1024;
+
+/** Gzip, then base64: the form in which an UpdateRecord has it. Runs in browsers, too. */
+export async function encodeContent(content: RecordContent): Promise<string> {
+  const text = new Blob([JSON.stringify(content)]).stream();
+  const bytes = await new Response(text.pipeThrough(new CompressionStream("gzip"))).bytes();
+  return bytes.toBase64();
+}
+
+/** Undefined if it is damaged or of a later version. */
+export async function decodeContent(encoded: string): Promise<RecordContent | undefined> {
+  try {
+    const compressed = new Blob([Uint8Array.fromBase64(encoded)]).stream();
+    const text = await readLimited(compressed.pipeThrough(new DecompressionStream("gzip")));
+    const value: unknown = JSON.parse(text);
+    return Check(RecordContent, value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function readLimited(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let [text, bytes] = ["", 0];
+  for await (const chunk of stream) {
+    bytes += chunk.byteLength;
+    if (bytes > maxDecodedBytes) throw new RangeError("the record is too large");
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
