@@ -11,6 +11,7 @@ import {
   kindDefinitions,
   leaseName,
   pulumiGroup,
+  updateRecordKind,
 } from "@pko/api";
 
 export interface Rule {
@@ -41,6 +42,8 @@ export const servedRules: readonly Rule[] = [
   // admission policy for them is in force.
   { apiGroups: [autoGroup], resources: ["approvals"], verbs: [...watch, "create"] },
   { apiGroups: [autoGroup], resources: ["approvals/status"], verbs: ["patch"] },
+  // A record is written once. The operator watches only the metadata of records.
+  { apiGroups: [autoGroup], resources: ["updaterecords"], verbs: ["get", ...watch, "create", "delete"] },
   { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch, ...apply, "delete"] },
   // The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, requires this permission to set
   // owner references with blockOwnerDeletion.
@@ -101,11 +104,12 @@ export const viewRules: readonly Rule[] = [
     verbs: ["get", ...watch],
   },
 ];
-/** Users who may edit Stacks may not approve their changes. */
+/** Users who may edit Stacks may neither approve their changes nor write the records of their runs. */
+const decisionsAndRecords: ReadonlySet<string> = new Set([approvalKind.plural, updateRecordKind.plural]);
 export const editRules: readonly Rule[] = [
   {
     apiGroups: [pulumiGroup, autoGroup],
-    resources: kindDefinitions.map(({ plural }) => plural).filter((plural) => plural !== approvalKind.plural),
+    resources: kindDefinitions.map(({ plural }) => plural).filter((plural) => !decisionsAndRecords.has(plural)),
     verbs: ["create", "delete", "deletecollection", "patch", "update"],
   },
 ];
@@ -115,6 +119,6 @@ export const editRules: readonly Rule[] = [
  */
 export const approverRules: readonly Rule[] = [
   { apiGroups: [autoGroup], resources: [approvalKind.plural], verbs: ["get", ...watch, "create"] },
-  { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch] },
+  { apiGroups: [autoGroup], resources: ["updates", updateRecordKind.plural], verbs: ["get", ...watch] },
   { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch] },
 ];

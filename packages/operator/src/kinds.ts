@@ -4,11 +4,13 @@ import {
   programKind,
   stackKind,
   updateKind,
+  updateRecordKind,
   workspaceKind,
   type Approval,
   type Program,
   type Stack,
   type Update,
+  type UpdateRecord,
   type Workspace,
 } from "@pko/api";
 import { resource } from "@pko/kube";
@@ -18,3 +20,4 @@ export const programs = resource<Program>(programKind);
 export const workspaces = resource<Workspace>(workspaceKind);
 export const updates = resource<Update>(updateKind);
 export const approvals = resource<Approval>(approvalKind);
+export const updateRecords = resource<UpdateRecord>(updateRecordKind);

@@ -1,6 +1,13 @@
 /** Installs the quickstart manifest in the shared API server, once per process. */
-import { customResourceDefinitions, programKind, stackKind, updateKind, workspaceKind } from "@pko/api";
-import type { Program, Stack, Update, Workspace } from "@pko/api";
+import {
+  customResourceDefinitions,
+  programKind,
+  stackKind,
+  updateKind,
+  updateRecordKind,
+  workspaceKind,
+} from "@pko/api";
+import type { Program, Stack, Update, UpdateRecord, Workspace } from "@pko/api";
 import { isInvalid, resource } from "@pko/kube";
 import { sharedApiServer, waitFor, type ApiServer } from "@pko/testkit";
 import { fileURLToPath } from "node:url";
@@ -9,6 +16,7 @@ export const stacks = resource<Stack>(stackKind);
 export const programs = resource<Program>(programKind);
 export const workspaces = resource<Workspace>(workspaceKind);
 export const updates = resource<Update>(updateKind);
+export const updateRecords = resource<UpdateRecord>(updateRecordKind);
 
 export const pathTo = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 

@@ -1,10 +1,10 @@
-/** The spec of an Update is immutable; Workspaces and Programs have the rules of the Go operator. */
-import type { Program, Update, UpdateSpec, Workspace } from "@pko/api";
+/** The spec of an Update and the whole record of its run are immutable; Workspaces and Programs have the rules of the Go operator. */
+import type { Program, Update, UpdateRecord, UpdateSpec, Workspace } from "@pko/api";
 import { isInvalid } from "@pko/kube";
 import { testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { apiServerWithApi, testTimeoutMs, programs, updates, workspaces } from "./install.ts";
+import { apiServerWithApi, testTimeoutMs, programs, updateRecords, updates, workspaces } from "./install.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
@@ -98,6 +98,47 @@ describe("an Update", () => {
     const patch = { type: "merge", body: { status: { stdout } } } as const;
     const error = await admissionError(server.client.patch(updates, ref(), { patch, subresource: "status" }));
     expect(error).toContain("status.stdout.text");
+  });
+});
+
+describe("an UpdateRecord", () => {
+  const ref = () => ({ name: "web-1", namespace: namespace.name });
+  const ended: UpdateRecord["record"] = {
+    updateName: "web-1",
+    updateUid: "4c6f2b8e",
+    pulumiStack: "dev",
+    type: "up",
+    result: "succeeded",
+    startTime: "2026-01-01T00:00:00Z",
+    endTime: "2026-01-01T00:01:00Z",
+  };
+  const withRecord = (record: unknown): UpdateRecord =>
+    ({ apiVersion: updateRecords.apiVersion, kind: updateRecords.kind, metadata: ref(), record }) as UpdateRecord;
+  const create = async (record: unknown) =>
+    server.client.create(updateRecords, withRecord(record), { dryRun: true, fieldValidation: "Strict" });
+
+  test("has room for the largest content", async () => {
+    const content = "x".repeat(64 * 1024);
+    expect((await create({ ...ended, content })).record.content).toBe(content);
+  });
+
+  const bad: [string, unknown, string][] = [
+    ["without a record", undefined, "record: is required"],
+    ["with too much content", { ...ended, content: "x".repeat(64 * 1024 + 1) }, "record.content: Too long"],
+    ["of an unknown result", { ...ended, result: "fine" }, "record.result: Unsupported value"],
+    ["that does not say when the run ended", { ...ended, endTime: undefined }, "record.endTime: Required value"],
+  ];
+  for (const [what, record, expected] of bad) {
+    test(`${what} is rejected`, async () => expect(await admissionError(create(record))).toContain(expected));
+  }
+
+  test("cannot be changed", async () => {
+    await server.client.create(updateRecords, withRecord(ended), { fieldValidation: "Strict" });
+    for (const change of [{ result: "failed" }, { trigger: "nobody" }, null]) {
+      const patch = { type: "merge", body: { record: change } } as const;
+      const error = await admissionError(server.client.patch(updateRecords, ref(), { patch }));
+      expect(error).toMatch(/is immutable|is required/);
+    }
   });
 });
 

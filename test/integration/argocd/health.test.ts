@@ -11,12 +11,13 @@ import {
   type Stack,
   type StackReason,
   type Update,
+  type UpdateRecord,
   type Workspace,
 } from "@pko/api";
 import type { KubeObject } from "@pko/kube";
 import type { PrepareFailure } from "@pko/rpc";
 import { annotated, anObject, atGeneration, deleting, having } from "@pko/testkit";
-import { approvals, programs } from "@pko/operator";
+import { approvals, programs, updateRecords } from "@pko/operator";
 
 import { programStatus } from "../../../packages/operator/src/program/controller.ts";
 import type { DriftVerdict } from "../../../packages/operator/src/stack/history/drift.ts";
@@ -395,6 +396,12 @@ test("an Approval is Healthy, and shows who decided what", async () => {
   const spec = { ...plan, decision: "Reject", decidedBy: "ada" } as const;
   const health = await healthOf(anObject<Approval>(approvals, "web-1", having<Approval>({ spec })));
   expect(health).toEqual({ status: "Healthy", message: "Reject by ada" });
+});
+
+test("an UpdateRecord is Healthy, and shows what ran and how it ended", async () => {
+  const record = { type: "up", result: "failed" } as UpdateRecord["record"];
+  const health = await healthOf(anObject<UpdateRecord>(updateRecords, "web-1", having<UpdateRecord>({ record })));
+  expect(health).toEqual({ status: "Healthy", message: "up failed" });
 });
 
 describe("the actions of a Stack", () => {

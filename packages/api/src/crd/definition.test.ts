@@ -51,6 +51,7 @@ test("the kinds share a category, and each has a short name", () => {
     ["Workspace", ["wks"]],
     ["Update", ["upd"]],
     ["Approval", ["appr"]],
+    ["UpdateRecord", ["updrec"]],
   ]);
   for (const { spec } of customResourceDefinitions()) expect(spec.names["categories"]).toEqual(["pulumi"]);
 });
