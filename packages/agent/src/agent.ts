@@ -89,6 +89,7 @@ export function createAgent(parts: AgentParts): Agent {
       watch: (request, signal) => runs.watch(request, signal),
       outputs: ({ runId }, signal) => runs.outputs(runId, signal),
       plan: ({ runId }) => runs.plan(runId),
+      record: ({ runId }) => runs.record(runId),
     },
     async recover() {
       await recoverFolders(parts, state);

@@ -8,6 +8,7 @@ import type { InfoResult } from "./info.ts";
 import { callTimeoutMs, maxBodyBytes, maxLineBytes, maxPlanChars, silenceMs } from "./limits.ts";
 import { LineTooLong, readLines, readText } from "./lines.ts";
 import type { PrepareMessage, PreparePhase, PrepareResult } from "./prepare.ts";
+import type { RecordRequest, RecordResult } from "./record.ts";
 import type {
   CancelRequest,
   CancelResult,
@@ -79,6 +80,8 @@ export interface AgentClient {
   outputs(request: OutputsRequest, options?: CallOptions): Promise<Reply<readonly Output[]>>;
   /** The plan that a run kept, as `start` accepts it in `applyPlan`. */
   plan(request: PlanRequest, options?: CallOptions): Promise<Reply<SealedPlan>>;
+  /** The record of a finished run. An agent that is older than records answers `unknownMethod`. */
+  record(request: RecordRequest, options?: CallOptions): Promise<Reply<RecordResult>>;
   /** Yields every event once, across broken connections, then the result. Ends after the result or a final error. */
   watch(request: WatchRequest, options?: WatchOptions): AsyncIterable<WatchUpdate>;
 }
@@ -89,6 +92,7 @@ export function connectAgent(options: ConnectOptions): AgentClient {
     info: (call) => readInfo(link, call),
     start: (request, call) => startRun(link, request, call),
     cancel: (request, call) => callAgent(link, calls.cancel, { requestIn: inEveryVersion(request), ...call }),
+    record: (request, call) => callAgent(link, calls.record, { requestIn: inEveryVersion(request), ...call }),
     prepare: (request, call) =>
       collectPrepare(
         openStream(link, streams.prepare, { requestIn: (version) => prepareIn(version, request), ...call }),

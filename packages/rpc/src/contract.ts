@@ -2,6 +2,7 @@
 import { Type, type Static } from "typebox";
 import { InfoResult } from "./info.ts";
 import { PrepareMessage } from "./prepare.ts";
+import { RecordRequest, RecordResult } from "./record.ts";
 import {
   CancelRequest,
   CancelResult,
@@ -24,6 +25,7 @@ export const calls = {
   info: { name: "info", request: Empty, answer: InfoResult },
   start: { name: "start", request: StartRequest, answer: StartResult },
   cancel: { name: "cancel", request: CancelRequest, answer: CancelResult },
+  record: { name: "record", request: RecordRequest, answer: RecordResult },
 } as const;
 
 /** Many messages per request. */

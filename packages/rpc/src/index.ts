@@ -13,6 +13,7 @@ export * from "./lines.ts";
 export * from "./pause.ts";
 export * from "./pod-environment.ts";
 export * from "./prepare.ts";
+export * from "./record.ts";
 export * from "./run.ts";
 export * from "./source.ts";
 export * from "./tls.ts";

@@ -8,6 +8,7 @@ import { frameStream } from "./frames.ts";
 import type { InfoResult } from "./info.ts";
 import { heartbeatMs, maxBodyBytes } from "./limits.ts";
 import type { PrepareMessage } from "./prepare.ts";
+import type { RecordRequest, RecordResult } from "./record.ts";
 import {
   RunReference,
   type CancelRequest,
@@ -42,6 +43,8 @@ export interface AgentService {
   watch(request: WatchRequest, signal: AbortSignal): Messages<WatchMessage>;
   outputs(request: OutputsRequest, signal: AbortSignal): Messages<OutputsMessage>;
   plan(request: PlanRequest): Messages<PlanMessage>;
+  /** Fails with `unprepared` while the run is active. */
+  record(request: RecordRequest): Answer<RecordResult>;
 }
 
 interface ServeOptions {
@@ -94,6 +97,7 @@ function routesOfVersion(version: ContractVersion, options: ServeOptions): Reado
     ),
     outputs: streamRoute(serving, streams.outputs, (request, signal) => service.outputs(request, signal)),
     plan: streamRoute(serving, streams.plan, (request) => service.plan(request)),
+    record: callRoute(serving, calls.record, (request) => service.record(request)),
   };
 }
 

@@ -397,6 +397,27 @@ describe("a plan", () => {
   });
 });
 
+describe("a record", () => {
+  const record = {
+    content: "H4sI",
+    omitted: { events: 1, resources: 0, values: 2 },
+    versions: { pulumi: "3.1.0" },
+    inputs: {},
+  };
+
+  test("arrives in one answer", async () => {
+    const agent = agentWith({ record: async () => succeed(record) });
+    expect(await client(agent.port, pair.operator).record({ runId: "a" })).toEqual(succeed(record));
+  });
+
+  test("that is larger than an UpdateRecord may be is an error", async () => {
+    const large = { ...record, content: "x".repeat(64 * 1024) };
+    const agent = agentWith({ record: async () => succeed(large) });
+    const reply = await client(agent.port, pair.operator).record({ runId: "a" });
+    expect(reply.ok || reply.error.code).toBe("protocol");
+  });
+});
+
 describe("outputs", () => {
   test("arrive one by one, each up to the size of a line", async () => {
     const big = "x".repeat(maxLineBytes - 1000);

@@ -47,6 +47,7 @@ class PreparingAgent {
       watch: notHere,
       outputs: notHere,
       plan: notHere,
+      record: notHere,
       prepare: async (request) => {
         this.requests.push(request);
         if (this.refusal) return fail(this.refusal, `the agent responds ${this.refusal}`);

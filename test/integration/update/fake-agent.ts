@@ -1,6 +1,19 @@
 /** An agent whose runs a test controls: the real protocol over mTLS, with state that outlives a restart of the agent. */
-import { addEvent, noProgress, type Progress, type RunEvent } from "@pko/records";
-import { fail, protocolVersion, succeed, type InfoResult, type Output, type PrepareResult, type RunResult, type SealedPlan, type StartRequest, type WatchMessage, type WorkspaceRef } from "@pko/rpc";
+import { addEvent, emptyContent, encodeContent, noProgress, type Progress, type RunEvent } from "@pko/records";
+import {
+  fail,
+  protocolVersion,
+  succeed,
+  type InfoResult,
+  type Output,
+  type PrepareResult,
+  type RecordResult,
+  type RunResult,
+  type SealedPlan,
+  type StartRequest,
+  type WatchMessage,
+  type WorkspaceRef,
+} from "@pko/rpc";
 import type { OperatorCa } from "@pko/operator";
 import { serveAgent, type AgentServer, type AgentService } from "@pko/rpc/server";
 
@@ -23,6 +36,8 @@ export class FakeAgent {
   readonly outputs: Output[] = [];
   /** What `plan` returns. */
   plan: SealedPlan | undefined;
+  /** Whether it is older than records. */
+  hasRecords = true;
   readonly faults: unknown[] = [];
   readonly #runs = new Map<string, FakeRun>();
   /** While set, `start` fails with it. */
@@ -152,6 +167,14 @@ export class FakeAgent {
           })(),
         );
       },
+      record: async ({ runId }) => {
+        this.#count("record");
+        if (!this.hasRecords) return fail("unknownMethod", "the agent does not support this method");
+        const run = this.#runs.get(runId);
+        if (!run) return fail("notFound", "there is no such run");
+        if (!run.result) return fail("unprepared", "the run has no record, because it is active");
+        return succeed(await recordOf(run));
+      },
       outputs: async () => {
         this.#count("outputs");
         const { outputs } = this;
@@ -175,6 +198,16 @@ export class FakeAgent {
     this.onStart(request.runId);
     return succeed({ state: "started", lastSeq: 0, progress: noProgress });
   }
+}
+
+async function recordOf({ events }: FakeRun): Promise<RecordResult> {
+  const numbered = events.map((event, index) => ({ seq: index + 1, time: "2030-01-01T00:00:00Z", event }));
+  return {
+    content: await encodeContent({ ...emptyContent, events: numbered }),
+    omitted: emptyContent.omitted,
+    versions: { agent: info.agentVersion, pulumi: "3.200.0" },
+    inputs: { program: "sha256:1" },
+  };
 }
 
 function stateOf({ progress, result, events }: FakeRun): Awaited<ReturnType<AgentService["start"]>> {

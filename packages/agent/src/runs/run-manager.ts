@@ -1,6 +1,6 @@
 /** The runs of this workspace: one at a time, identified by ID, including those of an earlier agent process. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { noProgress } from "@pko/records";
+import { emptyContent, encodeContent, noProgress, type NumberedEvent } from "@pko/records";
 import {
   errorMessage,
   fail,
@@ -13,6 +13,7 @@ import {
   type Operation,
   type Output,
   type PlanMessage,
+  type RecordResult,
   type RunId,
   type RunResult,
   type SealedPlan,
@@ -292,6 +293,17 @@ export class RunManager {
     if (!record) return fail("notFound", "there is no such run");
     const plan = result?.outcome === "succeeded" ? await folder.readPlan() : undefined;
     return plan ? succeed(planMessages(plan)) : fail("unprepared", "the run has no plan");
+  }
+
+  /** What the operator keeps of a finished run. */
+  async record(runId: RunId): Answer<RecordResult> {
+    const folder = new RunFolder(this.#options.runs, runId);
+    if (!(await folder.readRecord())) return fail("notFound", "there is no such run");
+    if (!(await this.#findResult(folder))) return fail("unprepared", "the run has no record, because it is active");
+    const events: NumberedEvent[] = [];
+    for await (const { seq, time, event } of new EventReader(folder).more()) events.push({ seq, time, event });
+    const { omitted } = emptyContent;
+    return succeed({ content: await encodeContent({ ...emptyContent, events }), omitted, versions: {}, inputs: {} });
   }
 
   async #readOutputs(folder: RunFolder, record: RunRecord, signal: AbortSignal): Promise<Outcome<readonly Output[]>> {

@@ -41,6 +41,7 @@ const service: AgentService = {
   watch: async () => fail("notFound", "there is no such run"),
   outputs: async () => fail("notFound", "there is no such run"),
   plan: async () => fail("notFound", "there is no such run"),
+  record: async () => fail("notFound", "there is no such run"),
 };
 
 export function notice(seq: number, text = "x"): WatchMessage {
