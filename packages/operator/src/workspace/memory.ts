@@ -8,7 +8,7 @@ import { reconcileRequestAnnotation, type Workspace } from "@pko/api";
 import type { Key, Moment } from "@pko/kube";
 
 import type { Outcome } from "./outcome.ts";
-import { isRetryDue, isRetryScheduled, longestRetryMs, retryAfterMs } from "./prepare/retry.ts";
+import { isRetryDue, isRetryScheduled, retryAfterFailure, retryWhileBackedOff } from "./prepare/retry.ts";
 import type { WorkspacePlan } from "./steps.ts";
 import { isBackedOff, type Retry, type WorkspaceView, type WrittenStatefulSet } from "./view.ts";
 
@@ -77,26 +77,23 @@ function rememberedRetry(
   plan: WorkspacePlan,
   { memory, monotonic }: WorkspaceMoment,
 ): RememberedRetry | undefined {
-  const { workspace, retry } = view;
+  const { workspace, retry, now } = view;
   const { outcome } = plan;
   // A retry of another generation is not in the view.
   const known = retry && memory?.retry;
   const isRetrying = isRetryDue(view) && isAttempted(view, plan);
-  const next = (failures: number, dueAt: number): RememberedRetry => ({
+  const onMonotonicClock = ({ failures, at }: Retry): RememberedRetry => ({
     failures,
-    dueAt,
+    dueAt: monotonic + (at - now),
     generation: workspace.metadata.generation ?? 0,
     request: known && !isRetrying ? known.request : reconcileRequest(workspace),
   });
   if (outcome.kind === "failed") {
-    const failures = known?.failures ?? 0;
-    // Not the time in the view: an input may have changed during this pass.
-    if (known && isRetryScheduled(view)) return next(failures, known.dueAt);
-    return next(failures + 1, monotonic + retryAfterMs(outcome.failure, failures));
+    // What is remembered already has the right time, even if an input changed during this pass.
+    return known && isRetryScheduled(view) ? known : onMonotonicClock(retryAfterFailure(view, outcome.failure));
   }
-  if (isRetrying) return next(known?.failures ?? 0, Infinity);
-  // A Workspace that an earlier process scaled to zero is not retried immediately: there may be many.
-  if (isBackedOff(view) && !known) return next(1, monotonic + longestRetryMs);
+  if (isRetrying) return onMonotonicClock({ failures: known?.failures ?? 0, at: Infinity });
+  if (isBackedOff(view) && !known) return onMonotonicClock(retryWhileBackedOff(view));
   return settled.has(outcome.kind) ? undefined : known;
 }
 

@@ -1,14 +1,14 @@
 /** When a failed preparation is retried. Pure. */
 import type { PrepareFailure } from "@pko/rpc";
 
-import type { WorkspaceView } from "../view.ts";
+import type { Retry, WorkspaceView } from "../view.ts";
 
 /** The longest time between two attempts. */
-export const longestRetryMs = 10 * 60_000;
+const longestRetryMs = 10 * 60_000;
 const firstRetryMs = { transient: 10_000, permanent: 60_000 } as const;
 
 /** The delay after an attempt that failed, and `failures` before it. */
-export function retryAfterMs(failure: PrepareFailure, failures: number): number {
+function retryAfterMs(failure: PrepareFailure, failures: number): number {
   const first = isTransient(failure) ? firstRetryMs.transient : firstRetryMs.permanent;
   return Math.min(longestRetryMs, first * 2 ** Math.min(failures, 10));
 }
@@ -26,8 +26,14 @@ export const isRetryDue = ({ retry, now }: RetryView): boolean => retry !== unde
 export const isRetryScheduled = ({ retry, now }: RetryView): boolean =>
   retry !== undefined && retry.at > now && Number.isFinite(retry.at);
 
-/** When the preparation that failed is attempted next: a time that is already set stays. */
-export function nextRetryAt(view: RetryView, failure: PrepareFailure): number {
+/** The retry of a preparation that failed: one that is already scheduled stays. */
+export function retryAfterFailure(view: RetryView, failure: PrepareFailure): Retry {
   const { retry, now } = view;
-  return retry && isRetryScheduled(view) ? retry.at : now + retryAfterMs(failure, retry?.failures ?? 0);
+  if (retry && isRetryScheduled(view)) return retry;
+  const failures = retry?.failures ?? 0;
+  return { failures: failures + 1, at: now + retryAfterMs(failure, failures) };
 }
+
+/** A Workspace that an earlier process scaled to zero is not retried immediately: there may be many. */
+export const retryWhileBackedOff = ({ retry, now }: RetryView): Retry =>
+  retry ?? { failures: 1, at: now + longestRetryMs };

@@ -1,6 +1,6 @@
 /** Rules for a Workspace that needs no pod. */
 import { idlesAt } from "../idle/timeout.ts";
-import { longestRetryMs } from "../prepare/retry.ts";
+import { retryWhileBackedOff } from "../prepare/retry.ts";
 import type { Step } from "../steps.ts";
 import { isBackedOff, isFailed, isIdle } from "../view.ts";
 import { decide, intervals, type WorkspaceRule } from "./decision.ts";
@@ -13,8 +13,7 @@ export const idle: WorkspaceRule = (view) => {
 
 export const backedOff: WorkspaceRule = (view) => {
   if (!isBackedOff(view)) return undefined;
-  const { now, retry } = view;
-  const retryAfterMs = (retry?.at ?? now + longestRetryMs) - now;
+  const retryAfterMs = retryWhileBackedOff(view).at - view.now;
   return decide({ kind: "unchanged" }, view.pod ? intervals.terminating : retryAfterMs, [
     { kind: "forgetPreparation" },
   ]);

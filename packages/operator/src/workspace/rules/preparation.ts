@@ -5,7 +5,7 @@ import type { Preparation } from "../../agents/agents.ts";
 import { idlesAt } from "../idle/timeout.ts";
 import * as messages from "../messages.ts";
 import type { Outcome, Warning } from "../outcome.ts";
-import { isRetryDue, nextRetryAt } from "../prepare/retry.ts";
+import { isRetryDue, retryAfterFailure } from "../prepare/retry.ts";
 import { agentAddress, isFailed, isPrepared, isServing, type WorkspaceView } from "../view.ts";
 import { decide, intervals, type Decision } from "./decision.ts";
 import { requestIncomplete } from "./spec.ts";
@@ -78,7 +78,7 @@ const stackWarning = (message: string | undefined): Warning | undefined =>
 
 function requeueAfterMs(view: WorkspaceView, outcome: Outcome): number {
   if (outcome.kind === "failed") {
-    return Math.min(intervals.safety, nextRetryAt(view, outcome.failure) - view.now);
+    return Math.min(intervals.safety, retryAfterFailure(view, outcome.failure).at - view.now);
   }
   if (outcome.kind !== "ready" && outcome.kind !== "unchanged") return intervals.safety;
   // The status does not report it as ready yet: its idle time starts now.
