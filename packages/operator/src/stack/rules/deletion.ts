@@ -18,7 +18,7 @@ import {
   type StackView,
 } from "../view.ts";
 import { destroyDue } from "./due.ts";
-import { workspaceInUseMs } from "./result.ts";
+import { workspaceInUseMs } from "./no-update-due.ts";
 import { recheckMs } from "./spec.ts";
 
 /** Finalizers of others may still delay the deletion. */

@@ -18,7 +18,7 @@ import {
 } from "../view.ts";
 import { driftDue } from "./drift-due.ts";
 import { nextDue } from "./due.ts";
-import { readyOutcome } from "./result.ts";
+import { readyOutcome } from "./no-update-due.ts";
 import { workspaceRules } from "./workspace.ts";
 
 /** The API server rejected a write for a check, or another owner's object has a name that it needs. */

@@ -35,9 +35,10 @@ import {
 } from "./deletion.ts";
 import { dependentsLeft } from "./dependents.ts";
 import { driftCheckDue, driftCheckRejected, driftCheckRunning, driftChecksRecorded, driftUnrecorded } from "./drift.ts";
+import { noUpdateDue, outputsPending, retryScheduled, workspaceUnneeded } from "./no-update-due.ts";
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
-import { noUpdateDue, resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
+import { resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
 import { updateBlocked, updateCancelled, updateRunning, updateStalled, updateSuperseded } from "./unfinished-update.ts";
 import { sourcePending, sourceUnavailable } from "./source.ts";
 import { dependencyCycle, specInvalid } from "./spec.ts";
@@ -76,7 +77,10 @@ const rules: readonly StackRule[] = [
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
   driftCheckDue, // no update is due, but a check for drift: prepare the Workspace, then create its Update
-  noUpdateDue, // up to date, waiting for a retry, out of retries, or cancelled: delete the Workspace or write outputs if required
+  retryScheduled, // the last update failed: wait for its retry
+  workspaceUnneeded, // no update is due, and workspaceReclaimPolicy is Delete: delete the Workspace
+  outputsPending, // no update is due, and the outputs of the last one are not written: write them, or report why not
+  noUpdateDue, // up to date, out of retries, or cancelled
   approvalPolicyUnchecked, // approvals are required: wait until the admission policy has been checked
   approvalRejected, // a user rejected the plan: nothing runs until something changes
   approvalPending, // wait for an approval of the plan, or until the plan expires

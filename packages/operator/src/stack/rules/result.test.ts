@@ -3,18 +3,7 @@ import { timestamp, type Occupied } from "@pko/kube";
 
 import { unavailable } from "../../sources/source-view.ts";
 import { stackStatus } from "../status.ts";
-import {
-  anUpdate,
-  aTrigger,
-  cases,
-  creating,
-  failed,
-  messageFor,
-  now,
-  resync,
-  succeeded,
-  viewOf,
-} from "../testing/views.ts";
+import { anUpdate, aTrigger, cases, failed, now, resync, succeeded, viewOf } from "../testing/views.ts";
 import type { UpdateView } from "../view.ts";
 import { planStack } from "./index.ts";
 
@@ -139,34 +128,11 @@ cases("when an update has ended, the Stack", [
   ],
 ]);
 
-const pending = succeeded({ outputsPending: true });
 const readOutputs = { kind: "read", values: [], former: { data: {}, versions: {} } } as const;
 const theirSecret = { kind: "Secret", namespace: "default", name: "web-1-stack-outputs" };
-cases("pending outputs", [
-  ["writes them if no update is due", { last: pending, outputs: readOutputs }, "writeOutputs: Ready"],
+cases("when an update has ended, and its outputs are lost, the Stack", [
   [
-    "deletes the Workspace first",
-    { spec: { workspaceReclaimPolicy: "Delete" }, last: pending, outputs: readOutputs },
-    "deleteWorkspace: unchanged",
-  ],
-  [
-    "creates an update that is due first",
-    { last: pending, outputs: readOutputs, generation: 2 },
-    creating("up for generation"),
-  ],
-  ["reports that they are lost if the Update does not exist", { last: pending }, "none: OutputsLost"],
-  [
-    "reports that they are lost if the Secret of the Update does not exist",
-    { last: pending, outputs: { kind: "lost", message: "Secret s does not exist." } },
-    "none: OutputsLost",
-  ],
-  [
-    "reports another owner's Secret that has the name of the Update's",
-    { last: pending, outputs: { kind: "lost", message: "taken", occupant: theirSecret } },
-    "none: OwnershipConflict",
-  ],
-  [
-    "records the result of an update though another owner's Secret has the name of the Update's",
+    "records its result though another owner's Secret has the name of the Update's",
     {
       updates: [anUpdate({ name: "web-1", state: "succeeded", hasFinalizer: true })],
       outputs: { kind: "lost", message: "taken", occupant: theirSecret },
@@ -174,7 +140,7 @@ cases("pending outputs", [
     "recordResult: OwnershipConflict",
   ],
   [
-    "records the result of an update though its Secret does not exist",
+    "records its result though the Secret of the Update does not exist",
     {
       updates: [anUpdate({ name: "web-1", state: "succeeded", hasFinalizer: true })],
       outputs: { kind: "lost", message: "deleted" },
@@ -182,33 +148,6 @@ cases("pending outputs", [
     "recordResult: Ready",
   ],
 ]);
-
-test("the message about lost outputs says why, and how to get them", () => {
-  const request = "set the annotation pulumi.com/reconciliation-request of the Stack to a new value.";
-  const without = `The next update writes them; to request one now, ${request}`;
-  expect(messageFor({ last: pending })).toBe(
-    `The update web-last succeeded, but its outputs were not stored. Update web-last no longer exists. ${without}`,
-  );
-  expect(messageFor({ last: pending, outputs: { kind: "lost", message: "Secret s does not exist." } })).toBe(
-    `The update web-last succeeded, but its outputs were not stored. Secret s does not exist. ${without}`,
-  );
-  expect(
-    messageFor({ last: pending, outputs: { kind: "lost", message: "Secret s exists.", occupant: theirSecret } }),
-  ).toBe(
-    "The update web-last succeeded, but its outputs were not stored. Secret s exists. Delete or rename it; then, to request " +
-      `an update that writes the outputs, ${request}`,
-  );
-});
-
-test("checks again whether another owner's Secret still has the name of the Update's", () => {
-  const outputs = { kind: "lost", message: "Secret s exists.", occupant: theirSecret } as const;
-  expect(planStack(viewOf({ last: pending, outputs })).requeueAt).toBe(now + 15_000);
-});
-
-test("outputs that were written are no longer pending", () => {
-  const view = viewOf({ last: pending, outputs: readOutputs });
-  expect(stackStatus(view, planStack(view)).lastUpdate).toEqual(succeeded());
-});
 
 test("records the result, with pending outputs, if another owner's Secret has the name for them", () => {
   const view = viewOf({
@@ -230,28 +169,6 @@ test("records the result, with pending outputs, if another owner's Secret has th
   );
   expect(plan.requeueAt).toBe(view.now + 15_000);
   expect(after({ kind: "former", occupant }).status.conditions?.[1]?.reason).toBe("StackProcessing");
-});
-
-test("does not write pending outputs while another owner's Secret has the name for them", () => {
-  const occupant = { kind: "Secret", namespace: "default", name: "web-outputs" };
-  const view = {
-    ...viewOf({ last: pending, outputs: readOutputs }),
-    occupiedOutputs: { kind: "foreign", occupant } as const,
-  };
-  expect(planStack(view)).toMatchObject({
-    steps: [],
-    outcome: { reason: "OwnershipConflict" },
-    requeueAt: now + 15_000,
-  });
-});
-
-test("keeps a Workspace with workspaceReclaimPolicy Delete while another owner's Update runs in it", () => {
-  const view = viewOf({ spec: { workspaceReclaimPolicy: "Delete" }, last: succeeded() });
-  expect(planStack({ ...view, otherUpdate: "by-hand" })).toMatchObject({
-    steps: [],
-    outcome: { kind: "upToDate" },
-    requeueAt: now + 10_000,
-  });
 });
 
 test("removes the finalizer of Updates of a deleted Stack of the same name before anything else", () => {
