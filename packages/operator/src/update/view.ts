@@ -31,6 +31,18 @@ export interface PodFacts {
   readonly overdue?: OverduePod;
 }
 
+/** Another Update of the Workspace that has not finished. */
+export interface SiblingFacts {
+  readonly name: string;
+  /** As in its metadata. */
+  readonly createdAt: string;
+  /** Its pod is recorded, so it may run. */
+  readonly hasStarted: boolean;
+  readonly isDeleting: boolean;
+  /** The Workspace has its stack, or is not known. */
+  readonly canRun: boolean;
+}
+
 /** Who must agree before an Update changes resources. */
 export interface ApprovalFacts {
   /** The Stack that controls the Workspace; absent if none does. */
@@ -92,8 +104,7 @@ export interface UpdateView {
   readonly lostNodeAfterMs: number;
   /** The run in the pod that the status records. */
   readonly run?: Run;
-  /** Another Update of the workspace that runs, or is ahead of this one. */
-  readonly before?: string;
+  readonly siblings: readonly SiblingFacts[];
   readonly project?: ProjectInfo;
   /** How many resources the stack had after its last operation. */
   readonly expectedResources?: number;

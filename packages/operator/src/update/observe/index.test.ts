@@ -45,26 +45,29 @@ const worldOf = (updates: readonly Update[], workspace: Workspace = web): Update
   projects: { projectOf: () => undefined },
 });
 
-test("an Update whose stack the Workspace does not have is not first in line, however early it was created", () => {
+test("the unfinished Updates of the Workspace are observed, and whether the Workspace has their stacks", () => {
   const typo = update("typo", "dve", 3000);
-  const [first, second] = [update("first", "dev", 2000), update("second", "dev", 1000)];
-  const world = worldOf([typo, first, second]);
-  expect(observeUpdate(world, "default/first", { now: noon })?.before).toBeUndefined();
-  expect(observeUpdate(world, "default/second", { now: noon })?.before).toBe("first");
+  const first = { ...update("first", "dev", 2000), status: { podUid: "p" } };
+  const world = worldOf([typo, first, update("second", "dev", 1000)]);
+  const facts = { hasStarted: false, isDeleting: false, canRun: true };
+  expect(observeUpdate(world, "default/second", { now: noon })?.siblings).toEqual([
+    { ...facts, name: "typo", createdAt: at(-3000), canRun: false },
+    { ...facts, name: "first", createdAt: at(-2000), hasStarted: true },
+  ]);
   const seen = observeUpdate(world, "default/typo", { now: noon });
   expect(seen?.workspace).toEqual({ state: "otherStack", stacks: ["dev"], isPrepared: false });
 });
 
-test("a Workspace that lists no stacks runs an Update of any stack, in the order of their creation", () => {
+test("a Workspace that lists no stacks runs an Update of any stack", () => {
   const bare: Workspace = {
     ...web,
     spec: {},
     status: { observedGeneration: 2, conditions: [], address: "10.0.0.1:1" },
   };
-  const [first, second] = [update("first", "dev", 2000), update("second", "prod", 1000)];
-  const world = worldOf([first, second], bare);
-  expect(observeUpdate(world, "default/first", { now: noon })?.workspace.state).toBe("notReady");
-  expect(observeUpdate(world, "default/second", { now: noon })?.before).toBe("first");
+  const world = worldOf([update("first", "dev", 2000), update("second", "prod", 1000)], bare);
+  const seen = observeUpdate(world, "default/first", { now: noon });
+  expect(seen?.workspace.state).toBe("notReady");
+  expect(seen?.siblings).toMatchObject([{ name: "second", canRun: true }]);
 });
 
 test("the size of the stack is that after the last operation that changed it", () => {

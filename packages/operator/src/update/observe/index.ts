@@ -13,7 +13,7 @@ import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
 import { approvalFacts, planRefOf, stackRefOf } from "./approval.ts";
 import { podFacts, workspaceFacts, workspaceRefOf } from "./facts.ts";
 import { lostRunsOf } from "./lost-runs.ts";
-import { expectedResources, firstInLine } from "./siblings.ts";
+import { expectedResources, unfinishedSiblings } from "./siblings.ts";
 import type { ApprovalFacts, UpdateView } from "../view.ts";
 
 export interface UpdateWorld {
@@ -51,11 +51,11 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
       pod: pod && podFacts(pod, ref, workspace),
       run: world.runs.find(update.status?.podUid ?? "", update.metadata.uid ?? ""),
       project: world.projects.projectOf(ref),
-      before: firstInLine(update, siblings, workspace),
       expectedResources: expectedResources(update, siblings),
       logLevel: workspace?.spec?.pulumiLogLevel,
     }),
     workspace: workspaceFacts(workspace, update),
+    siblings: unfinishedSiblings(update, siblings, workspace),
     approval: observeApproval(world, update, workspace),
     approvalPolicy: world.approvalPolicy.state(update.metadata.namespace ?? ""),
     lostNodeAfterMs: world.lostNodeAfterMs ?? defaultLostNodeMs,

@@ -1,33 +1,24 @@
-/** What the other Updates of the Workspace mean for this one. Pure. */
+/** Facts about the other Updates of the Workspace. Pure. */
 import type { Update, Workspace } from "@pko/api";
 
 import { hasStackOf, isComplete } from "../../shared/updates.ts";
+import type { SiblingFacts } from "../view.ts";
 
-/**
- * The Update that has to complete before this one may start: a workspace has one run at a time, and the Updates that wait
- * for it start in the order of their creation. `all` are the Updates of the Workspace.
- */
-export function firstInLine(
+/** `all` are the Updates of the Workspace. */
+export function unfinishedSiblings(
   update: Update,
   all: readonly Update[],
   workspace: Workspace | undefined,
-): string | undefined {
-  if (update.status?.podUid !== undefined) return undefined;
-  const rivals = all.filter((other) => other.metadata.uid !== update.metadata.uid && !isComplete(other));
-  const running = rivals.find((other) => other.status?.podUid !== undefined);
-  if (running) return running.metadata.name;
-  const earlier = rivals.filter(
-    (other) =>
-      other.metadata.deletionTimestamp === undefined &&
-      isEarlier(other, update) &&
-      (!workspace || hasStackOf(workspace, other)),
-  );
-  return earlier.toSorted((a, b) => (isEarlier(a, b) ? -1 : 1))[0]?.metadata.name;
-}
-
-function isEarlier(a: Update, b: Update): boolean {
-  const order = ({ metadata }: Update): string => `${metadata.creationTimestamp ?? ""}/${metadata.name ?? ""}`;
-  return order(a) < order(b);
+): SiblingFacts[] {
+  return all
+    .filter((other) => other.metadata.uid !== update.metadata.uid && !isComplete(other))
+    .map((other) => ({
+      name: other.metadata.name ?? "",
+      createdAt: other.metadata.creationTimestamp ?? "",
+      hasStarted: other.status?.podUid !== undefined,
+      isDeleting: other.metadata.deletionTimestamp !== undefined,
+      canRun: !workspace || hasStackOf(workspace, other),
+    }));
 }
 
 /** Operations after which a resource exists. */

@@ -1,9 +1,24 @@
 import * as messages from "../messages.ts";
 import { updateStatus } from "../status.ts";
 import { containing, table, waits, writesNothing } from "../testing/plans.ts";
-import { noPod, noon, podIs, viewOf, withStatus, workspaceIs, workspaceReady } from "../testing/views.ts";
+import {
+  noPod,
+  noon,
+  podIs,
+  sibling,
+  viewOf,
+  withFinalizer,
+  withStatus,
+  workspaceIs,
+  workspaceReady,
+} from "../testing/views.ts";
 
 const missing = { kind: "waiting", reason: "WorkspaceNotFound", message: messages.workspaceMissing("web") } as const;
+
+const waitsFor = (name: string) => ({
+  ...waits("WorkspaceNotReady"),
+  status: { conditions: [{ message: containing(name) }, {}, {}, {}] },
+});
 
 table("an Update that has not started", [
   ["waits for a Workspace that does not exist", [], waits("WorkspaceNotFound")],
@@ -24,8 +39,39 @@ table("an Update that has not started", [
   ],
   [
     "waits while another Update runs in the Workspace, and names it",
-    [workspaceReady, (view) => ({ ...view, before: "web-0" })],
-    { ...waits("WorkspaceNotReady"), status: { conditions: [{ message: containing("web-0") }, {}, {}, {}] } },
+    [workspaceReady, sibling("earlier"), sibling("web-0", { hasStarted: true, createdAgoMs: 0 })],
+    waitsFor("web-0"),
+  ],
+  [
+    "waits while another Update that was deleted still runs in the Workspace",
+    [workspaceReady, sibling("web-0", { hasStarted: true, isDeleting: true })],
+    waitsFor("web-0"),
+  ],
+  [
+    "waits for the first of the Updates that were created earlier",
+    [
+      workspaceReady,
+      sibling("second", { createdAgoMs: 90_000 }),
+      sibling("first"),
+      sibling("third", { createdAgoMs: 80_000 }),
+    ],
+    waitsFor("first"),
+  ],
+  [
+    "waits for an Update of the same second whose name sorts first",
+    [workspaceReady, sibling("a", { createdAgoMs: 60_000 }), sibling("z", { createdAgoMs: 60_000 })],
+    waitsFor("a"),
+  ],
+  [
+    "does not wait for Updates that were created later, are deleted, or can never run in the Workspace",
+    [
+      workspaceReady,
+      withFinalizer,
+      sibling("later", { createdAgoMs: 0 }),
+      sibling("deleted", { isDeleting: true }),
+      sibling("typo", { canRun: false }),
+    ],
+    { outcome: { kind: "started" } },
   ],
   ["waits while the pod of the address does not exist", [workspaceReady, noPod], waits("WorkspaceNotReady")],
   [

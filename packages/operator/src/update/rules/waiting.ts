@@ -2,7 +2,7 @@
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { UpdatePlan } from "../steps.ts";
-import type { UpdateView } from "../view.ts";
+import { hasStarted, type SiblingFacts, type UpdateView } from "../view.ts";
 
 type WaitingReason = Extract<Outcome, { kind: "waiting" }>["reason"];
 
@@ -28,9 +28,21 @@ export function workspaceUnavailable({ workspace, update }: UpdateView): UpdateP
   }
 }
 
-export function notFirst({ before }: UpdateView): UpdatePlan | undefined {
-  return before === undefined ? undefined : wait(messages.notFirst(before));
+/** A workspace has one run at a time, and the Updates that wait for it start in the order of their creation. */
+export function notFirst(view: UpdateView): UpdatePlan | undefined {
+  const { siblings, update } = view;
+  if (hasStarted(view)) return undefined;
+  const { creationTimestamp: createdAt = "", name = "" } = update.metadata;
+  const earlier = siblings
+    .filter((other) => other.canRun && !other.isDeleting && isEarlier(other, { createdAt, name }))
+    .toSorted((a, b) => (isEarlier(a, b) ? -1 : 1));
+  const before = siblings.find((other) => other.hasStarted) ?? earlier[0];
+  return before && wait(messages.notFirst(before.name));
 }
+
+type Creation = Pick<SiblingFacts, "createdAt" | "name">;
+
+const isEarlier = (a: Creation, b: Creation): boolean => `${a.createdAt}/${a.name}` < `${b.createdAt}/${b.name}`;
 
 /** The address belongs to a pod that no longer exists, or is not in the store yet. */
 export function podNotReady({ workspace, pod }: UpdateView): UpdatePlan | undefined {

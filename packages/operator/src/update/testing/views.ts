@@ -7,7 +7,7 @@ import { type Output, type RunResult } from "@pko/rpc";
 import type { Run } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
 import { updateFinalizer } from "../finalizer.ts";
-import type { UpdateView, WorkspaceFacts } from "../view.ts";
+import type { SiblingFacts, UpdateView, WorkspaceFacts } from "../view.ts";
 
 /** The current time in every view. */
 export const noon = Date.UTC(2030, 0, 1, 12);
@@ -35,6 +35,7 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     update: fresh,
     spec: normalizeUpdate(fresh),
     workspace: { state: "missing" },
+    siblings: [],
     lostNodeAfterMs: 300_000,
     isCleared: true,
     lostRuns: [],
@@ -68,6 +69,20 @@ const workspace = { namespace: "default", name: "web" };
 export const workspaceIs =
   (facts: WorkspaceFacts): ViewTrait =>
   (view) => ({ ...view, workspace: facts });
+
+/** The Update itself is a minute old. */
+export const sibling =
+  (
+    name: string,
+    { createdAgoMs = 120_000, ...facts }: Partial<SiblingFacts> & { createdAgoMs?: number } = {},
+  ): ViewTrait =>
+  (view) => ({
+    ...view,
+    siblings: [
+      ...view.siblings,
+      { name, createdAt: at(-createdAgoMs), hasStarted: false, isDeleting: false, canRun: true, ...facts },
+    ],
+  });
 
 export const podIs =
   (uid: string, { ip = "10.0.0.1", isDeleting = false } = {}): ViewTrait =>
