@@ -38,6 +38,7 @@ import { clearedUpdates } from "./cleared-updates.ts";
 import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceWorld } from "./observe/index.ts";
+import { observeRoom } from "./observe/room.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
 import type { Performer } from "./perform/owned.ts";
@@ -130,6 +131,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     settings,
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
+    observeRoom: () => observeRoom(world),
     enqueue,
     ...(githubApps && { githubApps }),
   };

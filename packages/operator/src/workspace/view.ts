@@ -51,10 +51,15 @@ export interface UpdateFacts {
   readonly endedAt?: number;
 }
 
-/** Pods of all Workspaces that wait for room, and the Workspaces that could make some. */
-export interface Shortage {
-  readonly waitingPods: number;
-  /** They make room already. */
+/** A pod of any Workspace that no node can take. */
+export interface UnschedulablePod {
+  /** Of the scheduler. */
+  readonly message: string;
+  readonly createdAt: number;
+}
+
+/** Which pods make room for others, and which Workspaces could. */
+export interface Room {
   readonly terminatingPods: number;
   readonly candidates: readonly Candidate[];
 }
@@ -113,6 +118,7 @@ interface StepFacts {
   readonly inputs?: Inputs;
   /** "rejected": a new one could not be written. */
   readonly certificate?: CertificateState | "rejected";
+  readonly room?: Room;
   readonly preparation?: Preparation;
   /** The preparation was repeated in this pass. */
   readonly isRetried?: true;
@@ -134,8 +140,7 @@ export interface WorkspaceView extends StepFacts {
   readonly idleTimeoutMs: number;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
-  /** Present while pods of workspaces are unschedulable, because nodes lack room. */
-  readonly shortage?: Shortage;
+  readonly unschedulable: readonly UnschedulablePod[];
   readonly retry?: Retry;
   /** The StatefulSet as this process last wrote it; unknown after a restart. */
   readonly written?: WrittenStatefulSet;

@@ -3,8 +3,8 @@ import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { ago, notReady, now, ready, update, view, type Trait } from "../testing/views.ts";
-import type { Candidate } from "../view.ts";
-import { preempted, wantsRoom } from "./preemption.ts";
+import type { Candidate, UnschedulablePod } from "../view.ts";
+import { podsWantingRoom, preempted } from "./preemption.ts";
 
 const text = (ms: number): string => new Date(ms).toISOString();
 
@@ -31,20 +31,31 @@ const named = (name: string, { workspace, ...rest }: Candidate): Candidate => ({
 });
 
 describe("a pod wants room", () => {
-  const cases: [string, ApiObject<Pod>, boolean][] = [
-    ["when a resource is exhausted", pod("0/1 nodes are available: 1 Insufficient memory."), true],
-    ["when a node has its maximum of pods", pod("0/1 nodes are available: 1 Too many pods."), true],
-    ["not when only a taint keeps it off", pod("0/1 nodes are available: 1 node(s) had untolerated taint."), false],
-    ["not when it has been unschedulable for long", pod("1 Insufficient cpu.", 601), false],
-    ["not when it has a node", pod(), false],
+  const cpu = "1 Insufficient cpu.";
+  const cases: [string, Partial<UnschedulablePod>, boolean][] = [
+    ["when a resource is exhausted", { message: "0/1 nodes are available: 1 Insufficient memory." }, true],
+    ["when a node has its maximum of pods", { message: "0/1 nodes are available: 1 Too many pods." }, true],
+    ["not when only a taint keeps it off", { message: "1 node(s) had untolerated taint." }, false],
+    ["for ten minutes", { message: cpu, createdAt: ago(600) }, true],
+    ["not when it has been unschedulable for longer", { message: cpu, createdAt: ago(601) }, false],
   ];
-  test.each(cases)("%s", (_, which, expected) => expect(wantsRoom(which, now)).toBe(expected));
+  test.each(cases)("%s", (_, pod, expected) => {
+    const unschedulable = [{ message: "", createdAt: ago(60), ...pod }];
+    expect(podsWantingRoom({ unschedulable, now })).toBe(expected ? 1 : 0);
+  });
 });
+
+const waiting = { message: "1 Insufficient cpu.", createdAt: ago(60) };
 
 const preemptedAmong = (
   candidates: readonly Candidate[],
   { waitingPods = 1, terminatingPods = 0 }: { waitingPods?: number; terminatingPods?: number } = {},
-): string[] => preempted({ now, shortage: { waitingPods, terminatingPods, candidates } });
+): string[] =>
+  preempted({
+    now,
+    unschedulable: Array.from({ length: waitingPods }, () => waiting),
+    room: { terminatingPods, candidates },
+  });
 
 describe("a workspace is preempted", () => {
   const cases: [string, Candidate, boolean][] = [
@@ -71,7 +82,7 @@ describe("a workspace is preempted", () => {
   });
 
   test("not when no pod waits for room", () => {
-    expect(preempted({ now })).toEqual([]);
+    expect(preemptedAmong(idle, { waitingPods: 0 })).toEqual([]);
   });
 
   test("not when more pods are terminating than want room", () => {

@@ -1,8 +1,7 @@
 /** Which idle workspaces are scaled to zero early, because other pods are unschedulable. Pure. */
-import { keyOf, type Key, type ApiObject } from "@pko/kube";
-import type { Pod } from "kubernetes-types/core/v1";
+import { keyOf, type Key } from "@pko/kube";
 
-import { isUnschedulable, schedulingCondition } from "../pod/explain-pod.ts";
+import { isUnschedulable } from "../pod/explain-pod.ts";
 import { hasWork, idleSince, isFailed, isPrepared, type Candidate, type WorkspaceView } from "../view.ts";
 
 /** A pod that has just become ready is about to get its Update: it makes no room for others. */
@@ -11,22 +10,24 @@ export const leastIdleMs = 5000;
 /** A pod that fits on no node at all must not shorten the idle timeout of other workspaces for longer than this. */
 const longestWaitMs = 10 * 60_000;
 
-/** Room helps against exhausted resources, not against taints or selectors. */
-export function wantsRoom(pod: ApiObject<Pod>, now: number): boolean {
-  const message = schedulingCondition(pod)?.message ?? "";
-  const age = now - Date.parse(pod.metadata.creationTimestamp ?? "");
-  return /Insufficient|Too many pods/.test(message) && !(age > longestWaitMs);
+type RoomView = Pick<WorkspaceView, "unschedulable" | "room" | "now">;
+
+/** How many pods room would help: it helps against exhausted resources, not against taints or selectors. */
+export function podsWantingRoom({ unschedulable, now }: Omit<RoomView, "room">): number {
+  return unschedulable.filter(
+    ({ message, createdAt }) => /Insufficient|Too many pods/.test(message) && now - createdAt <= longestWaitMs,
+  ).length;
 }
 
-/** As many as pods wait for room, those that have been idle for longest. */
-export function preempted({ shortage, now }: Pick<WorkspaceView, "shortage" | "now">): Key[] {
-  if (!shortage) return [];
-  const { waitingPods, terminatingPods, candidates } = shortage;
-  return candidates
+/** As many as pods want room, those that have been idle for longest. */
+export function preempted(view: RoomView): Key[] {
+  const { room, now } = view;
+  if (!room) return [];
+  return room.candidates
     .map((candidate) => ({ key: keyOf(candidate.workspace), since: idleWithPodSince(candidate) ?? Infinity }))
     .filter(({ since }) => now - since >= leastIdleMs)
     .toSorted((a, b) => a.since - b.since)
-    .slice(0, Math.max(0, waitingPods - terminatingPods))
+    .slice(0, Math.max(0, podsWantingRoom(view) - room.terminatingPods))
     .map(({ key }) => key);
 }
 

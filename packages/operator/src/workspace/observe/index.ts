@@ -1,18 +1,17 @@
 /** Reads what the caches have about a Workspace. What has to be read by name is read by a step, when a rule needs it. */
 import { normalizeWorkspace, type Update, type Workspace } from "@pko/api";
-import { keyOf, type Key, type ApiObject, type Moment, type Store } from "@pko/kube";
+import { type Key, type ApiObject, type Moment, type Store } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations, Runs } from "../../agents/agents.ts";
 import { defaultLostNodeMs } from "../../shared/lost-node.ts";
-import { wantsRoom } from "../idle/preemption.ts";
 import { retryOf, type WorkspaceMemory } from "../memory.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
+import { observeUnschedulable } from "./room.ts";
 import { observeUpdates } from "./updates.ts";
-import { isUnschedulable } from "../pod/explain-pod.ts";
 import type { WorkspaceSettings } from "../settings.ts";
-import type { Candidate, Shortage, WorkspaceView } from "../view.ts";
+import type { WorkspaceView } from "../view.ts";
 
 export interface WorkspaceWorld {
   readonly settings: WorkspaceSettings;
@@ -28,12 +27,6 @@ export interface WorkspaceWorld {
   readonly memory: ReadonlyMap<Key, WorkspaceMemory>;
 }
 
-const unschedulableIndex = "workspace/unschedulable";
-
-export const podIndexers = {
-  [unschedulableIndex]: (pod: ApiObject<Pod>): string[] => (isUnschedulable(pod) ? ["yes"] : []),
-};
-
 /** Undefined for a Workspace that does not exist. */
 export function observeWorkspace(
   world: WorkspaceWorld,
@@ -45,7 +38,6 @@ export function observeWorkspace(
   const spec = normalizeWorkspace(workspace);
   const statefulSet = observeStatefulSet(world, workspace);
   const pod = findPod(world, workspace);
-  const shortage = observeShortage(world, moment.now);
   const retry = retryOf(workspace, moment);
   const { written, conflictSince } = moment.memory ?? {};
   return {
@@ -57,34 +49,9 @@ export function observeWorkspace(
     updates: observeUpdates(world, workspace, pod),
     idleTimeoutMs: (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs,
     lostNodeAfterMs: world.settings.lostNodeAfterMs ?? defaultLostNodeMs,
-    ...(shortage && { shortage }),
+    unschedulable: observeUnschedulable(world),
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),
-  };
-}
-
-/** The other Workspaces are read only while pods wait for room. */
-function observeShortage(world: WorkspaceWorld, now: number): Shortage | undefined {
-  const waiting = world.pods.byIndex(unschedulableIndex, "yes").filter((pod) => wantsRoom(pod, now));
-  if (waiting.length === 0) return undefined;
-  const terminating = world.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  return {
-    waitingPods: waiting.length,
-    terminatingPods: terminating.length,
-    candidates: world.workspaces.list().flatMap((workspace) => candidateFor(world, workspace) ?? []),
-  };
-}
-
-function candidateFor(world: WorkspaceWorld, workspace: Workspace): Candidate | undefined {
-  const pod = findPod(world, workspace);
-  if (!pod) return undefined;
-  const { idleTimeoutSeconds } = workspace.spec ?? {};
-  return {
-    workspace,
-    pod,
-    updates: observeUpdates(world, workspace, pod),
-    idleTimeoutMs: idleTimeoutSeconds === undefined ? world.settings.idleTimeoutMs : idleTimeoutSeconds * 1000,
-    losesState: world.memory.get(keyOf(workspace))?.losesState === true,
   };
 }

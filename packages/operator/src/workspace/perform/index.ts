@@ -14,6 +14,7 @@ import { restoreStatefulSet, retryPodCreation, scaleToZero } from "./statefulset
 export const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "readInputs",
   "assessCertificate",
+  "readRoom",
   "checkNames",
   "dryRunPod",
   "requestAppToken",
@@ -32,6 +33,8 @@ export async function performWorkspace(
       return await readInputs(performer, step, context);
     case "assessCertificate":
       return await assessCertificate(performer, context);
+    case "readRoom":
+      return { kind: "replan", facts: { room: performer.observeRoom() } };
     case "checkNames":
       return await checkNames(performer, context);
     case "issueCertificate":
@@ -55,8 +58,7 @@ export async function performWorkspace(
     case "forgetPreparation":
       return forgetPreparation(performer, context);
     case "reconcileOther":
-      if (step.key !== keyOf(context.view.workspace)) performer.enqueue(step.key);
-      return stepDone;
+      return reconcileOther(performer, step, context);
   }
 }
 
@@ -69,6 +71,15 @@ function prepare({ preparations }: Performer, { pod, request, retry }: StepOf<"p
     preparation = preparations.ensure(pod, request);
   }
   return { kind: "replan", facts: { preparation, ...(retry && { isRetried: true }) } };
+}
+
+function reconcileOther(
+  { enqueue }: Performer,
+  { key }: StepOf<"reconcileOther">,
+  { view }: WorkspaceContext,
+): WorkspacePerformed {
+  if (key !== keyOf(view.workspace)) enqueue(key);
+  return stepDone;
 }
 
 function forgetPreparation({ preparations }: Performer, { view }: WorkspaceContext): WorkspacePerformed {

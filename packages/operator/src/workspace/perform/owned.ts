@@ -25,7 +25,7 @@ import { workspaces } from "../../kinds.ts";
 import type { GitHubAppTokens } from "../../sources/github-app.ts";
 import { unfinishedNow } from "../observe/updates.ts";
 import type { WorkspaceSettings } from "../settings.ts";
-import type { WorkspaceView } from "../view.ts";
+import type { Room, WorkspaceView } from "../view.ts";
 
 export interface Writer {
   /** Must be fenced: it writes nothing unless this process leads. */
@@ -39,6 +39,7 @@ export interface Performer extends Writer {
   readonly ca: Pick<OperatorCa, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
+  readonly observeRoom: () => Room;
   /** Reconciles another Workspace. */
   readonly enqueue: (key: Key) => void;
 }

@@ -14,6 +14,7 @@ import {
   set,
   shortage,
   update,
+  without,
   withoutAddress,
   type Trait,
 } from "../testing/views.ts";
@@ -82,6 +83,11 @@ describe("a workspace without work", () => {
     "becomes idle sooner if it is preempted for an unschedulable pod": {
       when: [ready(20), set(), pod(), shortage("web")],
       outcome: "idle",
+    },
+    "checks first whether it is preempted for an unschedulable pod": {
+      when: [ready(20), set(), pod(), shortage("web"), without("room")],
+      steps: ["readRoom"],
+      outcome: "unchanged",
     },
     "keeps its pod if another workspace is preempted": {
       when: [ready(20), set(), pod(), shortage("other")],
@@ -181,6 +187,11 @@ describe("an idle workspace", () => {
     "shortens the grace period of a former pod that does not terminate": {
       when: [...idle, pod({ isDeleting: true, terminatingSince: ago(61) })],
       steps: ["deletePod"],
+      outcome: "idle",
+    },
+    "makes no room for others, so it does not read which workspaces could": {
+      when: [...idle, shortage("web"), without("room")],
+      steps: ["forgetPreparation"],
       outcome: "idle",
     },
     "may have no StatefulSet": { when: [ready(), withoutAddress], steps: ["forgetPreparation"], outcome: "idle" },

@@ -15,6 +15,7 @@ import {
   status,
   unobservedSet,
   view,
+  without,
   type Trait,
 } from "../testing/views.ts";
 import { planWorkspace } from "./index.ts";
@@ -122,6 +123,11 @@ describe("a pod that is not up", () => {
       outcome: "waiting",
       contains: "idle workspaces are being scaled to zero",
       requeueAfterMs: 5000,
+    },
+    "has the workspaces read that could make room, if it is unschedulable": {
+      when: [ready(), shortage("a"), without("room"), notReady(), set(), podDown("no node", { isUnschedulable: true })],
+      steps: ["readRoom"],
+      outcome: "unchanged",
     },
     "is contacted when its agent is about to start, before the kubelet reports it": {
       when: [notReady(), set(), podStarting],

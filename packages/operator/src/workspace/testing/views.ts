@@ -27,6 +27,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
     },
     spec: normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
     updates: [],
+    unschedulable: [],
     idleTimeoutMs: settings.idleTimeoutMs,
     lostNodeAfterMs: 300_000,
     certificate: "current",
@@ -167,7 +168,7 @@ export const retryAt = (at: number): Trait => given({ retry: { at, failures: 1 }
 
 /** As before a step has found it out. */
 export const without =
-  (...facts: readonly ("inputs" | "certificate" | "occupied")[]): Trait =>
+  (...facts: readonly ("inputs" | "certificate" | "occupied" | "room")[]): Trait =>
   (each) =>
     facts.reduce((rest, fact) => {
       const { [fact]: _, ...others } = rest;
@@ -179,8 +180,8 @@ export const shortage =
   (...names: readonly string[]): Trait =>
   (each) => ({
     ...each,
-    shortage: {
-      waitingPods: names.length,
+    unschedulable: names.map(() => ({ message: "0/1 nodes are available: 1 Insufficient cpu.", createdAt: ago(60) })),
+    room: {
       terminatingPods: 0,
       candidates: names.map((name) => ({
         workspace: { ...each.workspace, metadata: { ...each.workspace.metadata, name } },
