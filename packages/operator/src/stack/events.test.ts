@@ -39,7 +39,9 @@ test("reports outputs that are lost, and outputs that the API server rejected", 
   const lost = { kind: "lost", message: "Secret s does not exist." } as const;
   const both = ["StackCreated", "StackOutputRetrievalFailure"];
   expect(reasons({ ...succeededUpdate, outputs: lost })).toEqual(both);
-  expect(reasons(succeededUpdate, { rejectedOutputs: "too large" })).toEqual(both);
+  expect(
+    reasons(succeededUpdate, { rejectedOutputs: { secretName: "web-outputs", explanation: "too large" } }),
+  ).toEqual(both);
 });
 
 test("reports the cause of a stall once", () => {

@@ -12,14 +12,14 @@ import type { StackPlan, Step } from "./steps.ts";
 import { conflictFailure, suspendedBy, wasSuspended, withdrawnFailure, type StackView } from "./view.ts";
 
 export function stackEventsFor(view: StackView, { steps, outcome }: StackPlan): EventNote[] {
-  const rejected = view.rejectedOutputs === undefined ? [] : [outputsEvent(view.rejectedOutputs)];
+  const { rejectedOutputs } = view;
   const news = outcome.kind === "unchanged" ? [] : approvalNews(view, steps);
   return [
     ...news.flatMap(approvalEvents),
     ...steps.flatMap((step) => stepEvents(view, step)),
     ...stalledEvents(view, outcome),
     ...suspensionEvents(view, outcome),
-    ...rejected,
+    ...(rejectedOutputs ? [outputsEvent(messages.outputsRejected(rejectedOutputs))] : []),
   ];
 }
 

@@ -72,14 +72,17 @@ interface LearnedFacts {
   /** The name of the Secret for the Stack's outputs is taken. */
   readonly occupiedOutputs?: Occupied;
   /** The API server rejected the Secret with the outputs. */
-  readonly rejectedOutputs?: string;
+  readonly rejectedOutputs?: { readonly secretName: string; readonly explanation: string };
   /** Another owner's Update runs in the Workspace, which therefore must not be deleted. */
   readonly otherUpdate?: string;
 }
 
+/** Why the API server rejected a write. It would reject the same request again. */
 export interface Rejection {
-  readonly reason: StackReason<"Stalled">;
-  readonly message: string;
+  /** "denied": by a quota, a webhook, or missing permissions. */
+  readonly kind: "namespaceTerminating" | "invalid" | "denied";
+  /** The API server's. */
+  readonly explanation: string;
 }
 
 export interface UpdateView {

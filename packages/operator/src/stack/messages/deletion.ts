@@ -1,4 +1,5 @@
 /** The deletion of the Stack or of its namespace, and rejected writes. */
+import type { Rejection } from "../view.ts";
 
 /** A deletion cannot be reverted, so the message shows how to finish it in both ways. */
 export function deletionProtected(wantsDestroy: boolean): string {
@@ -14,6 +15,17 @@ export const namespaceTerminating =
   "The namespace is being deleted, so nothing new can be created in it, and no destroy can run. To delete the Stack and keep " +
   "its resources, set spec.destroyOnFinalize to false; to destroy them afterwards, create the Stack in another namespace.";
 export const writeRejected = (explanation: string): string => `The API server rejected a request: ${explanation}`;
+
+export function rejection({ kind, explanation }: Rejection): string {
+  switch (kind) {
+    case "namespaceTerminating":
+      return namespaceTerminating;
+    case "invalid":
+      return explanation;
+    case "denied":
+      return writeRejected(explanation);
+  }
+}
 
 export const workspaceInUse = (updateName: string): string =>
   `The Stack is not deleted yet, because Update ${updateName} runs in its Workspace; to cancel it, delete Update ${updateName}.`;

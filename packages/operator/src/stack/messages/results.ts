@@ -2,6 +2,7 @@
 import { reconcileRequestAnnotation, type LastUpdate } from "@pko/api";
 
 import { lastTypeOf } from "../history/trigger.ts";
+import type { StackView } from "../view.ts";
 import type { NamedUpdate } from "./updates.ts";
 
 export function succeeded({ type, name }: NamedUpdate, { summary, warning }: LastUpdate): string {
@@ -54,7 +55,7 @@ export const outputsNotWritten = (updateName: string, why: string): string =>
 export const outputsSecretMissing = (secretName: string): string =>
   `Secret ${secretName} with the outputs of the Update does not exist.`;
 
-export const outputsRejected = (secretName: string, explanation: string): string =>
+export const outputsRejected = ({ secretName, explanation }: NonNullable<StackView["rejectedOutputs"]>): string =>
   `The outputs could not be written to ${secretName}: ${explanation}`;
 
 export const updateDeleted = (name: string): string => `Update ${name} no longer exists.`;

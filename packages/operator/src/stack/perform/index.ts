@@ -1,7 +1,6 @@
 /** The steps of a Stack's reconcile. Each may be repeated after an interrupted pass. */
 import { ApiError, isConflict, isNamespaceTerminating, keyOf, stepDone, type PerformContext } from "@pko/kube";
 
-import * as messages from "../messages.ts";
 import { findMissingInputs } from "../observe/inputs.ts";
 import { readersIn } from "../observe/readers.ts";
 import { addFinalizer, removeFinalizer, removeOrphanFinalizers, removeUpdateFinalizers } from "./finalizers.ts";
@@ -72,9 +71,7 @@ async function checkInputs(
 function rejectionIn(error: unknown): Rejection | undefined {
   if (!(error instanceof ApiError) || isConflict(error)) return undefined;
   const { status, explanation } = error;
-  if (isNamespaceTerminating(error)) return { reason: "NamespaceTerminating", message: messages.namespaceTerminating };
-  if (status === 422) return { reason: "SpecInvalid", message: explanation };
-  // A quota, a webhook, missing permissions.
-  if (status !== 400 && status !== 403) return undefined;
-  return { reason: "WorkspaceFailed", message: messages.writeRejected(explanation) };
+  if (isNamespaceTerminating(error)) return { kind: "namespaceTerminating", explanation };
+  if (status === 422) return { kind: "invalid", explanation };
+  return status === 400 || status === 403 ? { kind: "denied", explanation } : undefined;
 }

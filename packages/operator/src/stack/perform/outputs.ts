@@ -3,7 +3,6 @@ import { fieldManagers } from "@pko/api";
 import { applyOwned, builtin, isForbidden, isInvalid, stepDone } from "@pko/kube";
 
 import { outputsSecret } from "../desired/outputs-secret.ts";
-import * as messages from "../messages.ts";
 import type { StackView } from "../view.ts";
 import { ownedTarget, performedBy, type PerformedStep, type Performer } from "./performer.ts";
 
@@ -18,6 +17,6 @@ export async function writeOutputs(performer: Performer, view: StackView, update
     return performedBy(written, "occupiedOutputs");
   } catch (error) {
     if (!isInvalid(error) && !isForbidden(error)) throw error;
-    return { kind: "done", facts: { rejectedOutputs: messages.outputsRejected(name, error.explanation) } };
+    return { kind: "done", facts: { rejectedOutputs: { secretName: name, explanation: error.explanation } } };
   }
 }

@@ -302,7 +302,7 @@ describe("the status after a check", () => {
     );
     expect(status.drift).toEqual({ checkedAt: ago(0), resources: [], failures: 1 });
     expect(events).toEqual(["StackDriftCheckFailed"]);
-    const rejection = { reason: "WorkspaceFailed", message: "exceeded quota" } as const;
+    const rejection = { kind: "invalid", explanation: "exceeded quota" } as const;
     expect(pass(due, { rejection }).drifted).toContain("The check for drift failed: exceeded quota");
     expect(pass(due, { rejection }).status.conditions?.[0]).toMatchObject({ type: "Ready", status: "True" });
   });

@@ -25,7 +25,7 @@ import { workspaceRules } from "./workspace.ts";
 export function driftCheckRejected(view: StackView): StackPlan | undefined {
   const { rejection, occupied } = view;
   if ((!rejection && !occupied) || !hasFinalizer(view) || driftDue(view).kind !== "now") return undefined;
-  return notStarted(view, rejection?.message ?? messages.nameTaken);
+  return notStarted(view, rejection ? messages.rejection(rejection) : messages.nameTaken);
 }
 
 /** Their result is in the status, or is not needed. Those are deleted, because a later check may need the name. */

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 
+import * as messages from "../messages.ts";
 import { anUpdate, now, succeeded, viewOf } from "../testing/views.ts";
 import { stalled } from "../outcome.ts";
 import { unchanged } from "../steps.ts";
@@ -8,12 +9,15 @@ import { conflictStart } from "./ownership.ts";
 
 const occupant = { kind: "Workspace", namespace: "default", name: "web" };
 
-test("reports a rejected write, and retries in a minute", () => {
+test.each([
+  ["denied", "WorkspaceFailed", "The API server rejected a request: exceeded quota"],
+  ["invalid", "SpecInvalid", "exceeded quota"],
+  ["namespaceTerminating", "NamespaceTerminating", messages.namespaceTerminating],
+] as const)("reports a write that was rejected as %s, and retries in a minute", (kind, reason, message) => {
   const view = viewOf({ last: succeeded({ name: "web-now" }), updates: [anUpdate({ state: "succeeded" })] });
-  const rejection = { reason: "WorkspaceFailed", message: "exceeded quota" } as const;
-  expect(planStack({ ...view, rejection })).toEqual({
+  expect(planStack({ ...view, rejection: { kind, explanation: "exceeded quota" } })).toEqual({
     steps: [],
-    outcome: { kind: "stalled", ...rejection },
+    outcome: { kind: "stalled", reason, message },
     requeueAt: now + 60_000,
   });
 });

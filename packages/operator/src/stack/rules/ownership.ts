@@ -1,19 +1,25 @@
 /** Rules about writes that the API server rejected, and names that are taken by another owner's object. */
-import { stackKind } from "@pko/api";
+import { stackKind, type StackReason } from "@pko/api";
 import type { Occupied } from "@pko/kube";
 
 import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../shared/ownership.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
-import type { StackView } from "../view.ts";
+import type { Rejection, StackView } from "../view.ts";
 
 /** The reason may disappear without an event: a webhook, a quota, a role. */
 const rejectedMs = 60_000;
 
 export function writeRejected({ rejection, now }: StackView): StackPlan | undefined {
-  return rejection && wait(stalled(rejection.reason, rejection.message), now + rejectedMs);
+  return rejection && wait(stalled(rejectionReasons[rejection.kind], messages.rejection(rejection)), now + rejectedMs);
 }
+
+const rejectionReasons: Readonly<Record<Rejection["kind"], StackReason<"Stalled">>> = {
+  namespaceTerminating: "NamespaceTerminating",
+  invalid: "SpecInvalid",
+  denied: "WorkspaceFailed",
+};
 
 export function nameOccupied(view: StackView): StackPlan | undefined {
   return view.occupied && blockedBy(view, view.occupied);

@@ -16,7 +16,8 @@
  * A workspace whose preparation keeps failing is backed off after the idle timeout: scaled to zero between attempts.
  *
  * Rules that read something, or check or renew what the objects need, come before the rules that depend on it: the plan is
- * made again with what their steps find out. Every plan is also requeued when the pod's node counts as lost (`planOf`).
+ * made again with what their steps find out. Every plan is also requeued when the pod's node counts as lost (`planOf`), and
+ * decides which Updates may start (`clearedUpdates`).
  */
 import { firstDecision } from "@pko/kube";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import { clearedUpdates } from "./cleared-updates.ts";
-import { planWorkspace } from "./rules/index.ts";
-import { given, pod, ready, set, update, view, without, type Trait } from "./testing/views.ts";
+import { clearedUpdates } from "./clearance.ts";
+import { planWorkspace } from "./index.ts";
+import { given, pod, ready, set, update, view, without, type Trait } from "../testing/views.ts";
 
 /** Like the engine, plans again with the preparation that its first step finds. */
 function cleared(...traits: readonly Trait[]): string[] {

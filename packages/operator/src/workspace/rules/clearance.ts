@@ -1,8 +1,8 @@
-/** Which Updates a pass allows to start. Pure. */
+/** Which Updates may start after a plan: the controller publishes them to the Update controller. */
 import { refKey, type Key } from "@pko/kube";
 
-import type { WorkspacePlan } from "./steps.ts";
-import type { WorkspaceView } from "./view.ts";
+import type { WorkspacePlan } from "../steps.ts";
+import type { WorkspaceView } from "../view.ts";
 
 /** The Updates that were observed before the inputs were read, provided that nothing changes. */
 export function clearedUpdates(view: WorkspaceView, { steps, outcome }: WorkspacePlan): Key[] {
