@@ -22,7 +22,7 @@ import {
   viewOf,
   type Setting,
 } from "../../../packages/operator/src/stack/testing/views.ts";
-import type { StackView, UpdateView, WorkspaceView } from "../../../packages/operator/src/stack/view.ts";
+import type { StackView, UpdateFacts, WorkspaceFacts } from "../../../packages/operator/src/stack/view.ts";
 
 class Chance {
   readonly random: () => number;
@@ -57,7 +57,7 @@ const driftDetections = [
 ] as const satisfies readonly Stack["spec"]["driftDetection"][];
 const drifted = { resources: [{ urn: "urn:pulumi:dev::demo::t::a", operation: "update", properties: ["x"] }] };
 
-const randomUpdate = (chance: Chance, name: string): UpdateView =>
+const randomUpdate = (chance: Chance, name: string): UpdateFacts =>
   anUpdate({
     name,
     ...chance.of([up, up, { type: "preview" }, { type: "destroy" }, { type: "odd" }, driftCheck]),
@@ -165,8 +165,8 @@ class World {
   now = start;
   revision = 1;
   isSourceThere = true;
-  workspace: WorkspaceView = { kind: "absent" };
-  updates: UpdateView[] = [];
+  workspace: WorkspaceFacts = { kind: "absent" };
+  updates: UpdateFacts[] = [];
   readonly created = new Map<string, string>();
   readonly destroys: string[] = [];
   corrections = 0;
@@ -280,7 +280,7 @@ class World {
     }
   }
 
-  #withdrawn(update: UpdateView): UpdateView {
+  #withdrawn(update: UpdateFacts): UpdateFacts {
     if (update.state !== "unfinished") return { ...update, deleting: true };
     if (update.startedAt !== undefined && !update.isDriftCheck) return update;
     const ended = { state: "failed", failure: "withdrawn", message: "withdrawn", endedAt: this.now } as const;
@@ -355,7 +355,7 @@ class World {
     if (chance.is(0.02) && this.stack.metadata.finalizers) this.#delete();
   }
 
-  #progress(update: UpdateView, isCalm: boolean): UpdateView {
+  #progress(update: UpdateFacts, isCalm: boolean): UpdateFacts {
     if (update.state !== "unfinished" || !this.#chance.is(0.6)) return update;
     // It starts in a Workspace that is ready, and ends in any.
     if (update.startedAt === undefined) {

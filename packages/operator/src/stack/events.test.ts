@@ -4,14 +4,14 @@ import { stackEventsFor } from "./events.ts";
 import { planStack } from "./rules/index.ts";
 import { stackStatus } from "./status.ts";
 import { anUpdate, failed, now, succeeded, viewOf, type Setting } from "./testing/views.ts";
-import type { StackView, UpdateView } from "./view.ts";
+import type { StackView, UpdateFacts } from "./view.ts";
 
 function reasons(setting: Setting, facts: Partial<StackView> = {}): string[] {
   const view = { ...viewOf(setting), ...facts };
   return stackEventsFor(view, planStack(view)).map(({ reason }) => reason);
 }
 
-const ended = (changes: Partial<UpdateView>): Setting => ({ updates: [anUpdate({ endedAt: now, ...changes })] });
+const ended = (changes: Partial<UpdateFacts>): Setting => ({ updates: [anUpdate({ endedAt: now, ...changes })] });
 
 test("reports the result of an update by its type and failure", () => {
   expect(reasons(ended({ state: "succeeded" }))).toEqual(["StackCreated"]);

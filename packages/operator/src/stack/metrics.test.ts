@@ -7,7 +7,7 @@ import { stackMetrics } from "./metrics.ts";
 import { planStack } from "./rules/index.ts";
 import { approvalNews } from "./history/approval.ts";
 import { ago, anUpdate, viewOf } from "./testing/views.ts";
-import type { UpdateView } from "./view.ts";
+import type { UpdateFacts } from "./view.ts";
 
 const stack = (name: string, status: Stack["status"] = {}): Stack => ({
   ...stackKind,
@@ -38,7 +38,7 @@ test("counts what became of plans that needed an approval", () => {
 test("counts failed updates by type and class", () => {
   const registry = metricsRegistry();
   const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
-  const record = (changes: Partial<UpdateView>, failure?: string): void =>
+  const record = (changes: Partial<UpdateFacts>, failure?: string): void =>
     metrics.recordResult(stack("web"), {
       update: anUpdate({ state: "failed", ...changes }),
       lastUpdate: { state: changes.state ?? "failed", ...(failure !== undefined && { failure }) },

@@ -7,7 +7,7 @@ import type { Result } from "./history/result.ts";
 import type { RecordedPlan } from "./history/approval.ts";
 import type { Stage, Trigger, TriggerReason } from "./history/trigger.ts";
 import type { Outcome } from "./outcome.ts";
-import type { StackView, UpdateView } from "./view.ts";
+import type { StackView, UpdateFacts } from "./view.ts";
 
 export type Step =
   | { readonly kind: "addFinalizer" }
@@ -17,7 +17,7 @@ export type Step =
       readonly nothingDeployed: boolean;
     }
   | { readonly kind: "removeOrphanFinalizers"; readonly updates: readonly Update[] }
-  | { readonly kind: "removeUpdateFinalizers"; readonly updates: readonly UpdateView[] }
+  | { readonly kind: "removeUpdateFinalizers"; readonly updates: readonly UpdateFacts[] }
   /** Writes the outputs; the result itself goes into the status. */
   | { readonly kind: "recordResult"; readonly result: Result }
   /** The result of a check for drift goes into the status. */

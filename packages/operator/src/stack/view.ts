@@ -28,10 +28,10 @@ export interface StackView extends LearnedFacts {
   readonly stack: Stack;
   readonly spec: Normalized<NormalStack>;
   /** The Updates that this Stack owns, by UID, the oldest first. */
-  readonly updates: readonly UpdateView[];
+  readonly updates: readonly UpdateFacts[];
   /** Updates with the Stack's finalizer whose owner was an earlier Stack of the same name. */
   readonly orphans: readonly Update[];
-  readonly workspace: WorkspaceView;
+  readonly workspace: WorkspaceFacts;
   readonly source: SourceView;
   /** Stacks that depend on this one and still exist; observed only while this one is being deleted. */
   readonly dependents: readonly DependentView[];
@@ -85,7 +85,8 @@ export interface Rejection {
   readonly explanation: string;
 }
 
-export interface UpdateView {
+/** What the Stack knows about one of its Updates. */
+export interface UpdateFacts {
   readonly name: string;
   readonly uid: string;
   readonly deleting: boolean;
@@ -124,12 +125,13 @@ export interface UpdateView {
   readonly appliesPlan?: string;
 }
 
-/** A value of `UpdateView.failure`: another update of the Pulumi stack was running. */
+/** A value of `UpdateFacts.failure`: another update of the Pulumi stack was running. */
 export const conflictFailure = "conflict";
-/** A value of `UpdateView.failure`: the Update was deleted before it started. */
+/** A value of `UpdateFacts.failure`: the Update was deleted before it started. */
 export const withdrawnFailure = "withdrawn";
 
-export type WorkspaceView =
+/** What the Stack knows about the Workspace of its name. */
+export type WorkspaceFacts =
   | { readonly kind: "absent" }
   /** Another owner's. */
   | { readonly kind: "foreign"; readonly occupant: Occupant }
@@ -222,12 +224,12 @@ export const hasFinalizer = ({ stack }: Pick<StackView, "stack">): boolean =>
 export const validSpec = (view: Pick<StackView, "spec">): NormalStack | undefined =>
   view.spec.ok ? view.spec.value : undefined;
 
-export const isFinished = ({ state }: UpdateView): boolean => state !== "unfinished";
+export const isFinished = ({ state }: UpdateFacts): boolean => state !== "unfinished";
 
 /** Its result is a plan, which becomes the approval request of the status instead of its last update. */
-export const hasPlan = ({ isPlan, state }: UpdateView): boolean => isPlan && state === "succeeded";
+export const hasPlan = ({ isPlan, state }: UpdateFacts): boolean => isPlan && state === "succeeded";
 
-export const unfinishedUpdate = ({ updates }: Pick<StackView, "updates">): UpdateView | undefined =>
+export const unfinishedUpdate = ({ updates }: Pick<StackView, "updates">): UpdateFacts | undefined =>
   updates.find(({ state }) => state === "unfinished");
 
 export type Suspender = "stack" | "operator";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Update } from "@pko/api";
 
-import { updateView } from "../history/update-view.ts";
+import { updateFacts } from "../history/update-facts.ts";
 import { generated } from "../testing/generated.ts";
 import { updateObject, type UpdateRequest } from "./update.ts";
 
@@ -17,7 +17,7 @@ describe("the Update", () => {
       runProgram: true,
     });
     const update = updateObject({ stack, spec, workspace, trigger, reason: "first" });
-    expect(updateView(update)).toMatchObject({ state: "unfinished", hasFinalizer: true, trigger, type: "up" });
+    expect(updateFacts(update)).toMatchObject({ state: "unfinished", hasFinalizer: true, trigger, type: "up" });
     expect(update.spec).toMatchObject({
       refresh: true,
       expectNoRefreshChanges: true,
@@ -80,7 +80,7 @@ describe("the Update", () => {
       target: ["urn:a"],
       ttlAfterCompleted: "1200s",
     });
-    expect(updateView(check)).toMatchObject({ isDriftCheck: true, refreshes: false });
+    expect(updateFacts(check)).toMatchObject({ isDriftCheck: true, refreshes: false });
   });
 
   test("refreshes if drift is known and has to be corrected", () => {
@@ -102,6 +102,6 @@ describe("the Update", () => {
       message: "Stack default/web: the correction of drift",
     });
     expect(update.spec).not.toHaveProperty("expectNoRefreshChanges");
-    expect(updateView(update).refreshes).toBe(true);
+    expect(updateFacts(update).refreshes).toBe(true);
   });
 });

@@ -13,7 +13,7 @@ import {
   validSpec,
   withdrawnFailure,
   type StackView,
-  type UpdateView,
+  type UpdateFacts,
 } from "../view.ts";
 import { deployedAfter } from "./result.ts";
 import { serializeTrigger, type Trigger } from "./trigger.ts";
@@ -25,10 +25,10 @@ export function approvalPolicy(view: StackView): ApprovalPolicy | undefined {
 }
 
 /** The next plan to be recorded, if any. */
-export function unrecordedPlan(view: StackView): UpdateView | undefined {
+export function unrecordedPlan(view: StackView): UpdateFacts | undefined {
   const { approval } = presentStatus(view);
   // A plan without a trigger was not made for the Stack.
-  const isNew = (update: UpdateView): boolean => update.trigger !== undefined && update.name !== approval?.updateName;
+  const isNew = (update: UpdateFacts): boolean => update.trigger !== undefined && update.name !== approval?.updateName;
   return view.updates.find((update) => hasPlan(update) && update.hasFinalizer && isNew(update));
 }
 
@@ -41,7 +41,7 @@ export interface RecordedPlan {
 /** Every watcher of the Stack receives the summary. */
 const longestSummary = 4096;
 
-export function planToRecord(view: StackView, update: UpdateView): RecordedPlan | undefined {
+export function planToRecord(view: StackView, update: UpdateFacts): RecordedPlan | undefined {
   const { plan, trigger, name, uid, endedAt = view.now } = update;
   if (!plan || !trigger) return undefined;
   const policy = approvalPolicy(view);

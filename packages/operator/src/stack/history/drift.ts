@@ -14,7 +14,7 @@ import { boundedDrift, driftCount, driftSummary } from "../../shared/drift.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { truncate } from "../../shared/truncate.ts";
 import * as messages from "../messages.ts";
-import { presentStatus, validSpec, type StackView, type UpdateView } from "../view.ts";
+import { presentStatus, validSpec, type StackView, type UpdateFacts } from "../view.ts";
 
 export interface DriftRecord {
   readonly drift: StackDrift;
@@ -47,7 +47,7 @@ export function correctsDrift(stack: Stack, { driftDetection, operation }: Norma
 }
 
 /** Finished checks whose result the status does not show. */
-export function unrecordedChecks({ stack, updates }: Pick<StackView, "stack" | "updates">): UpdateView[] {
+export function unrecordedChecks({ stack, updates }: Pick<StackView, "stack" | "updates">): UpdateFacts[] {
   const recorded = stack.status?.drift?.updateName;
   return updates.filter(
     ({ isDriftCheck, state, hasFinalizer, name }) =>
@@ -55,7 +55,7 @@ export function unrecordedChecks({ stack, updates }: Pick<StackView, "stack" | "
   );
 }
 
-export function checkRecord(view: StackView, check: UpdateView): DriftRecord {
+export function checkRecord(view: StackView, check: UpdateFacts): DriftRecord {
   const request = check.trigger?.driftRequest ?? "";
   if (check.state !== "succeeded") {
     return failedCheck(view, { updateName: check.name, request, message: failureOf(view, check) });
@@ -64,7 +64,7 @@ export function checkRecord(view: StackView, check: UpdateView): DriftRecord {
 }
 
 interface Finding {
-  readonly check: UpdateView;
+  readonly check: UpdateFacts;
   readonly request: string;
   readonly found: UpdateDrift;
 }
@@ -88,7 +88,7 @@ function foundDrift(view: StackView, { check, request, found }: Finding): DriftR
   return { drift, verdict: { status: "True", reason: "DriftDetected", message } };
 }
 
-function failureOf({ workspace }: StackView, { message, failure }: UpdateView): string {
+function failureOf({ workspace }: StackView, { message, failure }: UpdateFacts): string {
   if (workspace.kind === "present" && workspace.state.kind === "failed") {
     return messages.workspaceFailed(workspace.object.metadata.name ?? "", workspace.state.message);
   }
@@ -149,7 +149,7 @@ export function nextCheckTime({ checkedAt, failures = 0 }: StackDrift, spec: Nor
 }
 
 /** An update that refreshed the state has made it match the resources. Undefined if no drift was known. */
-export function correctionRecord(view: StackView, update: UpdateView): DriftRecord | undefined {
+export function correctionRecord(view: StackView, update: UpdateFacts): DriftRecord | undefined {
   const before = presentStatus(view).drift;
   if (!update.refreshes || update.state !== "succeeded" || !before || driftCount(before) === 0) return undefined;
   const { omitted: _, summary = "", ...rest } = before;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { outputsSecret, outputVersions } from "../desired/outputs-secret.ts";
 import { destroyDue } from "../rules/due.ts";
 import { ago, anUpdate, aTrigger, failed, now, stackOf, succeeded, viewOf, type Setting } from "../testing/views.ts";
-import type { UpdateView } from "../view.ts";
+import type { UpdateFacts } from "../view.ts";
 import { resultToRecord } from "./result.ts";
 
 describe("the result of an update", () => {
@@ -83,7 +83,7 @@ describe("the result of an update", () => {
 });
 
 describe("whether anything was deployed", () => {
-  const after = (setting: Setting, update: Partial<UpdateView>) =>
+  const after = (setting: Setting, update: Partial<UpdateFacts>) =>
     resultToRecord(viewOf(setting), anUpdate({ state: "succeeded", endedAt: now, ...update })).deployed;
   const last = succeeded({ type: "preview" });
 

@@ -11,13 +11,13 @@ import {
   withdrawnFailure,
   type OutputsView,
   type StackView,
-  type UpdateView,
+  type UpdateFacts,
 } from "../view.ts";
 import { correctionRecord, type DriftRecord } from "./drift.ts";
 import { isSameTrigger, lastTypeOf, type Trigger } from "./trigger.ts";
 
 export interface Result {
-  readonly update: UpdateView;
+  readonly update: UpdateFacts;
   readonly lastUpdate: LastUpdate;
   readonly projectInfo?: ProjectInfo;
   /** Whether anything may have been changed since the Stack was created; absent if unknown. */
@@ -31,22 +31,22 @@ export interface Result {
 type History = Pick<StackView, "stack" | "updates">;
 
 /** The next Update to be recorded, if any. */
-export function unrecordedUpdate(view: History): UpdateView | undefined {
+export function unrecordedUpdate(view: History): UpdateFacts | undefined {
   const last = view.stack.status?.lastUpdate;
   const updates = view.updates.filter(({ isDriftCheck }) => !isDriftCheck);
   // A status that was lost is restored from the latest Update.
   if (!last) return updates.findLast(hasResult);
-  const isNew = (update: UpdateView): boolean => hasResult(update) && update.hasFinalizer && update.name !== last.name;
+  const isNew = (update: UpdateFacts): boolean => hasResult(update) && update.hasFinalizer && update.name !== last.name;
   return updates.find((update) => isNew(update) && !wasRecordedByOtherOperator(view.stack, update));
 }
 
 /** A plan that was made is not the result of an update. One that could not be made is: it is retried with backoff. */
-const hasResult = (update: UpdateView): boolean => isFinished(update) && !hasPlan(update);
+const hasResult = (update: UpdateFacts): boolean => isFinished(update) && !hasPlan(update);
 
 /** Updates whose result is in the status, so nothing depends on them. */
-export function recordedUpdates(view: History): UpdateView[] {
+export function recordedUpdates(view: History): UpdateFacts[] {
   const { lastUpdate, approval } = presentStatus(view);
-  const isRecorded = (update: UpdateView): boolean =>
+  const isRecorded = (update: UpdateFacts): boolean =>
     hasPlan(update) ? approval?.updateName === update.name : isFinished(update) && lastUpdate?.name === update.name;
   return view.updates.filter(
     (update) => update.hasFinalizer && (isRecorded(update) || wasRecordedByOtherOperator(view.stack, update)),
@@ -54,18 +54,18 @@ export function recordedUpdates(view: History): UpdateView[] {
 }
 
 /** It has no trigger, and is not the one that the status shows as running. The finalizer was left over. */
-function wasRecordedByOtherOperator({ status }: Stack, update: UpdateView): boolean {
+function wasRecordedByOtherOperator({ status }: Stack, update: UpdateFacts): boolean {
   if (!status?.lastUpdate || update.trigger || !isFinished(update)) return false;
   return status.currentUpdate?.name !== update.name;
 }
 
 /** The Update whose outputs could not be written when its result was recorded. */
-export function updateWithPendingOutputs({ stack, updates }: History): UpdateView | undefined {
+export function updateWithPendingOutputs({ stack, updates }: History): UpdateFacts | undefined {
   const { name, outputsPending } = stack.status?.lastUpdate ?? {};
   return outputsPending ? updates.find((update) => update.name === name) : undefined;
 }
 
-export function resultToRecord(view: StackView, update: UpdateView): Result {
+export function resultToRecord(view: StackView, update: UpdateFacts): Result {
   const deployed = deployedAfter(view, update);
   const drift = correctionRecord(view, update);
   return {
@@ -78,7 +78,7 @@ export function resultToRecord(view: StackView, update: UpdateView): Result {
   };
 }
 
-function lastUpdateAfter(view: StackView, update: UpdateView): LastUpdate {
+function lastUpdateAfter(view: StackView, update: UpdateFacts): LastUpdate {
   const trigger = triggerOf(view, update);
   return {
     name: update.name,
@@ -101,7 +101,7 @@ function triggerFields({ generation, revision, digest, reconcileRequest, inputs 
 }
 
 /** Whether it succeeded, and what remains from the attempts before it. */
-function attemptFields(view: StackView, update: UpdateView, trigger: Trigger): Partial<LastUpdate> {
+function attemptFields(view: StackView, update: UpdateFacts, trigger: Trigger): Partial<LastUpdate> {
   const before = lastUpdateIn(view);
   if (update.state === "succeeded") {
     const outputsPending = update.type === "up" && isBlocked(view);
@@ -117,7 +117,7 @@ function attemptFields(view: StackView, update: UpdateView, trigger: Trigger): P
   };
 }
 
-function reportFields({ failure, message, warning, permalink, report }: UpdateView): LastUpdate {
+function reportFields({ failure, message, warning, permalink, report }: UpdateFacts): LastUpdate {
   return {
     ...(failure && { failure }),
     ...(message && { message }),
@@ -132,7 +132,7 @@ const isBlocked = ({ outputs, occupiedOutputs }: StackView): boolean =>
   occupiedOutputs !== undefined || (outputs.kind === "lost" && outputs.occupant !== undefined);
 
 /** A Stack that has only run previews has deployed nothing, even if the Pulumi stack has resources: of another Stack. */
-export function deployedAfter(view: StackView, update: UpdateView): boolean | undefined {
+export function deployedAfter(view: StackView, update: UpdateFacts): boolean | undefined {
   const { deployed, lastUpdate: before } = presentStatus(view);
   const isPreview = update.isPlan || update.type === "preview";
   if (!isPreview && update.failure !== withdrawnFailure) return true;
@@ -141,7 +141,7 @@ export function deployedAfter(view: StackView, update: UpdateView): boolean | un
 }
 
 /** The trigger of an Update that another operator created is in the Stack's status. */
-function triggerOf(view: StackView, update: UpdateView): Trigger {
+function triggerOf(view: StackView, update: UpdateFacts): Trigger {
   if (update.trigger) return update.trigger;
   const { currentUpdate, observedReconcileRequest } = presentStatus(view);
   const known = currentUpdate?.name === update.name ? currentUpdate : undefined;
@@ -155,7 +155,7 @@ function triggerOf(view: StackView, update: UpdateView): Trigger {
 }
 
 /** At least a second after the previous end, since the next Update is named after this time. */
-function endTime(view: StackView, update: UpdateView): number {
+function endTime(view: StackView, update: UpdateFacts): number {
   const before = parseTimestamp(lastUpdateIn(view)?.lastResyncTime);
   const end = update.endedAt ?? view.now;
   return before === undefined ? end : Math.max(end, before + 1000);

@@ -2,10 +2,10 @@
 import { timestamp } from "@pko/kube";
 
 import type { Trigger, TriggerReason } from "../history/trigger.ts";
-import type { UpdateView } from "../view.ts";
+import type { UpdateFacts } from "../view.ts";
 
 /** An Update that exists or is being created. */
-export type NamedUpdate = Pick<UpdateView, "type" | "name"> & Partial<Pick<UpdateView, "isPlan">>;
+export type NamedUpdate = Pick<UpdateFacts, "type" | "name"> & Partial<Pick<UpdateFacts, "isPlan">>;
 
 /** A plan for a destroy destroys nothing. */
 const operation = ({ type, isPlan = false }: Omit<NamedUpdate, "name">): string => (isPlan ? "preview" : type);
@@ -72,14 +72,14 @@ function afterwards({ name }: NamedUpdate, after: AfterUpdate): string {
   }
 }
 
-export const stuck = (update: UpdateView, after: AfterUpdate): string =>
+export const stuck = (update: UpdateFacts, after: AfterUpdate): string =>
   `The ${operation(update)} ${update.name} is stuck${afterwards(update, after)}. ${update.stall?.message ?? ""}`;
 
-export function running(update: UpdateView, after: AfterUpdate): string {
+export function running(update: UpdateFacts, after: AfterUpdate): string {
   return `The ${operation(update)} ${update.name} ${progress(update)}${afterwards(update, after)}.`;
 }
 
-function progress({ deleting, startedAt }: UpdateView): string {
+function progress({ deleting, startedAt }: UpdateFacts): string {
   if (deleting) return "is being cancelled";
   return startedAt === undefined ? "is waiting for its Workspace" : `has been running since ${timestamp(startedAt)}`;
 }

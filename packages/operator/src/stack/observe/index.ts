@@ -25,7 +25,7 @@ import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/conditions.ts";
 import type { Suspension } from "../../shared/suspension.ts";
-import { updateView } from "../history/update-view.ts";
+import { updateFacts } from "../history/update-facts.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
 import * as messages from "../messages.ts";
 import { observeDependents } from "./dependents.ts";
@@ -34,7 +34,7 @@ import { observeOutputs } from "./outputs.ts";
 import { observeCycle, observePrerequisites, observeStackOutputs } from "./prerequisites.ts";
 import { readersIn, type Readers } from "./readers.ts";
 import { observeSource, type SourceWorld } from "./source.ts";
-import { suspendedBy, validSpec, type StackView, type UpdateView, type WorkspaceView } from "../view.ts";
+import { suspendedBy, validSpec, type StackView, type UpdateFacts, type WorkspaceFacts } from "../view.ts";
 
 export interface StackWorld extends SourceWorld {
   readonly client: Client;
@@ -67,7 +67,7 @@ export async function observeStack(
     stack,
     updates,
     orphans: orphanedUpdates(world, key, stack),
-    workspace: workspaceView(world, stack),
+    workspace: workspaceFacts(world, stack),
     dependents: observeDependents(world.stacks, stack),
     approvals: approvalsFor(world, stack),
     approvalPolicy: world.approvalPolicy.state(stack.metadata.namespace ?? ""),
@@ -116,10 +116,10 @@ async function observeSpec(world: StackWorld, subject: Subject, readers: Readers
 
 const noReferences = { cycle: [], prerequisites: [], stackOutputs: [], configInputs: [], configObjects: [] };
 
-async function ownedUpdates(world: StackWorld, stack: Stack, signal: AbortSignal): Promise<UpdateView[]> {
+async function ownedUpdates(world: StackWorld, stack: Stack, signal: AbortSignal): Promise<UpdateFacts[]> {
   const cached = world.updates.byIndex(updateOwnerIndex, stack.metadata.uid ?? "");
   const owned = [...cached, ...(await uncachedUpdate(world, { stack, cached, signal }))];
-  return owned.map(updateView).toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
+  return owned.map(updateFacts).toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
 }
 
 interface CachedUpdates {
@@ -162,7 +162,7 @@ export function orphanedUpdates(
   return updates.byIndex(updateStackIndex, key).filter((update) => hasFinalizer(update) && !isOwned(update));
 }
 
-function workspaceView({ workspaces }: StackWorld, stack: Stack): WorkspaceView {
+function workspaceFacts({ workspaces }: StackWorld, stack: Stack): WorkspaceFacts {
   const { name = "", namespace = "" } = stack.metadata;
   const object = workspaces.get(refKey({ namespace, name: workspaceNameOf(name) }));
   if (!object) return { kind: "absent" };
@@ -181,7 +181,7 @@ function workspaceView({ workspaces }: StackWorld, stack: Stack): WorkspaceView 
   }
 }
 
-type WorkspaceState = Extract<WorkspaceView, { kind: "present" }>["state"];
+type WorkspaceState = Extract<WorkspaceFacts, { kind: "present" }>["state"];
 
 function workspaceState(workspace: Workspace): WorkspaceState {
   const { metadata, status } = workspace;

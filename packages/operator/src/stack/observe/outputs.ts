@@ -8,7 +8,7 @@ import { stackOutputsSecretOf } from "../../shared/output-keys.ts";
 import { outputValues, outputVersions } from "../desired/outputs-secret.ts";
 import { unrecordedUpdate, updateWithPendingOutputs } from "../history/result.ts";
 import * as messages from "../messages.ts";
-import type { OutputsView, StackView, UpdateView } from "../view.ts";
+import type { OutputsView, StackView, UpdateFacts } from "../view.ts";
 import { isOutputsSecretOf } from "./prerequisites.ts";
 import type { Readers } from "./readers.ts";
 
@@ -31,7 +31,7 @@ export async function observeOutputs(
 }
 
 /** Anyone may create a Secret of that name, so only one that the Update owns is trusted. */
-function otherOwner({ name, uid }: UpdateView, secret: ApiObject<Secret>): Occupant | undefined {
+function otherOwner({ name, uid }: UpdateFacts, secret: ApiObject<Secret>): Occupant | undefined {
   const owner = asOwner(updateResource, { metadata: { name, uid } });
   const ownership = classifyOwnership({ ...secret, kind: builtin.secrets.kind }, owner);
   // The Go operator's Secret has the Update as its owner, but not as its controller.

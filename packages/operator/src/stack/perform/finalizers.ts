@@ -5,7 +5,7 @@ import { asOwner, isOwnedBy, parseKey, stepDone, stepStale, type Key, type Objec
 import { stacks, updates } from "../../kinds.ts";
 import { isComplete, unfinishedIn } from "../../shared/updates.ts";
 import type { Step } from "../steps.ts";
-import type { StackView, UpdateView } from "../view.ts";
+import type { StackView, UpdateFacts } from "../view.ts";
 import { ignoreNotFound, isSameStack, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
 
 type Api = Pick<Performer, "client" | "signal">;
@@ -60,7 +60,7 @@ export async function removeUpdateFinalizers(
   const { namespace } = stackRef(view);
   for (const update of recorded) await removeUpdateFinalizer(api, { namespace, name: update.name }, update);
   const names = new Set(recorded.map(({ name }) => name));
-  const without = (update: UpdateView): UpdateView => ({
+  const without = (update: UpdateFacts): UpdateFacts => ({
     ...update,
     hasFinalizer: false,
     finalizers: otherThanOurs(update.finalizers),
@@ -87,7 +87,7 @@ export async function removeOrphanFinalizers(
 async function removeUpdateFinalizer(
   { client, signal }: Api,
   ref: ObjectRef,
-  { resourceVersion, finalizers }: Pick<UpdateView, "resourceVersion" | "finalizers">,
+  { resourceVersion, finalizers }: Pick<UpdateFacts, "resourceVersion" | "finalizers">,
 ): Promise<void> {
   const patch = {
     type: "merge",

@@ -18,7 +18,7 @@ import {
   viewOf,
   type Setting,
 } from "../testing/views.ts";
-import type { UpdateView } from "../view.ts";
+import type { UpdateFacts } from "../view.ts";
 import { planStack } from "./index.ts";
 
 const hour = 3_600_000;
@@ -35,7 +35,7 @@ const plan = (changes: Partial<UpdatePlan> = {}): UpdatePlan => ({
   ...changes,
 });
 
-const planUpdate = (changes: Partial<UpdateView> = {}): UpdateView =>
+const planUpdate = (changes: Partial<UpdateFacts> = {}): UpdateFacts =>
   anUpdate({
     name: "web-plan",
     uid: "uid-of-plan",

@@ -21,7 +21,7 @@ import {
   viewOf,
   type Setting,
 } from "../testing/views.ts";
-import type { StackView, UpdateView } from "../view.ts";
+import type { StackView, UpdateFacts } from "../view.ts";
 import { planStack } from "./index.ts";
 
 const hourly = { driftDetection: { intervalSeconds: 3600 } };
@@ -40,7 +40,7 @@ const checked = (secondsAgo: number, more: Partial<StackDrift> = {}): StackDrift
 const drifted = (secondsAgo: number, more: Partial<StackDrift> = {}): StackDrift =>
   checked(secondsAgo, { ...found, summary, ...more });
 
-const aCheck = (changes: Partial<UpdateView> = {}): UpdateView =>
+const aCheck = (changes: Partial<UpdateFacts> = {}): UpdateFacts =>
   anUpdate({
     name: "web-check",
     type: "refresh",
@@ -49,7 +49,7 @@ const aCheck = (changes: Partial<UpdateView> = {}): UpdateView =>
     trigger: aTrigger({ type: "refresh" }),
     ...changes,
   });
-const finished = (changes: Partial<UpdateView> = {}): UpdateView =>
+const finished = (changes: Partial<UpdateFacts> = {}): UpdateFacts =>
   aCheck({ state: "succeeded", endedAt: now, drift: { resources: [] }, ...changes });
 
 /** An update an hour and a minute ago, with drift detection. */
@@ -351,7 +351,7 @@ describe("the status of a Stack", () => {
 });
 
 describe("after an update", () => {
-  const up = (changes: Partial<UpdateView>): Setting => ({
+  const up = (changes: Partial<UpdateFacts>): Setting => ({
     ...due,
     spec: correct,
     drift: drifted(60),

@@ -14,7 +14,7 @@ import {
   suspendedBy,
   unfinishedUpdate,
   type StackView,
-  type UpdateView,
+  type UpdateFacts,
 } from "../view.ts";
 import { driftDue } from "./drift-due.ts";
 import { nextDue } from "./due.ts";
@@ -46,7 +46,7 @@ export function driftChecksRecorded(view: StackView): StackPlan | undefined {
     : { steps: [{ kind: "removeUpdateFinalizers", updates }], outcome: unchanged };
 }
 
-function isObsolete(view: StackView, { deleting, state }: UpdateView): boolean {
+function isObsolete(view: StackView, { deleting, state }: UpdateFacts): boolean {
   // The status was lost, or nobody wants the result any longer.
   if (isDeleting(view) || !lastUpdateIn(view) || !isDriftShown(view)) return true;
   return deleting && state === "failed" && obstacleTo(view) !== undefined;
@@ -72,7 +72,7 @@ export function driftCheckRunning(view: StackView): StackPlan | undefined {
 }
 
 /** A user has cancelled it; or it has not started, and the Stack is suspended or its Workspace may never be ready. */
-function isStopped(view: StackView, { name, startedAt }: UpdateView): boolean {
+function isStopped(view: StackView, { name, startedAt }: UpdateFacts): boolean {
   const { stack, workspace } = view;
   if (isCancelled(stack, name)) return true;
   if (startedAt !== undefined) return false;

@@ -4,11 +4,11 @@ import { timestamp, type Occupied } from "@pko/kube";
 import { unavailable } from "../../sources/source-view.ts";
 import { stackStatus } from "../status.ts";
 import { anUpdate, aTrigger, cases, failed, now, resync, succeeded, viewOf } from "../testing/views.ts";
-import type { UpdateView } from "../view.ts";
+import type { UpdateFacts } from "../view.ts";
 import { planStack } from "./index.ts";
 
 /** It records no trigger. */
-function fromGoOperator(changes: Partial<UpdateView>): UpdateView {
+function fromGoOperator(changes: Partial<UpdateFacts>): UpdateFacts {
   const { trigger: _, ...update } = anUpdate(changes);
   return update;
 }

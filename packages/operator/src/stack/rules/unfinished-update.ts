@@ -14,7 +14,7 @@ import {
   validSpec,
   wantsDestroy,
   type StackView,
-  type UpdateView,
+  type UpdateFacts,
 } from "../view.ts";
 
 export function updateCancelled(view: StackView): StackPlan | undefined {
@@ -36,7 +36,7 @@ export function updateSuperseded(view: StackView): StackPlan | undefined {
   return { steps: [{ kind: "withdrawUpdate", name, uid, resourceVersion }], outcome };
 }
 
-function withdrawalReason(view: StackView, update: UpdateView): string | undefined {
+function withdrawalReason(view: StackView, update: UpdateFacts): string | undefined {
   const { workspace } = view;
   const { stackDeleted, stackProtected, destroyDisabled, suspended, windowClosed, workspaceMissing, superseded } =
     messages.withdrawalReasons;
@@ -49,7 +49,7 @@ function withdrawalReason(view: StackView, update: UpdateView): string | undefin
   return workspace.state.kind === "ready" || !isOutdated(view, update) ? undefined : superseded;
 }
 
-function isOutdated(view: StackView, { type, trigger }: UpdateView): boolean {
+function isOutdated(view: StackView, { type, trigger }: UpdateFacts): boolean {
   const { source, stack } = view;
   const spec = validSpec(view);
   if (!trigger || !spec) return false;
@@ -83,7 +83,7 @@ export function updateRunning(view: StackView): StackPlan | undefined {
   return wait(outcome, latestStart(view, update));
 }
 
-function afterUpdate(view: StackView, { type }: UpdateView): messages.AfterUpdate {
+function afterUpdate(view: StackView, { type }: UpdateFacts): messages.AfterUpdate {
   const isSuspended = suspendedBy(view).length > 0;
   if (!isDeleting(view) || type === "destroy") return isSuspended ? "suspend" : "nothing";
   if (isProtected(view)) return "keep";

@@ -4,7 +4,7 @@ import { ignoreWindowsUntilAnnotation, windowAt, type WindowState } from "@pko/a
 import { parseRfc3339 } from "../../shared/parse-timestamp.ts";
 import * as messages from "../messages.ts";
 import { wait, type StackPlan } from "../steps.ts";
-import { validSpec, type StackView, type UpdateView } from "../view.ts";
+import { validSpec, type StackView, type UpdateFacts } from "../view.ts";
 import { nextDue } from "./due.ts";
 
 export function outsideUpdateWindow(view: StackView): StackPlan | undefined {
@@ -26,11 +26,11 @@ export function earliestStart(view: StackView, at: number): number {
 }
 
 /** Whether the windows prevent this Update, which has not started, from starting. Checks for drift start at any time. */
-export const isOutsideWindow = (view: StackView, { type }: UpdateView): boolean =>
+export const isOutsideWindow = (view: StackView, { type }: UpdateFacts): boolean =>
   type !== "refresh" && windowState(view, view.now).kind !== "open";
 
 /** When an Update that has not started may no longer start; undefined if it always may. */
-export function latestStart(view: StackView, { startedAt }: UpdateView): number | undefined {
+export function latestStart(view: StackView, { startedAt }: UpdateFacts): number | undefined {
   const state = startedAt === undefined ? windowState(view, view.now) : undefined;
   return state?.kind === "open" && Number.isFinite(state.until) ? state.until : undefined;
 }

@@ -21,7 +21,7 @@ import { workspaceObject, type WorkspaceOrigin } from "../desired/workspace.ts";
 import type { Trigger } from "../history/trigger.ts";
 import { planStack } from "../rules/index.ts";
 import { stackStatus } from "../status.ts";
-import type { PrerequisiteView, StackOutputView, StackView, UpdateView, WorkspaceView } from "../view.ts";
+import type { PrerequisiteView, StackOutputView, StackView, UpdateFacts, WorkspaceFacts } from "../view.ts";
 
 export const now = Date.UTC(2030, 0, 1, 12);
 export const ago = (seconds: number): string => timestamp(now - seconds * 1000);
@@ -48,7 +48,7 @@ export interface Setting {
     "absent" | "other" | "preparing" | "unseen" | "deleting" | "foreign" | { failed: string } | { warning: string };
   /** From which the Workspace was created; the source if absent. */
   readonly origin?: WorkspaceOrigin;
-  readonly updates?: readonly UpdateView[];
+  readonly updates?: readonly UpdateFacts[];
   readonly dependents?: StackView["dependents"];
   readonly cycle?: readonly string[];
   readonly prerequisites?: readonly PrerequisiteView[];
@@ -97,7 +97,7 @@ export const failed = (changes: Partial<LastUpdate> = {}): LastUpdate => {
   };
 };
 
-export const anUpdate = (changes: Partial<UpdateView> = {}): UpdateView => ({
+export const anUpdate = (changes: Partial<UpdateFacts> = {}): UpdateFacts => ({
   name: "web-now",
   uid: "uid-of-now",
   deleting: false,
@@ -217,12 +217,12 @@ export function viewOf(setting: Setting): StackView {
   };
 }
 
-const foreignWorkspace: WorkspaceView = {
+const foreignWorkspace: WorkspaceFacts = {
   kind: "foreign",
   occupant: { kind: "Workspace", namespace: "default", name: "web", owner: { kind: "Stack", name: "other" } },
 };
 
-function workspaceOf({ workspace, origin, source = readySource }: Setting, stack: Stack): WorkspaceView {
+function workspaceOf({ workspace, origin, source = readySource }: Setting, stack: Stack): WorkspaceFacts {
   if (workspace === "absent" || workspace === "deleting") return { kind: workspace };
   if (workspace === "foreign") return foreignWorkspace;
   const normal = normalizeStack(stack);
@@ -237,7 +237,7 @@ function workspaceOf({ workspace, origin, source = readySource }: Setting, stack
   return { kind: "present", object, state: workspaceState(workspace) };
 }
 
-function workspaceState(workspace: Setting["workspace"]): Extract<WorkspaceView, { kind: "present" }>["state"] {
+function workspaceState(workspace: Setting["workspace"]): Extract<WorkspaceFacts, { kind: "present" }>["state"] {
   if (typeof workspace === "object") {
     if ("warning" in workspace) return { kind: "ready", warning: workspace.warning };
     return { kind: "failed", reason: workspace.failed, message: "npm: 404" };

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Update } from "@pko/api";
 
 import { ago } from "../testing/views.ts";
-import { updateView } from "./update-view.ts";
+import { updateFacts } from "./update-facts.ts";
 
 test("a conflict of the Go operator is recognized by its message", () => {
   const update = (message: string): Update => ({
@@ -15,10 +15,10 @@ test("a conflict of the Go operator is recognized by its message", () => {
       conditions: [{ type: "Failed", status: "True", reason: "UpdateFailed", message: "", lastTransitionTime: ago(0) }],
     },
   });
-  expect(updateView(update("error: [409] Conflict: Another update is currently in progress.")).failure).toBe(
+  expect(updateFacts(update("error: [409] Conflict: Another update is currently in progress.")).failure).toBe(
     "conflict",
   );
-  expect(updateView(update("error: something else")).failure).toBeUndefined();
+  expect(updateFacts(update("error: something else")).failure).toBeUndefined();
 });
 
 const updateWith = (status: Update["status"] & object): Update => ({
@@ -32,20 +32,20 @@ const condition = (type: string, reason: string, message = "") =>
   ({ type, status: "True", reason, message, lastTransitionTime: ago(0) }) as const;
 
 test("an Update that timed out has that failure", () => {
-  const view = updateView(updateWith({ errorClass: "timedOut", conditions: [condition("Failed", "TimedOut")] }));
+  const view = updateFacts(updateWith({ errorClass: "timedOut", conditions: [condition("Failed", "TimedOut")] }));
   expect(view).toMatchObject({ state: "failed", failure: "timedOut" });
 });
 
 test("an Update that succeeded has a warning about pending operations", () => {
   const pendingOperations = [{ urn: "urn:a", operation: "creating" }];
   const conditions = [condition("Complete", "Updated")];
-  expect(updateView(updateWith({ pendingOperations, conditions })).warning).toContain("creating urn:a");
-  expect(updateView(updateWith({ conditions })).warning).toBeUndefined();
+  expect(updateFacts(updateWith({ pendingOperations, conditions })).warning).toContain("creating urn:a");
+  expect(updateFacts(updateWith({ conditions })).warning).toBeUndefined();
 });
 
 test("an Update stalls because its node may be lost, or because it is not stopped", () => {
   const stallFor = (reason: string) =>
-    updateView(updateWith({ conditions: [condition("Stalled", reason, "why")] })).stall;
+    updateFacts(updateWith({ conditions: [condition("Stalled", reason, "why")] })).stall;
   expect(stallFor("NodeLost")).toEqual({ reason: "NodeLost", message: "why" });
   expect(stallFor("NotStopped")).toEqual({ reason: "UpdateNotStopped", message: "why" });
 });
@@ -69,8 +69,8 @@ test("an Update that was to keep a plan has failed without one", () => {
       ...status,
     },
   });
-  expect(updateView(update({ plan }))).toMatchObject({ state: "succeeded", isPlan: true, plan });
-  const without = updateView(update({}));
+  expect(updateFacts(update({ plan }))).toMatchObject({ state: "succeeded", isPlan: true, plan });
+  const without = updateFacts(update({}));
   expect(without.state).toBe("failed");
   expect(without.message).toBe("The changes could not be planned: the preview succeeded, but kept no plan");
 });

@@ -6,11 +6,11 @@ import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { pendingOperationsMessage } from "../../shared/pending-operations.ts";
 import { truncate } from "../../shared/truncate.ts";
 import { endTimeOf } from "../../shared/updates.ts";
-import { conflictFailure, withdrawnFailure, type UpdateView } from "../view.ts";
+import { conflictFailure, withdrawnFailure, type UpdateFacts } from "../view.ts";
 import { noPlan, notPlanned } from "../messages.ts";
 import { parseTrigger, triggerAnnotation } from "./trigger.ts";
 
-export function updateView(update: Update): UpdateView {
+export function updateFacts(update: Update): UpdateFacts {
   const { metadata, status } = update;
   const { finalizers = [], resourceVersion = "", name = "", uid = "" } = metadata;
   const state = updateState(update);
@@ -35,7 +35,7 @@ export function updateView(update: Update): UpdateView {
   };
 }
 
-function updatePlan({ spec, status }: Update): Pick<UpdateView, "isPlan" | "plan" | "appliesPlan"> {
+function updatePlan({ spec, status }: Update): Pick<UpdateFacts, "isPlan" | "plan" | "appliesPlan"> {
   return {
     isPlan: spec?.savePlan ?? false,
     ...(status?.plan && { plan: status.plan }),
@@ -47,7 +47,7 @@ function updateOperation({ type = "up", previewOnly = false, refresh = false }: 
   return { type, isDriftCheck: type === "refresh" && previewOnly, refreshes: type === "up" && refresh };
 }
 
-function updateState(update: Update): UpdateView["state"] {
+function updateState(update: Update): UpdateFacts["state"] {
   if (isConditionTrue(update, "Failed")) return "failed";
   if (!isConditionTrue(update, "Complete")) return "unfinished";
   return isPlanMissing(update) ? "failed" : "succeeded";
@@ -55,14 +55,14 @@ function updateState(update: Update): UpdateView["state"] {
 
 const isPlanMissing = ({ spec, status }: Update): boolean => spec?.savePlan === true && !status?.plan;
 
-function stallOf(update: Update): UpdateView["stall"] {
+function stallOf(update: Update): UpdateFacts["stall"] {
   const condition = isConditionTrue(update, "Stalled") ? findCondition(update, "Stalled") : undefined;
   const notStopped: UpdateStalledReason = "NotStopped";
   const reason = condition?.reason === notStopped ? "UpdateNotStopped" : "NodeLost";
   return condition && { reason, message: condition.message };
 }
 
-function updateWarning({ status }: Update): Pick<UpdateView, "warning"> {
+function updateWarning({ status }: Update): Pick<UpdateFacts, "warning"> {
   const { pendingOperations: pending = [] } = status ?? {};
   return pending.length > 0 ? { warning: pendingOperationsMessage(pending) } : {};
 }
@@ -77,7 +77,7 @@ function updateTimes(update: Update) {
   };
 }
 
-type Report = Pick<UpdateView, "permalink" | "projectInfo" | "outputs" | "drift" | "report">;
+type Report = Pick<UpdateFacts, "permalink" | "projectInfo" | "outputs" | "drift" | "report">;
 
 function updateReport(status: UpdateStatus): Report {
   const { permalink, projectInfo, outputs, drift, changes, summary, stdout } = status;
@@ -92,7 +92,7 @@ function updateReport(status: UpdateStatus): Report {
 
 const longestMessage = 4096;
 
-function updateFailure(update: Update): Pick<UpdateView, "failure" | "message"> {
+function updateFailure(update: Update): Pick<UpdateFacts, "failure" | "message"> {
   const failed = isConditionTrue(update, "Failed") ? findCondition(update, "Failed")?.message : undefined;
   const reported = update.status?.message || failed || (isPlanMissing(update) ? noPlan : "the update failed");
   const message = update.spec?.savePlan ? notPlanned(reported) : reported;
