@@ -31,15 +31,21 @@ function polling(server: GitServer, settings: GitSettings = loopback) {
     request: "1",
     ...changes,
   });
+  /** Reads the current result and follows it, as a pass of the Stack does. */
+  const read = (key: Key, changes: Partial<GitFollow> = {}): GitPollResult => {
+    const seen = poller.latest(key, follow(changes));
+    poller.follow(key, follow(changes), seen);
+    return seen;
+  };
   /** Advances time until the poller has a result. */
   const result = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitPollResult> => {
-    if (poller.follow(key, follow(changes)).kind === "pending") {
+    if (read(key, changes).kind === "pending") {
       await clock.advance(100);
-      await waitFor(() => poller.follow(key, follow(changes)).kind !== "pending", { timeoutMs: 20_000 });
+      await waitFor(() => read(key, changes).kind !== "pending", { timeoutMs: 20_000 });
     }
-    return poller.follow(key, follow(changes));
+    return read(key, changes);
   };
-  return { clock, woken, poller, follow, result };
+  return { clock, woken, poller, read, result };
 }
 
 describe("finds", () => {
@@ -68,7 +74,7 @@ describe("finds", () => {
     using server = gitServer();
     server.commit();
     const side = server.commit("side");
-    const { clock, woken, poller, follow, result } = polling(server);
+    const { clock, woken, read, result } = polling(server);
     await result("a/main");
     expect(await result("a/side", { ref: branch("side") })).toEqual({ kind: "found", commit: side });
     woken.length = 0;
@@ -76,7 +82,7 @@ describe("finds", () => {
     await clock.advance(61_000);
     await waitFor(() => woken.length > 0);
     expect(woken).toEqual(["a/main"]);
-    expect(poller.follow("a/main", follow())).toEqual({ kind: "found", commit });
+    expect(read("a/main")).toEqual({ kind: "found", commit });
   }, 30_000);
 
   test("the current commit when a poll is requested", async () => {
@@ -134,12 +140,12 @@ describe("reports", () => {
   test("the third failure in a row of a repository that was polled before", async () => {
     using server = gitServer();
     const commit = server.commit();
-    const { clock, woken, poller, follow, result } = polling(server);
+    const { clock, woken, read, result } = polling(server);
     await result("a/web");
     woken.length = 0;
     server.status = 503;
     for (let failure = 1; failure <= 3; failure++) {
-      expect(poller.follow("a/web", follow())).toEqual({ kind: "found", commit });
+      expect(read("a/web")).toEqual({ kind: "found", commit });
       const { length } = server.requests;
       await clock.advance(61_000);
       await waitFor(() => server.requests.length > length);
@@ -147,11 +153,11 @@ describe("reports", () => {
       await waitFor(() => clock.pending === 1);
     }
     await waitFor(() => woken.length === 1);
-    expect(poller.follow("a/web", follow())).toMatchObject({ kind: "failed", problem: "unreachable" });
+    expect(read("a/web")).toMatchObject({ kind: "failed", problem: "unreachable" });
     server.status = undefined;
     await clock.advance(61_000);
     await waitFor(() => woken.length === 2);
-    expect(poller.follow("a/web", follow())).toEqual({ kind: "found", commit });
+    expect(read("a/web")).toEqual({ kind: "found", commit });
   }, 30_000);
 });
 
@@ -210,15 +216,13 @@ describe("a GitHub App", () => {
       return Response.json({ token: "installation-token", expires_at: new Date(Date.now() + 3_600_000).toISOString() });
     });
     const githubApps = githubAppTokens({ policy: loopback.policy, apiOf: () => api.url });
-    const { result, clock, poller, follow } = polling(server, { ...loopback, githubApps });
+    const { result, clock, read } = polling(server, { ...loopback, githubApps });
     const pem = privateKey.export({ type: "pkcs8", format: "pem" });
     const credentials: GitCredentials = { kind: "githubApp", appId: "1", installationId: "7", privateKey: pem };
     expect(await result("a/web", { credentials })).toEqual({ kind: "found", commit });
     const next = server.commit();
     await clock.advance(61_000);
-    await waitFor(() =>
-      Bun.deepEquals(poller.follow("a/web", follow({ credentials })), { kind: "found", commit: next }),
-    );
+    await waitFor(() => Bun.deepEquals(read("a/web", { credentials }), { kind: "found", commit: next }));
     expect(claims.length).toBe(1);
     const wrong: GitCredentials = { ...credentials, privateKey: "no key" };
     expect(await result("b/web", { credentials: wrong })).toMatchObject({ problem: "auth" });
@@ -236,12 +240,12 @@ describe("shares polls", () => {
   test("50 Stacks of one repository take one request", async () => {
     using server = gitServer();
     const commit = server.commit();
-    const { clock, woken, poller, follow } = polling(server);
+    const { clock, woken, poller, read } = polling(server);
     const keys = Array.from({ length: 50 }, (_, index) => `a/${index}`);
-    for (const key of keys) expect(poller.follow(key, follow())).toEqual({ kind: "pending" });
+    for (const key of keys) expect(read(key)).toEqual({ kind: "pending" });
     await clock.advance(100);
     await waitFor(() => woken.length === 50);
-    for (const key of keys) expect(poller.follow(key, follow())).toEqual({ kind: "found", commit });
+    for (const key of keys) expect(read(key)).toEqual({ kind: "found", commit });
     const perPoll = server.requests.length;
     expect(server.requests.filter((path) => path.endsWith("info/refs")).length).toBe(1);
     for (let minute = 1; minute <= 5; minute++) {

@@ -107,16 +107,36 @@ describe("a kind that the cluster does not serve", () => {
       return [];
     };
     const clock = manualClock();
-    const sources = fluxSources({ client: { discover } as Client, wake: () => undefined, clock });
-    const follow = (key: string, kind: string): SourceView =>
-      sources.follow(key, { namespace: "team", ref: { ...ref, kind }, dir: "" });
+    const woken: string[] = [];
+    const sources = fluxSources({ client: { discover } as Client, wake: (key) => woken.push(key), clock });
+    const follow = (key: string, kind: string): void => {
+      const wanted = { namespace: "team", ref: { ...ref, kind }, dir: "" };
+      sources.follow(key, wanted, sources.latest(wanted));
+    };
     const requestedInAnHour = async (): Promise<string[]> => {
       requested.length = 0;
       for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
       return [...new Set(requested)];
     };
-    return { sources, follow, requestedInAnHour };
+    return { sources, woken, follow, requestedInAnHour };
   }
+
+  test("is not checked because a Stack reads the latest state", async () => {
+    const { sources, requestedInAnHour } = setting();
+    const wanted = { namespace: "team", ref, dir: "" };
+    expect(sources.latest(wanted)).toEqual({ kind: "pending", what: "the first read of Bucket b" });
+    expect(await requestedInAnHour()).toEqual([]);
+  });
+
+  test("is reported to a Stack that read the state before it was known", async () => {
+    const { sources, woken, requestedInAnHour } = setting();
+    const wanted = { namespace: "team", ref, dir: "" };
+    const seen = sources.latest(wanted);
+    sources.follow("team/web", wanted, seen);
+    await requestedInAnHour();
+    sources.follow("team/apps", wanted, seen);
+    expect(woken).toEqual(["team/web", "team/apps"]);
+  });
 
   test("is checked for as long as a Stack references it", async () => {
     const { follow, requestedInAnHour } = setting();

@@ -2,6 +2,8 @@
  * Flux sources, and other kinds with an artifact in their status. A kind is watched while at least one Stack references it and
  * the cluster serves it; if the cluster does not serve it, that is checked periodically.
  */
+import { isDeepStrictEqual } from "node:util";
+
 import {
   isForbidden,
   isNotFound,
@@ -41,9 +43,17 @@ export interface FluxObject extends KubeObject {
   };
 }
 
+export interface FluxFollow {
+  readonly namespace: string;
+  readonly ref: FluxRef;
+  readonly dir: string;
+}
+
 export interface FluxSources {
-  /** The current state of the source. The Stack follows it from now on, and is woken when the source changes. */
-  follow(key: Key, wanted: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string }): SourceView;
+  /** The current state of the source: pending while no Stack follows its kind. */
+  latest(wanted: FluxFollow): SourceView;
+  /** The Stack follows the source from now on. It is woken when the state differs from `seen`, which it has read. */
+  follow(key: Key, wanted: FluxFollow, seen: SourceView): void;
   forget(key: Key): void;
   stop(): void;
 }
@@ -91,46 +101,56 @@ class Sources implements FluxSources {
     this.#log = options.log ?? silentLogger;
   }
 
-  follow(
-    key: Key,
-    { namespace, ref, dir }: { readonly namespace: string; readonly ref: FluxRef; readonly dir: string },
-  ): SourceView {
-    const id = `${ref.apiVersion}/${ref.kind}`;
-    const object = refKey({ namespace, name: ref.name });
-    const kind = this.#kinds.get(id) ?? this.#track(id, ref);
-    kind.followers.set(key, object);
+  latest(wanted: FluxFollow): SourceView {
+    const kind = this.#kinds.get(kindId(wanted.ref));
+    return kind ? this.#view(kind, wanted) : firstRead(wanted.ref);
+  }
+
+  follow(key: Key, wanted: FluxFollow, seen: SourceView): void {
+    const id = kindId(wanted.ref);
+    const kind = this.#kinds.get(id) ?? this.#track(id, wanted.ref);
+    kind.followers.set(key, objectKey(wanted));
     this.#unfollow(key, id);
-    switch (kind.tracked.state) {
+    this.#timeNewSpec(kind, wanted);
+    // The object may have changed between the two calls.
+    if (!isDeepStrictEqual(this.#view(kind, wanted), seen)) this.#options.wake(key);
+  }
+
+  #view({ tracked, changed }: Kind, wanted: FluxFollow): SourceView {
+    const { ref, dir } = wanted;
+    switch (tracked.state) {
       case "starting":
-        return { kind: "pending", what: `the first read of ${ref.kind} ${ref.name}` };
+        return firstRead(ref);
       case "absent":
-        return unavailable("notFound", kind.tracked.message);
-      case "watched":
-        return this.#view(kind, { object, ref, dir }, kind.tracked.reflector.store.get(object));
+        return unavailable("notFound", tracked.message);
+      case "watched": {
+        const found = tracked.reflector.store.get(objectKey(wanted));
+        const change = changed.get(objectKey(wanted));
+        const isOverdue =
+          change !== undefined &&
+          change.generation === found?.metadata.generation &&
+          this.#clock.monotonic() - change.since >= newSpecMs;
+        return fluxView(found, { ref, dir, isOverdue });
+      }
     }
   }
 
-  #view(
-    kind: Kind,
-    { object, ref, dir }: { readonly object: Key; readonly ref: FluxRef; readonly dir: string },
-    found: FluxObject | undefined,
-  ): SourceView {
-    const view = fluxView(found, { ref, dir, isOverdue: false });
-    if (view.kind !== "pending") {
+  /** Wakes the followers of an object when Flux has had enough time to process its new spec. */
+  #timeNewSpec(kind: Kind, wanted: FluxFollow): void {
+    if (kind.tracked.state !== "watched") return;
+    const object = objectKey(wanted);
+    const found = kind.tracked.reflector.store.get(object);
+    if (fluxView(found, { ...wanted, isOverdue: false }).kind !== "pending") {
       kind.changed.delete(object);
-      return view;
+      return;
     }
     const generation = found?.metadata.generation;
-    const change = kind.changed.get(object);
-    if (change && change.generation === generation) {
-      return fluxView(found, { ref, dir, isOverdue: this.#clock.monotonic() - change.since >= newSpecMs });
-    }
+    if (kind.changed.get(object)?.generation === generation) return;
     kind.changed.set(object, { generation, since: this.#clock.monotonic() });
     const { signal } = kind.lifetime;
     this.#clock.after(newSpecMs, () => {
       if (!signal.aborted) this.#wake(kind, object);
     });
-    return view;
   }
 
   forget(key: Key): void {
@@ -214,6 +234,13 @@ class Sources implements FluxSources {
     for (const [key, followed] of kind.followers) if (followed === object) this.#options.wake(key);
   }
 }
+
+const kindId = ({ apiVersion, kind }: FluxRef): string => `${apiVersion}/${kind}`;
+const objectKey = ({ namespace, ref }: FluxFollow): Key => refKey({ namespace, name: ref.name });
+const firstRead = ({ kind, name }: FluxRef): SourceView => ({
+  kind: "pending",
+  what: `the first read of ${kind} ${name}`,
+});
 
 const comparable = (tracked: Tracked): object => (tracked.state === "watched" ? { state: "watched" } : tracked);
 

@@ -22,8 +22,10 @@ export type GitPollResult =
   | { readonly kind: "failed"; readonly problem: SourceProblem; readonly message: string };
 
 export interface GitPoller {
-  /** The current result for this Stack, which follows the repository from now on. */
-  follow(key: Key, wanted: GitFollow): GitPollResult;
+  /** The current result for this Stack: pending if it does not follow the repository and no other Stack's poll is recent. */
+  latest(key: Key, wanted: GitFollow): GitPollResult;
+  /** The Stack follows the repository from now on. It is woken when the result differs from `seen`, which it has read. */
+  follow(key: Key, wanted: GitFollow, seen: GitPollResult): void;
   /** The Stack is deleted, or no longer follows a repository. */
   forget(key: Key): void;
   /** Ends all polling and forgets everything. */
@@ -50,7 +52,7 @@ interface Follower {
   readonly everyMs: number;
   readonly request: string;
   /** Polls that started before it do not count. */
-  readonly notBefore: number;
+  notBefore: number;
   reported: GitPollResult;
 }
 
@@ -89,26 +91,32 @@ class Poller implements GitPoller {
     this.#log = options.log ?? silentLogger;
   }
 
-  follow(key: Key, wanted: GitFollow): GitPollResult {
+  latest(key: Key, wanted: GitFollow): GitPollResult {
+    const group = this.#groups.get(groupId(wanted));
+    return group ? resultFor(this.#asFollower(wanted, group.followers.get(key)), group) : { kind: "pending" };
+  }
+
+  follow(key: Key, wanted: GitFollow, seen: GitPollResult): void {
     const id = groupId(wanted);
     if (this.#groupOf.get(key) !== id) this.forget(key);
     const group = this.#groups.get(id) ?? this.#addGroup(id, wanted);
-    const known = group.followers.get(key);
-    const isNewRequest = known !== undefined && known.request !== wanted.request;
-    const follower: Follower = {
-      refs: candidateRefs(wanted.ref),
-      everyMs: wanted.everyMs,
-      request: wanted.request,
-      notBefore: isNewRequest
-        ? this.#clock.monotonic()
-        : (known?.notBefore ?? this.#clock.monotonic() - wanted.everyMs),
-      reported: { kind: "pending" },
-    };
+    const follower = this.#asFollower(wanted, group.followers.get(key));
+    // What the Stack has read counts, even if it has become too old for a new follower meanwhile.
+    follower.notBefore = Math.min(follower.notBefore, startOf(seen, group));
     group.followers.set(key, follower);
     this.#groupOf.set(key, id);
     follower.reported = resultFor(follower, group);
+    // A poll may have ended between the two calls.
+    if (!isSame(follower.reported, seen)) this.#options.wake(key);
     this.#schedule(group);
-    return follower.reported;
+  }
+
+  #asFollower(wanted: GitFollow, known: Follower | undefined): Follower {
+    const { ref, everyMs, request } = wanted;
+    const now = this.#clock.monotonic();
+    const isNewRequest = known !== undefined && known.request !== request;
+    const notBefore = isNewRequest ? now : (known?.notBefore ?? now - everyMs);
+    return { refs: candidateRefs(ref), everyMs, request, notBefore, reported: { kind: "pending" } };
   }
 
   forget(key: Key): void {
@@ -203,6 +211,13 @@ class Poller implements GitPoller {
     }
     this.#schedule(group);
   }
+}
+
+/** The start of the poll that led to a result; infinity if there is none. */
+function startOf(result: GitPollResult, { listed, failed }: Group): number {
+  if (result.kind === "pending") return Infinity;
+  const { at = Infinity } = (result.kind === "failed" && failed) || listed || {};
+  return at;
 }
 
 function resultFor(follower: Follower, { listed, failed, failures }: Group): GitPollResult {

@@ -33,6 +33,7 @@ import { referencePoller, type ReferencePoller } from "../inputs/reference-polle
 import { stacks } from "../kinds.ts";
 import { neverSuspended, type Suspension } from "../shared/suspension.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
+import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
 import { approvalPolicyOf, planKeyOf } from "../shared/approvals.ts";
@@ -112,6 +113,7 @@ export function stackController(options: StackControllerOptions): Controller {
     reconcile: stackReconciler(world, {
       events,
       references,
+      sources: { git, flux },
       approvalPolicy: options.approvalPolicy,
       wake,
       metrics: stackMetrics(metrics, world),
@@ -171,13 +173,14 @@ function deletedDependencies(before: Stack | undefined, after: Stack | undefined
 interface Channels {
   readonly events: EventRecorder;
   readonly references: ReferencePoller;
+  readonly sources: SourcePollers;
   readonly approvalPolicy: PolicyProbe;
   readonly metrics: StackMetrics;
   readonly wake: (key: Key) => void;
 }
 
 function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
-  const { events, references, approvalPolicy, metrics, wake } = channels;
+  const { events, references, sources, approvalPolicy, metrics, wake } = channels;
   const { client, updates } = world;
   return reconciler<Stack, StackView, Step, Outcome, StackMemory>({
     resource: stacks,
@@ -195,6 +198,7 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
     publish(key, { view, plan }) {
       const { stack, configObjects } = view;
       const follower = { namespace: stack.metadata.namespace ?? "", wake: () => wake(key) };
+      followSource(sources, key, view.followed);
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
       if (approvalPolicyOf(stack)) approvalPolicy.follow(key, follower);
       else approvalPolicy.forget(key);
@@ -205,8 +209,7 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
       if (plan.outcome.kind !== "unchanged") metrics.recordApprovals(approvalNews(view, plan.steps));
     },
     async cleanUp(key, signal) {
-      world.git.forget(key);
-      world.flux.forget(key);
+      followSource(sources, key, undefined);
       references.forget(referenceUser(key));
       approvalPolicy.forget(key);
       await removeOrphanFinalizers({ client, signal }, key, orphanedUpdates(world, key, undefined));

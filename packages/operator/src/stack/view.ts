@@ -20,6 +20,7 @@ import type { KubeObject, Occupant, Occupied } from "@pko/kube";
 
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
+import type { FollowedSource } from "../sources/follow.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./history/trigger.ts";
 
@@ -33,6 +34,8 @@ export interface StackView extends LearnedFacts {
   readonly orphans: readonly Update[];
   readonly workspace: WorkspaceFacts;
   readonly source: SourceView;
+  /** What the Stack follows when the pass ends, for no rule to use; absent if it follows nothing. */
+  readonly followed?: FollowedSource;
   /** Stacks that depend on this one and still exist; observed only while this one is being deleted. */
   readonly dependents: readonly DependentView[];
   /** The names of Stacks that depend on each other, from this one back to itself; empty if there is no cycle. */

@@ -81,7 +81,7 @@ export async function observeStack(
 
 type SpecView = Pick<
   StackView,
-  "spec" | "source" | "cycle" | "prerequisites" | "stackOutputs" | "configInputs" | "configObjects"
+  "spec" | "source" | "followed" | "cycle" | "prerequisites" | "stackOutputs" | "configInputs" | "configObjects"
 >;
 
 interface Subject {
@@ -95,8 +95,6 @@ async function observeSpec(world: StackWorld, subject: Subject, readers: Readers
   const { key, stack } = subject;
   const normal = normalizeStack(stack, world);
   if (suspendedBy(subject).length > 0) {
-    world.git.forget(key);
-    world.flux.forget(key);
     return { spec: normal, source: { kind: "pending", what: messages.endOfSuspension }, ...noReferences };
   }
   const spec = validSpec({ spec: normal });
@@ -105,7 +103,7 @@ async function observeSpec(world: StackWorld, subject: Subject, readers: Readers
   const readSecret = async (name: string) => (await readers.secret(name))?.data;
   return {
     spec: normal,
-    source: await observeSource(world, { key, stack, spec, readSecret }),
+    ...(await observeSource(world, { key, stack, spec, readSecret })),
     cycle: observeCycle(world.stacks, stack, spec),
     prerequisites: observePrerequisites(world.stacks, spec),
     stackOutputs: await observeStackOutputs(world.stacks, spec, readers),

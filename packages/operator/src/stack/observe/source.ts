@@ -1,22 +1,23 @@
 /**
- * The source of a Stack, as last read. Reading it registers the Stack with the poller of its repository, or with the watch of
- * its Flux object, which reconciles the Stack when the revision changes. Nothing here waits for a repository.
+ * The source of a Stack, as last read. Nothing here waits for a repository: at the end of the pass the Stack follows what it has
+ * read (`followSource`), and is reconciled when the revision changes.
  */
 import type { NormalStack, Program, Source, Stack } from "@pko/api";
 import { refKey, type Key, type Store } from "@pko/kube";
 
 import type { FluxSources } from "../../sources/flux-sources.ts";
 import { readCredentials, type ReadSecret, type WorkspaceAuth } from "../../sources/git-credentials.ts";
-import type { GitPoller } from "../../sources/git-poller.ts";
+import type { GitFollow, GitPoller, GitPollResult } from "../../sources/git-poller.ts";
 import { programView } from "../../sources/program-source.ts";
 import { unavailable, type SourceSpec, type SourceView } from "../../sources/source-view.ts";
 import { reconcileRequestOf } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
+import type { StackView } from "../view.ts";
 
 export interface SourceWorld {
   readonly programs: Store<Program>;
-  readonly git: GitPoller;
-  readonly flux: FluxSources;
+  readonly git: Pick<GitPoller, "latest">;
+  readonly flux: Pick<FluxSources, "latest">;
 }
 
 interface SourceContext {
@@ -26,46 +27,54 @@ interface SourceContext {
   readonly readSecret: ReadSecret;
 }
 
-export async function observeSource(world: SourceWorld, context: SourceContext): Promise<SourceView> {
-  const { key, spec } = context;
-  const { source, namespace } = spec;
-  if (source.kind !== "git" || source.ref.kind === "commit") world.git.forget(key);
-  if (source.kind !== "flux") world.flux.forget(key);
+type Observed = Pick<StackView, "source" | "followed">;
+
+export async function observeSource(world: SourceWorld, context: SourceContext): Promise<Observed> {
+  const { source, namespace } = context.spec;
   switch (source.kind) {
     case "git":
-      return await gitView(world, source, context);
-    case "flux":
-      return world.flux.follow(key, { namespace, ref: source.sourceRef, dir: source.dir });
+      return await observeGit(world, source, context);
+    case "flux": {
+      const wanted = { namespace, ref: source.sourceRef, dir: source.dir };
+      const seen = world.flux.latest(wanted);
+      return { source: seen, followed: { kind: "flux", wanted, seen } };
+    }
     case "program":
-      return programView(world.programs.get(refKey({ namespace, name: source.name })), source.name);
+      return { source: programView(world.programs.get(refKey({ namespace, name: source.name })), source.name) };
     case "local":
-      return { kind: "ready", revision: "", aliases: [], spec: { local: { dir: source.dir } } };
+      return { source: { kind: "ready", revision: "", aliases: [], spec: { local: { dir: source.dir } } } };
     case "template":
-      return { kind: "ready", revision: "", aliases: [], spec: {} };
+      return { source: { kind: "ready", revision: "", aliases: [], spec: {} } };
   }
 }
 
 type GitSource = Extract<Source, { kind: "git" }>;
 
-async function gitView(world: SourceWorld, source: GitSource, context: SourceContext): Promise<SourceView> {
+async function observeGit(world: SourceWorld, source: GitSource, context: SourceContext): Promise<Observed> {
   const { key, stack, spec, readSecret } = context;
   const { url } = source.repository;
   const access = await readCredentials(source.auth, readSecret);
-  if (access.kind === "missing") return unavailable("auth", access.message);
-  if (source.ref.kind === "commit") return gitReady(source, source.ref.sha, access.auth);
-  const polled = world.git.follow(key, {
+  if (access.kind === "missing") return { source: unavailable("auth", access.message) };
+  if (source.ref.kind === "commit") return { source: gitReady(source, source.ref.sha, access.auth) };
+  const wanted: GitFollow = {
     url,
     credentials: access.credentials,
     ...(access.ca !== undefined && { ca: access.ca }),
     ref: source.ref,
     everyMs: spec.resync.everyMs,
     request: JSON.stringify([stack.metadata.generation, reconcileRequestOf(stack)]),
-  });
+  };
+  const seen = world.git.latest(key, wanted);
+  return { source: gitView(source, seen, access.auth), followed: { kind: "git", wanted, seen } };
+}
+
+function gitView(source: GitSource, polled: GitPollResult, auth: WorkspaceAuth): SourceView {
+  const { url } = source.repository;
   switch (polled.kind) {
     case "pending":
       return { kind: "pending", what: messages.firstCheck(withoutPassword(url)) };
     case "found":
-      return gitReady(source, polled.commit, access.auth);
+      return gitReady(source, polled.commit, auth);
     case "failed":
       return unavailable(polled.problem, messages.repositoryFailed(withoutPassword(url), polled.message));
   }

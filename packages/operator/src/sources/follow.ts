@@ -1,0 +1,23 @@
+/** Registers a Stack with the poller of its repository, or with the watch of its Flux object, and with no other. */
+import type { Key } from "@pko/kube";
+
+import type { FluxFollow, FluxSources } from "./flux-sources.ts";
+import type { GitFollow, GitPoller, GitPollResult } from "./git-poller.ts";
+import type { SourceView } from "./source-view.ts";
+
+/** What a Stack has read of a source that can change. */
+export type FollowedSource =
+  | { readonly kind: "git"; readonly wanted: GitFollow; readonly seen: GitPollResult }
+  | { readonly kind: "flux"; readonly wanted: FluxFollow; readonly seen: SourceView };
+
+export interface SourcePollers {
+  readonly git: GitPoller;
+  readonly flux: FluxSources;
+}
+
+export function followSource({ git, flux }: SourcePollers, key: Key, followed: FollowedSource | undefined): void {
+  if (followed?.kind === "git") git.follow(key, followed.wanted, followed.seen);
+  else git.forget(key);
+  if (followed?.kind === "flux") flux.follow(key, followed.wanted, followed.seen);
+  else flux.forget(key);
+}
