@@ -215,7 +215,7 @@ test.concurrent(
     await applyTo(scene, program("store", "a", "c", "d"));
     const deletion = await awaiting("store");
     // Deletions are first.
-    expect(deletion.summary).toMatch(/^delete +pulumi:index:Stash b\n/);
+    expect(deletion.summary).toMatch(/^1 to delete, 1 to create\ndelete   pulumi:index:Stash b\n/);
     const before = await readState("store");
     expect(before).toContain("::b");
     await decide(deletion);

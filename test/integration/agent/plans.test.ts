@@ -126,6 +126,7 @@ describe("a plan", () => {
       destructive: false,
       unknownInputs: 0,
       summary: [
+        "4 to create",
         "create   pulumi:index:Stash a",
         "create   pulumi:index:Stash b",
         "create   pulumi:index:Stash old",
@@ -142,6 +143,7 @@ describe("a plan", () => {
     expect(next.result.plan).toMatchObject({
       destructive: true,
       summary: [
+        "1 to replace, 1 to delete, 1 to create, 1 to update",
         "replace  pulumi:index:Stash b",
         "delete   pulumi:index:Stash old",
         "create   pulumi:index:Stash fresh",
@@ -554,6 +556,7 @@ describe("a destroy", () => {
       changes: true,
       destructive: true,
       summary: [
+        "3 to delete",
         "delete   pulumi:index:Stash a",
         "delete   pulumi:index:Stash b",
         "delete   pulumi:pulumi:Stack demo-dev",

@@ -40,7 +40,7 @@ const approval = (state: "Pending" | "Approved", expiresAt = ahead(3600)) => ({
   updateUid: "11111111-2222-3333-4444-555555555555",
   digest: "sha256:abc",
   trigger: "{}",
-  summary: "replace aws:rds:Instance main\ncreate aws:s3:Bucket logs",
+  summary: "1 to replace, 1 to create\nreplace  aws:rds:Instance main\ncreate   aws:s3:Bucket logs",
   unknownInputs: 2,
   expiresAt,
 });
@@ -170,7 +170,7 @@ describe("approve and reject", () => {
     await stage.stack("web", {}, awaiting());
     const result = await stage.cli([command, "web", "--reason", "checked", "--yes", "-o", "json"]);
     expect(result.code).toBe(0);
-    expect(result.err).toContain("replace aws:rds:Instance main");
+    expect(result.err).toContain("replace  aws:rds:Instance main");
     expect(result.err).toContain("2 input values will be known only while the plan is applied");
     parseDocument(result.out);
     const { items } = await stage.client.list(approvals, { namespace: stage.namespace });

@@ -89,18 +89,63 @@ describe("the summary", () => {
       changes: true,
       destructive: true,
       unknownInputs: 0,
-      summary: "replace  a:b:C [secret]\ndelete   a:b:C deleted\ncreate   a:b:C created\nupdate   a:b:C updated",
+      summary: [
+        "1 to replace, 1 to delete, 1 to create, 1 to update",
+        "replace  a:b:C [secret]",
+        "delete   a:b:C deleted",
+        "create   a:b:C created",
+        "update   a:b:C updated",
+      ].join("\n"),
     });
   });
 
+  const many = (count: number, prefix: string, steps: readonly string[]): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [urn("a:b:C", `${prefix}${index}`), { steps }]));
+  const replaced = ["create-replacement", "replace", "delete-replaced"];
+
   test("is short, even if much changes", () => {
-    const many = Object.fromEntries(
-      Array.from({ length: 500 }, (_, index) => [urn("a:b:C", `${index}${"x".repeat(500)}`), { steps: ["create"] }]),
+    const lines = of(many(500, "c", ["create"])).summary.split("\n");
+    expect(lines).toHaveLength(52);
+    expect(lines[0]).toBe("500 to create");
+    expect(lines.at(-1)).toBe("… and 450 more: 450 to create");
+  });
+
+  test("fits into the status, even if all names are long", () => {
+    const { summary } = of(many(500, "x".repeat(500), ["create"]));
+    expect(summary.length).toBeLessThan(4096);
+    expect(summary.split("\n")[1]?.length).toBe(240);
+    expect(summary).toMatch(/\n… and 485 more: 485 to create$/);
+  });
+
+  test("shows deletions, however many resources are replaced", () => {
+    const lines = of({
+      ...many(60, "r", replaced),
+      ...many(3, "d", ["delete"]),
+      ...many(9, "c", ["create"]),
+    }).summary.split("\n");
+    expect(lines[0]).toBe("60 to replace, 3 to delete, 9 to create");
+    expect(lines.slice(48, 51)).toEqual(["delete   a:b:C d0", "delete   a:b:C d1", "delete   a:b:C d2"]);
+    expect(lines.at(-1)).toBe("… and 22 more: 13 to replace, 9 to create");
+  });
+
+  test("counts the deletions that it omits", () => {
+    const { summary } = of({ ...many(60, "r", replaced), ...many(60, "d", ["delete"]) });
+    expect(summary).toStartWith("60 to replace, 60 to delete\n");
+    expect(summary).toEndWith("\n… and 70 more: 35 to replace, 35 to delete");
+  });
+
+  test("has one line for each resource, whatever its name contains", () => {
+    const name = "a\ndelete   a:b:C b\r\u0007\u2028\u202egnp.\u2069\u200b\u0085é🙂";
+    expect(of({ [urn("a:b:C\n", name)]: { steps: ["create"] } }).summary).toBe(
+      "1 to create\ncreate   a:b:C\\u{a} " +
+        "a\\u{a}delete   a:b:C b\\u{d}\\u{7}\\u{2028}\\u{202e}gnp.\\u{2069}\\u{200b}\\u{85}é🙂",
     );
-    const lines = of(many).summary.split("\n");
-    expect(lines).toHaveLength(51);
-    expect(lines.at(-1)).toBe("… and 450 more");
-    expect(lines[0]?.length).toBe(240);
+  });
+
+  test("recognizes a secret that has several lines", () => {
+    redactor.add("canary-first\ncanary-second");
+    const { summary } = of({ [urn("a:b:C", "x-canary-first\ncanary-second")]: { steps: ["create"] } });
+    expect(summary).toBe("1 to create\ncreate   a:b:C x-[secret]");
   });
 
   test("of an update without changes is empty", () => {

@@ -1,15 +1,26 @@
-/** Describes a plan: one line for each resource that changes, what destroys data first. Names only, no values. */
+/**
+ * Describes a plan: how many resources change, then a line for each, what destroys data first. Names only, no values. The
+ * status of an object shows it, so it is short, and counts what it omits.
+ */
 import { urnName, urnType } from "@pko/records";
 import type { PlanSummary } from "@pko/rpc";
-import { bounded, joinClean, truncate, type Clean } from "../system/clean-text.ts";
+import { escapeControls, joinClean, truncate, type Clean } from "../system/clean-text.ts";
 import type { Cleaner } from "../pulumi/engine-events.ts";
 import type { PlannedChange } from "./plan-file.ts";
 
-/** The status of an object shows the summary, so it is short. */
 const maxLines = 50;
 const maxLineChars = 240;
+/** Of all lines together. The operator truncates a summary of more than 4,096 characters, and would hide what it omits. */
+const maxChars = 3_800;
 
-const order = ["replace", "delete", "create", "update", "other"] as const satisfies readonly PlannedChange["op"][];
+/** In the order of the summary. */
+const operations: readonly { readonly op: PlannedChange["op"]; readonly planned: string }[] = [
+  { op: "replace", planned: "to replace" },
+  { op: "delete", planned: "to delete" },
+  { op: "create", planned: "to create" },
+  { op: "update", planned: "to update" },
+  { op: "other", planned: "to change otherwise" },
+];
 
 interface Summarized {
   readonly digest: string;
@@ -23,14 +34,63 @@ export function summarize({ digest, changes, unknownInputs }: Summarized, clean:
     changes: changes.length > 0,
     destructive: changes.some(({ op }) => op === "replace" || op === "delete"),
     unknownInputs,
-    summary: bounded(joinClean(summaryLines(changes, clean), "\n")),
+    summary: joinClean(summaryLines(changes, clean), "\n"),
   };
 }
 
+interface Line {
+  readonly op: PlannedChange["op"];
+  readonly text: Clean;
+}
+
 function summaryLines(changes: readonly PlannedChange[], clean: Cleaner): Clean[] {
-  const lines = changes
-    .toSorted((a, b) => order.indexOf(a.op) - order.indexOf(b.op) || (a.urn < b.urn ? -1 : 1))
-    .map(({ op, urn }) => truncate(clean(`${op.padEnd(7)}  ${urnType(urn)} ${urnName(urn)}`), maxLineChars));
-  const omitted = lines.length - maxLines;
-  return omitted > 0 ? [...lines.slice(0, maxLines), clean(`… and ${omitted} more`)] : lines;
+  if (changes.length === 0) return [];
+  const lines = operations.map(({ op }) =>
+    changes
+      .filter((change) => change.op === op)
+      .toSorted((a, b) => (a.urn < b.urn ? -1 : 1))
+      .map((change): Line => ({ op, text: changeLine(change, clean) })),
+  );
+  const shown = fitting(byImportance(lines));
+  const omitted = lines.flat().filter((line) => !shown.has(line));
+  return [
+    clean(countsOf(changes)),
+    ...lines.flat().flatMap((line) => (shown.has(line) ? [line.text] : [])),
+    ...(omitted.length > 0 ? [clean(`… and ${omitted.length} more: ${countsOf(omitted)}`)] : []),
+  ];
+}
+
+/** Cleaned before its control characters are escaped, since a secret may contain some. */
+function changeLine({ op, urn }: PlannedChange, clean: Cleaner): Clean {
+  const text = clean(`${op.padEnd(7)}  ${urnType(urn)} ${urnName(urn)}`);
+  return truncate(escapeControls(text), maxLineChars);
+}
+
+function countsOf(changes: readonly Pick<PlannedChange, "op">[]): string {
+  const counts = operations.map(({ op, planned }) => ({
+    count: changes.filter((each) => each.op === op).length,
+    planned,
+  }));
+  return counts.flatMap(({ count, planned }) => (count > 0 ? [`${count} ${planned}`] : [])).join(", ");
+}
+
+/** Replacements and deletions in turn, so that many of one kind leave room for the other; then the rest in the same way. */
+function byImportance([replacements = [], deletions = [], ...others]: readonly (readonly Line[])[]): Line[] {
+  return [...inTurn([replacements, deletions]), ...inTurn(others)];
+}
+
+function inTurn(lists: readonly (readonly Line[])[]): Line[] {
+  const longest = Math.max(...lists.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, index) => lists.flatMap((list) => list[index] ?? [])).flat();
+}
+
+function fitting(lines: readonly Line[]): ReadonlySet<Line> {
+  const shown = new Set<Line>();
+  let chars = 0;
+  for (const line of lines) {
+    chars += line.text.length + 1;
+    if (shown.size === maxLines || chars > maxChars) break;
+    shown.add(line);
+  }
+  return shown;
 }

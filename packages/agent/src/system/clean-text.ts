@@ -45,6 +45,12 @@ export function errorSentence(line: Clean, max: number): Clean {
   return truncate(line.trim().replace(/^error: /i, "") as Clean, max);
 }
 
+/** For one line: without characters that could end it, reorder what is displayed, or are invisible. */
+export function escapeControls(text: Clean): Clean {
+  const escape = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
+  return text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}]/gu, escape) as Clean;
+}
+
 export function joinClean(parts: readonly Clean[], separator: string): Clean {
   return parts.join(separator) as Clean;
 }

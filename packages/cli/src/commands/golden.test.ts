@@ -28,8 +28,7 @@ const request = {
   updateUid: "5d7d3e2a-9d0c-4d3e-8a44-5a0a6f3f9a10",
   digest: "sha256:5f2c9e",
   trigger: "{}",
-  summary:
-    "1 to replace, 1 to create\nreplace aws:rds/instance:Instance main (engineVersion)\ncreate aws:s3/bucket:Bucket logs",
+  summary: "1 to replace, 1 to create\nreplace  aws:rds/instance:Instance main\ncreate   aws:s3/bucket:Bucket logs",
   unknownInputs: 3,
   expiresAt: ahead(7200),
 };
