@@ -70,8 +70,8 @@ const Next = Type.Object(
 const ApprovalRequest = Type.Object(
   {
     state: choice(
-      ["NotRequired", "Pending", "Approved", "Rejected"],
-      "Whether the plan may be applied: NotRequired, Pending, Approved or Rejected.",
+      ["NotRequired", "Pending", "Approved", "Rejected", "Superseded"],
+      "Whether the plan may be applied: NotRequired, Pending, Approved, Rejected, or Superseded if nothing is left to apply.",
     ),
     updateName: text("The name of the Update that kept the plan."),
     updateUid: text("The UID of that Update."),

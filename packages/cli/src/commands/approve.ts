@@ -66,7 +66,9 @@ export function pendingRequest({ metadata, status }: Pick<Stack, "metadata" | "s
   const { name = "", namespace = "" } = metadata;
   const request = status?.approval;
   const why = { fix: `To see what it waits for: kubectl pulumi why ${name} -n ${namespace}` };
-  if (!request || request.state === "NotRequired") throw new CliError(`Stack ${name} waits for no approval.`, why);
+  if (!request || request.state === "NotRequired" || request.state === "Superseded") {
+    throw new CliError(`Stack ${name} waits for no approval.`, why);
+  }
   if (request.state !== "Pending") {
     const by = request.decidedBy === undefined ? "" : ` by ${request.decidedBy}`;
     throw new CliError(`The plan of Stack ${name} was already ${request.state.toLowerCase()}${by}.`, why);

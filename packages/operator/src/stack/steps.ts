@@ -24,6 +24,8 @@ export type Step =
   | { readonly kind: "recordDrift"; readonly record: DriftRecord }
   /** Only in the status. */
   | { readonly kind: "recordPlan"; readonly plan: RecordedPlan }
+  /** Only in the status: nothing is due that the plan in it could be applied for. */
+  | { readonly kind: "supersedeRequest" }
   /** Those of the last update, which could not be written when its result was recorded. */
   | { readonly kind: "writeOutputs"; readonly updateName: string }
   | { readonly kind: "requestPrerequisites"; readonly requests: readonly PrerequisiteRequest[] }

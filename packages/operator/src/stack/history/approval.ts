@@ -73,8 +73,8 @@ export type ApprovalProgress =
 
 export function approvalProgress(view: StackView, trigger: Trigger): ApprovalProgress {
   const approval = currentRequest(view);
-  if (!approval || approval.appliedBy !== undefined) return { kind: "planNeeded" };
-  const former = approval.state === "Pending" || approval.state === "Approved" ? "superseded" : undefined;
+  if (!approval || approval.appliedBy !== undefined || approval.state === "Superseded") return { kind: "planNeeded" };
+  const former = isOpen(approval) ? "superseded" : undefined;
   if (approval.trigger !== serializeTrigger(trigger)) return { kind: "planNeeded", ...(former && { former }) };
   const request = withDecision(view, approval);
   if (request.state === "Rejected") return { kind: "rejected", request };
@@ -83,8 +83,12 @@ export function approvalProgress(view: StackView, trigger: Trigger): ApprovalPro
   return { kind: request.state === "Pending" ? "pending" : "cleared", request };
 }
 
+/** It waits for an approval, or to be applied. */
+export const isOpen = ({ state, appliedBy }: ApprovalRequest): boolean =>
+  appliedBy === undefined && (state === "Pending" || state === "Approved");
+
 /** As if it had not been applied, if the Update that was to apply it was withdrawn before it started. */
-function currentRequest(view: StackView): ApprovalRequest | undefined {
+export function currentRequest(view: StackView): ApprovalRequest | undefined {
   const { approval, lastUpdate } = presentStatus(view);
   if (approval?.appliedBy === undefined) return approval;
   const isWithdrawn = lastUpdate?.name === approval.appliedBy && lastUpdate.failure === withdrawnFailure;
@@ -100,9 +104,9 @@ function isKept({ updates }: StackView, { updateUid, digest }: ApprovalRequest):
   return updates.some((update) => update.uid === updateUid && !update.deleting && update.plan?.digest === digest);
 }
 
-/** Recomputed from the Approvals until the plan is applied. A rejection is final. */
+/** Recomputed from the Approvals until the plan is applied. A rejection is final, and so is that it was superseded. */
 function withDecision(view: StackView, request: ApprovalRequest): ApprovalRequest {
-  if (request.state === "NotRequired" || request.state === "Rejected") return request;
+  if (!isOpen(request)) return request;
   const { approvalName: _, decidedBy: __, decidedAt: ___, reason: ____, ...undecided } = request;
   const decision = decisionIn(approvalsOf(request, expiryOf(request), view.approvals));
   if (!decision) return { ...undecided, state: "Pending" };
@@ -122,6 +126,7 @@ export function approvalAfter(view: StackView, steps: readonly Step[]): Approval
   for (const step of steps) if (step.kind === "recordPlan") return step.plan.request;
   const approval = currentRequest(view);
   if (!approval || approval.appliedBy !== undefined) return isReplaced(view, steps) ? undefined : approval;
+  if (steps.some(({ kind }) => kind === "supersedeRequest")) return { ...approval, state: "Superseded" };
   const appliedBy = applyingUpdate(view, approval, steps);
   if (appliedBy !== undefined) return { ...withDecision(view, approval), appliedBy };
   return isReplaced(view, steps) || isBypassed(steps) ? undefined : withDecision(view, approval);
@@ -164,6 +169,7 @@ export function approvalNews(view: StackView, steps: readonly Step[]): ApprovalN
   if (after && after.state !== before?.state) {
     if (after.state === "Approved") return [{ kind: "approved", request: after }];
     if (after.state === "Rejected") return [{ kind: "rejected", request: after }];
+    if (after.state === "Superseded") return [{ kind: "superseded", request: after }];
   }
   // The pass that created the Update may have ended before it wrote the status.
   const { trigger } = steps.find((step) => step.kind === "createUpdate") ?? unfinishedUpdate(view) ?? {};

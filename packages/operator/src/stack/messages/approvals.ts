@@ -59,6 +59,9 @@ export const requestExpired = ({ updateName, expiresAt }: ApprovalRequest): stri
 export const requestSuperseded = ({ updateName }: ApprovalRequest): string =>
   `The plan of Update ${updateName} was not applied, because the spec, the source or an input has changed, or its Update was deleted.`;
 
+export const requestObsolete = ({ updateName }: ApprovalRequest): string =>
+  `The plan of Update ${updateName} is not needed: the source and the spec are again those of the last update.`;
+
 const policyRemedy =
   "Install the policy that is part of the Helm chart and of the quickstart manifest. This is checked again every minute.";
 

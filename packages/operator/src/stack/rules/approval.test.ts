@@ -81,6 +81,7 @@ const rejection = (createdAgo = 60): Approval => approval({ decision: "Reject", 
 const pending: Setting = { spec: always, updates: [planUpdate()], status: { approval: request() } };
 const approved: Setting = { ...pending, approvals: [approval()] };
 const creating = (what: string): string => `create ${what}: StackProcessing`;
+const unavailable = { kind: "unavailable", problem: "unreachable", message: "no" } as never;
 
 /** The Update that is created, if any. */
 function created(setting: Setting) {
@@ -242,6 +243,59 @@ cases("an update that needs an approval", [
     "none: StackProcessing",
   ],
 ]);
+
+/** A request for revision 2, while revision 1 is what the last update was for. */
+const other = request({ trigger: serializeTrigger(aTrigger({ revision: "2" })) });
+
+describe("a request for a revision to which the source no longer points", () => {
+  const returned: Setting = { ...pending, last: succeeded(), status: { approval: other } };
+
+  cases("while the source is at what is deployed", [
+    ["is superseded", returned, "supersedeRequest: Ready"],
+    ["is superseded, also if it was approved", { ...returned, approvals: [approval()] }, "supersedeRequest: Ready"],
+    [
+      "is superseded before drift is checked",
+      { ...returned, spec: { ...always, driftDetection: { intervalSeconds: 60 } } },
+      "supersedeRequest: Ready",
+    ],
+    [
+      "is superseded, although the last update failed and is retried later",
+      { ...returned, last: failed() },
+      "supersedeRequest: StackProcessing",
+    ],
+    [
+      "stays superseded",
+      { ...returned, status: { approval: { ...other, state: "Superseded" } }, approvals: [approval()] },
+      "none: Ready",
+    ],
+    ["stays rejected", { ...returned, status: { approval: { ...other, state: "Rejected" } } }, "none: Ready"],
+    ["stays while nobody knows where the source is", { ...returned, source: unavailable }, "none: SourceUnavailable"],
+    [
+      "is planned again when the source returns to it",
+      { ...returned, source: program(2), status: { approval: { ...other, state: "Superseded" } } },
+      creating("up for revision"),
+    ],
+  ]);
+
+  test("shows in status and events that nothing is pending", () => {
+    const { approval: shown, waiting, next } = statusAfter(returned);
+    expect(shown).toEqual({ ...other, state: "Superseded" });
+    expect([waiting, next]).toEqual([undefined, undefined]);
+    expect(eventsAfter(returned)).toEqual(["StackApprovalSuperseded"]);
+    expect(eventsAfter({ ...returned, status: { approval: { ...other, state: "Superseded" } } })).toEqual([]);
+  });
+
+  test("has another Update when it is planned again", () => {
+    const again = { ...returned, source: program(2), status: { approval: { ...other, state: "Superseded" as const } } };
+    expect(created(again)?.metadata.name).not.toBe(created({ ...again, status: {} })?.metadata.name);
+  });
+
+  test("is not superseded while an approved plan waits for the retry of a withdrawn Update", () => {
+    const last = failed({ name: "web-apply", failure: "withdrawn", failures: 0 });
+    const status = { approval: request({ state: "Approved", appliedBy: "web-apply" }) };
+    expect(statusAfter({ ...approved, last, status }).approval?.state).toBe("Approved");
+  });
+});
 
 const closed = { ...always, updateWindows: [{ schedule: "0 3 * * *", durationSeconds: 3600 }] };
 

@@ -2,17 +2,20 @@
 import {
   approvalPolicy,
   approvalProgress,
+  currentRequest,
   expiryOf,
+  isOpen,
   planToRecord,
   unrecordedPlan,
   type ApprovalProgress,
 } from "../history/approval.ts";
-import type { Stage } from "../history/trigger.ts";
+import { isSameTrigger, parseTrigger, type Stage } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan } from "../steps.ts";
-import type { StackView } from "../view.ts";
+import { lastUpdateIn, type StackView } from "../view.ts";
 import { nextDue, type Due } from "./due.ts";
+import { readyOutcome } from "./result.ts";
 
 export function planUnrecorded(view: StackView): StackPlan | undefined {
   const update = unrecordedPlan(view);
@@ -54,6 +57,17 @@ export function approvalPending(view: StackView): StackPlan | undefined {
   if (progress?.kind !== "pending") return undefined;
   const { request } = progress;
   return wait(awaiting(view, request), expiryOf(request));
+}
+
+/** The source has returned to what is deployed. After a failure, the plan may still be what is to be retried. */
+export function requestObsolete(view: StackView): StackPlan | undefined {
+  const request = currentRequest(view);
+  const due = nextDue(view);
+  if (!request || !isOpen(request) || !due || due.kind === "now") return undefined;
+  const [last, trigger] = [lastUpdateIn(view), parseTrigger(request.trigger)];
+  if (last?.state === "failed" && trigger && isSameTrigger(last, trigger)) return undefined;
+  const outcome = readyOutcome(view) ?? processing(messages.requestObsolete(request));
+  return { steps: [{ kind: "supersedeRequest" }], outcome };
 }
 
 /** Undefined if no update is due, or it needs no approval. */

@@ -23,6 +23,7 @@ import {
   approvalPolicyUnchecked,
   approvalRejected,
   planUnrecorded,
+  requestObsolete,
 } from "./approval.ts";
 import {
   deletedWithoutDestroy,
@@ -76,6 +77,7 @@ const rules: readonly StackRule[] = [
   destroySourceMissing, // the destroy needs the program, whose source is not available
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
+  requestObsolete, // no update is due, but the status shows a request for one: nothing is left to approve
   driftCheckDue, // no update is due, but a check for drift: prepare the Workspace, then create its Update
   retryScheduled, // the last update failed: wait for its retry
   workspaceUnneeded, // no update is due, and workspaceReclaimPolicy is Delete: delete the Workspace
