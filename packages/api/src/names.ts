@@ -4,16 +4,7 @@ import { createHash } from "node:crypto";
 import { nameLimit } from "./stack/messages.ts";
 import type { UpdateType } from "./update/spec.ts";
 
-export const workspaceNameOf = (stackName: string): string => stackName;
-
-/** The Stack whose Workspace has this name, if there is one. */
-export const stackNameOf = (workspaceName: string): string => workspaceName;
-
-/** The StatefulSet of a Workspace, and its headless Service. */
-export const statefulSetNameOf = (workspaceName: string): string => `${workspaceName}-workspace`;
-
-/** The pod of a Workspace. */
-export const podNameOf = (workspaceName: string): string => `${statefulSetNameOf(workspaceName)}-0`;
+export * from "./workspace/names.ts";
 
 /** The Secret with the outputs of a Stack's last update. */
 export const stackOutputsSecretOf = (stackName: string): string => `${stackName}-outputs`;

@@ -1,5 +1,8 @@
 /** What commands print with -o json and yaml. docs/cli.schema.json is generated from these schemas. */
+import { stackStates, type StackState } from "@pko/api";
 import { Type, type Static, type TObject, type TProperties } from "typebox";
+
+export type { StackState };
 
 export const documentVersion = "cli.pulumi.com/v1";
 
@@ -18,9 +21,7 @@ function document<Kind extends string, Fields extends TProperties>(kind: Kind, d
 const part = <Fields extends TProperties>(fields: Fields, description: string): TObject<Fields> =>
   Type.Object(fields, { description, additionalProperties: false });
 
-export const stackStates = ["Failing", "Waiting", "Working", "Unknown", "Drifted", "Ready"] as const;
-const StackState = choice(stackStates, "The state in one word.");
-export type StackState = (typeof stackStates)[number];
+const stackState = choice(stackStates, "The state in one word.");
 
 const LastUpdateSummary = part(
   {
@@ -43,7 +44,7 @@ const summaryFields = {
   namespace: text("The namespace of the Stack."),
   name: text("The name of the Stack."),
   stack: text("The name of the Pulumi stack."),
-  state: StackState,
+  state: stackState,
   reason: text("The reason of the condition that decides the state."),
   message: text("The message of that condition, in full."),
   deleting: Type.Boolean({ description: "Whether the Stack is being deleted." }),

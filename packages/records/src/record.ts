@@ -1,6 +1,7 @@
 /** The content of an UpdateRecord: the events of a run and its resources, compressed. */
 import { Type, type Static } from "typebox";
 import { Check } from "typebox/value";
+import { decompress } from "./decompress.ts";
 import { maxUrnChars } from "./limits.ts";
 import { NumberedEvent } from "./run-event.ts";
 
@@ -46,9 +47,6 @@ export const emptyContent: RecordContent = {
   omitted: { events: 0, resources: 0, values: 0 },
 };
 
-/** Limits what a hostile record costs its reader. */
-const maxDecodedBytes = 32 * 1024 * 1024;
-
 /** Gzip, then base64: the form in which an UpdateRecord has it. Runs in browsers, too. */
 export async function encodeContent(content: RecordContent): Promise<string> {
   const text = new Blob([JSON.stringify(content)]).stream();
@@ -58,23 +56,6 @@ export async function encodeContent(content: RecordContent): Promise<string> {
 
 /** Undefined if it is damaged or of a later version. */
 export async function decodeContent(encoded: string): Promise<RecordContent | undefined> {
-  try {
-    const compressed = new Blob([Uint8Array.fromBase64(encoded)]).stream();
-    const text = await readLimited(compressed.pipeThrough(new DecompressionStream("gzip")));
-    const value: unknown = JSON.parse(text);
-    return Check(RecordContent, value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-async function readLimited(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let [text, bytes] = ["", 0];
-  for await (const chunk of stream) {
-    bytes += chunk.byteLength;
-    if (bytes > maxDecodedBytes) throw new RangeError("the record is too large");
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
+  const value = await decompress(encoded);
+  return Check(RecordContent, value) ? value : undefined;
 }

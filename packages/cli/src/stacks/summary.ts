@@ -1,55 +1,25 @@
 /** The state of a Stack in a line. Pure. */
 import {
-  stackConditions,
+  byCreation,
+  byUrgency,
+  conditionOf,
+  decidingCondition,
+  describeSource,
+  stateOf,
   triggerAnnotation,
-  type Condition,
+  updateState,
   type LastUpdate,
   type Stack,
-  type StackReason,
   type StackSpec,
+  type StackState,
   type Update,
 } from "@pko/api";
 
 import { defined } from "@pko/kube";
-import type { StackState, StackSummary, UpdateSummary } from "../documents.ts";
+import type { StackSummary, UpdateSummary } from "../documents.ts";
 import type { Tone } from "../output/blocks.ts";
 
-export const conditionOf = (
-  object: { readonly status?: { readonly conditions?: readonly Condition[] } } | undefined,
-  type: string,
-): Condition | undefined => object?.status?.conditions?.find((condition) => condition.type === type);
-
-/** The condition that says why the Stack is as it is: Stalled or Reconciling, or else Ready. */
-export function decidingCondition(stack: Stack): Condition | undefined {
-  return ["Stalled", "Reconciling", "Ready"]
-    .map((type) => conditionOf(stack, type))
-    .find((condition) => condition !== undefined && (condition.type === "Ready" || condition.status === "True"));
-}
-
-const reconcilingStates: Readonly<Record<StackReason<"Reconciling">, StackState>> = {
-  StackProcessing: "Working",
-  RetryingAfterFailure: "Failing",
-  PreviewFailed: "Failing",
-  PrerequisiteNotSatisfied: "Waiting",
-  AwaitingApproval: "Waiting",
-  Suspended: "Waiting",
-  OutsideUpdateWindow: "Waiting",
-  WaitingForDependents: "Waiting",
-};
-
-const isReconcilingReason = (reason: string): reason is StackReason<"Reconciling"> =>
-  reason in stackConditions.Reconciling;
-
-export function stateOf(stack: Stack): StackState {
-  const condition = decidingCondition(stack);
-  if (!condition) return "Unknown";
-  if (condition.type === "Stalled") return "Failing";
-  if (condition.type === "Reconciling") {
-    return isReconcilingReason(condition.reason) ? reconcilingStates[condition.reason] : "Working";
-  }
-  if (condition.status !== "True") return "Unknown";
-  return conditionOf(stack, "Drifted")?.status === "True" ? "Drifted" : "Ready";
-}
+export { byCreation, byUrgency, conditionOf, decidingCondition, describeSource, stateOf };
 
 export const stateTones: Readonly<Record<StackState, Tone>> = {
   Failing: "bad",
@@ -94,29 +64,6 @@ function summarizeLastUpdate(last: LastUpdate): NonNullable<StackSummary["lastUp
   });
 }
 
-const order: readonly StackState[] = ["Failing", "Waiting", "Unknown", "Working", "Drifted", "Ready"];
-
-/** Those that need attention first, then by namespace and name. */
-export function byUrgency(a: StackSummary, b: StackSummary): number {
-  return (
-    order.indexOf(a.state) - order.indexOf(b.state) ||
-    a.namespace.localeCompare(b.namespace) ||
-    a.name.localeCompare(b.name)
-  );
-}
-
-export function describeSource(spec: StackSpec): string {
-  const { projectRepo, branch, tag, commit, repoDir, fluxSource, programRef, workspaceTemplate } = spec;
-  if (projectRepo) {
-    const revision = tag ?? branch ?? commit ?? "";
-    return [projectRepo, revision, repoDir].filter(Boolean).join(" ");
-  }
-  if (fluxSource) return `${fluxSource.sourceRef.kind} ${fluxSource.sourceRef.name}`;
-  if (programRef) return `Program ${programRef.name}`;
-  const dir = workspaceTemplate?.spec?.local?.dir;
-  return dir === undefined ? "the workspace template" : `${dir} in the workspace's image`;
-}
-
 export function summarizeUpdate({ metadata, spec = {}, status = {} }: Update): UpdateSummary {
   const { startTime, endTime, summary, message, errorClass, permalink } = status;
   return defined({
@@ -124,7 +71,7 @@ export function summarizeUpdate({ metadata, spec = {}, status = {} }: Update): U
     name: metadata.name ?? "",
     type: spec.type ?? "",
     stack: spec.stackName ?? "",
-    state: updateState(status),
+    state: updateState({ status }),
     startTime,
     endTime,
     summary,
@@ -137,12 +84,6 @@ export function summarizeUpdate({ metadata, spec = {}, status = {} }: Update): U
   });
 }
 
-function updateState(status: NonNullable<Update["status"]>): UpdateSummary["state"] {
-  if (conditionOf({ status }, "Failed")?.status === "True") return "failed";
-  if (conditionOf({ status }, "Complete")?.status === "True") return "succeeded";
-  return status.startTime === undefined ? "waiting" : "running";
-}
-
 /** From the trigger of an Update. */
 function revisionIn(trigger: string | undefined): string | undefined {
   if (trigger === undefined) return undefined;
@@ -152,10 +93,4 @@ function revisionIn(trigger: string | undefined): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The newest first. */
-export function byCreation(a: Update, b: Update): number {
-  const created = ({ metadata }: Update): string => metadata.creationTimestamp ?? "";
-  return created(b).localeCompare(created(a)) || (b.metadata.name ?? "").localeCompare(a.metadata.name ?? "");
 }

@@ -1,0 +1,22 @@
+/** The lines of the container `pulumi`, without a schema: whoever reads them says how to check one. */
+import { parseJson } from "./json.ts";
+import type { NumberedEvent } from "./run-event.ts";
+
+/** A line of the container's log: an event of a run, a message of the agent, or what the CLI printed. */
+export type LogLine =
+  | { readonly kind: "event"; readonly run: string; readonly event: NumberedEvent }
+  | { readonly kind: "message"; readonly text: string }
+  | { readonly kind: "text"; readonly text: string };
+
+interface FeedLine extends NumberedEvent {
+  readonly run: string;
+}
+
+/** Only lines of the agent start with a brace: it indents such a line of the CLI. */
+export function readLogLine(text: string, isFeedLine: (value: unknown) => value is FeedLine): LogLine {
+  if (!text.startsWith("{")) return { kind: "text", text };
+  const value = parseJson(text);
+  if (!isFeedLine(value)) return { kind: "message", text };
+  const { run, seq, time, event } = value;
+  return { kind: "event", run, event: { seq, time, event } };
+}
