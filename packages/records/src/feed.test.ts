@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
-import { findGaps, formatFeedLine, mergeEvents, parseLogLine } from "./feed.ts";
+import { formatFeedLine, parseLogLine } from "./feed.ts";
+import { findGaps, mergeEvents } from "./gaps.ts";
 import type { NumberedEvent } from "./run-event.ts";
 
 const numbered = (seq: number): NumberedEvent => ({

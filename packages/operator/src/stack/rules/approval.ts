@@ -15,7 +15,7 @@ import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan } from "../steps.ts";
 import { lastUpdateIn, type StackView } from "../view.ts";
 import { nextDue, type Due } from "./due.ts";
-import { readyOutcome } from "./result.ts";
+import { readyOutcome } from "./no-update-due.ts";
 
 export function planUnrecorded(view: StackView): StackPlan | undefined {
   const update = unrecordedPlan(view);
