@@ -98,7 +98,7 @@ const cases: Record<string, { end: Partial<RawEnd>; class: ErrorClass; message: 
   },
   "no output": { end: { exitCode: 255 }, class: "other", message: /exited with code 255/ },
   "a cancelled run, whatever it printed": {
-    end: { cancelled: { by: "asked" }, errorLines: ["error: update canceled"] },
+    end: { cancelled: { by: "requested" }, errorLines: ["error: update canceled"] },
     class: "cancelled",
     message: /cancelled/,
   },

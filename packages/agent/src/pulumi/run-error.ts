@@ -13,7 +13,7 @@ import { classify, type KnownError } from "./explain.ts";
 
 /** On request, because the workspace is stopping, or because the run exceeded a timeout. */
 type Cancelled =
-  | { readonly by: "asked" | "stopping" }
+  | { readonly by: "requested" | "stopping" }
   | {
       readonly by: "total" | "silence";
       readonly seconds: number;
@@ -80,7 +80,7 @@ function classifyEnd(end: RunEnd): Verdict {
 
 function classifyCancelled(cancelled: Cancelled): Verdict {
   switch (cancelled.by) {
-    case "asked":
+    case "requested":
       return { class: "cancelled", message: cleanText`the run was cancelled` };
     case "stopping":
       return { class: "interrupted", message: cleanText`the run was interrupted, because its workspace is stopping` };

@@ -102,6 +102,7 @@ function cancellationOf({ record, killedAfterSeconds }: FailedRun): RunEnd["canc
   const killed = killedAfterSeconds !== undefined && { killedAfterSeconds };
   switch (cancelled) {
     case "asked":
+      return { by: "requested" };
     case "stopping":
       return { by: cancelled };
     case "total":
