@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Update, Workspace } from "@pko/api";
+import { isComplete, type Update, type Workspace } from "@pko/api";
 import { faultProxy, testNamespace, type FaultProxy, type TestNamespace } from "@pko/testkit";
 
 import { createUser, type TestUser } from "../integration/install/users.ts";
@@ -189,11 +189,7 @@ export class Lifecycle implements AsyncDisposable {
   /** Every Update has ended and has no finalizer, and every Workspace is Ready for its spec. */
   #isIdle(): boolean {
     const updates = this.#observer.objects("Update") as Update[];
-    const isOver = updates.every(
-      ({ metadata, status }) =>
-        !metadata.finalizers &&
-        status?.conditions?.some(({ type, status }) => type === "Complete" && status === "True"),
-    );
+    const isOver = updates.every((update) => !update.metadata.finalizers && isComplete(update));
     const workspaces = this.#observer.objects("Workspace") as Workspace[];
     return (
       isOver &&

@@ -8,6 +8,7 @@ export * from "./contract.ts";
 export * from "./errors.ts";
 export * from "./identity.ts";
 export * from "./info.ts";
+export * from "./is-record.ts";
 export * from "./limits.ts";
 export * from "./lines.ts";
 export * from "./pause.ts";

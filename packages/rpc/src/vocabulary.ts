@@ -10,6 +10,7 @@ import { AgentErrorCode } from "./errors.ts";
 import { PreparePhase, PrepareReason } from "./prepare.ts";
 import { RunEvent } from "@pko/records";
 import { CancelResult, ErrorClass, RunResult, StartResult } from "./run.ts";
+import { isRecord } from "./is-record.ts";
 
 export interface Vocabulary {
   readonly event: TSchema;
@@ -58,12 +59,12 @@ const translations: Readonly<Record<string, Translate>> = {
 /** Translates the answer of `method` to a version's vocabulary. The caller's schema check rejects malformed answers. */
 export function translateAnswer(method: string, value: unknown, vocabulary: Vocabulary): Translation {
   const translate = translations[method];
-  return translate && isFields(value) ? translate(value, vocabulary) : known(value);
+  return translate && isRecord(value) ? translate(value, vocabulary) : known(value);
 }
 
 /** Translates an unknown error code to a retryable one, chosen by the HTTP status. */
 export function translateError(error: unknown, vocabulary: Vocabulary, status = 500): unknown {
-  if (!isFields(error) || typeof error["code"] !== "string") return error;
+  if (!isRecord(error) || typeof error["code"] !== "string") return error;
   return withKnown(error, "code", { set: vocabulary.errorCode, otherwise: status >= 500 ? "internal" : "failed" });
 }
 
@@ -95,7 +96,7 @@ function translatePrepare(message: Fields, vocabulary: Vocabulary): Translation 
       return Check(vocabulary.preparePhase, message["phase"]) ? known(message) : skipped;
     case "done": {
       const result = message["result"];
-      if (!isFields(result) || !isFields(result["failure"])) return known(message);
+      if (!isRecord(result) || !isRecord(result["failure"])) return known(message);
       const failure = withKnown(
         withKnown(result["failure"], "reason", { set: vocabulary.prepareReason, otherwise: "other" }),
         "phase",
@@ -109,7 +110,7 @@ function translatePrepare(message: Fields, vocabulary: Vocabulary): Translation 
 }
 
 function translateResult(result: unknown, vocabulary: Vocabulary): unknown {
-  if (!isFields(result)) return result;
+  if (!isRecord(result)) return result;
   const translated = withKnown(
     withKnown(result, "outcome", { set: vocabulary.outcome, otherwise: "failed" }),
     // The value does not matter: the operator knows which operation it requested.
@@ -117,7 +118,7 @@ function translateResult(result: unknown, vocabulary: Vocabulary): unknown {
     { set: vocabulary.operation, otherwise: "up" },
   );
   const { error } = translated;
-  if (!isFields(error)) return translated;
+  if (!isRecord(error)) return translated;
   return { ...translated, error: withKnown(error, "class", { set: vocabulary.errorClass, otherwise: "other" }) };
 }
 
@@ -128,8 +129,4 @@ interface ApiObject {
 
 function withKnown(value: Fields, field: string, { set, otherwise }: ApiObject): Fields {
   return typeof value[field] !== "string" || Check(set, value[field]) ? value : { ...value, [field]: otherwise };
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

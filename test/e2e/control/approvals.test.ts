@@ -1,7 +1,14 @@
 /** Approvals on a real cluster: plans of the real CLI, users with the roles of an installation, the real admission policies. */
 import { beforeAll, expect, test } from "bun:test";
 
-import { reconcileRequestAnnotation, type ApprovalRequest, type ApprovalSpec, type Stack, type Update } from "@pko/api";
+import {
+  isComplete,
+  reconcileRequestAnnotation,
+  type ApprovalRequest,
+  type ApprovalSpec,
+  type Stack,
+  type Update,
+} from "@pko/api";
 import { updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
@@ -194,9 +201,6 @@ async function untilEnded(name: string): Promise<Update> {
   };
   return await waitFor(findEnded, { timeoutMs: 60_000, what: `the end of Update ${name}` });
 }
-
-const isComplete = ({ status }: Update): boolean =>
-  Boolean(status?.conditions?.some((each) => each.type === "Complete" && each.status === "True"));
 
 test.concurrent(
   "with OnDestructiveChanges, only deletions wait, and so does the destroy of a deleted Stack",

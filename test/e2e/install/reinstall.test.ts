@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 
-import { caRotationRequestAnnotation, caSecretName, type Update } from "@pko/api";
+import { caRotationRequestAnnotation, caSecretName, isComplete } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { splitBundle } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
@@ -147,8 +147,6 @@ async function expectRecordedOnce(updates: number): Promise<void> {
 
 /** The result of each Update of the Stack; undefined for an Update that is not complete. */
 async function updateResults(name: string): Promise<(string | undefined)[]> {
-  const isComplete = ({ status }: Update): boolean =>
-    status?.conditions?.some((condition) => condition.type === "Complete" && condition.status === "True") ?? false;
   const all = await listUpdates(scene, name);
   return all.map((update) => (isComplete(update) ? failedReason(update) : undefined));
 }

@@ -1,10 +1,10 @@
 /** Invariants of an Update's plan for random views. Seeded: a failure names the seed that reproduces it. */
+import { isComplete } from "@pko/api";
 import { expect, test } from "bun:test";
 import { checkStatus, seededRandom } from "@pko/testkit";
 
 import type { Run } from "../../../packages/operator/src/agents/agents.ts";
 import { isConditionTrue } from "../../../packages/operator/src/shared/conditions.ts";
-import { isComplete } from "../../../packages/operator/src/shared/updates.ts";
 import type { Step } from "../../../packages/operator/src/update/steps.ts";
 import { passOver } from "../../../packages/operator/src/update/testing/plans.ts";
 import {

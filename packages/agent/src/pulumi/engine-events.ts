@@ -1,5 +1,6 @@
 /** Converts the CLI's event log, one JSON object per line, to the protocol's events, with secrets masked. */
 import type { RunEvent, Severity, StepCounts } from "@pko/records";
+import { isRecord } from "@pko/rpc";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";
@@ -150,10 +151,6 @@ function toStepCounts(value: unknown): StepCounts {
     typeof count === "number" && Number.isInteger(count) && count >= 0 ? [[truncateName(op, 64), count] as const] : [],
   );
   return Object.fromEntries(counts.slice(0, 64));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function text(value: unknown, key: string): string {

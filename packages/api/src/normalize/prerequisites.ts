@@ -1,4 +1,5 @@
 /** Prerequisites: both spellings in one normal form. */
+import { isRecord } from "../schema/record.ts";
 import { durationMessage, parseDuration } from "../shared/duration.ts";
 import type { Prerequisite } from "../stack/prerequisite.ts";
 import { stackMessages as messages } from "../stack/messages.ts";
@@ -54,10 +55,8 @@ function withinMs(
 
 /** The schema cannot check this, because the field has two types. */
 function isRequirement(requirement: unknown): boolean {
-  return requirement === undefined || typeof requirement === "string" || isPlainObject(requirement);
+  return requirement === undefined || typeof requirement === "string" || isRecord(requirement);
 }
-
-const isPlainObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value);
 
 function duration(text: string | undefined, field: string, { findings }: Scope): number | undefined {
   if (text === undefined) return undefined;

@@ -1,5 +1,5 @@
 /** `unlock`: removes the lock that a dead update has left in the backend. */
-import { podNameOf, pulumiContainer, workspaceNameOf, type Stack, type Update } from "@pko/api";
+import { isComplete, podNameOf, pulumiContainer, workspaceNameOf, type Stack, type Update } from "@pko/api";
 import { builtin, execInPod } from "@pko/kube";
 
 import { argument, stackArgument, yesOption, type Command } from "../command.ts";
@@ -49,15 +49,12 @@ export const unlock: Command = {
 /** A run of the operator holds its lock rightly. */
 export function assertNothingRuns({ metadata }: Pick<Stack, "metadata">, updates: readonly Update[]): void {
   const { name = "", namespace = "" } = metadata;
-  const running = updates.find(({ status }) => status?.startTime !== undefined && !isComplete(status));
+  const running = updates.find((update) => update.status?.startTime !== undefined && !isComplete(update));
   if (!running) return;
   throw new CliError(`Update ${running.metadata.name ?? ""} of Stack ${name} is running and holds the lock.`, {
     fix: `Wait for it, or cancel it: kubectl pulumi cancel ${name} -n ${namespace}`,
   });
 }
-
-const isComplete = ({ conditions = [] }: NonNullable<Update["status"]>): boolean =>
-  conditions.some(({ type, status }) => type === "Complete" && status === "True");
 
 export function holderBlocks({ spec, status }: Pick<Stack, "spec" | "status">): Block[] {
   const { failure, message } = status?.lastUpdate ?? {};

@@ -43,5 +43,22 @@ export function conflictPauseMs(occupied: readonly Occupied[], sinceMs: number):
   return Math.min(pauses.most, Math.max(pauses.least, sinceMs / 4));
 }
 
+interface ConflictView {
+  readonly now: number;
+  readonly conflictSince?: number;
+}
+
+/**
+ * Since when a name has been taken, for the next pass. The condition does not show it: its time stays the same when only its
+ * reason changes.
+ */
+export function conflictStart(
+  { now, conflictSince }: ConflictView,
+  { isUnchanged, isBlocked }: { readonly isUnchanged: boolean; readonly isBlocked: boolean },
+): number | undefined {
+  if (isUnchanged) return conflictSince;
+  return isBlocked ? (conflictSince ?? now) : undefined;
+}
+
 /** The reason of the Stalled condition of Stacks and Workspaces. */
 export const ownershipConflict = "OwnershipConflict";

@@ -11,6 +11,7 @@
  *
  * test/integration/workspace compares it with the API server's own merge.
  */
+import { isRecord } from "@pko/rpc";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonMap = { [key: string]: Json };
@@ -96,7 +97,7 @@ function mergeMaps(original: JsonMap, patch: JsonMap, place: Place): JsonMap {
 function mergeField(result: JsonMap, { name, value }: { name: string; value: Json }, place: Place): void {
   const present = Object.hasOwn(result, name) ? result[name] : undefined;
   if (value === null) delete result[name];
-  else if (isMap(value) && isMap(present)) result[name] = mergeMaps(present, value, place);
+  else if (isRecord(value) && isRecord(present)) result[name] = mergeMaps(present, value, place);
   else if (Array.isArray(value) && Array.isArray(present)) result[name] = mergeLists(present, value, place);
   else {
     const added = addition(value, place);
@@ -111,7 +112,7 @@ function addition(value: Json, place: Place): Json | undefined {
     if (place.schema.mergeKey !== undefined) for (const element of value) keyOfElement(element, place);
     return value.flatMap((element) => addition(element, { schema: {}, path: place.path }) ?? []);
   }
-  if (!isMap(value)) return value ?? undefined;
+  if (!isRecord(value)) return value ?? undefined;
   const { [patchDirective]: directive, ...rest } = value;
   if (directive === "delete" || (directive !== undefined && Object.keys(rest).length === 0)) return undefined;
   const fields = Object.entries(rest).flatMap(([name, each]) => {
@@ -124,7 +125,7 @@ function addition(value: Json, place: Place): Json | undefined {
 /** Undefined for an element that is only a directive. */
 function keyOfElement(element: Json, { schema, path }: Place): Json | undefined {
   const { mergeKey = "" } = schema;
-  if (!isMap(element)) throw new MergeError(`${path}: every element must be an object`);
+  if (!isRecord(element)) throw new MergeError(`${path}: every element must be an object`);
   const key = element[mergeKey];
   if (key === undefined && element[patchDirective] !== "replace") {
     throw new MergeError(`${path}: every element must have the field ${mergeKey}`);
@@ -139,7 +140,7 @@ function mergeLists(original: readonly Json[], patch: readonly Json[], place: Pl
   const keys = new Map(patch.map((element) => [element, keyOfElement(element, place)]));
   if ([...keys.values()].includes(undefined)) return patch.filter((element) => keys.get(element) !== undefined);
   let merged: Json[] = [...original];
-  for (const element of patch) if (isMap(element)) merged = mergeElement(merged, element, { ...place, mergeKey });
+  for (const element of patch) if (isRecord(element)) merged = mergeElement(merged, element, { ...place, mergeKey });
   return inOrder(merged, { first: patch, former: original, place });
 }
 
@@ -157,7 +158,7 @@ interface Order {
  */
 function inOrder(list: readonly Json[], { first, former, place }: Order): Json[] {
   const keyOf = (value: Json): Json | undefined =>
-    place.schema.mergeKey !== undefined && isMap(value) ? value[place.schema.mergeKey] : value;
+    place.schema.mergeKey !== undefined && isRecord(value) ? value[place.schema.mergeKey] : value;
   const named = new Map(first.map((value, index) => [keyOf(value), index]));
   const placeBefore = new Map(former.map((value, index) => [keyOf(value), index]));
   const rank = (value: Json): number => named.get(keyOf(value)) ?? 0;
@@ -175,11 +176,11 @@ function inOrder(list: readonly Json[], { first, former, place }: Order): Json[]
 function mergeElement(list: readonly Json[], element: JsonMap, place: Place & { readonly mergeKey: string }): Json[] {
   const { mergeKey, path } = place;
   const key = element[mergeKey];
-  const at = list.findIndex((other) => isMap(other) && other[mergeKey] === key);
-  if (element[patchDirective] === "delete") return list.filter((other) => !isMap(other) || other[mergeKey] !== key);
+  const at = list.findIndex((other) => isRecord(other) && other[mergeKey] === key);
+  if (element[patchDirective] === "delete") return list.filter((other) => !isRecord(other) || other[mergeKey] !== key);
   const found = list[at];
   const fields: Place = { schema: { fields: place.schema.fields ?? {} }, path };
-  if (isMap(found)) return list.map((other) => (other === found ? mergeMaps(found, element, fields) : other));
+  if (isRecord(found)) return list.map((other) => (other === found ? mergeMaps(found, element, fields) : other));
   const added = addition(element, fields);
   return added === undefined ? [...list] : [...list, added];
 }
@@ -202,8 +203,4 @@ function withLists(result: JsonMap, original: JsonMap, { patch, place }: { patch
     }
   }
   return result;
-}
-
-export function isMap(value: unknown): value is JsonMap {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

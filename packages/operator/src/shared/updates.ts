@@ -1,5 +1,5 @@
 /** Reading Updates: by their Workspace, from the store or from the API server. */
-import type { Update, Workspace } from "@pko/api";
+import { isComplete, type Update, type Workspace } from "@pko/api";
 import {
   keyOf,
   metadataOf,
@@ -13,8 +13,6 @@ import {
 
 import { updates } from "../kinds.ts";
 import { findCondition, isConditionTrue } from "./conditions.ts";
-
-export const isComplete = (update: Update): boolean => isConditionTrue(update, "Complete");
 
 /** The Go operator records no end time if it did not see the end. */
 export function endTimeOf(update: Update): string | undefined {

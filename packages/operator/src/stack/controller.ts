@@ -47,7 +47,7 @@ import { performStack } from "./perform/index.ts";
 import { removeOrphanFinalizers } from "./perform/finalizers.ts";
 import type { Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
-import { conflictStart } from "./rules/ownership.ts";
+import { rememberedConflict } from "./rules/ownership.ts";
 import { dependenciesOf } from "./stack-dependencies.ts";
 import { stackStatus } from "./status.ts";
 import type { StackView } from "./view.ts";
@@ -194,7 +194,7 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
     perform: (step, context) => performStack({ client, updates }, step, context),
     status: stackStatus,
     eventsOf: stackEventsFor,
-    remember: (view, { outcome }) => conflictStart(view, outcome),
+    remember: (view, { outcome }) => rememberedConflict(view, outcome),
     publish(key, { view, plan }) {
       const { stack, configObjects } = view;
       const follower = { namespace: stack.metadata.namespace ?? "", wake: () => wake(key) };

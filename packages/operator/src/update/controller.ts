@@ -1,5 +1,5 @@
 /** The Update controller: what it watches, and its definition for the engine. */
-import { fieldManagers, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
+import { fieldManagers, isComplete, type Approval, type Stack, type Update, type Workspace } from "@pko/api";
 import {
   controller,
   keyOf,
@@ -21,7 +21,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 import type { Projects, Runs } from "../agents/agents.ts";
 import { updates as updateResource } from "../kinds.ts";
 import { planKeyOf } from "../shared/approvals.ts";
-import { isComplete, uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
+import { uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/workspace-pod.ts";
 import { updateEvents } from "./events.ts";
 import { observeUpdate, type UpdateWorld } from "./observe/index.ts";

@@ -1,6 +1,7 @@
 /** The Workspace controller: what it watches, and the parts of its reconciler. */
 import {
   fieldManagers,
+  isComplete,
   workspaceKind,
   type Program,
   type Update,
@@ -31,7 +32,7 @@ import type { OperatorCa, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/clearances.ts";
-import { isComplete, workspaceKeyOf } from "../shared/updates.ts";
+import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { workspaceEvents } from "./events.ts";

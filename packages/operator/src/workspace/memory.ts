@@ -7,6 +7,7 @@
 import { reconcileRequestAnnotation, type Workspace } from "@pko/api";
 import type { Key, Moment } from "@pko/kube";
 
+import { conflictStart } from "../shared/ownership.ts";
 import type { Outcome } from "./outcome.ts";
 import { isRetryDue, isRetryScheduled, retryAfterFailure, retryWhileBackedOff } from "./prepare/retry.ts";
 import type { WorkspacePlan } from "./steps.ts";
@@ -47,7 +48,8 @@ export function retryOf(
 export function remember(view: WorkspaceView, plan: WorkspacePlan, moment: WorkspaceMoment): WorkspaceMemory {
   const { written, inputs } = view;
   const retry = rememberedRetry(view, plan, moment);
-  const conflictSince = rememberedConflict(view, plan.outcome);
+  const { kind } = plan.outcome;
+  const conflictSince = conflictStart(view, { isUnchanged: kind === "unchanged", isBlocked: kind === "blocked" });
   const losesState = inputs ? inputs.ephemeralState !== undefined : moment.memory?.losesState;
   return {
     ...(retry && { retry }),
@@ -55,12 +57,6 @@ export function remember(view: WorkspaceView, plan: WorkspacePlan, moment: Works
     ...(conflictSince !== undefined && { conflictSince }),
     ...(losesState && { losesState }),
   };
-}
-
-/** The condition does not show it: its time stays the same when only its reason changes. */
-function rememberedConflict({ conflictSince, now }: WorkspaceView, { kind }: Outcome): number | undefined {
-  if (kind === "unchanged") return conflictSince;
-  return kind === "blocked" ? (conflictSince ?? now) : undefined;
 }
 
 /** The outcomes after which there is nothing to retry. */

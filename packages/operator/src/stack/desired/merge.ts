@@ -4,6 +4,7 @@
  * elements stay in front of those of the template, since an environment variable may refer to one before it.
  */
 import type { JsonObject, JsonValue } from "@pko/api";
+import { isRecord } from "@pko/rpc";
 
 /** The field of a list → the key of its items. Other lists are replaced. */
 const listKeys: Readonly<Record<string, string>> = {
@@ -29,7 +30,7 @@ export function mergeTemplate(base: JsonObject, overlay: JsonObject): JsonObject
 }
 
 function mergeValues(under: JsonValue, over: JsonValue, field: string): JsonValue {
-  if (isObject(under) && isObject(over)) return mergeTemplate(under, over);
+  if (isRecord(under) && isRecord(over)) return mergeTemplate(under, over);
   const key = listKeys[field];
   if (key !== undefined && Array.isArray(under) && Array.isArray(over)) return mergeLists(under, over, key);
   return over;
@@ -38,16 +39,13 @@ function mergeValues(under: JsonValue, over: JsonValue, field: string): JsonValu
 function mergeLists(under: readonly JsonValue[], over: readonly JsonValue[], key: string): JsonValue[] {
   const result = [...under];
   for (const item of over) {
-    const at = result.findIndex((other) => isObject(item) && isObject(other) && other[key] === item[key]);
+    const at = result.findIndex((other) => isRecord(item) && isRecord(other) && other[key] === item[key]);
     const found = result[at];
-    if (isObject(item) && isObject(found)) result[at] = mergeTemplate(found, item);
+    if (isRecord(item) && isRecord(found)) result[at] = mergeTemplate(found, item);
     else result.push(item);
   }
   return result;
 }
-
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether the object has everything that is wanted; it may have more, which others have added. */
 export function covers(actual: JsonValue | undefined, wanted: JsonValue): boolean {
@@ -56,6 +54,6 @@ export function covers(actual: JsonValue | undefined, wanted: JsonValue): boolea
   }
   // The API server may keep a null or drop it.
   if (wanted === null) return actual === undefined || actual === null;
-  if (!isObject(wanted)) return actual === wanted;
-  return isObject(actual) && Object.entries(wanted).every(([field, value]) => covers(actual[field], value));
+  if (!isRecord(wanted)) return actual === wanted;
+  return isRecord(actual) && Object.entries(wanted).every(([field, value]) => covers(actual[field], value));
 }

@@ -1,9 +1,9 @@
 /** Steps that add and remove the finalizer of Stacks and Updates. */
-import { fieldManagers, labelsOfStack, stackFinalizer, stackNameLabel, type Update } from "@pko/api";
+import { fieldManagers, isComplete, labelsOfStack, stackFinalizer, stackNameLabel, type Update } from "@pko/api";
 import { asOwner, isOwnedBy, parseKey, stepDone, stepStale, type Key, type ObjectRef } from "@pko/kube";
 
 import { stacks, updates } from "../../kinds.ts";
-import { isComplete, unfinishedIn } from "../../shared/updates.ts";
+import { unfinishedIn } from "../../shared/updates.ts";
 import type { Step } from "../steps.ts";
 import type { StackView, UpdateFacts } from "../view.ts";
 import { ignoreNotFound, isSameStack, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";

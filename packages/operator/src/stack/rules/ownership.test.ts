@@ -5,7 +5,7 @@ import { anUpdate, now, succeeded, viewOf } from "../testing/views.ts";
 import { stalled } from "../outcome.ts";
 import { unchanged } from "../steps.ts";
 import { planStack } from "./index.ts";
-import { conflictStart } from "./ownership.ts";
+import { rememberedConflict } from "./ownership.ts";
 
 const occupant = { kind: "Workspace", namespace: "default", name: "web" };
 
@@ -45,9 +45,9 @@ test("waits for the garbage collector if the owner was an earlier Stack of the s
 test("remembers since when the name is taken, until the Stack is no longer blocked", () => {
   const [blocked, other] = [stalled("OwnershipConflict", "taken"), stalled("SpecInvalid", "invalid")];
   const view = viewOf({});
-  expect(conflictStart(view, blocked)).toBe(now);
+  expect(rememberedConflict(view, blocked)).toBe(now);
   const later = { ...view, conflictSince: now - 1000 };
-  expect([blocked, unchanged, other].map((outcome) => conflictStart(later, outcome))).toEqual([
+  expect([blocked, unchanged, other].map((outcome) => rememberedConflict(later, outcome))).toEqual([
     now - 1000,
     now - 1000,
     undefined,

@@ -2,7 +2,13 @@
 import { stackKind, type StackReason } from "@pko/api";
 import type { Occupied } from "@pko/kube";
 
-import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../shared/ownership.ts";
+import {
+  conflictMessage,
+  conflictPauseMs,
+  conflictStart,
+  isForeign,
+  ownershipConflict,
+} from "../../shared/ownership.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
@@ -53,12 +59,8 @@ export function lostOutputs(view: StackView, updateName: string): StackPlan {
 
 const conflictDuration = ({ now, conflictSince = now }: StackView): number => now - conflictSince;
 
-/**
- * Since when the Stack has been blocked, for the next pass. The condition does not show it: its time stays the same when only
- * its reason changes.
- */
-export function conflictStart({ now, conflictSince }: StackView, outcome: Outcome): number | undefined {
-  if (outcome.kind === "unchanged") return conflictSince;
-  const isBlocked = outcome.kind === "stalled" && outcome.reason === ownershipConflict;
-  return isBlocked ? (conflictSince ?? now) : undefined;
-}
+export const rememberedConflict = (view: StackView, outcome: Outcome): number | undefined =>
+  conflictStart(view, {
+    isUnchanged: outcome.kind === "unchanged",
+    isBlocked: outcome.kind === "stalled" && outcome.reason === ownershipConflict,
+  });

@@ -1,7 +1,7 @@
 /** Facts about the other Updates of the Workspace. Pure. */
-import type { Update, Workspace } from "@pko/api";
+import { isComplete, type Update, type Workspace } from "@pko/api";
 
-import { hasStackOf, isComplete } from "../../shared/updates.ts";
+import { hasStackOf } from "../../shared/updates.ts";
 import type { SiblingFacts } from "../view.ts";
 
 /** `all` are the Updates of the Workspace. */

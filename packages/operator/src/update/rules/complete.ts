@@ -1,5 +1,6 @@
 /** Updates that are complete. */
-import { endTimeOf, isComplete } from "../../shared/updates.ts";
+import { isComplete } from "@pko/api";
+import { endTimeOf } from "../../shared/updates.ts";
 import type { UpdatePlan } from "../steps.ts";
 import { hasFinalizer, isDeleting, type UpdateView } from "../view.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";

@@ -1,17 +1,10 @@
 /** The Updates of a Workspace: which of them wait, which run in its pod, and which have ended. */
-import type { Update, Workspace } from "@pko/api";
+import { isComplete, type Update, type Workspace } from "@pko/api";
 import { builtin, keyOf, type ApiObject, type Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Runs } from "../../agents/agents.ts";
-import {
-  endTimeOf,
-  hasStackOf,
-  isComplete,
-  unfinishedIn,
-  workspaceIndex,
-  type UpdateReader,
-} from "../../shared/updates.ts";
+import { endTimeOf, hasStackOf, unfinishedIn, workspaceIndex, type UpdateReader } from "../../shared/updates.ts";
 import { podNameOf } from "../../shared/workspace-pod.ts";
 import type { UpdateFacts } from "../view.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";

@@ -9,6 +9,7 @@ import {
   workspaceFolder,
   type NormalWorkspace,
 } from "@pko/api";
+import { isRecord } from "@pko/rpc";
 import type {
   Container,
   EnvVar,
@@ -26,7 +27,7 @@ import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import { limitStorage } from "./storage-limits.ts";
 import { podTemplateFaults } from "./template-shape.ts";
-import { isMap, MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "../../shared/strategic-merge.ts";
+import { MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "../../shared/strategic-merge.ts";
 
 /** The agent's path in its own image, and where the bootstrap container copies it. */
 const agentInImage = "/agent";
@@ -229,11 +230,11 @@ function withImageFlag(template: PodTemplateSpec): PodTemplateSpec {
 /** A volume has one source: if a template sets another one for a volume of ours, such as a claim, that replaces ours. */
 function replacingSources(original: JsonMap, patch: JsonMap): JsonMap {
   const spec = patch["spec"];
-  if (!isMap(spec) || !Array.isArray(spec["volumes"])) return patch;
+  if (!isRecord(spec) || !Array.isArray(spec["volumes"])) return patch;
   const own = (original["spec"] as unknown as { volumes: Volume[] }).volumes.map(({ name }) => name);
   const isOwn = (volume: JsonMap): boolean => own.some((name) => name === volume["name"]);
   const volumes = spec["volumes"].map((volume) => {
-    if (!isMap(volume) || "$patch" in volume || "$retainKeys" in volume || !isOwn(volume)) {
+    if (!isRecord(volume) || "$patch" in volume || "$retainKeys" in volume || !isOwn(volume)) {
       return volume;
     }
     return Object.keys(volume).length > 1 ? { ...volume, $retainKeys: Object.keys(volume) } : volume;

@@ -2,7 +2,7 @@
  * Templates are validated by the API server. The fields that the operator itself reads before that must have the expected
  * types. Pure.
  */
-import { isMap } from "../../shared/strategic-merge.ts";
+import { isRecord } from "@pko/rpc";
 
 type Shape = "text" | "number" | { readonly list: Shape } | { readonly fields: Readonly<Record<string, Shape>> };
 
@@ -83,6 +83,6 @@ function faults(value: unknown, shape: Shape, path: string): string[] {
       each === null ? [`${path}[${index}]: is empty`] : faults(each, shape.list, `${path}[${index}]`),
     );
   }
-  if (!isMap(value)) return [`${path}: is not an object`];
+  if (!isRecord(value)) return [`${path}: is not an object`];
   return Object.entries(shape.fields).flatMap(([name, below]) => faults(value[name], below, `${path}.${name}`));
 }
