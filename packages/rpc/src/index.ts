@@ -14,7 +14,7 @@ export * from "./lines.ts";
 export * from "./pause.ts";
 export * from "./pod-environment.ts";
 export * from "./prepare.ts";
-export * from "./record.ts";
+export * from "./is-record.ts";
 export * from "./run.ts";
 export * from "./source.ts";
 export * from "./tls.ts";
