@@ -46,13 +46,13 @@ async function main(prefixes: readonly string[]): Promise<boolean> {
 }
 
 async function rules(): Promise<string[]> {
-  const found = await Array.fromAsync(new Glob("packages/operator/src/*/rules/*.ts").scan({ cwd: repositoryRoot }));
+  const found = await Array.fromAsync(new Glob("packages/operator/src/*/rules/**/*.ts").scan({ cwd: repositoryRoot }));
   return found.filter((file) => !file.endsWith(".test.ts")).toSorted();
 }
 
 /** By the unit tests of its controller. One that never ends is noticed, too. */
 async function isKilled({ file, source, mutant }: Job): Promise<boolean> {
-  const tests = join(file, "../..");
+  const tests = file.slice(0, file.indexOf("/rules/"));
   const preload = join(import.meta.dir, "preload.ts");
   const child = Bun.spawn([process.execPath, "test", "--bail", `--preload=${preload}`, `./${tests}`], {
     cwd: repositoryRoot,

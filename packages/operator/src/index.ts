@@ -10,10 +10,10 @@ export { updateController, type UpdateController } from "./update/controller.ts"
 export { updateFinalizer } from "./update/finalizer.ts";
 export { approvalIndexers } from "./shared/approvals.ts";
 export { updateIndexers } from "./shared/updates.ts";
-export { readOutputs } from "./shared/stored-outputs.ts";
+export { readOutputs } from "./shared/outputs/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";
-export { clearances, type Clearances } from "./shared/clearances.ts";
+export { clearances, type Clearances } from "./shared/channels/clearances.ts";
 export * from "./workspace/index.ts";
 export { gitPoller, type GitFollow, type GitPollResult } from "./sources/git-poller.ts";
 export { gitLister, type GitSettings, type ListRefs } from "./sources/git-remote.ts";

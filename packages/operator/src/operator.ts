@@ -46,10 +46,10 @@ import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { exposeLostNodes } from "./lost-node-metrics.ts";
 import { updateController } from "./update/controller.ts";
 import { approvalIndexers } from "./shared/approvals.ts";
-import { clearances } from "./shared/clearances.ts";
-import { suspensionSwitch, type SuspensionSwitch } from "./shared/suspension.ts";
+import { clearances } from "./shared/channels/clearances.ts";
+import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspension.ts";
 import { updateIndexers } from "./shared/updates.ts";
-import { workspaceOfPod } from "./shared/workspace-pod.ts";
+import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
 import { podIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";

@@ -6,7 +6,7 @@ import { approvals, programs, stacks, updates, workspaces } from "./kinds.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { approvalIndexers } from "./shared/approvals.ts";
-import { clearances } from "./shared/clearances.ts";
+import { clearances } from "./shared/channels/clearances.ts";
 import { updateIndexers } from "./shared/updates.ts";
 import { podIndexers, workspaceController } from "./workspace/index.ts";
 

@@ -2,8 +2,8 @@
 import { suspendAnnotation, type LastUpdate, type StackStatus } from "@pko/api";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { conflictMessage } from "../../../packages/operator/src/shared/ownership.ts";
-import { lostNodeMessage } from "../../../packages/operator/src/shared/lost-node.ts";
+import { conflictMessage } from "../../../packages/operator/src/shared/objects/ownership.ts";
+import { lostNodeMessage } from "../../../packages/operator/src/shared/pods/lost-node.ts";
 import * as messages from "../../../packages/operator/src/stack/messages.ts";
 import * as workspaceMessages from "../../../packages/operator/src/workspace/messages.ts";
 import { explainPod } from "../../../packages/operator/src/workspace/pod/explain-pod.ts";

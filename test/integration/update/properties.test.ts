@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { checkStatus, seededRandom } from "@pko/testkit";
 
 import type { Run } from "../../../packages/operator/src/agents/agents.ts";
-import { isConditionTrue } from "../../../packages/operator/src/shared/conditions.ts";
+import { isConditionTrue } from "../../../packages/operator/src/shared/objects/conditions.ts";
 import type { Step } from "../../../packages/operator/src/update/steps.ts";
 import { passOver } from "../../../packages/operator/src/update/testing/plans.ts";
 import {

@@ -8,8 +8,8 @@ import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 import { buildPodTemplate } from "../../../packages/operator/src/workspace/pod/build-pod.ts";
 import { podFor } from "../../../packages/operator/src/workspace/perform/pod.ts";
 import { enforceProfile } from "../../../packages/operator/src/workspace/pod/security-profile.ts";
-import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/shared/strategic-merge.ts";
-import type { JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
+import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/shared/objects/strategic-merge.ts";
+import type { JsonMap } from "../../../packages/operator/src/shared/objects/strategic-merge.ts";
 
 const testTimeoutMs = 120_000;
 const settings = { agentImage: "agent:1", idleTimeoutMs: 0 };

@@ -6,8 +6,8 @@ import {
   podTemplateSchema,
   serviceSchema,
   strategicMerge,
-} from "../../../packages/operator/src/shared/strategic-merge.ts";
-import type { Json, JsonMap } from "../../../packages/operator/src/shared/strategic-merge.ts";
+} from "../../../packages/operator/src/shared/objects/strategic-merge.ts";
+import type { Json, JsonMap } from "../../../packages/operator/src/shared/objects/strategic-merge.ts";
 import { call } from "./raw.ts";
 
 const testTimeoutMs = 180_000;

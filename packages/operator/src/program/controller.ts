@@ -21,7 +21,7 @@ import {
 } from "@pko/kube";
 
 import { programs } from "../kinds.ts";
-import { conditionAt } from "../shared/conditions.ts";
+import { conditionAt } from "../shared/objects/conditions.ts";
 
 interface ProgramView {
   readonly program: Program;

@@ -12,7 +12,7 @@ import {
 } from "@pko/kube";
 
 import { updates } from "../kinds.ts";
-import { findCondition, isConditionTrue } from "./conditions.ts";
+import { findCondition, isConditionTrue } from "./objects/conditions.ts";
 
 /** The Go operator records no end time if it did not see the end. */
 export function endTimeOf(update: Update): string | undefined {

@@ -31,7 +31,7 @@ import {
 import type { PolicyProbe } from "../approvals/policy-probe.ts";
 import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
-import { neverSuspended, type Suspension } from "../shared/suspension.ts";
+import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";

@@ -2,7 +2,7 @@
 import { stackEvents, type StackEvent, type StackReason } from "@pko/api";
 import type { EventNote } from "@pko/kube";
 
-import { findCondition } from "../shared/conditions.ts";
+import { findCondition } from "../shared/objects/conditions.ts";
 import { driftCount } from "../shared/drift.ts";
 import { approvalNews, type ApprovalNews } from "./history/approval.ts";
 import type { DriftRecord } from "./history/drift.ts";

@@ -3,8 +3,8 @@ import type { Stack, StackReason } from "@pko/api";
 import type { Registry, Store } from "@pko/kube";
 
 import { approvalPolicyOf } from "../shared/approvals.ts";
-import { findCondition, isConditionTrue } from "../shared/conditions.ts";
-import type { Suspension } from "../shared/suspension.ts";
+import { findCondition, isConditionTrue } from "../shared/objects/conditions.ts";
+import type { Suspension } from "../shared/channels/suspension.ts";
 import { suspendedBy } from "./view.ts";
 
 export interface MeteredWorld {

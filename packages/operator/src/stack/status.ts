@@ -2,7 +2,7 @@
 import type { Condition, StackReason, StackStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
-import { conditionAt, findCondition } from "../shared/conditions.ts";
+import { conditionAt, findCondition } from "../shared/objects/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import { approvalAfter } from "./history/approval.ts";
 import { isDriftShown, type DriftRecord } from "./history/drift.ts";

@@ -22,7 +22,7 @@ import type { Projects, Runs } from "../agents/agents.ts";
 import { updates as updateResource } from "../kinds.ts";
 import { planKeyOf } from "../shared/approvals.ts";
 import { uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
-import { workspaceOfPod } from "../shared/workspace-pod.ts";
+import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import { updateEvents } from "./events.ts";
 import { observeUpdate, type UpdateWorld } from "./observe/index.ts";
 import type { Outcome } from "./outcome.ts";

@@ -2,7 +2,7 @@
 import { autoEvents, stackEvents, type AutoEvent, type StackEvent } from "@pko/api";
 import type { EventNote } from "@pko/kube";
 
-import { isConditionTrue } from "../shared/conditions.ts";
+import { isConditionTrue } from "../shared/objects/conditions.ts";
 import { endTimeOf } from "../shared/updates.ts";
 import * as messages from "./messages.ts";
 import type { Ending } from "./outcome.ts";

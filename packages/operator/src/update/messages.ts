@@ -3,7 +3,7 @@ import { timestamp } from "@pko/kube";
 import type { Drift, RunResult } from "@pko/rpc";
 
 import { driftCount, driftSummary } from "../shared/drift.ts";
-import { lostNodeMessage, type OverduePod } from "../shared/lost-node.ts";
+import { lostNodeMessage, type OverduePod } from "../shared/pods/lost-node.ts";
 import { truncate } from "../shared/truncate.ts";
 
 /** The same while the operation runs, so that the condition need not be written again. */

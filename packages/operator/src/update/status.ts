@@ -4,7 +4,7 @@ import { timestamp } from "@pko/kube";
 import type { Progress } from "@pko/records";
 import type { RunResult } from "@pko/rpc";
 
-import { conditionAt } from "../shared/conditions.ts";
+import { conditionAt } from "../shared/objects/conditions.ts";
 import { boundedDrift } from "../shared/drift.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";

@@ -5,7 +5,7 @@ import type { LostRun, ProjectInfo } from "@pko/rpc";
 import type { AgentPod, Run } from "../agents/agents.ts";
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { ApprovalPolicy } from "../shared/approvals.ts";
-import type { OverduePod } from "../shared/lost-node.ts";
+import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { updateFinalizer } from "./finalizer.ts";
 
 export type WorkspaceFacts =

@@ -7,7 +7,7 @@
 import { reconcileRequestAnnotation, type Workspace } from "@pko/api";
 import type { Key, Moment } from "@pko/kube";
 
-import { conflictStart } from "../shared/ownership.ts";
+import { conflictStart } from "../shared/objects/ownership.ts";
 import type { Outcome } from "./outcome.ts";
 import { isRetryDue, isRetryScheduled, retryAfterFailure, retryWhileBackedOff } from "./prepare/retry.ts";
 import type { WorkspacePlan } from "./steps.ts";

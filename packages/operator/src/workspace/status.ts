@@ -2,8 +2,8 @@
 import type { WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import type { PrepareFailure } from "@pko/rpc";
 
-import { ownershipConflict } from "../shared/ownership.ts";
-import { conditionAt } from "../shared/conditions.ts";
+import { ownershipConflict } from "../shared/objects/ownership.ts";
+import { conditionAt } from "../shared/objects/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";

@@ -6,8 +6,8 @@ import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
-import type { OverduePod } from "../shared/lost-node.ts";
-import { findCondition } from "../shared/conditions.ts";
+import type { OverduePod } from "../shared/pods/lost-node.ts";
+import { findCondition } from "../shared/objects/conditions.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
 import type { Explanation } from "./pod/explain-pod.ts";
 import type { Materials, Requested } from "./prepare/request.ts";

@@ -3,9 +3,9 @@ import { labelsOfStack, secretOutputsAnnotation, type JsonValue, type Stack } fr
 import { builtin, type ApiObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { outputKeyOf, stackOutputsSecretOf } from "../../shared/output-keys.ts";
-import { ownerReference } from "../../shared/owner-reference.ts";
-import { readOutputs } from "../../shared/stored-outputs.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../../shared/outputs/output-keys.ts";
+import { ownerReference } from "../../shared/objects/owner-reference.ts";
+import { readOutputs } from "../../shared/outputs/stored-outputs.ts";
 import type { OutputValue, OutputVersions, OutputsView } from "../view.ts";
 
 /** On the Secret: which Update last changed each output. Stacks that use an output follow its changes by this. */

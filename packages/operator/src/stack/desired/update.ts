@@ -10,7 +10,7 @@ import {
 } from "@pko/api";
 
 import { updates } from "../../kinds.ts";
-import { ownerReference } from "../../shared/owner-reference.ts";
+import { ownerReference } from "../../shared/objects/owner-reference.ts";
 import { correctsDrift } from "../history/drift.ts";
 import {
   serializeTrigger,

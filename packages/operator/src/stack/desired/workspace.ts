@@ -19,9 +19,9 @@ import {
 import { workspaces } from "../../kinds.ts";
 import type { SourceSpec } from "../../sources/source-view.ts";
 import { covers, mergeTemplate } from "./merge.ts";
-import { outputKeyOf, stackOutputsSecretOf } from "../../shared/output-keys.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../../shared/outputs/output-keys.ts";
 import { textHash } from "../../shared/digest.ts";
-import { ownerReference } from "../../shared/owner-reference.ts";
+import { ownerReference } from "../../shared/objects/owner-reference.ts";
 import { reconcileRequestOf } from "../history/trigger.ts";
 
 /** On the Workspace: a digest of the wanted spec. It shows also that a field is no longer wanted. */

@@ -9,7 +9,7 @@ import {
 } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
-import { isConditionTrue } from "../../shared/conditions.ts";
+import { isConditionTrue } from "../../shared/objects/conditions.ts";
 import { boundedDrift, driftCount, driftSummary } from "../../shared/drift.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { truncate } from "../../shared/truncate.ts";

@@ -1,7 +1,7 @@
 /** An Update as its Stack sees it. */
 import { stackFinalizer, type Update, type UpdateSpec, type UpdateStalledReason, type UpdateStatus } from "@pko/api";
 
-import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
+import { findCondition, isConditionTrue } from "../../shared/objects/conditions.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { pendingOperationsMessage } from "../../shared/pending-operations.ts";
 import { truncate } from "../../shared/truncate.ts";

@@ -2,7 +2,7 @@
 import { reconcileRequestAnnotation } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
-import { stackOutputsSecretOf } from "../../shared/output-keys.ts";
+import { stackOutputsSecretOf } from "../../shared/outputs/output-keys.ts";
 import type { PrerequisiteView } from "../view.ts";
 
 export const dependentsDeleting = (names: readonly string[]): string =>

@@ -23,8 +23,8 @@ import {
 import { stacks as stackResource, updates as updateResource, workspaces as workspaceResource } from "../../kinds.ts";
 import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
-import { findCondition } from "../../shared/conditions.ts";
-import type { Suspension } from "../../shared/suspension.ts";
+import { findCondition } from "../../shared/objects/conditions.ts";
+import type { Suspension } from "../../shared/channels/suspension.ts";
 import { updateFacts } from "../history/update-facts.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
 import * as messages from "../messages.ts";

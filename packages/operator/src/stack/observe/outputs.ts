@@ -3,8 +3,8 @@ import { asOwner, builtin, classifyOwnership, type ApiObject, type Occupant } fr
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates as updateResource } from "../../kinds.ts";
-import { foreignText } from "../../shared/ownership.ts";
-import { stackOutputsSecretOf } from "../../shared/output-keys.ts";
+import { foreignText } from "../../shared/objects/ownership.ts";
+import { stackOutputsSecretOf } from "../../shared/outputs/output-keys.ts";
 import { outputValues, outputVersions } from "../desired/outputs-secret.ts";
 import { unrecordedUpdate, updateWithPendingOutputs } from "../history/result.ts";
 import * as messages from "../messages.ts";

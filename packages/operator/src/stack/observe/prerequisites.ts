@@ -4,7 +4,7 @@ import { asOwner, classifyOwnership, refKey, type ApiObject, type Store } from "
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { stacks as stackResource } from "../../kinds.ts";
-import { outputKeyOf, stackOutputsSecretOf } from "../../shared/output-keys.ts";
+import { outputKeyOf, stackOutputsSecretOf } from "../../shared/outputs/output-keys.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { cycleFrom, dependenciesOf, outputReferences, type OutputReference } from "../stack-dependencies.ts";
 import { outputVersions } from "../desired/outputs-secret.ts";

@@ -33,9 +33,15 @@ import {
   finalizerMissing,
   finalizerRemoved,
   nothingToDestroy,
-} from "./deletion.ts";
-import { dependentsLeft } from "./dependents.ts";
-import { driftCheckDue, driftCheckRejected, driftCheckRunning, driftChecksRecorded, driftUnrecorded } from "./drift.ts";
+} from "./deletion/deletion.ts";
+import { dependentsLeft } from "./deletion/dependents.ts";
+import {
+  driftCheckDue,
+  driftCheckRejected,
+  driftCheckRunning,
+  driftChecksRecorded,
+  driftUnrecorded,
+} from "./drift/checks.ts";
 import { noUpdateDue, outputsPending, retryScheduled, workspaceUnneeded } from "./no-update-due.ts";
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";

@@ -6,7 +6,7 @@ import * as messages from "../messages.ts";
 import { stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan } from "../steps.ts";
 import { conflictFailure, lastUpdateIn, validSpec, type StackView } from "../view.ts";
-import { driftDue } from "./drift-due.ts";
+import { driftDue } from "./drift/due.ts";
 import { nextDue, retryTime, type Due } from "./due.ts";
 import { blockedBy, lostOutputs } from "./ownership.ts";
 import { earliestStart } from "./windows.ts";

@@ -8,7 +8,7 @@ import {
   conflictStart,
   isForeign,
   ownershipConflict,
-} from "../../shared/ownership.ts";
+} from "../../shared/objects/ownership.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";

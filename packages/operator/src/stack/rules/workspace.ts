@@ -1,7 +1,7 @@
 /** Rules about an update that is due: its Workspace is prepared, then the Update is created. */
 import type { StackReason } from "@pko/api";
 
-import { ownershipConflict } from "../../shared/ownership.ts";
+import { ownershipConflict } from "../../shared/objects/ownership.ts";
 import { updateObject } from "../desired/update.ts";
 import { isWorkspaceCurrent, workspaceObject } from "../desired/workspace.ts";
 import * as messages from "../messages.ts";
@@ -9,8 +9,8 @@ import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan, type Step } from "../steps.ts";
 import { isDeleting, validSpec, type StackView } from "../view.ts";
 import { stageOf } from "./approval.ts";
-import { destroyOrigin } from "./deletion.ts";
-import { driftDue } from "./drift-due.ts";
+import { destroyOrigin } from "./deletion/deletion.ts";
+import { driftDue } from "./drift/due.ts";
 import { nextDue, type DueUpdate } from "./due.ts";
 import { blockedBy } from "./ownership.ts";
 import { inputsMissing } from "./spec.ts";

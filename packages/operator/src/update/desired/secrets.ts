@@ -19,10 +19,10 @@ import type { ApiObject } from "@pko/kube";
 import { maxPlanPartChars, type Output } from "@pko/rpc";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { outputKeyOf } from "../../shared/output-keys.ts";
-import { outputNamesAnnotation } from "../../shared/stored-outputs.ts";
+import { outputKeyOf } from "../../shared/outputs/output-keys.ts";
+import { outputNamesAnnotation } from "../../shared/outputs/stored-outputs.ts";
 import { planKey } from "../plan-key.ts";
-import { ownerReference } from "../../shared/owner-reference.ts";
+import { ownerReference } from "../../shared/objects/owner-reference.ts";
 
 /** The API server's limit for all values is 1 MiB; annotations have a separate limit. */
 const maxDataBytes = 1_000_000;

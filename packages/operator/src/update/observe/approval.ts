@@ -4,7 +4,7 @@ import type { ObjectRef } from "@pko/kube";
 
 import { approvalPolicyOf } from "../../shared/approvals.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { isConditionTrue } from "../../shared/conditions.ts";
+import { isConditionTrue } from "../../shared/objects/conditions.ts";
 import { endTimeOf } from "../../shared/updates.ts";
 import type { ApprovalFacts, PlanFacts } from "../view.ts";
 

@@ -5,8 +5,8 @@ import type { WorkspaceRef } from "@pko/rpc";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { agentPort } from "../../agents/agents.ts";
-import { overduePod } from "../../shared/lost-node.ts";
-import { findCondition } from "../../shared/conditions.ts";
+import { overduePod } from "../../shared/pods/lost-node.ts";
+import { findCondition } from "../../shared/objects/conditions.ts";
 import { hasStackOf, stacksOf } from "../../shared/updates.ts";
 import * as messages from "../messages.ts";
 import type { Address, PodFacts, WorkspaceFacts } from "../view.ts";

@@ -5,7 +5,7 @@
 import type { Update } from "@pko/api";
 import type { LostRun } from "@pko/rpc";
 
-import { findCondition } from "../../shared/conditions.ts";
+import { findCondition } from "../../shared/objects/conditions.ts";
 
 /** Reasons for which the CLI may not have removed its lock. A run that failed or succeeded has removed it. */
 const lockingEnds: ReadonlySet<string> = new Set(["Aborted", "Canceled", "Unknown"]);

@@ -8,7 +8,7 @@ import { asOwner, builtin, findOwnership, type Client, type ApiObject } from "@p
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { approvals, stacks, updates, workspaces } from "../../kinds.ts";
-import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import { judgePod, podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
 import { approvalFacts, planRefOf, stackRefOf } from "../observe/approval.ts";
 import { podFacts, workspaceFacts, workspaceRefOf } from "../observe/facts.ts";
 import type { UpdateView } from "../view.ts";

@@ -16,7 +16,7 @@ import {
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates } from "../../kinds.ts";
-import { foreignText } from "../../shared/ownership.ts";
+import { foreignText } from "../../shared/objects/ownership.ts";
 import * as messages from "../messages.ts";
 
 interface SecretWriter {

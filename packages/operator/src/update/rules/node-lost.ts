@@ -1,6 +1,6 @@
 /** When the node of a run counts as lost (docs/adr/0015-locks-and-lost-nodes.md). */
-import { lostNodeAt } from "../../shared/lost-node.ts";
-import { isConditionTrue } from "../../shared/conditions.ts";
+import { lostNodeAt } from "../../shared/pods/lost-node.ts";
+import { isConditionTrue } from "../../shared/objects/conditions.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { UpdateView } from "../view.ts";

@@ -2,7 +2,7 @@
 import type { RunResult } from "@pko/rpc";
 
 import type { Run } from "../../agents/agents.ts";
-import { findCondition, isConditionTrue } from "../../shared/conditions.ts";
+import { findCondition, isConditionTrue } from "../../shared/objects/conditions.ts";
 import * as messages from "../messages.ts";
 import type { Ending } from "../outcome.ts";
 import type { UpdatePlan } from "../steps.ts";

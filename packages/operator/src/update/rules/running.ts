@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { Run } from "../../agents/agents.ts";
 import { startRequest } from "../desired/operation.ts";
-import { lostNodeAt } from "../../shared/lost-node.ts";
+import { lostNodeAt } from "../../shared/pods/lost-node.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { UpdatePlan } from "../steps.ts";

@@ -1,6 +1,6 @@
 /** Operations that their agent should have stopped, because they exceeded their timeout. */
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { podNameOf } from "../../shared/workspace-pod.ts";
+import { podNameOf } from "../../shared/pods/workspace-pod.ts";
 import * as messages from "../messages.ts";
 import type { UpdatePlan } from "../steps.ts";
 import { hasStarted, type UpdateView } from "../view.ts";

@@ -5,7 +5,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations, Runs } from "../../agents/agents.ts";
-import { defaultLostNodeMs } from "../../shared/lost-node.ts";
+import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
 import { retryOf, type WorkspaceMemory } from "../memory.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
 import { observeUnschedulable } from "./room.ts";

@@ -5,8 +5,8 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations } from "../../agents/agents.ts";
-import { conflictMessage } from "../../shared/ownership.ts";
-import { judgePod, podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import { conflictMessage } from "../../shared/objects/ownership.ts";
+import { judgePod, podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
 import { backedOffAnnotation, builtHashAnnotation } from "../names.ts";
 import { hasRun } from "./updates.ts";
 import { podFacts } from "../pod/pod-facts.ts";

@@ -5,7 +5,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Runs } from "../../agents/agents.ts";
 import { endTimeOf, hasStackOf, unfinishedIn, workspaceIndex, type UpdateReader } from "../../shared/updates.ts";
-import { podNameOf } from "../../shared/workspace-pod.ts";
+import { podNameOf } from "../../shared/pods/workspace-pod.ts";
 import type { UpdateFacts } from "../view.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 

@@ -3,7 +3,7 @@ import type { NormalWorkspace } from "@pko/api";
 import { ApiError, builtin, deleteOwned, findOwnership, stepDone, stepStale, type ApiObject } from "@pko/kube";
 import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
-import { podNameOf, podOwner } from "../../shared/workspace-pod.ts";
+import { podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
 import type { Step } from "../steps.ts";
 import type { Admission } from "../view.ts";
 import {

@@ -9,9 +9,9 @@ import type { PodTemplateSpec, Secret, Service } from "kubernetes-types/core/v1"
 import { agentPort } from "../../agents/agents.ts";
 import { agentPortName, builtHashAnnotation, certificateNameOf, referencesHashAnnotation } from "../names.ts";
 import { serviceFaults } from "./template-shape.ts";
-import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "../../shared/strategic-merge.ts";
+import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "../../shared/objects/strategic-merge.ts";
 import { contentHash } from "../../shared/digest.ts";
-import { ownerReference } from "../../shared/owner-reference.ts";
+import { ownerReference } from "../../shared/objects/owner-reference.ts";
 
 export interface BuiltObjects {
   readonly service: ApplyBody<ApiObject<Service>>;

@@ -27,7 +27,7 @@ import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import { limitStorage } from "./storage-limits.ts";
 import { podTemplateFaults } from "./template-shape.ts";
-import { MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "../../shared/strategic-merge.ts";
+import { MergeError, podTemplateSchema, strategicMerge, type JsonMap } from "../../shared/objects/strategic-merge.ts";
 
 /** The agent's path in its own image, and where the bootstrap container copies it. */
 const agentInImage = "/agent";

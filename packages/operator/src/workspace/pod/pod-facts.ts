@@ -4,7 +4,7 @@ import type { ApiObject } from "@pko/kube";
 import type { ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Preparations } from "../../agents/agents.ts";
-import { overduePod } from "../../shared/lost-node.ts";
+import { overduePod } from "../../shared/pods/lost-node.ts";
 import { explainPod, isUnschedulable } from "./explain-pod.ts";
 import type { PodFacts } from "../view.ts";
 

@@ -1,7 +1,7 @@
 /** What a rule decides, and how it becomes a plan. */
 import type { Rule } from "@pko/kube";
 
-import { lostNodeAt } from "../../shared/lost-node.ts";
+import { lostNodeAt } from "../../shared/pods/lost-node.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Step, WorkspacePlan } from "../steps.ts";
 import type { PodFacts, WorkspaceView } from "../view.ts";

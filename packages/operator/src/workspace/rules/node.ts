@@ -1,5 +1,5 @@
 /** Rules for a pod whose node does not respond, or which does not terminate. */
-import { lostNodeAt, lostNodeMessage } from "../../shared/lost-node.ts";
+import { lostNodeAt, lostNodeMessage } from "../../shared/pods/lost-node.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import { isBackedOff, isIdle, runningUpdate } from "../view.ts";

@@ -2,7 +2,7 @@
 import { stackKind, workspaceKind } from "@pko/api";
 import type { Occupied } from "@pko/kube";
 
-import { conflictMessage, conflictPauseMs, isForeign } from "../../shared/ownership.ts";
+import { conflictMessage, conflictPauseMs, isForeign } from "../../shared/objects/ownership.ts";
 import type { WorkspaceView } from "../view.ts";
 import { decide, type Decision, type WorkspaceRule } from "./decision.ts";
 

@@ -1,6 +1,6 @@
 /** Rules for the pod: it must exist, match the current template, and be up. */
-import { ownershipConflict } from "../../shared/ownership.ts";
-import { findCondition } from "../../shared/conditions.ts";
+import { ownershipConflict } from "../../shared/objects/ownership.ts";
+import { findCondition } from "../../shared/objects/conditions.ts";
 import { preempted } from "../idle/preemption.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";

@@ -4,7 +4,7 @@
  */
 import { timestamp, type ApiObject } from "@pko/kube";
 import type { Pod, PodCondition } from "kubernetes-types/core/v1";
-import { parseTimestamp } from "./parse-timestamp.ts";
+import { parseTimestamp } from "../parse-timestamp.ts";
 
 /** The default time after which Kubernetes evicts pods from a node that does not respond. */
 export const defaultLostNodeMs = 5 * 60_000;

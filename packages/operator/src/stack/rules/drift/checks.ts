@@ -1,11 +1,11 @@
 /** Rules about checks for drift. Nothing is wrong while one runs, so the Stack stays Ready. */
 import { firstDecision } from "@pko/kube";
 
-import { checkRecord, driftRequestOf, failedCheck, isDriftShown, unrecordedChecks } from "../history/drift.ts";
-import { isCancelled } from "../history/trigger.ts";
-import * as messages from "../messages.ts";
-import { processing, type Outcome } from "../outcome.ts";
-import { unchanged, wait, type StackPlan } from "../steps.ts";
+import { checkRecord, driftRequestOf, failedCheck, isDriftShown, unrecordedChecks } from "../../history/drift.ts";
+import { isCancelled } from "../../history/trigger.ts";
+import * as messages from "../../messages.ts";
+import { processing, type Outcome } from "../../outcome.ts";
+import { unchanged, wait, type StackPlan } from "../../steps.ts";
 import {
   hasFinalizer,
   isDeleting,
@@ -15,11 +15,11 @@ import {
   unfinishedUpdate,
   type StackView,
   type UpdateFacts,
-} from "../view.ts";
-import { driftDue } from "./drift-due.ts";
-import { nextDue } from "./due.ts";
-import { readyOutcome } from "./no-update-due.ts";
-import { workspaceRules } from "./workspace.ts";
+} from "../../view.ts";
+import { driftDue } from "./due.ts";
+import { nextDue } from "../due.ts";
+import { readyOutcome } from "../no-update-due.ts";
+import { workspaceRules } from "../workspace.ts";
 
 /** The API server rejected a write for a check, or another owner's object has a name that it needs. */
 export function driftCheckRejected(view: StackView): StackPlan | undefined {

@@ -2,10 +2,10 @@ import type { StackDrift, StackStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 import { describe, expect, test } from "bun:test";
 
-import { findCondition } from "../../shared/conditions.ts";
-import { stackEventsFor } from "../events.ts";
-import { updateNameFor } from "../history/trigger.ts";
-import { stackStatus } from "../status.ts";
+import { findCondition } from "../../../shared/objects/conditions.ts";
+import { stackEventsFor } from "../../events.ts";
+import { updateNameFor } from "../../history/trigger.ts";
+import { stackStatus } from "../../status.ts";
 import {
   ago,
   anUpdate,
@@ -20,9 +20,9 @@ import {
   succeeded,
   viewOf,
   type Setting,
-} from "../testing/views.ts";
-import type { StackView, UpdateFacts } from "../view.ts";
-import { planStack } from "./index.ts";
+} from "../../testing/views.ts";
+import type { StackView, UpdateFacts } from "../../view.ts";
+import { planStack } from "../index.ts";
 
 const hourly = { driftDetection: { intervalSeconds: 3600 } };
 const correct = { driftDetection: { intervalSeconds: 3600, action: "Correct" as const } };

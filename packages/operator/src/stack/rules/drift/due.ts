@@ -1,9 +1,9 @@
 /** When is a check for drift due? Pure. */
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { driftRequestOf, nextCheckTime } from "../history/drift.ts";
-import { lastTypeOf } from "../history/trigger.ts";
-import { isDeleting, lastUpdateIn, presentStatus, validSpec, type StackView } from "../view.ts";
-import { currentTrigger, nextDue, type Due } from "./due.ts";
+import { parseTimestamp } from "../../../shared/parse-timestamp.ts";
+import { driftRequestOf, nextCheckTime } from "../../history/drift.ts";
+import { lastTypeOf } from "../../history/trigger.ts";
+import { isDeleting, lastUpdateIn, presentStatus, validSpec, type StackView } from "../../view.ts";
+import { currentTrigger, nextDue, type Due } from "../due.ts";
 
 export type DriftDue =
   Extract<Due, { kind: "now" }> | { readonly kind: "checkAt"; readonly at: number } | { readonly kind: "never" };

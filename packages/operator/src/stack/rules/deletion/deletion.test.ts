@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 
-import { unavailable } from "../../sources/source-view.ts";
-import { ago, anUpdate, aTrigger, cases, creating, failed, now, succeeded, viewOf } from "../testing/views.ts";
-import { planStack } from "./index.ts";
+import { unavailable } from "../../../sources/source-view.ts";
+import { ago, anUpdate, aTrigger, cases, creating, failed, now, succeeded, viewOf } from "../../testing/views.ts";
+import { planStack } from "../index.ts";
 
 const deleted = { deleting: true, spec: { destroyOnFinalize: true } } as const;
 const info = { projectInfo: { name: "project", runtime: "yaml" } };

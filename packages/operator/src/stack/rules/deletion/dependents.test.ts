@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 
-import { stackEventsFor } from "../events.ts";
-import { anUpdate, cases, creating, messageFor, now, succeeded, viewOf } from "../testing/views.ts";
-import type { DependentView } from "../view.ts";
-import { planStack } from "./index.ts";
+import { stackEventsFor } from "../../events.ts";
+import { anUpdate, cases, creating, messageFor, now, succeeded, viewOf } from "../../testing/views.ts";
+import type { DependentView } from "../../view.ts";
+import { planStack } from "../index.ts";
 
 const deleted = { deleting: true, spec: { destroyOnFinalize: true }, last: succeeded() } as const;
 const kept = { deleting: true, last: succeeded() } as const;

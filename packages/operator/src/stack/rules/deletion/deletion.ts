@@ -1,11 +1,11 @@
 /** Rules about finalizers, and about a Stack that is being deleted. */
 import type { NormalStack } from "@pko/api";
 
-import type { WorkspaceOrigin } from "../desired/workspace.ts";
-import { lastTypeOf } from "../history/trigger.ts";
-import * as messages from "../messages.ts";
-import { processing, stalled } from "../outcome.ts";
-import { unchanged, wait, type StackPlan } from "../steps.ts";
+import type { WorkspaceOrigin } from "../../desired/workspace.ts";
+import { lastTypeOf } from "../../history/trigger.ts";
+import * as messages from "../../messages.ts";
+import { processing, stalled } from "../../outcome.ts";
+import { unchanged, wait, type StackPlan } from "../../steps.ts";
 import {
   hasFinalizer,
   isDeleting,
@@ -16,10 +16,10 @@ import {
   validSpec,
   wantsDestroy,
   type StackView,
-} from "../view.ts";
-import { destroyDue } from "./due.ts";
-import { workspaceInUseMs } from "./no-update-due.ts";
-import { recheckMs } from "./spec.ts";
+} from "../../view.ts";
+import { destroyDue } from "../due.ts";
+import { workspaceInUseMs } from "../no-update-due.ts";
+import { recheckMs } from "../spec.ts";
 
 /** Finalizers of others may still delay the deletion. */
 export function finalizerRemoved(view: StackView): StackPlan | undefined {

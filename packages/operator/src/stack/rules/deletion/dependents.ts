@@ -1,8 +1,8 @@
 /** Stacks that are deleted together are destroyed in reverse order: those that depend on others first. Pure. */
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import * as messages from "../messages.ts";
-import { wait, type StackPlan } from "../steps.ts";
-import { isDeleting, unfinishedUpdate, wantsDestroy, type DependentView, type StackView } from "../view.ts";
+import { parseTimestamp } from "../../../shared/parse-timestamp.ts";
+import * as messages from "../../messages.ts";
+import { wait, type StackPlan } from "../../steps.ts";
+import { isDeleting, unfinishedUpdate, wantsDestroy, type DependentView, type StackView } from "../../view.ts";
 import { isDestroyed, isNothingDeployed } from "./deletion.ts";
 
 /** Stacks that are deleted together are deleted one by one, so the deletion of a dependent may arrive later. */
