@@ -26,6 +26,7 @@ export * from "./stack/state.ts";
 export * from "./stack/status.ts";
 export * from "./stack/messages.ts";
 export * from "./update-record/record.ts";
+export * from "./stack/reports.ts";
 export * from "./update/complete.ts";
 export * from "./update/spec.ts";
 export * from "./update/status.ts";

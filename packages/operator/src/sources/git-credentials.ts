@@ -2,10 +2,9 @@
  * Credentials for a Git repository, resolved from Secrets: one implementation for the Stack, which polls the repository, and
  * for the Workspace, whose agent fetches it.
  */
-import type { GitAuth, SecretKey, WorkspaceSpec } from "@pko/api";
+import { missingKey, missingObject, type GitAuth, type SecretKey, type WorkspaceSpec } from "@pko/api";
 import type { RepositoryCredentials } from "@pko/git";
 
-import { missingKey, missingObject } from "../shared/missing-input.ts";
 import { caKey, forgeHosts, knownHostsKey } from "./server-trust.ts";
 
 export type GitCredentials =

@@ -1,4 +1,6 @@
 /** Rules about the spec, its inputs, the source and other Stacks. */
+import { reportsDependencyCycle, reportsMissingInput, reportsMissingOutput } from "@pko/api";
+
 import { next, summaries } from "../messages.ts";
 import { cause, conditionWith, decide, messageIn, retryOf, type Rule } from "./rule.ts";
 
@@ -12,7 +14,7 @@ export const ownershipConflict: Rule = (facts) =>
     : undefined;
 
 export const dependencyCycle: Rule = (facts) =>
-  conditionWith(facts, "SpecInvalid")?.message.includes("Stacks depend on each other")
+  reportsDependencyCycle(conditionWith(facts, "SpecInvalid")?.message ?? "")
     ? decide("dependencyCycle", {
         summary: summaries.dependencyCycle,
         message: messageIn(facts),
@@ -20,10 +22,8 @@ export const dependencyCycle: Rule = (facts) =>
       })
     : undefined;
 
-const missingInput = /there is no (?:Secret|ConfigMap) |has no key .+, which |is not valid JSON, which /;
-
 export const inputMissing: Rule = (facts) =>
-  missingInput.test(conditionWith(facts, "SpecInvalid", "WorkspaceFailed")?.message ?? "")
+  reportsMissingInput(conditionWith(facts, "SpecInvalid", "WorkspaceFailed")?.message ?? "")
     ? decide("inputMissing", {
         summary: summaries.inputMissing(facts),
         message: messageIn(facts),
@@ -52,8 +52,7 @@ export const sourceUnavailable: Rule = (facts) =>
 export const prerequisite: Rule = (facts) => {
   const condition = conditionWith(facts, "PrerequisiteNotSatisfied");
   if (!condition) return undefined;
-  const isOutput = / has no output /.test(condition.message);
-  const own = isOutput
+  const own = reportsMissingOutput(condition.message)
     ? cause("outputMissing", {
         summary: summaries.outputMissing(facts),
         message: condition.message,

@@ -5,6 +5,8 @@ import { timestamp } from "@pko/kube";
 import { stackOutputsSecretOf } from "../../shared/outputs/output-keys.ts";
 import type { PrerequisiteView } from "../view.ts";
 
+export { outputMissing } from "@pko/api";
+
 export const dependentsDeleting = (names: readonly string[]): string =>
   `${stackNames(names)} ${isOrAre(names)} being deleted and may still need this Stack, whose deletion continues afterwards.`;
 
@@ -44,13 +46,6 @@ export const outputNeeded = (problem: string, output: string): string =>
 
 export const outputsSecretForeign = (name: string, output: string): string =>
   `Secret ${stackOutputsSecretOf(name)} does not belong to Stack ${name}, whose output ${output} is needed`;
-
-const mostOutputNames = 20;
-
-export function outputMissing(name: string, output: string, others: readonly string[]): string {
-  const known = others.length > 0 ? `it has ${others.slice(0, mostOutputNames).join(", ")}` : "it has no outputs";
-  return `Stack ${name} has no output ${output}: ${known}`;
-}
 
 export function outputsNotStored(name: string, output: string, isRequested: boolean): string {
   const message = `the outputs of Stack ${name} were not stored, and its output ${output} is needed`;

@@ -1,8 +1,7 @@
 /** The spec, its inputs and its source. */
-import { missingKey, missingObject } from "../../shared/missing-input.ts";
+import { invalidJson, missingKey, missingObject } from "@pko/api";
 
-export const dependencyCycle = (cycle: readonly string[]): string =>
-  `Stacks depend on each other: ${cycle.join(" → ")}; remove one of the prerequisites or StackOutput references`;
+export { dependencyCycle } from "@pko/api";
 
 export const missingInputs = (problems: readonly string[], everyMs: number): string =>
   `${problems.join("; ")}; this is checked again every ${everyMs / 1000} seconds`;
@@ -24,7 +23,7 @@ export const inputKeyMissing = (reference: InputReference): string =>
   missingKey(inputObject(reference), { key: reference.key ?? "", user: reference.user });
 
 export const inputNotJson = (reference: InputReference): string =>
-  `the key ${reference.key} of the ${inputObject(reference)} is not valid JSON, which ${reference.user} needs`;
+  invalidJson(inputObject(reference), { key: reference.key ?? "", user: reference.user });
 
 export const validSpec = "a valid spec";
 export const waitingForSource = (what: string): string => `Waiting for ${what}.`;

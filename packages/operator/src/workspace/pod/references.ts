@@ -1,8 +1,8 @@
 /** The Secrets and ConfigMaps that a pod reads, which part of the pod reads them, and whether they have changed. Pure. */
+import { missingKey, missingObject } from "@pko/api";
 import type { Container, PodSpec, Volume } from "kubernetes-types/core/v1";
 
 import { contentHash } from "../../shared/digest.ts";
-import { missingKey, missingObject } from "../../shared/missing-input.ts";
 
 type ReferenceKind = "Secret" | "ConfigMap";
 
