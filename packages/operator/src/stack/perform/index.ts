@@ -4,10 +4,15 @@ import { ApiError, isConflict, isNamespaceTerminating, keyOf, stepDone, type Per
 import { findMissingInputs } from "../observe/inputs.ts";
 import { readersIn } from "../observe/readers.ts";
 import { addFinalizer, removeFinalizer, removeOrphanFinalizers, removeUpdateFinalizers } from "./finalizers.ts";
-import { writeOutputs } from "./outputs.ts";
+import {
+  applyWorkspace,
+  createUpdate,
+  deleteWorkspace,
+  requestPrerequisites,
+  withdrawUpdate,
+  writeOutputs,
+} from "./objects.ts";
 import { replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
-import { createUpdate, requestPrerequisites, withdrawUpdate } from "./updates.ts";
-import { applyWorkspace, deleteWorkspace } from "./workspace.ts";
 import type { Step } from "../steps.ts";
 import type { Rejection, StackView } from "../view.ts";
 

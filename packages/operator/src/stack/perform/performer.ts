@@ -1,19 +1,8 @@
 /** What the steps of a Stack's reconcile share. */
 import { isDeepStrictEqual } from "node:util";
 import type { Stack, StackStatus, Update } from "@pko/api";
-import {
-  asOwner,
-  isNotFound,
-  stepDone,
-  stepStale,
-  type Client,
-  type OwnedTarget,
-  type OwnedWrite,
-  type Performed,
-  type Store,
-} from "@pko/kube";
+import { isNotFound, type Client, type Performed, type Store } from "@pko/kube";
 
-import { stacks } from "../../kinds.ts";
 import type { StackView } from "../view.ts";
 
 export interface Performer {
@@ -30,26 +19,6 @@ export const stackRef = ({ stack }: StackView): { name: string; namespace: strin
   name: stack.metadata.name ?? "",
   namespace: stack.metadata.namespace ?? "",
 });
-
-export const ownedTarget = ({ client, signal }: Performer, { stack }: StackView): OwnedTarget => ({
-  client,
-  signal,
-  owner: asOwner(stacks, stack),
-});
-
-/** `fact`: where the rules find the object that has taken the name. */
-export function performedBy(write: OwnedWrite<unknown>, fact: "occupied" | "occupiedOutputs"): PerformedStep {
-  switch (write.kind) {
-    case "written":
-    case "absent":
-      return stepDone;
-    case "changed":
-      return stepStale;
-    case "former":
-    case "foreign":
-      return replan({ [fact]: write });
-  }
-}
 
 /** Whether the Stack of the API server is the one on which the plan is based. */
 export function isSameStack({ metadata, status }: Stack, { stack: observed }: StackView): boolean {

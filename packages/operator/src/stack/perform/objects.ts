@@ -1,11 +1,54 @@
-/** Steps that create and withdraw the Updates of a Stack, and request updates of other Stacks. */
+/** Steps that write the Workspace, the Updates and the outputs of a Stack, and request updates of other Stacks. */
 import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api";
-import { asOwner, isAlreadyExists, isOwnedBy, classifyOwnership, metadataOf, stepDone, stepStale } from "@pko/kube";
+import {
+  applyOwned,
+  asOwner,
+  builtin,
+  classifyOwnership,
+  deleteOwned,
+  isAlreadyExists,
+  isForbidden,
+  isInvalid,
+  isOwnedBy,
+  metadataOf,
+  stepDone,
+  stepStale,
+  type OwnedTarget,
+  type OwnedWrite,
+} from "@pko/kube";
 
 import { stacks, updates, workspaces } from "../../kinds.ts";
+import { unfinishedIn } from "../../shared/updates.ts";
+import { outputsSecret } from "../desired/outputs-secret.ts";
 import type { Step } from "../steps.ts";
 import type { StackView } from "../view.ts";
 import { ignoreNotFound, isSameStack, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
+
+export async function applyWorkspace(
+  performer: Performer,
+  view: StackView,
+  { workspace }: Extract<Step, { kind: "applyWorkspace" }>,
+): Promise<PerformedStep> {
+  const { metadata, ...rest } = workspace;
+  const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
+  const write = { resource: workspaces, body };
+  const written = await applyOwned(ownedTarget(performer, view), write, { fieldManager: fieldManagers.operator });
+  return performedBy(written, "occupied");
+}
+
+/** An Update that runs in it would be interrupted, so unfinished ones are read from the API server first. */
+export async function deleteWorkspace(
+  performer: Performer,
+  view: StackView,
+  { uid }: Extract<Step, { kind: "deleteWorkspace" }>,
+): Promise<PerformedStep> {
+  const unfinished = await unfinishedIn(performer, stackRef(view));
+  const running = unfinished.find(({ status }) => status?.podUid !== undefined);
+  if (running) return replan({ otherUpdate: running.metadata.name ?? "" });
+  const target = { ...ownedTarget(performer, view), uid };
+  const destination = { resource: workspaces, ref: stackRef(view) };
+  return performedBy(await deleteOwned(target, destination, { propagationPolicy: "Background" }), "occupied");
+}
 
 /** A started update cannot be undone, so the API server confirms first what the stores show. */
 export async function createUpdate(
@@ -76,4 +119,39 @@ export async function requestPrerequisites(
     await client.apply(stacks, body, { fieldManager: fieldManagers.prerequisiteRequest, signal });
   }
   return stepDone;
+}
+
+/** Written before the status, which announces them. The result is recorded even if they cannot be written. */
+export async function writeOutputs(performer: Performer, view: StackView, updateName: string): Promise<PerformedStep> {
+  if (view.outputs.kind !== "read" || view.occupiedOutputs) return stepDone;
+  const { metadata, ...rest } = outputsSecret(view.stack, updateName, view.outputs);
+  const name = metadata.name ?? "";
+  const write = { resource: builtin.secrets, body: { ...rest, metadata: { ...metadata, name } } };
+  try {
+    const written = await applyOwned(ownedTarget(performer, view), write, { fieldManager: fieldManagers.operator });
+    return performedBy(written, "occupiedOutputs");
+  } catch (error) {
+    if (!isInvalid(error) && !isForbidden(error)) throw error;
+    return { kind: "done", facts: { rejectedOutputs: { secretName: name, explanation: error.explanation } } };
+  }
+}
+
+const ownedTarget = ({ client, signal }: Performer, { stack }: StackView): OwnedTarget => ({
+  client,
+  signal,
+  owner: asOwner(stacks, stack),
+});
+
+/** `fact`: where the rules find the object that has taken the name. */
+function performedBy(write: OwnedWrite<unknown>, fact: "occupied" | "occupiedOutputs"): PerformedStep {
+  switch (write.kind) {
+    case "written":
+    case "absent":
+      return stepDone;
+    case "changed":
+      return stepStale;
+    case "former":
+    case "foreign":
+      return replan({ [fact]: write });
+  }
 }
