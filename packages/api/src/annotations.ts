@@ -6,7 +6,7 @@ export const reconcileRequestAnnotation = "pulumi.com/reconciliation-request";
 /** On a Stack: the name of the Update to cancel. The operator does not retry it automatically. */
 export const cancellationRequestAnnotation = "pulumi.com/cancellation-request";
 
-/** On a Stack: each new value requests one check for drift. */
+/** On a Stack: each new value requests one drift check. */
 export const driftRequestAnnotation = "pulumi.com/drift-request";
 
 /** On a Stack: a time in RFC 3339 until which its update windows are ignored. */

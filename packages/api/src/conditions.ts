@@ -47,7 +47,7 @@ export const stackConditions = {
   Drifted: {
     DriftDetected: "True: resources differ from the state; the message lists them.",
     NoDrift: "False: the resources match the state.",
-    DriftCheckFailed: "Unknown: the last check for drift failed.",
+    DriftCheckFailed: "Unknown: the last drift check failed.",
   },
 } as const satisfies ConditionTable;
 

@@ -63,7 +63,7 @@ export const StackDetail = document("StackDetail", "The output of get STACK.", {
   waiting: Type.Optional(part({ for: text("For what."), since: text("Since when.") }, "What the Stack waits for.")),
   currentUpdate: optionalText("The name of the running Update."),
   approval: Type.Optional(Type.Unknown({ description: "The plan that waits for an approval, as in the status." })),
-  drift: Type.Optional(Type.Unknown({ description: "The result of the last check for drift, as in the status." })),
+  drift: Type.Optional(Type.Unknown({ description: "The result of the last drift check, as in the status." })),
   outputs: Type.Record(Type.String(), Type.Unknown(), { description: "The outputs. Secret ones are [secret]." }),
   conditions: Type.Array(Type.Unknown(), { description: "The conditions of the Stack." }),
   dependsOn: Type.Array(Type.String(), { description: "The Stacks of which it needs success or outputs." }),

@@ -23,7 +23,7 @@ export const machineAddress = process.env["MACHINE_ADDRESS"] || network.machine;
 
 type DefineTest = (name: string, run: () => Promise<void>, timeoutMs: number) => unknown;
 
-/** `define`, for a test that needs the local cluster: on another cluster it is skipped, and the report says why. */
+/** `define`, for a test that needs the local cluster: on another cluster it is skipped, and the report shows why. */
 export function localTest(define: DefineTest, why: string): DefineTest {
   if (givenKubeconfig === undefined) return define;
   return (name) => test.skip(`${name}: ${why}`, () => undefined);

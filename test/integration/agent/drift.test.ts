@@ -1,4 +1,4 @@
-/** A check for drift with the real CLI. The outputs of another stack, to which a resource refers, change behind its back. */
+/** A drift check with the real CLI. The outputs of another stack, to which a resource refers, change behind its back. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ setDefaultTimeout(120_000);
 const check = { kind: "refresh", previewOnly: true } as const;
 const base = (value: string) => program({ name: "base", outputs: { value, nested: { list: [1, value] } } });
 
-describe("a check for drift", () => {
+describe("a drift check", () => {
   const other = new TestWorkspace();
   const web = new TestWorkspace({ env: { PULUMI_BACKEND_URL: `file://${other.backend}` } });
   const deploy = async (run: string, value: string): Promise<void> => {

@@ -101,7 +101,7 @@ const pausedStacks: readonly Case[] = [
   ],
 ];
 
-/** After a check for drift that found `status`. */
+/** After a drift check that found `status`. */
 function checkedStack(outcome: StackOutcome, { status, reason }: DriftVerdict): Stack {
   const stack = stackAfter(outcome);
   const drifted = { type: "Drifted", status, reason, message: "1 resource differs", lastTransitionTime: "" };

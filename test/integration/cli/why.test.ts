@@ -225,7 +225,7 @@ const situations: readonly Situation[] = [
     "denied by webhook",
   ],
   [
-    "a pod that no node can take, as its status says before the operator does",
+    "a pod that no node can take, as its status shows before the operator reports it",
     "podUnschedulable",
     async (stage) => {
       await stage.stack(

@@ -1,4 +1,4 @@
-/** Checks for drift: on a schedule and on request, reported and corrected, without disturbing the Stack. */
+/** Drift checks: on a schedule and on request, reported and corrected, without disturbing the Stack. */
 import { expect, test } from "bun:test";
 import { driftRequestAnnotation, type Stack, type Update } from "@pko/api";
 import { updates } from "@pko/operator";
@@ -25,7 +25,7 @@ test(
     await scene.stack("web", { driftDetection: { intervalSeconds: 60 } });
     const first = await scene.isReady("web", "1");
     const planned = await scene.becomes("web", "waiting", ({ status }) => status?.next !== undefined);
-    expect(planned.status?.next?.what).toBe("the check for drift");
+    expect(planned.status?.next?.what).toBe("the drift check");
     scene.jump(61_000);
     const checking = await scene.becomes("web", "checked", ({ status }) => status?.currentUpdate !== undefined);
     expect(condition(checking, "Ready")).toEqual(condition(first, "Ready"));
@@ -104,7 +104,7 @@ test(
     scene.simulator.script.update = () => ({ end: "failed", message: "error: no such host" });
     await scene.annotate("web", { [driftRequestAnnotation]: "first" });
     const failed = await scene.becomes("web", "failed to check", isDrifted("Unknown"));
-    expect(condition(failed, "Drifted")?.message).toBe("The check for drift failed: error: no such host");
+    expect(condition(failed, "Drifted")?.message).toBe("The drift check failed: error: no such host");
     expect(condition(failed, "Ready")?.status).toBe("True");
     expect(failed.status?.lastUpdate).toMatchObject({ type: "up", state: "succeeded" });
 

@@ -26,7 +26,7 @@ type Play =
       readonly end: "succeeded";
       readonly outputs?: Readonly<Record<string, JsonValue>>;
       readonly secrets?: readonly string[];
-      /** Of a check for drift. */
+      /** Of a drift check. */
       readonly drift?: UpdateDrift;
       /** Of an Update that makes one. */
       readonly plan?: Partial<UpdatePlan>;

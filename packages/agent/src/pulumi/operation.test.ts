@@ -41,7 +41,7 @@ describe("operations", () => {
       operation: { kind: "refresh", clearPendingCreates: true },
       commands: [`refresh --yes --skip-preview ${common} --clear-pending-creates`],
     },
-    "a check for drift": {
+    "a drift check": {
       operation: { kind: "refresh", previewOnly: true },
       commands: [`refresh --preview-only ${common} --expect-no-changes`],
     },

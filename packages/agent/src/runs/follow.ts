@@ -50,7 +50,7 @@ export interface Followed {
   readonly changes: StepCounts;
   /** The engine's own result, if it reported one. */
   readonly summary: string | undefined;
-  /** Only of a check for drift. */
+  /** Only of a drift check. */
   readonly drift: Drift | undefined;
   /** Whether the command ended before it could change anything. */
   readonly hasOnlyChecked: boolean;

@@ -23,7 +23,7 @@ const Approval = Type.Object(
 
 const DriftDetection = Type.Object(
   {
-    intervalSeconds: int64("The interval between two checks for drift, in seconds.", { minimum: 60 }),
+    intervalSeconds: int64("The interval between two drift checks, in seconds.", { minimum: 60 }),
     action: optional(
       choice(
         ["Report", "Correct"],

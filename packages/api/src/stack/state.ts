@@ -12,7 +12,7 @@ export const conditionOf = (
   type: string,
 ): Condition | undefined => object?.status?.conditions?.find((condition) => condition.type === type);
 
-/** The condition that says why the Stack is as it is: Stalled or Reconciling, or else Ready. */
+/** The condition that shows why the Stack is as it is: Stalled or Reconciling, or else Ready. */
 export function decidingCondition(stack: Stack): Condition | undefined {
   return ["Stalled", "Reconciling", "Ready"]
     .map((type) => conditionOf(stack, type))

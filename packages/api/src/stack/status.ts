@@ -92,7 +92,7 @@ export type ApprovalRequest = Static<typeof ApprovalRequest>;
 
 const Drift = Type.Object(
   {
-    checkedAt: time("The time of the last check for drift."),
+    checkedAt: time("The time of the last drift check."),
     updateName: optional(text("The name of the Update that checked for drift.")),
     request: optional(text("The value of the annotation pulumi.com/drift-request that requested the check.")),
     summary: optional(text("The drift in one line.")),
@@ -109,7 +109,7 @@ const Drift = Type.Object(
       ),
     ),
   },
-  { description: "The result of the last check for drift." },
+  { description: "The result of the last drift check." },
 );
 export type StackDrift = Static<typeof Drift>;
 

@@ -1,4 +1,4 @@
-/** Preflight checks. Each reads one thing with the user's own permissions, and says what it found. */
+/** Preflight checks. Each reads one thing with the user's own permissions, and reports what it found. */
 import { crdVersionAnnotation, isNewer, kindDefinitions, normalizeStack, version, type Stack } from "@pko/api";
 import { serverVersion, type KubeObject } from "@pko/kube";
 

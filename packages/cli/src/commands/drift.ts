@@ -1,4 +1,4 @@
-/** `drift`: requests a check for drift. */
+/** `drift`: requests a drift check. */
 import { driftRequestAnnotation, type Stack } from "@pko/api";
 
 import { flag, stackArgument, type Command } from "../command.ts";
@@ -11,7 +11,7 @@ import { describeStack, driftBlocks } from "./get.ts";
 
 export const drift: Command = {
   name: "drift",
-  summary: "Request a check for drift, which changes nothing",
+  summary: "Request a drift check, which changes nothing",
   details: "With --wait, shows the result and exits with 1 if there is drift.",
   group: "Control",
   args: [stackArgument],
@@ -21,7 +21,7 @@ export const drift: Command = {
     const action = { action: "drift", name, message: `Requested a check of Stack ${name} for drift.` };
     if (!flag(input, "wait")) return actionReport(context, { ...action, details: { request: value } });
     const isDone = ({ status }: Stack): boolean => status?.drift?.request === value;
-    const stack = await waitForStack(context, { name, timeoutMs, what: "the check for drift", isDone });
+    const stack = await waitForStack(context, { name, timeoutMs, what: "the drift check", isDone });
     const { status, message = "" } = conditionOf(stack, "Drifted") ?? {};
     return actionReport(context, {
       ...action,

@@ -102,7 +102,7 @@ function exitCodeIn(text: string): number {
   throw new ApiError("exec", { status: 500, reason, message: textAt(status, "message") ?? "no explanation" });
 }
 
-/** The same request without an upgrade: its response says why the API server does not allow the command. */
+/** The same request without an upgrade: its response shows why the API server does not allow the command. */
 async function refusal(credentials: Credentials, path: string): Promise<Error> {
   const { tls, token } = await credentials.access();
   const call = `exec ${path.split("?", 1)[0]}`;

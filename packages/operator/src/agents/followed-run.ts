@@ -199,7 +199,7 @@ export class FollowedRun {
   }
 
   async #outputs(result: RunResult): Promise<{ outputs: readonly Output[]; outputsProblem?: string } | undefined> {
-    // A check for drift does not change the outputs.
+    // A drift check does not change the outputs.
     if (result.outcome !== "succeeded" || result.operation === "destroy" || result.drift) return { outputs: [] };
     const { runId } = this.#request;
     const reply = await this.#fetch(() => this.#agent.outputs({ runId }, { signal: this.#signal }));

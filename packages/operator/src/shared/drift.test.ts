@@ -14,7 +14,7 @@ describe("drift in a line", () => {
   const cases: readonly (readonly [string, Parameters<typeof driftSummary>[0], string])[] = [
     ["names properties", { resources: [changed("a", "x", "y")] }, "kubernetes:core/v1:ConfigMap a (x, y)"],
     [
-      "says what was deleted",
+      "shows what was deleted",
       { resources: [{ urn: urn("a"), operation: "delete" }] },
       "kubernetes:core/v1:ConfigMap a (deleted)",
     ],

@@ -70,7 +70,7 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
 
 function startEvents(view: StackView, step: Extract<Step, { kind: "createUpdate" }>): EventNote[] {
   const { trigger, update, stage } = step;
-  // Checks for drift are frequent; only what they find is of interest.
+  // Drift checks are frequent; only what they find is of interest.
   if (trigger.type === "refresh") return [];
   const name = update.metadata.name ?? "";
   const isPlan = stage?.kind === "plan";

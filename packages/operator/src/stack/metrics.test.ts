@@ -56,7 +56,7 @@ test("counts failed updates by type and class", () => {
   ]);
 });
 
-test("counts checks for drift by result", () => {
+test("counts drift checks by result", () => {
   const registry = metricsRegistry();
   const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
   const drift = { checkedAt: "", resources: [] };

@@ -45,7 +45,7 @@ export function stackMetrics(registry: Registry, world: MeteredWorld): StackMetr
   });
   const checks = registry.counter({
     name: "stack_drift_checks_total",
-    help: "Checks for drift, by result: drifted, clean or failed.",
+    help: "Drift checks, by result: drifted, clean or failed.",
     labels: ["result"],
   });
   const approvals = registry.counter({

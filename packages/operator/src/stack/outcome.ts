@@ -11,7 +11,7 @@ export type Outcome =
       readonly message: string;
       /** The next periodic resync. */
       readonly nextAt?: number;
-      /** The next check for drift. */
+      /** The next drift check. */
       readonly nextCheckAt?: number;
     }
   | { readonly kind: "processing"; readonly message: string; readonly waitingFor?: string }

@@ -20,7 +20,7 @@ export type Step =
   | { readonly kind: "removeUpdateFinalizers"; readonly updates: readonly UpdateFacts[] }
   /** Writes the outputs; the result itself goes into the status. */
   | { readonly kind: "recordResult"; readonly result: Result }
-  /** The result of a check for drift goes into the status. */
+  /** The result of a drift check goes into the status. */
   | { readonly kind: "recordDrift"; readonly record: DriftRecord }
   /** Only in the status. */
   | { readonly kind: "recordPlan"; readonly plan: RecordedPlan }

@@ -118,7 +118,7 @@ export interface UpdateFacts {
   readonly projectInfo?: ProjectInfo;
   /** The Secret that holds the outputs. */
   readonly outputs?: string;
-  /** What a check for drift has found. */
+  /** What a drift check has found. */
   readonly drift?: UpdateDrift;
   readonly report: Pick<UpdateStatus, "changes" | "summary" | "stdout">;
   /** It makes a plan that is to be approved, and changes nothing. */

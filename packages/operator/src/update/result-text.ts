@@ -52,7 +52,7 @@ const changeTexts: readonly ChangeText[] = [
 
 type ResultPart = Pick<RunResult, "operation" | "plan" | "drift">;
 
-/** A plan for a destroy destroys nothing, and a check for drift changes nothing. */
+/** A plan for a destroy destroys nothing, and a drift check changes nothing. */
 const isPreview = ({ operation, plan, drift }: ResultPart): boolean =>
   operation === "preview" || plan !== undefined || drift !== undefined;
 

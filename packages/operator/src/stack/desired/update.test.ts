@@ -65,13 +65,13 @@ describe("the Update", () => {
     expect(destroy).not.toHaveProperty("refresh");
   });
 
-  test("of a check for drift compares what an update would refresh, and is kept until the next but one", () => {
+  test("of a drift check compares what an update would refresh, and is kept until the next but one", () => {
     const driftDetection = { intervalSeconds: 600, action: "Correct" as const };
     const updateTemplate = { spec: { parallel: 2, replace: ["urn:b"], refresh: true, remove: true } };
     const of = generated({ targets: ["urn:a"], refresh: true, driftDetection, updateTemplate });
     const check = updateObject({ ...of, trigger: { ...trigger, type: "refresh" }, reason: "drift" });
     expect(check.spec).toEqual({
-      message: "Stack default/web: the check for drift",
+      message: "Stack default/web: the drift check",
       workspaceName: "web",
       stackName: "dev",
       type: "refresh",

@@ -74,7 +74,7 @@ function timeoutFields({ timeouts: { totalSeconds, silenceSeconds } }: NormalSta
   };
 }
 
-/** Of checks for drift, which are many, the last two are kept. An Update takes its plan with it, so it stays until that expires. */
+/** Of drift checks, which are many, the last two are kept. An Update takes its plan with it, so it stays until that expires. */
 function retentionMs({ update, driftDetection, approval }: NormalStack, { type }: Trigger, stage: Stage): number {
   const { ttlAfterCompletedMs } = update;
   if (stage.kind === "plan") return Math.max(ttlAfterCompletedMs, approval?.expiresAfterMs ?? 0);

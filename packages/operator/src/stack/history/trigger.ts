@@ -20,7 +20,7 @@ export interface Trigger {
   readonly reconcileRequest: string;
   /** Outputs of other Stacks, and values of Secrets and ConfigMaps, with their versions. */
   readonly inputs: string;
-  /** Of a check for drift: the request at that time. */
+  /** Of a drift check: the request at that time. */
   readonly driftRequest?: string;
 }
 
@@ -32,7 +32,7 @@ export type TriggerReason =
   | "inputs"
   | "retry"
   | "resync"
-  /** A check for drift, or its correction. */
+  /** A drift check, or its correction. */
   | "drift"
   | "destroy";
 
@@ -101,7 +101,7 @@ export type Stage =
 const direct: Stage = { kind: "direct" };
 
 /**
- * The name depends on the trigger and on when the previous update, or the previous check for drift, ended. So a repeated attempt
+ * The name depends on the trigger and on when the previous update, or the previous drift check, ended. So a repeated attempt
  * to create an Update uses the same name, and returning to an earlier revision uses another. A plan is also named after the
  * previous one, which may have expired, and the Update that applies a plan after that plan.
  */

@@ -27,14 +27,14 @@ export const driftCorrected = (updateName: string): string =>
   `Update ${updateName} refreshed the state, so that it matches the resources.`;
 
 export function driftCheckFailed(why: string, retryAt: number | undefined): string {
-  const problem = `The check for drift failed: ${why}`;
+  const problem = `The drift check failed: ${why}`;
   return retryAt === undefined ? problem : `${problem}${retryTime(retryAt)}`;
 }
 
 export const nameTaken = "another owner's object has a name that it needs";
 
 export const stoppingCheck = (name: string, why: string): string =>
-  `The check for drift ${name} is being stopped, because ${why}.`;
+  `The drift check ${name} is being stopped, because ${why}.`;
 
 export const checkObstacles = {
   stackDeleted: "the Stack is being deleted",

@@ -30,7 +30,7 @@ export function purpose({ reason, trigger }: { reason: TriggerReason; trigger: T
 
 export const retry = "a retry";
 export const periodicResync = "the periodic resync";
-export const driftCheck = "the check for drift";
+export const driftCheck = "the drift check";
 export const retryTime = (at: number): string => `\nIt will be retried at ${timestamp(at)}.`;
 
 export const endOfUpdate = (name: string): string => `the end of Update ${name}`;

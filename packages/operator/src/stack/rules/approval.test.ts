@@ -99,7 +99,7 @@ function eventsAfter(setting: Setting): string[] {
   return stackEventsFor(view, planStack(view)).map(({ reason }) => reason);
 }
 
-describe("a check for drift of a Stack that requires approvals", () => {
+describe("a drift check of a Stack that requires approvals", () => {
   const last = succeeded({ lastResyncTime: ago(3660) });
   const spec = { ...always, driftDetection: { intervalSeconds: 3600, action: "Correct" as const } };
 

@@ -86,7 +86,7 @@ function awaiting({ stack }: StackView, request: Extract<ApprovalProgress, { kin
   };
 }
 
-/** What the Update of a due update does. A check for drift changes nothing, so it needs no plan. */
+/** What the Update of a due update does. A drift check changes nothing, so it needs no plan. */
 export function stageOf(view: StackView, { trigger }: Extract<Due, { kind: "now" }>): Stage {
   if (!approvalPolicy(view) || trigger.type === "refresh") return { kind: "direct" };
   const progress = approvalProgress(view, trigger);

@@ -1,7 +1,7 @@
 /**
  * What to do next for a Stack: the first rule that applies decides. Pure.
  *
- * A check for drift runs only while no update is due, and takes the same way to its Update.
+ * A drift check runs only while no update is due, and takes the same way to its Update.
  *
  *   spec, source, inputs and prerequisites are in order
  *        │                               ┌──────────── a change, a request, a resync, a retry ─────────────┐
@@ -54,14 +54,14 @@ import { outsideUpdateWindow } from "./windows.ts";
 import { workspaceRules } from "./workspace.ts";
 
 const rules: readonly StackRule[] = [
-  driftCheckRejected, // a check for drift cannot start: report that, and leave the Stack as it is
+  driftCheckRejected, // a drift check cannot start: report that, and leave the Stack as it is
   writeRejected, // the API server rejected a write of this pass: report it and retry later
   nameOccupied, // a write of this pass found another owner's object under its name: leave it alone
   updatesOrphaned, // Updates of a deleted Stack of the same name: remove their finalizer
   resultsRecorded, // Updates whose result is in the status: remove their finalizer
-  driftChecksRecorded, // checks for drift whose result is in the status or not needed: remove their finalizer
+  driftChecksRecorded, // drift checks whose result is in the status or not needed: remove their finalizer
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
-  driftUnrecorded, // a check for drift finished, and the status does not show it yet: record its result
+  driftUnrecorded, // a drift check finished, and the status does not show it yet: record its result
   planUnrecorded, // a plan was made, and the status does not show it yet: record it, and request its approval
   finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
   destroyed, // deleted, and the destroy succeeded: remove the finalizer
@@ -70,7 +70,7 @@ const rules: readonly StackRule[] = [
   deletedWithoutDestroy, // deleted, and destroyOnFinalize is not set (or only previews run): remove the finalizer
   nothingToDestroy, // deleted before anything was deployed: remove the finalizer
   finalizerMissing, // add the finalizer before anything is deployed
-  driftCheckRunning, // wait for the running check for drift, or stop it if something else is due
+  driftCheckRunning, // wait for the running drift check, or stop it if something else is due
   updateCancelled, // a user requested to cancel the running Update: withdraw it
   updateSuperseded, // an Update that has not started is no longer needed: withdraw it
   updateBlocked, // an Update waits for a Workspace that failed: report the failure
@@ -84,7 +84,7 @@ const rules: readonly StackRule[] = [
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
   requestObsolete, // no update is due, but the status shows a request for one: nothing is left to approve
-  driftCheckDue, // no update is due, but a check for drift: prepare the Workspace, then create its Update
+  driftCheckDue, // no update is due, but a drift check: prepare the Workspace, then create its Update
   retryScheduled, // the last update failed: wait for its retry
   workspaceUnneeded, // no update is due, and workspaceReclaimPolicy is Delete: delete the Workspace
   outputsPending, // no update is due, and the outputs of the last one are not written: write them, or report why not

@@ -53,7 +53,7 @@ cases("with pending outputs, the Stack", [
   ],
 ]);
 
-test("the message about lost outputs says why, and how to get them", () => {
+test("the message about lost outputs shows why, and how to get them", () => {
   const request = "set the annotation pulumi.com/reconciliation-request of the Stack to a new value.";
   const without = `The next update writes them; to request one now, ${request}`;
   expect(messageFor({ last: pending })).toBe(

@@ -58,7 +58,7 @@ cases("outside of update windows, the Stack", [
   ["waits for a running update", { ...night, updates: [anUpdate({ startedAt: now })] }, "none: StackProcessing"],
   ["withdraws an update that has not started", { ...night, updates: [anUpdate()] }, "withdrawUpdate: StackProcessing"],
   [
-    "waits for a check for drift that has not started",
+    "waits for a drift check that has not started",
     { ...night, updates: [anUpdate({ type: "refresh", trigger: aTrigger({ type: "refresh" }) })] },
     "none: StackProcessing",
   ],

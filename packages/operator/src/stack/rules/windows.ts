@@ -25,7 +25,7 @@ export function earliestStart(view: StackView, at: number): number {
   return state.kind === "closed" ? state.opensAt : at;
 }
 
-/** Whether the windows prevent this Update, which has not started, from starting. Checks for drift start at any time. */
+/** Whether the windows prevent this Update, which has not started, from starting. Drift checks start at any time. */
 export const isOutsideWindow = (view: StackView, { type }: UpdateFacts): boolean =>
   type !== "refresh" && windowState(view, view.now).kind !== "open";
 

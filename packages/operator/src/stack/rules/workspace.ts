@@ -15,7 +15,7 @@ import { nextDue, type DueUpdate } from "./due.ts";
 import { blockedBy } from "./ownership.ts";
 import { inputsMissing } from "./spec.ts";
 
-/** An update, or a check for drift. Undefined if none is due, or it has nothing to run. */
+/** An update, or a drift check. Undefined if none is due, or it has nothing to run. */
 function dueUpdate(view: StackView): DueUpdate | undefined {
   const spec = validSpec(view);
   const due = [nextDue(view), driftDue(view)].find((each) => each?.kind === "now");

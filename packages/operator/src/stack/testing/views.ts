@@ -34,7 +34,7 @@ export interface Setting {
   readonly generation?: number;
   readonly request?: string;
   readonly driftRequest?: string;
-  /** The last check for drift. */
+  /** The last drift check. */
   readonly drift?: StackDrift;
   /** The Update that the cancellation request names. */
   readonly cancelled?: string;

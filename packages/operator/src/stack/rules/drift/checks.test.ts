@@ -55,7 +55,7 @@ const finished = (changes: Partial<UpdateFacts> = {}): UpdateFacts =>
 /** An update an hour and a minute ago, with drift detection. */
 const due: Setting = { spec: hourly, last: succeeded({ lastResyncTime: ago(3660) }) };
 
-cases("a check for drift is due", [
+cases("a drift check is due", [
   ["an interval after the first update", due, "create refresh for drift: Ready"],
   [
     "an interval after the last check",
@@ -80,7 +80,7 @@ cases("a check for drift is due", [
   ],
 ]);
 
-cases("no check for drift is due", [
+cases("no drift check is due", [
   ["without a schedule or a request", { last: succeeded() }, "none: Ready"],
   ["before the interval has passed", { ...due, drift: checked(3599) }, "none: Ready"],
   [
@@ -104,7 +104,7 @@ cases("no check for drift is due", [
   ],
 ]);
 
-cases("a check for drift uses the Workspace", [
+cases("a drift check uses the Workspace", [
   ["which is applied if it is absent", { ...due, workspace: "absent" }, "applyWorkspace: Ready"],
   ["which is applied if it differs", { ...due, workspace: "other" }, "applyWorkspace: Ready"],
   ["and waits while it is prepared", { ...due, workspace: "preparing" }, "none: Ready"],
@@ -114,7 +114,7 @@ cases("a check for drift uses the Workspace", [
   ["and fails if it has another owner", { ...due, workspace: "foreign" }, "recordDrift: Ready"],
 ]);
 
-cases("a running check for drift", [
+cases("a running drift check", [
   ["leaves the Stack ready", { ...due, updates: [aCheck()] }, "none: Ready"],
   [
     "leaves the status alone while the source is being read",
@@ -147,7 +147,7 @@ cases("a running check for drift", [
 
 const { startedAt: _, ...waiting } = aCheck();
 
-cases("a check for drift of a Stack that is suspended", [
+cases("a drift check of a Stack that is suspended", [
   [
     "is withdrawn if it has not started",
     { ...due, spec: { ...hourly, suspend: true }, updates: [waiting] },
@@ -156,7 +156,7 @@ cases("a check for drift of a Stack that is suspended", [
   ["finishes if it has started", { ...due, spec: { ...hourly, suspend: true }, updates: [aCheck()] }, "none: Ready"],
 ]);
 
-cases("a check for drift that waits for its Workspace", [
+cases("a drift check that waits for its Workspace", [
   ["waits while the Workspace is prepared", { ...due, workspace: "preparing", updates: [waiting] }, "none: Ready"],
   [
     "is stopped if the Workspace fails",
@@ -172,7 +172,7 @@ cases("a check for drift that waits for its Workspace", [
 
 const withdrawn = { state: "failed", failure: "withdrawn", deleting: true } as const;
 
-cases("a finished check for drift", [
+cases("a finished drift check", [
   ["is recorded", { ...due, updates: [finished()] }, "recordDrift: Ready"],
   [
     "is recorded also if an update is due",
@@ -286,7 +286,7 @@ describe("the status after a check", () => {
     const failure = finished({ state: "failed", message: "error: no such host" });
     const first = pass({ ...due, drift: drifted(3600), updates: [failure] });
     expect(first.drifted).toBe(
-      `Unknown DriftCheckFailed: The check for drift failed: error: no such host\nIt will be retried at ${timestamp(now + 3_600_000)}.`,
+      `Unknown DriftCheckFailed: The drift check failed: error: no such host\nIt will be retried at ${timestamp(now + 3_600_000)}.`,
     );
     expect(first.events).toEqual(["StackDriftCheckFailed"]);
     expect(first.status.drift).toMatchObject({ ...found, failures: 1, updateName: "web-check" });
@@ -297,13 +297,11 @@ describe("the status after a check", () => {
 
   test("reports a check that could not start", () => {
     const { status, drifted: condition, events } = pass({ ...due, workspace: { failed: "InstallationFailed" } });
-    expect(condition).toStartWith(
-      "Unknown DriftCheckFailed: The check for drift failed: Workspace web cannot be prepared",
-    );
+    expect(condition).toStartWith("Unknown DriftCheckFailed: The drift check failed: Workspace web cannot be prepared");
     expect(status.drift).toEqual({ checkedAt: ago(0), resources: [], failures: 1 });
     expect(events).toEqual(["StackDriftCheckFailed"]);
     const rejection = { kind: "invalid", explanation: "exceeded quota" } as const;
-    expect(pass(due, { rejection }).drifted).toContain("The check for drift failed: exceeded quota");
+    expect(pass(due, { rejection }).drifted).toContain("The drift check failed: exceeded quota");
     expect(pass(due, { rejection }).status.conditions?.[0]).toMatchObject({ type: "Ready", status: "True" });
   });
 
@@ -335,7 +333,7 @@ describe("the status of a Stack", () => {
 
   test("shows the next check, unless a resync is next", () => {
     const setting = { ...due, drift: checked(600) };
-    expect(pass(setting).status.next).toEqual({ what: "the check for drift", time: timestamp(now + 3_000_000) });
+    expect(pass(setting).status.next).toEqual({ what: "the drift check", time: timestamp(now + 3_000_000) });
     expect(pass(setting).requeueAt).toBe(now + 3_000_000);
     const both = { ...setting, spec: { ...hourly, ...resync(7200) } };
     expect(pass(both).status.next?.what).toBe("the periodic resync");

@@ -1,4 +1,4 @@
-/** Rules about checks for drift. Nothing is wrong while one runs, so the Stack stays Ready. */
+/** Rules about drift checks. Nothing is wrong while one runs, so the Stack stays Ready. */
 import { firstDecision } from "@pko/kube";
 
 import { checkRecord, driftRequestOf, failedCheck, isDriftShown, unrecordedChecks } from "../../history/drift.ts";

@@ -1,4 +1,4 @@
-/** When is a check for drift due? Pure. */
+/** When is a drift check due? Pure. */
 import { parseTimestamp } from "../../../shared/parse-timestamp.ts";
 import { driftRequestOf, nextCheckTime } from "../../history/drift.ts";
 import { lastTypeOf } from "../../history/trigger.ts";
