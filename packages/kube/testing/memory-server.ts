@@ -5,7 +5,7 @@ import type { ApiObject } from "../src/client/builtin.ts";
 import type { Client, ListOptions, ObjectList, WatchEvent, WatchOptions } from "../src/client/client.ts";
 import { sleep } from "../src/clock.ts";
 import { ApiError, ConnectionError } from "../src/client/errors.ts";
-import { trusted } from "../src/client/json.ts";
+import { trusted } from "../src/client/requests/json.ts";
 import type { ManualClock } from "../src/manual-clock.ts";
 import { parseKey, type Key, type KubeObject, type Resource } from "../src/resource.ts";
 

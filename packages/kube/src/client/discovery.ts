@@ -1,8 +1,8 @@
 /** API discovery: the served versions of a kind, and its resource name in each. */
 import type { CallOptions } from "./client.ts";
 import { isNotFound } from "./errors.ts";
-import { arrayAt, isObject, objectAt, parseJson, textAt } from "./json.ts";
-import { send, type RequestSettings } from "./request.ts";
+import { arrayAt, isObject, objectAt, parseJson, textAt } from "./requests/json.ts";
+import { send, type RequestSettings } from "./requests/request.ts";
 import type { ResourceNames } from "../resource.ts";
 
 /** A kind in any version; the core group's name is empty. */

@@ -1,9 +1,9 @@
 /** Paginated lists. */
 import type { ListOptions, ObjectList } from "./client.ts";
 import { isExpired } from "./errors.ts";
-import { arrayAt, objectAt, parseJson, textAt, trusted } from "./json.ts";
-import { acceptedType, collectionPath, type Query } from "./paths.ts";
-import { send, type RequestSettings } from "./request.ts";
+import { arrayAt, objectAt, parseJson, textAt, trusted } from "./requests/json.ts";
+import { acceptedType, collectionPath, type Query } from "./requests/paths.ts";
+import { send, type RequestSettings } from "./requests/request.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 
 const defaultPageSize = 500;

@@ -1,7 +1,7 @@
 /** Against a server that speaks the protocol of pods/exec as the API server does. */
 import { afterAll, describe, expect, test } from "bun:test";
 
-import { staticCredentials } from "./credentials.ts";
+import { staticCredentials } from "./connection/credentials.ts";
 import { isForbidden } from "./errors.ts";
 import { execInPod } from "./pod-exec.ts";
 import { podLogs } from "./pod-logs.ts";

@@ -3,12 +3,12 @@
  * the first byte is the channel: 1 and 2 are the streams of the command, 3 is its result as a `Status`.
  */
 import { builtin } from "./builtin.ts";
-import type { Credentials } from "./credentials.ts";
+import type { Credentials } from "./connection/credentials.ts";
 import { ApiError, ConnectionError } from "./errors.ts";
-import { fetchTransport } from "./http.ts";
-import { arrayAt, objectAt, parseJson, textAt } from "./json.ts";
-import { objectPath } from "./paths.ts";
-import { parseApiError } from "./status.ts";
+import { fetchTransport } from "./requests/http.ts";
+import { arrayAt, objectAt, parseJson, textAt } from "./requests/json.ts";
+import { objectPath } from "./requests/paths.ts";
+import { parseApiError } from "./requests/status.ts";
 import type { ObjectRef } from "../resource.ts";
 
 export interface ExecOptions {

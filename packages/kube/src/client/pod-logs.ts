@@ -1,10 +1,10 @@
 /** The log of a container, as text in the order in which it was written. */
 import { builtin } from "./builtin.ts";
 import type { CallOptions } from "./client.ts";
-import { requestSettings } from "./connection.ts";
-import type { Credentials } from "./credentials.ts";
-import { objectPath } from "./paths.ts";
-import { explain, open, type Call } from "./request.ts";
+import { requestSettings } from "./connection/connection.ts";
+import type { Credentials } from "./connection/credentials.ts";
+import { objectPath } from "./requests/paths.ts";
+import { explain, open, type Call } from "./requests/request.ts";
 import type { ObjectRef } from "../resource.ts";
 
 export interface PodLogOptions extends CallOptions {

@@ -1,9 +1,9 @@
 /** The wire format of a watch: one JSON object per line. */
 import type { WatchEvent } from "./client.ts";
 import { ApiError } from "./errors.ts";
-import { objectAt, parseJson, textAt, trusted } from "./json.ts";
+import { objectAt, parseJson, textAt, trusted } from "./requests/json.ts";
 import type { KubeObject } from "../resource.ts";
-import { parseFailure } from "./status.ts";
+import { parseFailure } from "./requests/status.ts";
 
 // Far above the size of an object in etcd; an endless line must not fill the memory.
 const maxLineBytes = 64 * 1024 * 1024;

@@ -1,8 +1,8 @@
 /** The calls that write, and which of them are idempotent. */
 import { applyType } from "./apply-body.ts";
 import type { ApplyBody, ApplyOptions, DeleteOptions, Patch, PatchOptions, WriteOptions } from "./client.ts";
-import { collectionPath, objectPath, type Query } from "./paths.ts";
-import type { Call } from "./request.ts";
+import { collectionPath, objectPath, type Query } from "./requests/paths.ts";
+import type { Call } from "./requests/request.ts";
 import type { KubeObject, ObjectRef, Resource } from "../resource.ts";
 
 export function createCall<T extends KubeObject>(resource: Resource<T>, body: T, options: PatchOptions = {}): Call {

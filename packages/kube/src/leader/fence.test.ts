@@ -1,9 +1,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { builtin } from "../client/builtin.ts";
 import type { Client } from "../client/client.ts";
-import { staticCredentials } from "../client/credentials.ts";
+import { staticCredentials } from "../client/connection/credentials.ts";
 import { connectFenced } from "./fence.ts";
-import type { HttpRequest } from "../client/http.ts";
+import type { HttpRequest } from "../client/requests/http.ts";
 import { HeldTerm, NotLeaderError, soleLeader, stopwatch, type Leadership } from "./leadership.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 

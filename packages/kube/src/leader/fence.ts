@@ -1,9 +1,9 @@
 /** A client that writes only while leading is certain: a former leader can read, but not write. */
 import { underSignals, type MaybeSignal } from "../abort.ts";
 import type { Client } from "../client/client.ts";
-import { connect, type ConnectOptions } from "../client/connection.ts";
-import type { Credentials } from "../client/credentials.ts";
-import { fetchTransport, type Transport } from "../client/http.ts";
+import { connect, type ConnectOptions } from "../client/connection/connection.ts";
+import type { Credentials } from "../client/connection/credentials.ts";
+import { fetchTransport, type Transport } from "../client/requests/http.ts";
 import { NotLeaderError, type Leadership } from "./leadership.ts";
 import { refKey, type ObjectRef, type Resource } from "../resource.ts";
 

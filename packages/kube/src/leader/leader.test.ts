@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { sleep, type Clock } from "../clock.ts";
-import { connect } from "../client/connection.ts";
-import { staticCredentials } from "../client/credentials.ts";
-import type { HttpRequest } from "../client/http.ts";
-import { isObject, numberAt, objectAt, parseJson, textAt, type JsonObject } from "../client/json.ts";
+import { connect } from "../client/connection/connection.ts";
+import { staticCredentials } from "../client/connection/credentials.ts";
+import type { HttpRequest } from "../client/requests/http.ts";
+import { isObject, numberAt, objectAt, parseJson, textAt, type JsonObject } from "../client/requests/json.ts";
 import { leaseElector, uniqueIdentity, type LeaseElectorOptions } from "./leader.ts";
 import { NotLeaderError, type Elector, type Term } from "./leadership.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";

@@ -11,11 +11,11 @@
  */
 import type { Client, ListOptions, WatchEvent } from "../client/client.ts";
 import { sleep, type Clock } from "../clock.ts";
-import { withDeadline } from "../client/deadline.ts";
+import { withDeadline } from "../client/requests/deadline.ts";
 import { isExpired, isTooManyRequests } from "../client/errors.ts";
 import type { IndexedStore } from "./indexed-store.ts";
 import { keyOf, metadataOf, type KubeObject, type Resource } from "../resource.ts";
-import { backoff } from "../client/retry.ts";
+import { backoff } from "../client/requests/retry.ts";
 import type { ReflectorCounts } from "./store.ts";
 
 export interface FeedTiming {

@@ -1,7 +1,7 @@
 /** A reflector keeps a store of one kind's objects in sync with the API server. */
 import type { Client } from "../client/client.ts";
 import { systemClock, type Clock } from "../clock.ts";
-import { orAborted } from "../client/deadline.ts";
+import { orAborted } from "../client/requests/deadline.ts";
 import { Feed, productionTiming, type FeedOptions, type FeedTiming } from "./feed.ts";
 import { IndexedStore, type Indexers } from "./indexed-store.ts";
 import type { KubeObject, Resource } from "../resource.ts";

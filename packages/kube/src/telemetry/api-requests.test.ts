@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { ApiError } from "../client/errors.ts";
-import type { ApiResponse } from "../client/request.ts";
+import type { ApiResponse } from "../client/requests/request.ts";
 import { manualClock } from "../manual-clock.ts";
 import { requestTelemetry } from "./api-requests.ts";
 import { logger } from "./log.ts";

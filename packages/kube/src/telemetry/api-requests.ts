@@ -6,7 +6,7 @@
  */
 import { missingPermission } from "../client/denial.ts";
 import { isForbidden, type ApiError } from "../client/errors.ts";
-import type { ApiResponse } from "../client/request.ts";
+import type { ApiResponse } from "../client/requests/request.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import type { Logger } from "./log.ts";
 import type { Registry } from "./metrics.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { connect } from "../client/connection.ts";
-import { staticCredentials } from "../client/credentials.ts";
+import { connect } from "../client/connection/connection.ts";
+import { staticCredentials } from "../client/connection/credentials.ts";
 import { truncateBytes, eventRecorder, type EventRecorder, type EventRecorderOptions } from "./events.ts";
-import type { HttpRequest } from "../client/http.ts";
-import { parseJson } from "../client/json.ts";
+import type { HttpRequest } from "../client/requests/http.ts";
+import { parseJson } from "../client/requests/json.ts";
 import { logger } from "./log.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { metricsRegistry, type Registry } from "./metrics.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { inClusterCredentials } from "./in-cluster.ts";
-import { manualClock } from "../manual-clock.ts";
+import { manualClock } from "../../manual-clock.ts";
 
 let folder: string;
 const environment = { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };

@@ -7,11 +7,11 @@ import { dirname, resolve } from "node:path";
 
 import { parse } from "yaml";
 
-import { systemClock, type Clock } from "../clock.ts";
+import { systemClock, type Clock } from "../../clock.ts";
 import { fileText, type Access, type Credentials, type Source } from "./credentials.ts";
 import { execCredential, type ExecCredential, type ExecPlugin } from "./exec-credential.ts";
-import type { TlsSettings } from "./http.ts";
-import { arrayAt, objectAt, textAt, type JsonObject } from "./json.ts";
+import type { TlsSettings } from "../requests/http.ts";
+import { arrayAt, objectAt, textAt, type JsonObject } from "../requests/json.ts";
 
 export interface KubeconfigOptions {
   /** The context to use instead of the current one. */

@@ -1,5 +1,5 @@
 /** URL paths of kinds and objects. */
-import type { ObjectRef, Resource } from "../resource.ts";
+import type { ObjectRef, Resource } from "../../resource.ts";
 
 type Names = Pick<Resource, "apiVersion" | "plural" | "namespaced">;
 

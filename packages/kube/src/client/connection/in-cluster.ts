@@ -1,7 +1,7 @@
 /** The service account credentials that Kubernetes mounts into a pod. */
 import { join } from "node:path";
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../clock.ts";
 import { fileText, type Credentials } from "./credentials.ts";
 
 interface InClusterOptions {

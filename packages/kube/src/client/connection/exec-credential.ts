@@ -1,9 +1,9 @@
 /** Credentials from an exec plugin (client.authentication.k8s.io), which cloud providers use to log users in. */
 import { execFile } from "node:child_process";
 
-import { systemClock, type Clock } from "../clock.ts";
+import { systemClock, type Clock } from "../../clock.ts";
 import type { Source } from "./credentials.ts";
-import { objectAt, parseJson, textAt } from "./json.ts";
+import { objectAt, parseJson, textAt } from "../requests/json.ts";
 
 export interface ExecPlugin {
   readonly apiVersion: string;

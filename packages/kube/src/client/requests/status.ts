@@ -1,5 +1,5 @@
 /** Parses the `Status` object of an unsuccessful response. */
-import { ApiError, type Failure, type StatusCause } from "./errors.ts";
+import { ApiError, type Failure, type StatusCause } from "../errors.ts";
 import { arrayAt, numberAt, objectAt, parseJson, textAt } from "./json.ts";
 
 /** Used where the response has no `Status`: a proxy in between may have sent it. */

@@ -1,19 +1,27 @@
 /** A client that calls the API server over HTTPS. */
-import type { Client, WatchEvent, WatchOptions } from "./client.ts";
-import { systemClock, type Clock } from "../clock.ts";
+import type { Client, WatchEvent, WatchOptions } from "../client.ts";
+import { systemClock, type Clock } from "../../clock.ts";
 import type { Credentials } from "./credentials.ts";
-import { discover } from "./discovery.ts";
-import { isNotFound } from "./errors.ts";
-import { fetchTransport, type Transport } from "./http.ts";
-import { parseJson, trusted } from "./json.ts";
-import { listAll } from "./list.ts";
-import { acceptedType, collectionPath, objectPath } from "./paths.ts";
-import { describe, explain, open, send, type ApiResponse, type Call, type RequestSettings } from "./request.ts";
-import type { KubeObject, Resource } from "../resource.ts";
-import { serverTime } from "./server-time.ts";
+import { discover } from "../discovery.ts";
+import { isNotFound } from "../errors.ts";
+import { fetchTransport, type Transport } from "../requests/http.ts";
+import { parseJson, trusted } from "../requests/json.ts";
+import { listAll } from "../list.ts";
+import { acceptedType, collectionPath, objectPath } from "../requests/paths.ts";
+import {
+  describe,
+  explain,
+  open,
+  send,
+  type ApiResponse,
+  type Call,
+  type RequestSettings,
+} from "../requests/request.ts";
+import type { KubeObject, Resource } from "../../resource.ts";
+import { serverTime } from "../requests/server-time.ts";
 
-import { parseWatchEvent, readLines } from "./watch.ts";
-import { applyCall, createCall, deleteCall, patchCall } from "./writes.ts";
+import { parseWatchEvent, readLines } from "../watch.ts";
+import { applyCall, createCall, deleteCall, patchCall } from "../writes.ts";
 
 export interface ConnectOptions {
   readonly userAgent?: string;

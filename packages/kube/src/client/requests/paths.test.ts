@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { builtin } from "./builtin.ts";
+import { builtin } from "../builtin.ts";
 import { collectionPath, objectPath, queryString } from "./paths.ts";
 
 test("the core group and other groups have different roots", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { ApiError, ConnectionError } from "./errors.ts";
+import { ApiError, ConnectionError } from "../errors.ts";
 import { backoff, retryDelay, type RetryPolicy } from "./retry.ts";
 
 const policy: RetryPolicy = { attempts: 5, baseMs: 100, maxMs: 5000, random: () => 1 };

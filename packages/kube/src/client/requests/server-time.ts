@@ -1,6 +1,6 @@
 /** The API server's clock: the `Date` header of a response that costs the server nothing. */
-import type { CallOptions } from "./client.ts";
-import { isForbidden } from "./errors.ts";
+import type { CallOptions } from "../client.ts";
+import { isForbidden } from "../errors.ts";
 import { sendDated, type RequestSettings } from "./request.ts";
 
 /** Every authenticated user may read it, because of a default ClusterRole of Kubernetes. */

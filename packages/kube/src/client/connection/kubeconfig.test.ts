@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 
 import { kubeconfigContexts, kubeconfigCredentials, type KubeconfigOptions } from "./kubeconfig.ts";
-import { manualClock } from "../manual-clock.ts";
+import { manualClock } from "../../manual-clock.ts";
 
 let folder: string;
 let files = 0;

@@ -1,15 +1,15 @@
 /** The client with a scripted transport and a manual clock: what it sends, and how it handles failures. */
 import { describe, expect, test } from "bun:test";
 
-import { builtin } from "./builtin.ts";
-import type { Client } from "./client.ts";
+import { builtin } from "../builtin.ts";
+import type { Client } from "../client.ts";
 import { connect, type ConnectOptions } from "./connection.ts";
 import type { Credentials } from "./credentials.ts";
-import { asError } from "./deadline.ts";
-import { ConnectionError, isConflict, isForbidden, isInvalid, isNotFound, isUnauthorized } from "./errors.ts";
-import type { HttpRequest } from "./http.ts";
-import type { ApiResponse } from "./request.ts";
-import { manualClock, type ManualClock } from "../manual-clock.ts";
+import { asError } from "../requests/deadline.ts";
+import { ConnectionError, isConflict, isForbidden, isInvalid, isNotFound, isUnauthorized } from "../errors.ts";
+import type { HttpRequest } from "../requests/http.ts";
+import type { ApiResponse } from "../requests/request.ts";
+import { manualClock, type ManualClock } from "../../manual-clock.ts";
 
 type Answer = (request: HttpRequest) => Response | Promise<Response>;
 

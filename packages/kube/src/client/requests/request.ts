@@ -1,10 +1,10 @@
 /** One call to the API server: authentication, deadline, retries and errors. */
-import { applyBody, applyType } from "./apply-body.ts";
-import type { CallOptions } from "./client.ts";
-import { sleep, type Clock } from "../clock.ts";
-import type { Credentials } from "./credentials.ts";
+import { applyBody, applyType } from "../apply-body.ts";
+import type { CallOptions } from "../client.ts";
+import { sleep, type Clock } from "../../clock.ts";
+import type { Credentials } from "../connection/credentials.ts";
 import { asError, DeadlineError, orAborted, startDeadline, withDeadline, type Deadline } from "./deadline.ts";
-import { ConnectionError, isUnauthorized, type ApiError } from "./errors.ts";
+import { ConnectionError, isUnauthorized, type ApiError } from "../errors.ts";
 import type { HttpRequest, Transport } from "./http.ts";
 import { queryString, type Query } from "./paths.ts";
 import { retryDelay, type RetryPolicy } from "./retry.ts";

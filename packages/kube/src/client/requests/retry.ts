@@ -1,5 +1,5 @@
 /** Whether a failed call is retried, and after how long. */
-import { ApiError, ConnectionError } from "./errors.ts";
+import { ApiError, ConnectionError } from "../errors.ts";
 
 interface Failure {
   readonly error: unknown;

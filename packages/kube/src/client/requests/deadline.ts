@@ -1,6 +1,6 @@
 /** Deadlines: work ends when its time is over or its caller aborts, even if it ignores its signal. */
-import { onAbort } from "../abort.ts";
-import type { Clock } from "../clock.ts";
+import { onAbort } from "../../abort.ts";
+import type { Clock } from "../../clock.ts";
 
 interface Limits {
   readonly clock: Clock;

@@ -1,8 +1,8 @@
 /** The address of an API server and the credentials for it. kubeconfig.ts and in-cluster.ts create them. */
 import { readFile } from "node:fs/promises";
 
-import { systemClock, type Clock } from "../clock.ts";
-import type { TlsSettings } from "./http.ts";
+import { systemClock, type Clock } from "../../clock.ts";
+import type { TlsSettings } from "../requests/http.ts";
 
 /** What authenticates one request. */
 export interface Access {
