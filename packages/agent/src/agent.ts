@@ -6,7 +6,7 @@ import type { AgentService, Answer, Messages } from "@pko/rpc/server";
 import type { Options } from "./options.ts";
 import { PulumiCli } from "./pulumi/cli.ts";
 import { SignIn } from "./pulumi/cloud/sign-in.ts";
-import { SecretStore } from "./pulumi/secrets.ts";
+import { SecretStore } from "./pulumi/project/secrets.ts";
 import { gitHome } from "./sources/git.ts";
 import { RunManager } from "./runs/run-manager.ts";
 import type { RunRecord } from "./runs/run-folder.ts";

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { done, failed, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { explainEnd } from "../pulumi/explain.ts";
-import { keyNames } from "../pulumi/settings.ts";
+import { keyNames } from "../pulumi/project/settings.ts";
 import { fileDigest } from "../system/digest.ts";
 import { readIfExists } from "../system/files.ts";
 import type { RunTarget } from "../workspace/state.ts";

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { canonicalJson } from "@pko/rpc";
-import { entry } from "../pulumi/project.ts";
+import { entry } from "../pulumi/project/project.ts";
 import type { PlannedChange } from "./plan-file.ts";
 import { changeOf, isDefaultProvider } from "./plan-file.ts";
 import type { DestroyStep } from "./sealed-plan.ts";

@@ -6,7 +6,7 @@ import type { Redactor } from "../system/redact.ts";
 import { credentialsVariable, type SignIn, type SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
-import { ensureFolder, withWritableFolders } from "./writable-folders.ts";
+import { ensureFolder, withWritableFolders } from "./project/writable-folders.ts";
 
 interface CliOptions {
   readonly file: string;

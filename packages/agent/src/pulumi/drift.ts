@@ -3,7 +3,7 @@ import type { StepCounts } from "@pko/records";
 import type { Drift } from "@pko/rpc";
 import { truncate } from "../system/clean-text.ts";
 import type { Cleaner } from "./engine-events.ts";
-import { entry } from "./project.ts";
+import { entry } from "./project/project.ts";
 
 export type DriftedResource = Drift["resources"][number];
 

@@ -5,7 +5,7 @@ import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean }
 import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";
 import { warnsOfPendingOperations } from "./pending-operations.ts";
-import { entry } from "./project.ts";
+import { entry } from "./project/project.ts";
 
 /** Masks secrets. */
 export type Cleaner = (text: string) => Clean;

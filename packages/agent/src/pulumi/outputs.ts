@@ -3,7 +3,7 @@ import type { Output } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "./cli.ts";
 import { explainEnd } from "./explain.ts";
-import { entry } from "./project.ts";
+import { entry } from "./project/project.ts";
 
 /** Marks a value in state files and events that is not plain JSON: a secret, an asset, a reference. */
 const signatureKey = "4dabf18193072939515e22adb298388d";

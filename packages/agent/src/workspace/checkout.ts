@@ -6,8 +6,8 @@ import { mkdir, realpath, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
-import { carryOver } from "../pulumi/dependencies.ts";
-import { loadProject } from "../pulumi/project.ts";
+import { carryOver } from "../pulumi/project/dependencies.ts";
+import { loadProject } from "../pulumi/project/project.ts";
 import type { Tree } from "../sources/source.ts";
 import { isDirectory, resolveInside } from "../system/files.ts";
 

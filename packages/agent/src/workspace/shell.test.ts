@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Project } from "../pulumi/project.ts";
+import type { Project } from "../pulumi/project/project.ts";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseOptions } from "../options.ts";
 import { PulumiCli } from "../pulumi/cli.ts";
 import { SignIn } from "../pulumi/cloud/sign-in.ts";
-import { SecretStore } from "../pulumi/secrets.ts";
+import { SecretStore } from "../pulumi/project/secrets.ts";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";

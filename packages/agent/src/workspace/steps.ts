@@ -12,10 +12,21 @@ import type { PreparePhase, Prepared, PrepareRequest, StackSettings } from "@pko
 import type { Options } from "../options.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
-import { dependencyKey, installDependencies, installsIntoCheckout, isWritableFolder } from "../pulumi/dependencies.ts";
-import { loadProject, type Project } from "../pulumi/project.ts";
-import type { SecretStore } from "../pulumi/secrets.ts";
-import { configureStack, publishSettings, selectStack, stackPaths, type StackContext } from "../pulumi/stack.ts";
+import {
+  dependencyKey,
+  installDependencies,
+  installsIntoCheckout,
+  isWritableFolder,
+} from "../pulumi/project/dependencies.ts";
+import { loadProject, type Project } from "../pulumi/project/project.ts";
+import type { SecretStore } from "../pulumi/project/secrets.ts";
+import {
+  configureStack,
+  publishSettings,
+  selectStack,
+  stackPaths,
+  type StackContext,
+} from "../pulumi/project/stack.ts";
 import { checkVersion } from "../pulumi/version.ts";
 import { isLocal, obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
 import { isDirectory } from "../system/files.ts";

@@ -3,8 +3,8 @@
  * may use any existing stack, with the settings file in the source; the stack is never created.
  */
 import { done, type Outcome } from "../outcome.ts";
-import { loadProject } from "../pulumi/project.ts";
-import { configureStack, stackPaths, type StackContext } from "../pulumi/stack.ts";
+import { loadProject } from "../pulumi/project/project.ts";
+import { configureStack, stackPaths, type StackContext } from "../pulumi/project/stack.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Ready, RunTarget, StateFile } from "./state.ts";
 

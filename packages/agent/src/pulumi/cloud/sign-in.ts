@@ -9,8 +9,8 @@ import { done, failed, type Outcome } from "../../outcome.ts";
 import { readIfExists } from "../../system/files.ts";
 import type { Log } from "../../system/log.ts";
 import type { Redactor } from "../../system/redact.ts";
-import { entry } from "../project.ts";
-import { pulumiHome } from "../writable-folders.ts";
+import { entry } from "../project/project.ts";
+import { pulumiHome } from "../project/writable-folders.ts";
 import { cloudUrl } from "./backend.ts";
 import { exchangeToken, type AccessToken } from "./token-exchange.ts";
 

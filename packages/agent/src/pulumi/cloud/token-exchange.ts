@@ -5,7 +5,7 @@ import { Type } from "typebox";
 import { done, failed, type Outcome } from "../../outcome.ts";
 import { truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../../system/clean-text.ts";
 import type { Redactor } from "../../system/redact.ts";
-import { entry } from "../project.ts";
+import { entry } from "../project/project.ts";
 import { callApi, type ApiResponse } from "./api.ts";
 
 interface Exchange {

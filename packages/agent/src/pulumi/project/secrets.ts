@@ -5,11 +5,11 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { done, failed, type Outcome } from "../outcome.ts";
-import { jsonDigest } from "../system/digest.ts";
-import { readIfExists, writeAtomically } from "../system/files.ts";
-import type { PulumiCli } from "./cli.ts";
-import { explainEnd } from "./explain.ts";
+import { done, failed, type Outcome } from "../../outcome.ts";
+import { jsonDigest } from "../../system/digest.ts";
+import { readIfExists, writeAtomically } from "../../system/files.ts";
+import type { PulumiCli } from "../cli.ts";
+import { explainEnd } from "../explain.ts";
 import { readCiphertext, readStackKeys, renderSettings, type StackKeys } from "./settings.ts";
 
 interface Encryption {

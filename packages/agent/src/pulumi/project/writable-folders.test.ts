@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../testing/folders.ts";
+import { temporaryFolder } from "../../testing/folders.ts";
 import { pulumiHome, withWritableFolders } from "./writable-folders.ts";
 
 const root = temporaryFolder();

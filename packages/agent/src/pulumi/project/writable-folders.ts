@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "@pko/git";
-import { hasCode } from "../system/files.ts";
+import { hasCode } from "../../system/files.ts";
 
 /** Where the CLI stores plugins, credentials and the selected stacks. */
 export function pulumiHome(env: Environment): string {

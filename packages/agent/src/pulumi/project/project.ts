@@ -2,8 +2,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parse } from "yaml";
-import { done, failed, type Outcome } from "../outcome.ts";
-import { isInside, readIfExists, resolveInside } from "../system/files.ts";
+import { done, failed, type Outcome } from "../../outcome.ts";
+import { isInside, readIfExists, resolveInside } from "../../system/files.ts";
 
 export interface Project {
   readonly name: string;

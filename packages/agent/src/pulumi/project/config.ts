@@ -1,7 +1,7 @@
 /** Resolves a stack's configuration: reads values from variables and files, and checks them. */
 import { readFile, stat } from "node:fs/promises";
 import { type ConfigItem, type ConfigValue } from "@pko/rpc";
-import { done, failed, type Outcome } from "../outcome.ts";
+import { done, failed, type Outcome } from "../../outcome.ts";
 import { parseConfigKey, type ConfigKey } from "./config-key.ts";
 
 export interface ResolvedItem {

@@ -2,13 +2,13 @@
 import { createHash } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { done, failed, type Outcome } from "../outcome.ts";
-import { lastLines, nonEmptyLines } from "../system/clean-text.ts";
-import { cleanOutput } from "../system/command.ts";
-import { normalizeRelative, isDirectory, isInside, readIfExists } from "../system/files.ts";
-import type { Log } from "../system/log.ts";
-import { noPulumi, type PulumiCli } from "./cli.ts";
-import { quoteProgram } from "./program-lines.ts";
+import { done, failed, type Outcome } from "../../outcome.ts";
+import { lastLines, nonEmptyLines } from "../../system/clean-text.ts";
+import { cleanOutput } from "../../system/command.ts";
+import { normalizeRelative, isDirectory, isInside, readIfExists } from "../../system/files.ts";
+import type { Log } from "../../system/log.ts";
+import { noPulumi, type PulumiCli } from "../cli.ts";
+import { quoteProgram } from "../program-lines.ts";
 import { entry, type Project } from "./project.ts";
 
 /** Manifests, lockfiles and package manager settings of the languages. */

@@ -6,7 +6,7 @@
  * scalar types, so that untouched values are written back unchanged.
  */
 import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, YAMLMap, YAMLSeq, type Node } from "yaml";
-import { done, failed, type Outcome } from "../outcome.ts";
+import { done, failed, type Outcome } from "../../outcome.ts";
 import { qualified, type ConfigKey } from "./config-key.ts";
 
 /** How the stack's secrets are encrypted: written by `stack init`, or in the repository. */
