@@ -22,7 +22,7 @@ const places: Readonly<Record<string, string>> = {
   "@pko/kube": "kube/src/index.ts",
   "@pko/rpc": "rpc/src/index.ts",
   "@pko/rpc/client": "rpc/src/client.ts",
-  "@pko/rpc/pki": "rpc/src/pki.ts",
+  "@pko/rpc/pki": "rpc/src/tls/pki.ts",
   "@pko/rpc/server": "rpc/src/server.ts",
   "@pko/rpc/watch": "rpc/src/watch.ts",
 };

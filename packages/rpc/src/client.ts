@@ -1,12 +1,12 @@
 /** The operator's side: calls one workspace's agent, which it dials by IP and identifies by the name in its certificate. */
 import type { Static, TSchema } from "typebox";
-import { postSecurely, WrongServer } from "./bun-fetch.ts";
-import { checkValue, parseJson, readJson } from "./check.ts";
+import { postSecurely, WrongServer } from "./transport/bun-fetch.ts";
+import { checkValue, parseJson, readJson } from "./json/check.ts";
 import { calls, ErrorBody, Frame, methodPath, streams } from "./contract.ts";
 import { AgentError, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
 import type { InfoResult } from "./info.ts";
 import { callTimeoutMs, maxBodyBytes, maxLineBytes, maxPlanChars, silenceMs } from "./limits.ts";
-import { LineTooLong, readLines, readText } from "./lines.ts";
+import { LineTooLong, readLines, readText } from "./transport/lines.ts";
 import type { PrepareMessage, PreparePhase, PrepareResult } from "./prepare.ts";
 import type { RecordRequest, RecordResult } from "./record.ts";
 import type {
@@ -23,7 +23,7 @@ import type {
   WatchRequest,
 } from "./run.ts";
 import type { PrepareRequest } from "./source.ts";
-import type { Credentials } from "./tls.ts";
+import type { Credentials } from "./tls/tls.ts";
 import {
   agreedVersion,
   infoVersion,
@@ -33,8 +33,8 @@ import {
   wrongStack,
   type ContractVersion,
   type Translated,
-} from "./versions.ts";
-import { currentVocabulary, translateAnswer, translateError } from "./vocabulary.ts";
+} from "./versions/versions.ts";
+import { currentVocabulary, translateAnswer, translateError } from "./versions/vocabulary.ts";
 import { followRun, type WatchOptions, type WatchUpdate } from "./watch.ts";
 
 interface AgentAddress {

@@ -16,7 +16,7 @@ import {
   WatchRequest,
 } from "./run.ts";
 import { PrepareRequest } from "./source.ts";
-import type { ContractVersion } from "./versions.ts";
+import type { ContractVersion } from "./versions/versions.ts";
 
 const Empty = Type.Object({}, { additionalProperties: false });
 

@@ -1,10 +1,10 @@
 /** The agent's side: turns HTTPS requests into calls of an `AgentService`, and its answers and streams into responses. */
 import type { Static, TSchema } from "typebox";
-import { listen, type Listener } from "./bun-listen.ts";
-import { parseRequest } from "./check.ts";
+import { listen, type Listener } from "./transport/bun-listen.ts";
+import { parseRequest } from "./json/check.ts";
 import { calls, methodPath, streams } from "./contract.ts";
 import { fail, httpStatus, succeed, type AgentError, type Reply } from "./errors.ts";
-import { frameStream } from "./frames.ts";
+import { frameStream } from "./transport/frames.ts";
 import type { InfoResult } from "./info.ts";
 import { heartbeatMs, maxBodyBytes } from "./limits.ts";
 import type { PrepareMessage } from "./prepare.ts";
@@ -24,10 +24,16 @@ import {
   type WatchRequest,
 } from "./run.ts";
 import type { PrepareRequest } from "./source.ts";
-import type { Credentials } from "./tls.ts";
-import { PrepareRequestV1, StartRequestV1 } from "./v1.ts";
-import { contractVersions, prepareFromV1, protocolVersion, vocabularies, type ContractVersion } from "./versions.ts";
-import { translateAnswer, translateError } from "./vocabulary.ts";
+import type { Credentials } from "./tls/tls.ts";
+import { PrepareRequestV1, StartRequestV1 } from "./versions/v1.ts";
+import {
+  contractVersions,
+  prepareFromV1,
+  protocolVersion,
+  vocabularies,
+  type ContractVersion,
+} from "./versions/versions.ts";
+import { translateAnswer, translateError } from "./versions/vocabulary.ts";
 
 export type Answer<T> = Promise<Reply<T, AgentError>>;
 export type Messages<T> = Promise<Reply<AsyncIterable<T>, AgentError>>;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "typebox";
-import { parseJson } from "./check.ts";
+import { parseJson } from "./json/check.ts";
 import { AgentError, fail, succeed, type AgentErrorCode } from "./errors.ts";
-import { workspaceServerName } from "./identity.ts";
+import { workspaceServerName } from "./tls/identity.ts";
 import { maxBodyBytes, maxLineBytes, maxPlanChars, maxPlanPartChars } from "./limits.ts";
 import type { PrepareMessage } from "./prepare.ts";
 import type { OutputsMessage, PlanMessage, WatchMessage } from "./run.ts";
@@ -18,8 +18,8 @@ import {
   type Pair,
   type Wire,
 } from "./testing/fake-agent.ts";
-import { splitBundle } from "./tls.ts";
-import { protocolVersion } from "./versions.ts";
+import { splitBundle } from "./tls/tls.ts";
+import { protocolVersion } from "./versions/versions.ts";
 import type { WatchUpdate } from "./watch.ts";
 
 let pair: Pair;

@@ -1,9 +1,9 @@
 /** Follows a run across broken connections: each event once, in order, until the result. */
 import type { StreamItem } from "./client.ts";
 import type { CallError } from "./errors.ts";
-import { pause } from "./pause.ts";
 import type { Progress, RunEvent } from "@pko/records";
 import type { RunResult, WatchMessage, WatchRequest } from "./run.ts";
+import { pause } from "./transport/pause.ts";
 
 export type WatchUpdate =
   | { readonly type: "event"; readonly seq: number; readonly time: string; readonly event: RunEvent }

@@ -2,13 +2,12 @@
 import { createServer, connect, type Socket } from "node:net";
 import { connectAgent, type AgentClient, type ConnectOptions } from "../client.ts";
 import { fail, succeed } from "../errors.ts";
-import { workspaceServerName } from "../identity.ts";
-import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate } from "../pki.ts";
-import type { Authorities } from "../pki.ts";
 import { noProgress } from "@pko/records";
+import { workspaceServerName } from "../tls/identity.ts";
+import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate, type Authorities } from "../tls/pki.ts";
 import type { RunResult, WatchMessage } from "../run.ts";
 import { serveAgent, type AgentServer, type AgentService } from "../server.ts";
-import { protocolVersion } from "../versions.ts";
+import { protocolVersion } from "../versions/versions.ts";
 
 export const web = { namespace: "prod", name: "web" };
 

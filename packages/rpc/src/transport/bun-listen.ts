@@ -1,5 +1,5 @@
 /** The only caller of `Bun.serve`: an HTTPS listener that requires a client certificate from our CA. */
-import { splitBundle, type Credentials } from "./tls.ts";
+import { splitBundle, type Credentials } from "../tls/tls.ts";
 
 interface ListenOptions {
   readonly hostname: string;

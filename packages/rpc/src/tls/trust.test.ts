@@ -8,8 +8,8 @@ import {
   rotateAuthorities,
   trustBundle,
 } from "./pki.ts";
-import type { AgentServer } from "./server.ts";
-import { certificates, client, startAgent, web, type Pair } from "./testing/fake-agent.ts";
+import type { AgentServer } from "../server.ts";
+import { certificates, client, startAgent, web, type Pair } from "../testing/fake-agent.ts";
 import { splitBundle } from "./tls.ts";
 
 let ours: Pair;

@@ -1,6 +1,6 @@
 /** The only user of Bun's `tls` option of `fetch`: a request to an IP address whose server must have a given name. */
 import type { PeerCertificate } from "node:tls";
-import { splitBundle, type Credentials } from "./tls.ts";
+import { splitBundle, type Credentials } from "../tls/tls.ts";
 
 interface SecureRequest {
   readonly url: string;

@@ -9,9 +9,9 @@
  */
 import type { TSchema } from "typebox";
 import { Clean } from "typebox/value";
-import { checkValue } from "./check.ts";
-import type { StartRequest } from "./run.ts";
-import type { PrepareRequest } from "./source.ts";
+import { checkValue } from "../json/check.ts";
+import type { StartRequest } from "../run.ts";
+import type { PrepareRequest } from "../source.ts";
 import { PrepareRequestV1, StartRequestV1, vocabularyV1 } from "./v1.ts";
 import { currentVocabulary, type Vocabulary } from "./vocabulary.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { StartRequest } from "./run.ts";
-import type { PrepareRequest, StackSettings } from "./source.ts";
+import type { StartRequest } from "../run.ts";
+import type { PrepareRequest, StackSettings } from "../source.ts";
 import { agreedVersion, prepareFromV1, prepareIn, startIn, wrongStack, type ContractVersion } from "./versions.ts";
 
 describe("operator and agent use the older of their versions", () => {

@@ -6,11 +6,11 @@
  */
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
-import { AgentErrorCode } from "./errors.ts";
-import { PreparePhase, PrepareReason } from "./prepare.ts";
 import { RunEvent } from "@pko/records";
-import { CancelResult, ErrorClass, RunResult, StartResult } from "./run.ts";
-import { isRecord } from "./is-record.ts";
+import { AgentErrorCode } from "../errors.ts";
+import { PreparePhase, PrepareReason } from "../prepare.ts";
+import { CancelResult, ErrorClass, RunEvent, RunResult, StartResult } from "../run.ts";
+import { isRecord } from "../json/is-record.ts";
 
 export interface Vocabulary {
   readonly event: TSchema;

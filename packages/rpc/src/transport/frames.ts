@@ -1,6 +1,6 @@
 /** Turns messages into lines of frames, with heartbeats. The reader pulls, so a slow reader applies backpressure. */
-import type { AgentError } from "./errors.ts";
-import { maxLineBytes } from "./limits.ts";
+import type { AgentError } from "../errors.ts";
+import { maxLineBytes } from "../limits.ts";
 
 interface FrameOptions {
   readonly messages: AsyncIterable<unknown>;

@@ -5,7 +5,8 @@
  */
 import { Type, type Static } from "typebox";
 import { maxMessageChars } from "@pko/records";
-import { RunId } from "./run.ts";
+import { maxMessageChars } from "../limits.ts";
+import { RunId } from "../run.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 
 const closed = { additionalProperties: false } as const;
