@@ -5,7 +5,6 @@
  */
 import { Type, type Static } from "typebox";
 import { maxMessageChars } from "@pko/records";
-import { maxMessageChars } from "../limits.ts";
 import { RunId } from "../run.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 

@@ -9,7 +9,7 @@ import { Check } from "typebox/value";
 import { RunEvent } from "@pko/records";
 import { AgentErrorCode } from "../errors.ts";
 import { PreparePhase, PrepareReason } from "../prepare.ts";
-import { CancelResult, ErrorClass, RunEvent, RunResult, StartResult } from "../run.ts";
+import { CancelResult, ErrorClass, RunResult, StartResult } from "../run.ts";
 import { isRecord } from "../json/is-record.ts";
 
 export interface Vocabulary {
