@@ -10,5 +10,7 @@ export const maxPropertyChanges = 64;
 export const maxPathChars = 256;
 /** The longest old or new value of a property, as JSON. */
 export const maxValueChars = 512;
+/** All values of an event: container runtimes split lines of the log after 16 KiB. Further changes have no values. */
+export const maxEventValueChars = 8 * 1024;
 /** The compressed content of a record, in bytes before base64. With its other fields, a record has at most 64 KiB. */
 export const maxContentBytes = 44 * 1024;

@@ -40,7 +40,7 @@ export const PropertyChange = Type.Object({
   path: Type.String({ maxLength: maxPathChars }),
   /** Pulumi's name: add, update, delete, add-replace, update-replace, delete-replace. */
   kind: Type.String({ maxLength: 32 }),
-  /** The values as JSON, cut at the limit; a secret is `"[secret]"`. Absent if there is none or it is unknown. */
+  /** As JSON, cut at the limit; a secret is `"[secret]"`. Absent if there is none, it is unknown, or the event is full. */
   old: value,
   new: value,
 });

@@ -1,7 +1,7 @@
 /** The file that `pulumi preview --save-plan` writes: what it changes, and what is removed from it before it is stored. */
 import { urnName, urnType } from "@pko/records";
-import { unknownValue } from "../pulumi/outputs.ts";
 import { entry } from "../pulumi/project/project.ts";
+import { unknownValue } from "../pulumi/signatures.ts";
 
 /** What a plan does with one resource. */
 export interface PlannedChange {

@@ -4,6 +4,7 @@ import type { Drift } from "@pko/rpc";
 import { truncate } from "../system/clean-text.ts";
 import type { Cleaner } from "./engine-events.ts";
 import { entry } from "./project/project.ts";
+import { asRecord, differences, formatPath } from "./property-path.ts";
 
 export type DriftedResource = Drift["resources"][number];
 
@@ -13,8 +14,6 @@ const driftOperations: ReadonlySet<unknown> = new Set(["update", "delete"]);
 const maxResources = 100;
 const maxProperties = 64;
 const maxPathChars = 256;
-/** Deeper differences are not looked for: the resource is reported without them. */
-const maxDepth = 64;
 
 /** From the metadata of a resource whose step has finished. Undefined if the resource is as the state describes it. */
 export function driftedResource(metadata: unknown, clean: Cleaner): DriftedResource | undefined {
@@ -33,40 +32,11 @@ function changedPaths(metadata: unknown): string[] {
   const detailed = Object.keys(asRecord(entry(metadata, "detailedDiff")));
   if (detailed.length > 0) return detailed;
   const [before, after] = [entry(metadata, "old"), entry(metadata, "new")];
-  const outputs = differences(entry(before, "outputs"), entry(after, "outputs"), { path: "", depth: 0 });
-  if (outputs.length > 0) return outputs;
-  const inputs = differences(entry(before, "inputs"), entry(after, "inputs"), { path: "", depth: 0 });
-  return inputs.length > 0 ? inputs : texts(entry(metadata, "diffs"));
+  const outputs = differences(entry(before, "outputs"), entry(after, "outputs"));
+  if (outputs.length > 0) return outputs.map(formatPath);
+  const inputs = differences(entry(before, "inputs"), entry(after, "inputs"));
+  return inputs.length > 0 ? inputs.map(formatPath) : texts(entry(metadata, "diffs"));
 }
-
-interface Place {
-  readonly path: string;
-  readonly depth: number;
-}
-
-/** The paths at which two values differ. The engine masks secrets, so a changed secret has no difference. */
-function differences(before: unknown, after: unknown, { path, depth }: Place): string[] {
-  if (!isNested(before) || !isNested(after)) return before === after ? [] : [path];
-  if (Array.isArray(before) !== Array.isArray(after)) return [path];
-  if (depth === maxDepth) return [];
-  const [old, fresh] = [asRecord(before), asRecord(after)];
-  const names = [...new Set([...Object.keys(old), ...Object.keys(fresh)])].toSorted();
-  return names.flatMap((name) => {
-    const inner = { path: joinPath(path, name, Array.isArray(after)), depth: depth + 1 };
-    return differences(old[name], fresh[name], inner);
-  });
-}
-
-/** In the notation of Pulumi: `spec.ports[0]`, `data["a.b"]`. */
-function joinPath(path: string, name: string, isIndex: boolean): string {
-  if (isIndex) return `${path}[${name}]`;
-  if (!/^[\w$-]+$/.test(name)) return `${path}[${JSON.stringify(name)}]`;
-  return path === "" ? name : `${path}.${name}`;
-}
-
-const isNested = (value: unknown): value is object => typeof value === "object" && value !== null;
-
-const asRecord = (value: unknown): Readonly<Record<string, unknown>> => (isNested(value) ? { ...value } : {});
 
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];

@@ -1,11 +1,13 @@
 /** Converts the CLI's event log, one JSON object per line, to the protocol's events, with secrets masked. */
-import type { RunEvent, Severity, StepCounts } from "@pko/records";
 import { isRecord } from "@pko/rpc";
+import { maxUrnChars, type ResourceEvent, type RunEvent, type Severity, type StepCounts } from "@pko/records";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";
 import { warnsOfPendingOperations } from "./pending-operations.ts";
 import { entry } from "./project/project.ts";
+import { reportedChanges } from "./property-changes.ts";
+import { unknownValue } from "./signatures.ts";
 
 /** Masks secrets. */
 export type Cleaner = (text: string) => Clean;
@@ -13,6 +15,8 @@ export type Cleaner = (text: string) => Clean;
 export interface EngineEvent {
   /** The CLI's sequence number. */
   readonly sequence: number;
+  /** When it happened, in whole seconds since 1970. */
+  readonly seconds: number;
   readonly event?: RunEvent;
   /** Errors of the program or of the engine. */
   readonly errorLines: readonly Clean[];
@@ -40,7 +44,9 @@ export function parseEngineEvent(line: string, clean: Cleaner): EngineEvent | un
   }
   const sequence = entry(raw, "sequence");
   if (typeof sequence !== "number") return undefined;
-  const none = { sequence, errorLines: [], isMandatoryPolicy: false, warnsOfPending: false };
+  const timestamp = entry(raw, "timestamp");
+  const seconds = typeof timestamp === "number" ? timestamp : 0;
+  const none = { sequence, seconds, errorLines: [], isMandatoryPolicy: false, warnsOfPending: false };
   for (const [name, convert] of converters) {
     const payload = entry(raw, name);
     if (payload !== undefined) return { ...none, ...convert(payload, clean) };
@@ -48,7 +54,7 @@ export function parseEngineEvent(line: string, clean: Cleaner): EngineEvent | un
   return none;
 }
 
-type Converted = Partial<Omit<EngineEvent, "sequence">>;
+type Converted = Partial<Omit<EngineEvent, "sequence" | "seconds">>;
 
 const converters: readonly (readonly [string, (payload: unknown, clean: Cleaner) => Converted])[] = [
   ["resourcePreEvent", (payload, clean) => resource(payload, "started", clean)],
@@ -60,22 +66,40 @@ const converters: readonly (readonly [string, (payload: unknown, clean: Cleaner)
   ["errorEvent", (payload, clean) => errorFields(text(payload, "error"), clean)],
 ];
 
-function resource(payload: unknown, phase: "started" | "finished" | "failed", clean: Cleaner): Converted {
+function resource(payload: unknown, phase: ResourceEvent["phase"], clean: Cleaner): Converted {
   const metadata = entry(payload, "metadata");
-  const resourceType = text(metadata, "type");
   const outputs = entry(entry(metadata, "new"), "outputs");
-  const isStack = resourceType === "pulumi:pulumi:Stack" && phase === "finished";
+  const isStack = text(metadata, "type") === "pulumi:pulumi:Stack" && phase === "finished";
+  // Nothing happens between the start and the end of such a step, and most resources do not change.
+  const isQuiet = phase === "started" && text(metadata, "op") === "same";
   return {
-    event: {
-      kind: "resource",
-      phase,
-      op: truncateName(text(metadata, "op"), 64),
-      urn: truncate(clean(text(metadata, "urn")), 4096),
-      resourceType: truncateName(resourceType, 1024),
-    },
+    ...(!isQuiet && { event: resourceEvent(metadata, phase, clean) }),
     isPreview: entry(payload, "planning") === true,
     ...(isStack && isRecord(outputs) && { stackOutputs: outputs }),
     ...(phase === "finished" && { finished: metadata }),
+  };
+}
+
+function resourceEvent(metadata: unknown, phase: ResourceEvent["phase"], clean: Cleaner): ResourceEvent {
+  const optional = (field: string, value: string, max: number) =>
+    value === "" || value === unknownValue ? {} : { [field]: truncate(clean(value), max) };
+  const [before, after] = [entry(metadata, "old"), entry(metadata, "new")];
+  const base = {
+    kind: "resource",
+    phase,
+    op: truncateName(text(metadata, "op"), 64),
+    urn: truncate(clean(text(metadata, "urn")), maxUrnChars),
+    resourceType: truncateName(text(metadata, "type"), 1024),
+    ...optional("parent", text(after ?? before, "parent"), maxUrnChars),
+  } as const;
+  if (phase === "started") return base;
+  const provider = text(metadata, "provider");
+  return {
+    ...base,
+    // The engine's reference to a provider is its URN and its ID.
+    ...optional("provider", provider.slice(0, Math.max(0, provider.lastIndexOf("::"))), maxUrnChars),
+    ...optional("id", text(after, "id") || text(before, "id"), 1024),
+    ...reportedChanges(metadata, phase === "failed", clean),
   };
 }
 

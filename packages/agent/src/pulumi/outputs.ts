@@ -4,12 +4,8 @@ import { done, failed, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "./cli.ts";
 import { explainEnd } from "./explain.ts";
 import { entry } from "./project/project.ts";
+import { secretSignature, signatureKey, unknownValue } from "./signatures.ts";
 
-/** Marks a value in state files and events that is not plain JSON: a secret, an asset, a reference. */
-const signatureKey = "4dabf18193072939515e22adb298388d";
-const secretSignature = "1b47061264138c4ac30d75fd1eb44270";
-/** A preview's placeholder for an unknown value. */
-export const unknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 const maskedSecret = "[secret]";
 
 /** The outputs in a run's events. They contain no secrets, because the engine masks them. */

@@ -15,6 +15,7 @@ import { showsLock } from "../pulumi/locks.ts";
 import { findPermalink, readHead, type Launched, type LaunchEnd } from "./launcher.ts";
 import { relayOutput } from "./relay.ts";
 import type { RunFolder } from "./run-folder.ts";
+import { StepTimes } from "./step-times.ts";
 import { tailRewritten } from "./tail.ts";
 
 interface FollowOptions {
@@ -77,6 +78,7 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   });
   let findings = new Findings(options);
   let gate = new EventGate(options.kind);
+  let times = new StepTimes();
   const { over } = launched;
   for await (const line of tailRewritten({
     path: folder.engineLog(options.launch),
@@ -86,7 +88,7 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   })) {
     if (line.kind === "rewritten") {
       // The check has succeeded. The CLI writes the events of the update to the same file.
-      [findings, gate] = [new Findings(options), new EventGate(options.kind)];
+      [findings, gate, times] = [new Findings(options), new EventGate(options.kind), new StepTimes()];
       continue;
     }
     if (line.kind === "tooLong") {
@@ -96,13 +98,15 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
       });
       continue;
     }
-    const engine = parseEngineEvent(line.text, options.clean);
-    if (!engine) continue;
+    const parsed = parseEngineEvent(line.text, options.clean);
+    if (!parsed) continue;
+    const event = times.add(parsed, performance.now());
+    const engine = event ? { ...parsed, event: findings.visible(event) } : parsed;
     findings.add(engine);
-    for (const { event, sequence } of gate.pass(engine)) {
+    for (const { event: passed, sequence } of gate.pass(engine)) {
       // Skip events that an earlier agent process has appended.
-      if (sequence <= origin || !findings.accepts(event)) continue;
-      await events.append(event, { launch: options.launch, sequence });
+      if (sequence <= origin || !findings.accepts(passed)) continue;
+      await events.append(passed, { launch: options.launch, sequence });
     }
   }
   const end = await launched.ended;
@@ -181,6 +185,12 @@ class Findings {
     if (event.kind !== "diagnostic") return true;
     this.#diagnostics += 1;
     return this.#diagnostics <= maxDiagnostics;
+  }
+
+  /** Without values if this agent does not know the secrets in them. */
+  visible(event: RunEvent): RunEvent {
+    if (this.#options.shows !== "nothing" || event.kind !== "resource" || !event.changes) return event;
+    return { ...event, changes: event.changes.map(({ path, kind }) => ({ path, kind })) };
   }
 
   with(end: LaunchEnd, hasChanged: boolean): Followed {

@@ -94,11 +94,11 @@ function partsOfLines(lines: readonly string[]): string[] {
 const isAboutSecret =
   /^existing|(name|ref|file|path|policy|type|mode|audience|endpoint|provider|store|class|enabled)$/i;
 
+/** Whether a property with this name has a secret as its value. */
+export function describesSecret(name: string): boolean {
+  return isSecretName(name) && !isAboutSecret.test(name);
+}
+
 function isSecretPart(name: string, value: string): boolean {
-  return (
-    isSecretName(name) &&
-    !isAboutSecret.test(name) &&
-    value.trim().length >= minPartLength &&
-    !/^https?:\/\//.test(value)
-  );
+  return describesSecret(name) && value.trim().length >= minPartLength && !/^https?:\/\//.test(value);
 }

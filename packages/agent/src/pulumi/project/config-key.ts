@@ -1,6 +1,7 @@
 /** Parses configuration keys and paths by the CLI's rules, because the agent writes the settings file for the CLI. */
 import { done, failed, type Outcome } from "../../outcome.ts";
 import { quoteName } from "../../system/clean-text.ts";
+import { parsePath } from "./property-path.ts";
 
 export interface ConfigKey {
   /** `<namespace>:<name>`, as in the settings file. */
@@ -36,28 +37,4 @@ export function qualified(text: string, project: string): string | undefined {
 
 function invalid(text: string): Outcome<never> {
   return failed("configInvalid", `${quoteName(text)} is not a valid configuration key; use name or namespace:name`);
-}
-
-const quotedSegment = /^\["((?:\\"|[^"])*)"\]/;
-const indexSegment = /^\[(\d{1,9})\]/;
-const nameSegment = /^[^.[]+/;
-
-/** Splits `a.b[0]["c.d"]` into its segments; undefined if it is not a path. */
-function parsePath(text: string): (string | number)[] | undefined {
-  const segments: (string | number)[] = [];
-  let rest = text;
-  while (rest !== "") {
-    const dotted = segments.length > 0 && rest.startsWith(".");
-    if (dotted) rest = rest.slice(1);
-    const quoted = dotted ? null : quotedSegment.exec(rest);
-    const index = dotted ? null : indexSegment.exec(rest);
-    const name = segments.length === 0 || dotted ? nameSegment.exec(rest) : null;
-    const match = quoted ?? index ?? name;
-    if (!match) return undefined;
-    if (quoted) segments.push((quoted[1] ?? "").replaceAll(String.raw`\"`, '"'));
-    else if (index) segments.push(Number(index[1]));
-    else segments.push(match[0]);
-    rest = rest.slice(match[0].length);
-  }
-  return segments;
 }
