@@ -52,8 +52,8 @@ describe("in an agent's log", () => {
 
   test("what a program prints, and what goes wrong in it, is not an error", () => {
     const log = agentLog((log) => {
-      log.error("resource failed", { name: "assets" });
-      log.error("program output", { text: "error: no such bucket" });
+      const event = { kind: "diagnostic", severity: "error", message: '{"level":"error"}' } as const;
+      log.event("run", { seq: 1, time: "2026-01-01T00:00:00Z", event });
     });
     expect(agentErrors(log)).toEqual([]);
   });

@@ -9,16 +9,10 @@ export const operatorErrors = (log: string): string[] => entriesOf(log).filter((
 /** In the console format, the lines of an error are indented. */
 const entriesOf = (log: string): string[] => log.split(/\n(?!\s)/).filter((entry) => entry.trim() !== "");
 
-/** Lines that do not start with a brace are the CLI's output. */
-const agentError = /^\{"time":"[^"]*","level":"error","message":"(?<message>[^"]*)"/;
-/** What a program does wrong is not an error of the agent that reports it. */
-const programErrors: ReadonlySet<string> = new Set(["resource failed", "program output"]);
+/** Other lines are the CLI's output and the feed: what a program does wrong is not an error of the agent that reports it. */
+const agentError = /^\{"time":"[^"]*","level":"error",/;
 
-export const agentErrors = (log: string): string[] =>
-  log.split("\n").filter((line) => {
-    const message = agentError.exec(line)?.groups?.["message"];
-    return message !== undefined && !programErrors.has(message);
-  });
+export const agentErrors = (log: string): string[] => log.split("\n").filter((line) => agentError.test(line));
 
 /** Those that match none of the patterns. */
 export const unexpected = (found: readonly string[], expected: readonly RegExp[]): string[] =>

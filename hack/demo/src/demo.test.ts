@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Stack, Update, Workspace } from "@pko/api";
+import { formatFeedLine, type RunEvent } from "@pko/records";
 
 import { exampleNames, missingFor, readExample } from "./example.ts";
 import { isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
@@ -66,23 +67,29 @@ describe("the progress line of a Stack", () => {
 });
 
 describe("lines of the workspace pod's log", () => {
-  const cases: [string, object, string | undefined][] = [
-    ["a new resource", { message: "resource finished", op: "create", name: "a", type: "b:c:D" }, "+ a  b:c:D"],
-    ["a failed one", { message: "resource failed", op: "create", name: "a", type: "b:c:D" }, "✗ a  b:c:D"],
-    ["an error of the program", { level: "error", message: "program output", text: "boom" }, "boom"],
-    ["a warning", { level: "warn", message: "program output", text: "deprecated" }, undefined],
-    ["the URL of the update", { message: "Pulumi Cloud link", url: "https://x" }, "details: https://x"],
-    ["anything else", { message: "agent started" }, undefined],
+  const urn = "urn:pulumi:dev::demo::b:c:D::a";
+  const step = { kind: "resource", phase: "finished", op: "create", urn, resourceType: "b:c:D" } as const;
+  const cases: [string, RunEvent, string | undefined][] = [
+    ["a new resource", step, "+ a  b:c:D"],
+    ["a failed one", { ...step, phase: "failed" }, "✗ a  b:c:D"],
+    ["the start of a step", { ...step, phase: "started" }, undefined],
+    ["an unchanged one", { ...step, op: "same" }, undefined],
+    ["an error of the program", { kind: "diagnostic", severity: "error", message: "boom" }, "boom"],
+    ["a warning", { kind: "diagnostic", severity: "warning", message: "deprecated" }, undefined],
+    ["the URL of the update", { kind: "permalink", url: "https://x" }, "details: https://x"],
   ];
-  for (const [what, line, text] of cases) test(what, () => expect(resourceLine(JSON.stringify(line))).toBe(text));
+  const line = (event: RunEvent, time = "2026-01-01T00:00:00Z") => formatFeedLine("run", { seq: 1, time, event });
+  for (const [what, event, text] of cases) test(what, () => expect(resourceLine(line(event))).toBe(text));
 
-  test("a line that is not from the agent", () => expect(resourceLine("plain text")).toBeUndefined());
+  test("a line that is not an event", () => {
+    expect(resourceLine("plain text")).toBeUndefined();
+    expect(resourceLine('{"message":"agent started"}')).toBeUndefined();
+  });
 
   test("a line of an earlier run in the same second", () => {
-    const line = (at: string): string => JSON.stringify({ time: at, message: "resource finished" });
     const since = new Date("2026-01-01T00:00:00.500Z");
-    expect(isSince(line("2026-01-01T00:00:00.499Z"), since)).toBe(false);
-    expect(isSince(line("2026-01-01T00:00:00.500Z"), since)).toBe(true);
+    expect(isSince(line(step, "2026-01-01T00:00:00.499Z"), since)).toBe(false);
+    expect(isSince(line(step, "2026-01-01T00:00:00.500Z"), since)).toBe(true);
     expect(isSince("plain text", since)).toBe(false);
   });
 });

@@ -1,5 +1,6 @@
 /** Turns the state of a Stack and its update into progress lines. */
 import type { Stack, Update, Workspace } from "@pko/api";
+import { parseLogLine, urnName, type NumberedEvent, type ResourceEvent } from "@pko/records";
 
 export interface StackProgress {
   readonly stack: Stack;
@@ -31,23 +32,24 @@ export function isStalled(stack: Stack): boolean {
   return condition(stack, "Stalled")?.status === "True";
 }
 
-/** Whether a line of the workspace pod's log was written at or after `since`. */
+/** Whether a line of the workspace pod's log is an event at or after `since`. */
 export function isSince(line: string, since: Date): boolean {
-  const time = parse(line)?.["time"];
-  return typeof time === "string" && time >= since.toISOString();
+  const event = runEvent(line);
+  return event !== undefined && event.time >= since.toISOString();
 }
 
 /** The text for a line of the workspace pod's log that is about a resource, an error of the program, or the update's URL. */
 export function resourceLine(line: string): string | undefined {
-  const entry = parse(line);
-  if (entry?.["message"] === "resource finished") {
-    const mark = marks[String(entry["op"])] ?? "~";
-    return `${mark} ${String(entry["name"])}  ${String(entry["type"])}`;
-  }
-  if (entry?.["message"] === "resource failed") return `✗ ${String(entry["name"])}  ${String(entry["type"])}`;
-  if (entry?.["message"] === "program output" && entry["level"] === "error") return String(entry["text"]);
-  if (entry?.["message"] === "Pulumi Cloud link") return `details: ${String(entry["url"])}`;
-  return undefined;
+  const event = runEvent(line)?.event;
+  if (event?.kind === "resource") return stepLine(event);
+  if (event?.kind === "diagnostic" && event.severity === "error") return event.message;
+  return event?.kind === "permalink" ? `details: ${event.url}` : undefined;
+}
+
+/** Unchanged resources would hide the changes. */
+function stepLine({ phase, op, urn, resourceType }: ResourceEvent): string | undefined {
+  if (op === "same" || phase === "started") return undefined;
+  return `${phase === "failed" ? "✗" : (marks[op] ?? "~")} ${urnName(urn)}  ${resourceType}`;
 }
 
 const marks: Readonly<Record<string, string>> = { create: "+", update: "~", delete: "-", replace: "±", read: ">" };
@@ -90,11 +92,7 @@ function condition({ status }: Conditioned, type: string): Condition | undefined
   return status?.conditions?.find((one) => one.type === type);
 }
 
-function parse(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+function runEvent(line: string): NumberedEvent | undefined {
+  const parsed = parseLogLine(line);
+  return parsed.kind === "event" ? parsed.event : undefined;
 }

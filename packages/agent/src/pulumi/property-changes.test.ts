@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { maxEventValueChars, RunEvent, type ResourceEvent } from "@pko/records";
+import { maxEventValueChars, RunEvent, type PropertyChange, type ResourceEvent } from "@pko/records";
 import { checkValue } from "@pko/rpc";
 import { Redactor } from "../system/redact.ts";
 import { parseEngineEvent } from "./engine-events.ts";
@@ -92,7 +92,7 @@ const update = (before: object, after: object, more: object = {}) => {
 describe("changes are", () => {
   const detailed = (diffKind: string, inputDiff = true) => ({ detailedDiff: { "a.b[0]": { diffKind, inputDiff } } });
   const [one, two] = [{ a: { b: [1] } }, { a: { b: [2] } }];
-  const cases: readonly (readonly [string, ReturnType<typeof update>, unknown])[] = [
+  const cases: readonly (readonly [string, ReturnType<typeof update>, PropertyChange[]])[] = [
     [
       "those that the provider reports",
       update(one, two, detailed("update-replace")),
@@ -130,7 +130,7 @@ describe("changes are", () => {
       [{ path: "a", kind: "update", old: '"[file 0123456789ab]"', new: '"x"' }],
     ],
   ];
-  for (const [name, changes, expected] of cases) test(name, () => expect<unknown>(changes).toEqual(expected));
+  for (const [name, changes, expected] of cases) test(name, () => expect(changes).toEqual(expected));
 
   test("not reported for steps that change nothing", () => {
     for (const op of ["same", "refresh", "read", "create-replacement", "delete-replaced", undefined]) {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { EngineEvent } from "../pulumi/engine-events.ts";
 import { EventGate } from "./event-gate.ts";
 
-const none = { errorLines: [], isMandatoryPolicy: false, warnsOfPending: false };
+const none = { seconds: 1, errorLines: [], isMandatoryPolicy: false, warnsOfPending: false };
 const resource = (sequence: number, isPreview: boolean): EngineEvent => ({
   ...none,
   sequence,

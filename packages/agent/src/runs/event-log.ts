@@ -1,6 +1,6 @@
 /** A run's events: appended with a sequence number, added to the progress, and read from any number on. */
 import { open, type FileHandle } from "node:fs/promises";
-import { addEvent, noProgress, type Progress, type RunEvent } from "@pko/records";
+import { addEvent, noProgress, type NumberedEvent, type Progress, type RunEvent } from "@pko/records";
 import type { RunFolder, StoredEvent } from "./run-folder.ts";
 import { LineSplitter, openIfExists } from "./tail.ts";
 
@@ -10,7 +10,7 @@ const chunkBytes = 64 * 1024;
 
 export class EventLog {
   readonly #folder: RunFolder;
-  readonly #onEvent: (event: RunEvent) => void;
+  readonly #onEvent: (event: NumberedEvent) => void;
   #file: FileHandle | undefined;
   #lastSeq = 0;
   #progress: Progress = noProgress;
@@ -18,13 +18,13 @@ export class EventLog {
   #grown = Promise.withResolvers<void>();
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(folder: RunFolder, onEvent: (event: RunEvent) => void) {
+  private constructor(folder: RunFolder, onEvent: (event: NumberedEvent) => void) {
     this.#folder = folder;
     this.#onEvent = onEvent;
   }
 
   /** Reads the events of an earlier agent process. `onEvent` is called for new events only. */
-  static async open(folder: RunFolder, onEvent: (event: RunEvent) => void = () => undefined): Promise<EventLog> {
+  static async open(folder: RunFolder, onEvent: (event: NumberedEvent) => void = () => undefined): Promise<EventLog> {
     const log = new EventLog(folder, onEvent);
     for await (const stored of new EventReader(folder).more()) {
       log.#lastSeq = stored.seq;
@@ -55,7 +55,6 @@ export class EventLog {
   async append(event: RunEvent, origin?: StoredEvent["origin"]): Promise<void> {
     const seq = this.#lastSeq + 1;
     this.#lastSeq = seq;
-    this.#onEvent(event);
     const stored: StoredEvent = {
       type: "event",
       seq,
@@ -73,6 +72,8 @@ export class EventLog {
       } catch {
         // A full disk loses an event, but does not fail the run.
       }
+      // After it is on disk, because an agent that crashed before would use the number again.
+      this.#onEvent({ seq, time: stored.time, event });
       this.#progress = addEvent(this.#progress, event);
       this.#origin = origin ?? this.#origin;
       this.wake();

@@ -66,7 +66,6 @@ const maxDiagnostics = 5_000;
 
 export async function followLaunch(launched: Launched, options: FollowOptions): Promise<Followed> {
   const { folder, events, pollMs } = options;
-  const origin = events.origin?.launch === options.launch ? events.origin.sequence : -1;
   const link = followPermalink(launched, options);
   const lock = followLock(launched, options);
   const relayed = relayOutput(launched, {
@@ -76,37 +75,21 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
     log: options.log,
     ...(options.kind === "planned" && { isLast: hasPlanValues }),
   });
-  let findings = new Findings(options);
-  let gate = new EventGate(options.kind);
-  let times = new StepTimes();
+  const command = new CommandEvents(options);
   const { over } = launched;
-  for await (const line of tailRewritten({
-    path: folder.engineLog(options.launch),
-    maxLineBytes: maxEventBytes,
-    pollMs,
-    over,
-  })) {
-    if (line.kind === "rewritten") {
-      // The check has succeeded. The CLI writes the events of the update to the same file.
-      [findings, gate, times] = [new Findings(options), new EventGate(options.kind), new StepTimes()];
-      continue;
-    }
-    if (line.kind === "tooLong") {
-      await events.append({
-        kind: "notice",
-        message: `dropped an event of ${line.bytes} bytes, because it is too large`,
-      });
-      continue;
-    }
-    const parsed = parseEngineEvent(line.text, options.clean);
-    if (!parsed) continue;
-    const event = times.add(parsed, performance.now());
-    const engine = event ? { ...parsed, event: findings.visible(event) } : parsed;
-    findings.add(engine);
-    for (const { event: passed, sequence } of gate.pass(engine)) {
-      // Skip events that an earlier agent process has appended.
-      if (sequence <= origin || !findings.accepts(passed)) continue;
-      await events.append(passed, { launch: options.launch, sequence });
+  const path = folder.engineLog(options.launch);
+  for await (const line of tailRewritten({ path, maxLineBytes: maxEventBytes, pollMs, over })) {
+    switch (line.kind) {
+      case "line":
+        await command.add(line.text);
+        break;
+      case "rewritten":
+        command.restart();
+        break;
+      case "tooLong": {
+        const message = `dropped an event of ${line.bytes} bytes, because it is too large`;
+        await events.append({ kind: "notice", message });
+      }
     }
   }
   const end = await launched.ended;
@@ -114,12 +97,55 @@ export async function followLaunch(launched: Launched, options: FollowOptions): 
   launched.kill();
   await Promise.all([link, lock, relayed]);
   if (options.kind === "planned") await cutOutput(options);
-  const followed = findings.with(end, gate.isOpen);
-  // What a failed check reported explains its failure.
-  for (const { event, sequence } of isSuccess(followed) ? [] : gate.held()) {
-    if (sequence > origin && findings.accepts(event)) await events.append(event, { launch: options.launch, sequence });
+  return await command.end(end);
+}
+
+/** The engine events of a command: the run's events are appended to its log, and the findings explain its end. */
+class CommandEvents {
+  readonly #options: FollowOptions;
+  /** The last event that an earlier agent process has appended. */
+  readonly #origin: number;
+  #findings: Findings;
+  #gate: EventGate;
+  #times = new StepTimes();
+
+  constructor(options: FollowOptions) {
+    const { events, launch, kind } = options;
+    this.#options = options;
+    this.#origin = events.origin?.launch === launch ? events.origin.sequence : -1;
+    this.#findings = new Findings(options);
+    this.#gate = new EventGate(kind);
   }
-  return followed;
+
+  /** The check has succeeded. The CLI writes the events of the update to the same file. */
+  restart(): void {
+    this.#findings = new Findings(this.#options);
+    this.#gate = new EventGate(this.#options.kind);
+    this.#times = new StepTimes();
+  }
+
+  async add(line: string): Promise<void> {
+    const parsed = parseEngineEvent(line, this.#options.clean);
+    if (!parsed) return;
+    const event = this.#times.add(parsed, performance.now());
+    const engine = event ? { ...parsed, event: this.#findings.visible(event) } : parsed;
+    this.#findings.add(engine);
+    await this.#append(this.#gate.pass(engine));
+  }
+
+  async end(end: LaunchEnd): Promise<Followed> {
+    const followed = this.#findings.with(end, this.#gate.isOpen);
+    // What a failed check reported explains its failure.
+    if (!isSuccess(followed)) await this.#append(this.#gate.held());
+    return followed;
+  }
+
+  async #append(passed: ReturnType<EventGate["held"]>): Promise<void> {
+    const { events, launch } = this.#options;
+    for (const { event, sequence } of passed) {
+      if (sequence > this.#origin && this.#findings.accepts(event)) await events.append(event, { launch, sequence });
+    }
+  }
 }
 
 /** Before anything else reads these files. */

@@ -34,7 +34,6 @@ import { Mutex } from "../system/mutex.ts";
 import type { FoundTarget } from "../workspace/target.ts";
 import { ActiveRun } from "./active-run.ts";
 import { EventLog, EventReader } from "./event-log.ts";
-import { logEvent } from "./run-log.ts";
 import { listRuns, RunFolder, type Launch, type RunRecord } from "./run-folder.ts";
 
 interface RunManagerOptions {
@@ -178,7 +177,7 @@ export class RunManager {
       image,
       knowsSecrets: this.#options.knowsSecrets(),
     };
-    const events = await EventLog.open(folder, (event) => logEvent(context.log, record.runId, event));
+    const events = await EventLog.open(folder, (event) => log.event(record.runId, event));
     const run = new ActiveRun(folder, record, { events, context });
     const current = { run, record, finished: this.#finish(run, record) };
     this.#current = current;

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RunEvent } from "@pko/records";
+import { parseLogLine, type LogLine, type RunEvent } from "@pko/records";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";
 import { EventLog, EventReader } from "./event-log.ts";
 import { findPermalink } from "./launcher.ts";
-import { logEvent } from "./run-log.ts";
 import { listRuns, RunFolder } from "./run-folder.ts";
 import { openIfExists, tailLines, tailRewritten } from "./tail.ts";
 
@@ -99,45 +98,29 @@ describe("events", () => {
 });
 
 describe("the pod's log", () => {
-  const lines = (event: RunEvent): unknown[] => {
-    const written: unknown[] = [];
-    const log = createLog(new Redactor(), (line) => written.push(JSON.parse(line)));
-    logEvent(log, "run", event);
-    return written;
+  const append = async (runId: string, ...events: readonly RunEvent[]): Promise<LogLine[]> => {
+    let written = "";
+    const log = createLog(new Redactor(), (line) => (written += line));
+    const eventLog = await EventLog.open(folder(runId), (event) => log.event(runId, event));
+    for (const event of events) await eventLog.append(event);
+    await eventLog.close();
+    return written.trimEnd().split("\n").map(parseLogLine);
   };
-  const urn = "urn:pulumi:dev::web::aws:s3/bucket:Bucket::assets";
 
-  const logged: [string, RunEvent, object][] = [
-    [
-      "a created resource",
-      { kind: "resource", phase: "finished", op: "create", urn, resourceType: "aws:s3/bucket:Bucket" },
-      { level: "info", message: "resource finished", op: "create", type: "aws:s3/bucket:Bucket", name: "assets" },
-    ],
-    [
-      "a failed resource",
-      { kind: "resource", phase: "failed", op: "update", urn, resourceType: "aws:s3/bucket:Bucket" },
-      { level: "error", message: "resource failed", op: "update", name: "assets" },
-    ],
-    [
-      "a program's error",
-      { kind: "diagnostic", severity: "error", message: "boom", urn },
-      { level: "error", message: "program output", text: "boom" },
-    ],
-    [
-      "the summary",
-      { kind: "summary", changes: { create: 2 }, durationSeconds: 3 },
-      { message: "step finished", seconds: 3, changes: '{"create":2}' },
-    ],
-    ["the link to Pulumi Cloud", { kind: "permalink", url: "https://x" }, { url: "https://x" }],
-  ];
-  for (const [what, event, expected] of logged) {
-    test(`has ${what}`, () => {
-      expect(lines(event)).toMatchObject([{ run: "run", ...expected }]);
-    });
-  }
+  test("has one line for each event, with the number that it has on disk", async () => {
+    const lines = await append("fed", { kind: "step", name: "up" }, { kind: "notice", message: "two\nlines" });
+    const stored: LogLine[] = [];
+    for await (const { seq, time, event } of new EventReader(new RunFolder(root, "fed")).more()) {
+      stored.push({ kind: "event", run: "fed", event: { seq, time, event } });
+    }
+    expect(lines).toEqual(stored);
+    expect(lines).toHaveLength(2);
+  });
 
-  test("does not have unchanged resources", () => {
-    expect(lines({ kind: "resource", phase: "finished", op: "same", urn, resourceType: "a:b:C" })).toEqual([]);
+  test("continues with the next number after a restart, and repeats none", async () => {
+    await append("restarted", { kind: "step", name: "up" });
+    const lines = await append("restarted", { kind: "notice", message: "again" });
+    expect(lines).toMatchObject([{ kind: "event", event: { seq: 2, event: { kind: "notice" } } }]);
   });
 });
 

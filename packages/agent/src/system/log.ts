@@ -1,7 +1,8 @@
 /**
- * The container's log: the agent's messages as JSON on standard error, and the CLI's output as plain text on standard
- * output. Known secrets are masked in both.
+ * The container's log: the agent's messages and the feed of its runs as JSON on standard error, and the CLI's output as
+ * plain text on standard output. Known secrets are masked in all of them.
  */
+import { formatFeedLine, type NumberedEvent } from "@pko/records";
 import type { Clean } from "./clean-text.ts";
 import type { Redactor } from "./redact.ts";
 
@@ -13,6 +14,8 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
+  /** Logs an event of a run. Secrets in events are masked when they are created. */
+  event(run: string, event: NumberedEvent): void;
   /** Logs a line that the CLI printed. */
   printed(line: Clean): void;
 }
@@ -31,7 +34,8 @@ export function createLog(redactor: Redactor, write: Sink, print: Sink = write):
       const cleanFields = Object.fromEntries(Object.entries(fields).map(cleaned));
       write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...cleanFields })}\n`);
     };
+  const event = (run: string, numbered: NumberedEvent): void => write(`${formatFeedLine(run, numbered)}\n`);
   // Only the agent's messages start with a brace, so a program cannot print a line that looks like one of them.
   const printed = (line: Clean): void => print(`${line.startsWith("{") ? " " : ""}${line}\n`);
-  return { info: at("info"), warn: at("warn"), error: at("error"), printed };
+  return { info: at("info"), warn: at("warn"), error: at("error"), event, printed };
 }
