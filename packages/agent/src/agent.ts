@@ -111,7 +111,7 @@ interface RunParts {
   readonly preparer: Preparer;
 }
 
-function createRunManager({ options, inherited, log }: AgentParts, parts: RunParts): RunManager {
+function createRunManager({ options, inherited, log, version }: AgentParts, parts: RunParts): RunManager {
   const { cli, secrets, state, preparer } = parts;
   return new RunManager({
     runs: options.paths.runs,
@@ -120,6 +120,7 @@ function createRunManager({ options, inherited, log }: AgentParts, parts: RunPar
     hostname: hostname(),
     namespace: inherited["POD_NAMESPACE"],
     graceSeconds: options.graceSeconds,
+    agentVersion: version,
     workspaceUid: options.workspaceUid,
     image: options.image,
     targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),

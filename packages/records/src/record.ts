@@ -36,6 +36,8 @@ export const RecordContent = Type.Object({
   version: Type.Literal(contentVersion),
   events: Type.Array(NumberedEvent),
   resources: Type.Array(RecordedResource),
+  /** True if the stack may have more resources: a run that fails or has targets does not visit all of them. */
+  partialResources: Type.Optional(Type.Boolean()),
   omitted: Omitted,
 });
 export type RecordContent = Static<typeof RecordContent>;

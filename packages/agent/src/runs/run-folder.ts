@@ -27,6 +27,8 @@ export const RunRecord = Type.Object({
   lostRuns: Type.Optional(Type.Array(LostRun)),
   timeouts: StartRequest.properties.timeouts,
   ready: RunTarget,
+  /** Digests of its inputs; absent in a run of an earlier agent version. */
+  inputs: Type.Optional(Type.Record(Type.String(), Type.String())),
   startedAt: Type.String(),
   launches: Type.Array(Launch),
   /** Why the run was cancelled. Stored, so the values must not change. */

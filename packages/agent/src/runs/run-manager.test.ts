@@ -65,6 +65,7 @@ for (const [what, stack, project, isRemoved] of cases) {
       hostname: holder.hostname,
       namespace: undefined,
       graceSeconds: 1,
+      agentVersion: "test",
       workspaceUid: undefined,
       targetFor: async () => ({ kind: "found", target: target(root, "dev", "demo") }),
       knowsSecrets: () => true,

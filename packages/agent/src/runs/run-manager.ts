@@ -1,6 +1,6 @@
 /** The runs of this workspace: one at a time, identified by ID, including those of an earlier agent process. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { emptyContent, encodeContent, noProgress, type NumberedEvent } from "@pko/records";
+import { noProgress } from "@pko/records";
 import {
   errorMessage,
   fail,
@@ -27,10 +27,13 @@ import { cleanFailure, done, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { isPreview } from "../pulumi/operation.ts";
 import { queryOutputs } from "../pulumi/outputs.ts";
+import { buildRecord } from "../record/build-record.ts";
+import { inputDigests } from "../record/input-digests.ts";
 import { truncateName } from "../system/clean-text.ts";
 import { removeFolder } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { Mutex } from "../system/mutex.ts";
+import type { RunTarget } from "../workspace/state.ts";
 import type { FoundTarget } from "../workspace/target.ts";
 import { ActiveRun } from "./active-run.ts";
 import { EventLog, EventReader } from "./event-log.ts";
@@ -44,6 +47,7 @@ interface RunManagerOptions {
   /** The pod's namespace. */
   readonly namespace: string | undefined;
   readonly graceSeconds: number;
+  readonly agentVersion: string;
   readonly workspaceUid: string | undefined;
   /** The image of the pod's container. */
   readonly image?: string | undefined;
@@ -137,7 +141,8 @@ export class RunManager {
     if (found.kind !== "found") return fail(errorCodes[found.kind], found.message);
     const folder = new RunFolder(this.#options.runs, request.runId);
     const startedAt = new Date().toISOString();
-    const record = { ...rest, operation: withoutPlan(operation), ready: found.target, startedAt, launches: [] };
+    const inputs = await this.#inputDigests(found.target);
+    const record = { ...rest, operation: withoutPlan(operation), ready: found.target, inputs, startedAt, launches: [] };
     await folder.create(record, appliedPlan(operation));
     await this.#launch(folder, record);
     const { target } = found;
@@ -148,6 +153,16 @@ export class RunManager {
     });
     await this.#deleteOldRuns();
     return succeed({ state: "started", lastSeq: 0, progress: noProgress });
+  }
+
+  /** Only for people who compare runs, so it must not prevent one. */
+  async #inputDigests(target: RunTarget): Promise<Record<string, string>> {
+    try {
+      return await inputDigests(target, this.#options);
+    } catch (error) {
+      this.#options.log.warn("cannot read the inputs of the run", { error: errorMessage(error) });
+      return {};
+    }
   }
 
   /** The answer for a run that exists. */
@@ -294,15 +309,17 @@ export class RunManager {
     return plan ? succeed(planMessages(plan)) : fail("unprepared", "the run has no plan");
   }
 
-  /** What the operator keeps of a finished run. */
+  /** What the operator keeps of a finished run. Built for each request, so that the end of the run does not wait for it. */
   async record(runId: RunId): Answer<RecordResult> {
     const folder = new RunFolder(this.#options.runs, runId);
-    if (!(await folder.readRecord())) return fail("notFound", "there is no such run");
-    if (!(await this.#findResult(folder))) return fail("unprepared", "the run has no record, because it is active");
-    const events: NumberedEvent[] = [];
-    for await (const { seq, time, event } of new EventReader(folder).more()) events.push({ seq, time, event });
-    const { omitted } = emptyContent;
-    return succeed({ content: await encodeContent({ ...emptyContent, events }), omitted, versions: {}, inputs: {} });
+    const [record, result] = [await folder.readRecord(), await this.#findResult(folder)];
+    if (!record) return fail("notFound", "there is no such run");
+    if (!result) return fail("unprepared", "the run has no record, because it is active");
+    const { encoded, omitted } = await buildRecord(folder, { operation: record.operation, outcome: result.outcome });
+    const { cli, agentVersion } = this.#options;
+    const pulumi = cli.knownVersion?.text;
+    const versions = { agent: agentVersion, ...(pulumi !== undefined && { pulumi }) };
+    return succeed({ content: encoded, omitted, versions, inputs: record.inputs ?? {} });
   }
 
   async #readOutputs(folder: RunFolder, record: RunRecord, signal: AbortSignal): Promise<Outcome<readonly Output[]>> {

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { decodeContent, emptyContent, type RecordContent, type RunEvent } from "@pko/records";
+import { fit, jsonChars, thin } from "./fit.ts";
+
+/** Text that does not compress. */
+const noise = (chars: number): string => randomBytes(Math.ceil((chars * 3) / 4)).toString("base64");
+
+const content = (events: readonly RunEvent[], resources = 0): RecordContent => ({
+  ...emptyContent,
+  events: events.map((event, index) => ({ seq: index + 1, time: "2026-01-01T00:00:00Z", event })),
+  resources: Array.from({ length: resources }, () => ({ urn: noise(200) })),
+});
+
+const step = (op: string, phase: "started" | "finished" | "failed" = "finished"): RunEvent => ({
+  kind: "resource",
+  phase,
+  op,
+  urn: noise(200),
+  resourceType: "t",
+});
+const update = (): RunEvent => ({
+  ...(step("update") as Extract<RunEvent, { kind: "resource" }>),
+  changes: [{ path: "a", kind: "update", old: noise(200), new: noise(200) }],
+});
+const diagnostic = (severity: "info" | "error"): RunEvent => ({ kind: "diagnostic", severity, message: noise(200) });
+const times = (count: number, event: () => RunEvent): RunEvent[] => Array.from({ length: count }, event);
+
+const fitted = async (all: RecordContent, maxBytes: number) => {
+  const { encoded, omitted } = await fit(all, maxBytes);
+  expect((encoded.length / 4) * 3).toBeLessThanOrEqual(maxBytes);
+  const decoded = await decodeContent(encoded);
+  if (!decoded) throw new Error("the record cannot be read");
+  expect(decoded.omitted).toEqual(omitted);
+  return decoded;
+};
+
+/** How much is left of what is dropped first, second… */
+function leftOf({ events, resources }: RecordContent): number[] {
+  const count = (matches: (event: RunEvent) => boolean) => events.filter(({ event }) => matches(event)).length;
+  const resource = (op: string, phase: string) =>
+    count((event) => event.kind === "resource" && event.op === op && event.phase === phase);
+  return [
+    count((event) => event.kind === "resource" && event.changes?.[0]?.old !== undefined),
+    resource("same", "finished"),
+    resource("update", "started"),
+    count((event) => event.kind === "diagnostic" && event.severity === "info"),
+    resources.length,
+    resource("update", "finished"),
+    resource("create", "failed") + count((event) => event.kind === "diagnostic" && event.severity === "error"),
+  ];
+}
+
+describe("what does not fit is dropped", () => {
+  const all = content(
+    [
+      ...times(40, update),
+      ...times(40, () => step("same")),
+      ...times(40, () => step("update", "started")),
+      ...times(40, () => diagnostic("info")),
+      ...times(40, () => step("create", "failed")),
+      ...times(40, () => diagnostic("error")),
+    ],
+    40,
+  );
+
+  test("not at all if everything fits", async () => {
+    expect(await fitted(all, 1024 * 1024)).toEqual(all);
+  });
+
+  for (const kib of [54, 48, 40, 34, 28, 20, 14, 6, 2]) {
+    test(`in order, and counted, for ${kib} KiB`, async () => {
+      const record = await fitted(all, kib * 1024);
+      const [before, left] = [leftOf(all), leftOf(record)];
+      const partial = left.findIndex((count) => count > 0);
+      expect(left.slice(partial + 1)).toEqual(before.slice(partial + 1));
+      const { events, resources, values } = record.omitted;
+      expect(record.events.length + events).toBe(240);
+      expect(record.resources.length + resources).toBe(40);
+      expect((left[0] ?? 0) * 2 + values).toBe(80);
+    });
+  }
+
+  test("only as much as necessary, oldest first", async () => {
+    const printed = content(times(40, () => diagnostic("info")));
+    const record = await fitted(printed, 4 * 1024);
+    expect(record.events.at(-1)?.seq).toBe(40);
+    expect(record.events[0]?.seq).toBe(record.omitted.events + 1);
+    expect(record.omitted.events).toBeWithin(15, 30);
+  });
+});
+
+test("a long run is thinned while it is read, so that it fits into memory", () => {
+  const all = content([...times(100, () => diagnostic("info")), ...times(100, () => diagnostic("error"))]);
+  const thinned = thin(all, 40_000);
+  expect(jsonChars(thinned)).toBeWithin(39_000, 40_001);
+  expect(thinned.omitted.events).toBe(200 - thinned.events.length);
+  expect(leftOf(thinned)[6]).toBe(100);
+  const again = thin(thinned, 20_000);
+  expect(again.omitted.events).toBe(200 - again.events.length);
+  expect(thin(all, 1_000_000)).toBe(all);
+});
