@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseLogLine, type NumberedEvent } from "@pko/records";
 import {
   workspaceServerName,
   type LostRun,
@@ -21,6 +22,7 @@ import {
   type Prepared,
   type PrepareFailure,
   type PrepareRequest,
+  type RecordResult,
   type RunResult,
   type SealedPlan,
   type Source,
@@ -256,6 +258,29 @@ export class AgentWorkspace {
     const reply = await this.agent.plan({ runId });
     if (!reply.ok) throw new Error(`plan: ${reply.error.code} ${reply.error.message}`);
     return reply.value;
+  }
+
+  /** The record of a finished run. */
+  async record(runId: string): Promise<RecordResult> {
+    const reply = await this.agent.record({ runId });
+    if (!reply.ok) throw new Error(`record: ${reply.error.code} ${reply.error.message}`);
+    return reply.value;
+  }
+
+  /** The events of a run in the container's log, which may arrive later than the answers of the agent. */
+  async feed(runId: string, lastSeq: number): Promise<NumberedEvent[]> {
+    for (;;) {
+      const events = this.#feed(runId);
+      if (events.some(({ seq }) => seq === lastSeq)) return events;
+      await Bun.sleep(5);
+    }
+  }
+
+  #feed(runId: string): NumberedEvent[] {
+    return this.log.split("\n").flatMap((line) => {
+      const parsed = parseLogLine(line);
+      return parsed.kind === "event" && parsed.run === runId ? [parsed.event] : [];
+    });
   }
 
   /** Resolves at the run's first update that matches. */
