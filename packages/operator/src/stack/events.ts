@@ -58,7 +58,6 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "removeOrphanFinalizers":
     case "removeUpdateFinalizers":
     case "recordPlan":
-    case "supersedeRequest":
     case "writeOutputs":
     case "requestPrerequisites":
     case "checkInputs":

@@ -22,10 +22,8 @@ export type Step =
   | { readonly kind: "recordResult"; readonly result: Result }
   /** The result of a drift check goes into the status. */
   | { readonly kind: "recordDrift"; readonly record: DriftRecord }
-  /** Only in the status. */
+  /** Only in the status: a new plan, or that the one in it is superseded. */
   | { readonly kind: "recordPlan"; readonly plan: RecordedPlan }
-  /** Only in the status: nothing is due that the plan in it could be applied for. */
-  | { readonly kind: "supersedeRequest" }
   /** Those of the last update, which could not be written when its result was recorded. */
   | { readonly kind: "writeOutputs"; readonly updateName: string }
   | { readonly kind: "requestPrerequisites"; readonly requests: readonly PrerequisiteRequest[] }

@@ -126,7 +126,6 @@ export function approvalAfter(view: StackView, steps: readonly Step[]): Approval
   for (const step of steps) if (step.kind === "recordPlan") return step.plan.request;
   const approval = currentRequest(view);
   if (!approval || approval.appliedBy !== undefined) return isReplaced(view, steps) ? undefined : approval;
-  if (steps.some(({ kind }) => kind === "supersedeRequest")) return { ...approval, state: "Superseded" };
   const appliedBy = applyingUpdate(view, approval, steps);
   if (appliedBy !== undefined) return { ...withDecision(view, approval), appliedBy };
   return isReplaced(view, steps) || isBypassed(steps) ? undefined : withDecision(view, approval);
@@ -165,11 +164,10 @@ export function approvalNews(view: StackView, steps: readonly Step[]): ApprovalN
   const { approval: before } = presentStatus(view);
   const after = approvalAfter(view, steps);
   const isRecorded = steps.some(({ kind }) => kind === "recordPlan");
-  if (after && isRecorded) return after.state === "Pending" ? [{ kind: "awaiting", request: after }] : [];
+  if (after && isRecorded) return recordNews(after);
   if (after && after.state !== before?.state) {
     if (after.state === "Approved") return [{ kind: "approved", request: after }];
     if (after.state === "Rejected") return [{ kind: "rejected", request: after }];
-    if (after.state === "Superseded") return [{ kind: "superseded", request: after }];
   }
   // The pass that created the Update may have ended before it wrote the status.
   const { trigger } = steps.find((step) => step.kind === "createUpdate") ?? unfinishedUpdate(view) ?? {};
@@ -177,4 +175,9 @@ export function approvalNews(view: StackView, steps: readonly Step[]): ApprovalN
   const progress = approvalProgress(view, trigger);
   const former = progress.kind === "planNeeded" ? progress.former : "superseded";
   return former ? [{ kind: former, request: before }] : [];
+}
+
+function recordNews(request: ApprovalRequest): ApprovalNews[] {
+  if (request.state === "Pending") return [{ kind: "awaiting", request }];
+  return request.state === "Superseded" ? [{ kind: "superseded", request }] : [];
 }

@@ -45,7 +45,6 @@ async function perform(performer: Performer, view: StackView, step: Step): Promi
       return step.result.update.type === "up" ? await writeOutputs(performer, view, step.result.update.name) : stepDone;
     case "recordDrift":
     case "recordPlan":
-    case "supersedeRequest":
       return stepDone;
     case "writeOutputs":
       return await writeOutputs(performer, view, step.updateName);

@@ -251,17 +251,17 @@ describe("a request for a revision to which the source no longer points", () => 
   const returned: Setting = { ...pending, last: succeeded(), status: { approval: other } };
 
   cases("while the source is at what is deployed", [
-    ["is superseded", returned, "supersedeRequest: Ready"],
-    ["is superseded, also if it was approved", { ...returned, approvals: [approval()] }, "supersedeRequest: Ready"],
+    ["is superseded", returned, "recordPlan: Ready"],
+    ["is superseded, also if it was approved", { ...returned, approvals: [approval()] }, "recordPlan: Ready"],
     [
       "is superseded before drift is checked",
       { ...returned, spec: { ...always, driftDetection: { intervalSeconds: 60 } } },
-      "supersedeRequest: Ready",
+      "recordPlan: Ready",
     ],
     [
       "is superseded, although the last update failed and is retried later",
       { ...returned, last: failed() },
-      "supersedeRequest: StackProcessing",
+      "recordPlan: StackProcessing",
     ],
     [
       "stays superseded",

@@ -67,7 +67,7 @@ export function requestObsolete(view: StackView): StackPlan | undefined {
   const [last, trigger] = [lastUpdateIn(view), parseTrigger(request.trigger)];
   if (last?.state === "failed" && trigger && isSameTrigger(last, trigger)) return undefined;
   const outcome = readyOutcome(view) ?? processing(messages.requestObsolete(request));
-  return { steps: [{ kind: "supersedeRequest" }], outcome };
+  return { steps: [{ kind: "recordPlan", plan: { request: { ...request, state: "Superseded" } } }], outcome };
 }
 
 /** Undefined if no update is due, or it needs no approval. */
