@@ -22,6 +22,11 @@ export function isOperatorSuspended(leaseAnnotations: Readonly<Record<string, st
 
 /** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
 export const triggerAnnotation = "pulumi.com/trigger";
+/** On an Update: why its Stack created it, for people. */
+export const triggerReasonAnnotation = "pulumi.com/trigger-reason";
+
+/** On an UpdateRecord: its size in bytes, so that the sum of all sizes is known without reading the records. */
+export const recordSizeAnnotation = "pulumi.com/record-size";
 
 /** On the Secret with an Update's outputs: the keys that Pulumi treats as secrets, as a JSON list. */
 export const secretOutputsAnnotation = "pulumi.com/secrets";

@@ -42,7 +42,9 @@ export const autoEvents = {
   UpdateFailed: "Warning",
   NodeLost: "Warning",
   NotStopped: "Warning",
+  RecordNotStored: "Warning",
   Initialized: "Normal",
+  RecordDeleted: "Normal",
   UpdateExpired: "Normal",
   UpdateSucceeded: "Normal",
 } as const satisfies Record<string, EventType>;

@@ -13,4 +13,4 @@ export const maxValueChars = 512;
 /** All values of an event: container runtimes split lines of the log after 16 KiB. Further changes have no values. */
 export const maxEventValueChars = 8 * 1024;
 /** The compressed content of a record, in bytes before base64. With its other fields, a record has at most 64 KiB. */
-export const maxContentBytes = 44 * 1024;
+export const maxContentBytes = 42 * 1024;

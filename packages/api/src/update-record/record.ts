@@ -2,7 +2,7 @@
 import { Type, type Static } from "typebox";
 
 import { validationText, validatedBy } from "../schema/cel.ts";
-import { choice, int64, mapOf, optional, text, time } from "../schema/field.ts";
+import { choice, flag, int64, mapOf, optional, text, time } from "../schema/field.ts";
 import { updateTypes } from "../update/spec.ts";
 
 const immutable = { message: "is immutable", remedy: "the operator writes it once, at the end of the run" };
@@ -37,6 +37,7 @@ export const UpdateRecordContent = Type.Object(
     pulumiStack: text("The Pulumi stack.", { maxLength: 512 }),
     projectName: optional(text("The Pulumi project.", { maxLength: 512 })),
     type: choice([...updateTypes], "The operation: preview, up, refresh or destroy."),
+    previewOnly: optional(flag("Whether a refresh or a destroy only showed what it would change.")),
     result: choice(["succeeded", "failed", "cancelled", "interrupted"], "How the run ended."),
     message: optional(text("Details about the result, such as the error.", { maxLength: 8192 })),
     errorClass: optional(text("The class of the failure.", { maxLength: 64 })),

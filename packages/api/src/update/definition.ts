@@ -1,4 +1,5 @@
 /** Update: one Pulumi operation in a Workspace. */
+import { triggerReasonAnnotation } from "../annotations.ts";
 import { updateConditions } from "../conditions.ts";
 import type { KindDefinition, PrinterColumn } from "../crd/definition.ts";
 import { autoGroup, updateKind } from "../kinds.ts";
@@ -63,6 +64,13 @@ export const updateDefinition: KindDefinition = {
       jsonPath: ".status.summary",
       wide: true,
       description: "The changes of the operation.",
+    },
+    {
+      name: "Trigger",
+      type: "string",
+      jsonPath: `.metadata.annotations.${triggerReasonAnnotation.replaceAll(".", "\\.")}`,
+      wide: true,
+      description: "Why the Stack requested the operation.",
     },
     {
       name: "Age",

@@ -5,7 +5,19 @@
  * `operatorCa()` is in operator-ca.ts, `preparations()` in preparations.ts, `runs()` in runs.ts.
  */
 import type { Progress } from "@pko/records";
-import type { Credentials, Output, PreparePhase, PrepareRequest, PrepareResult, ProjectInfo, RunResult, SealedPlan, StartRequest, WorkspaceRef } from "@pko/rpc";
+import type {
+  Credentials,
+  Output,
+  PreparePhase,
+  PrepareRequest,
+  PrepareResult,
+  ProjectInfo,
+  RecordResult,
+  RunResult,
+  SealedPlan,
+  StartRequest,
+  WorkspaceRef,
+} from "@pko/rpc";
 import type { Certificate, CertificateState } from "@pko/rpc/pki";
 
 /** The port on which an agent listens, unless the workspace's address has another. */
@@ -85,6 +97,10 @@ export type Run =
       readonly plan?: SealedPlan;
       /** Why the plan could not be read. */
       readonly planProblem?: string;
+      /** Absent if the agent is older than records, or did not return it. */
+      readonly record?: RecordResult;
+      /** Why the record could not be read. */
+      readonly recordProblem?: string;
     }
   /** The agent has no such run, or does not start it. After "unprepared" and "busy", the request is repeated. */
   | { readonly state: "refused"; readonly code: "unprepared" | "busy" | "notFound" | "other"; readonly message: string }

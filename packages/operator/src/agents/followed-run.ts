@@ -1,14 +1,23 @@
 /**
  * One run at one agent, from the start request to its outputs.
  *
- *   start ──▶ watch ──▶ outputs ──▶ plan ──▶ finished
+ *   start ──▶ watch ──▶ outputs ──▶ plan ──▶ record ──▶ finished
  *     │         │          │          │
  *     └─────────┴──────────┴──────────┴─ unreachable, busy, unprepared: the step is retried with backoff
  */
 import { addEvent, noProgress } from "@pko/records";
 import { errorMessage } from "@pko/rpc";
 import type { Progress } from "@pko/records";
-import type { CallError, Output, Reply, RunResult, SealedPlan, StartRequest, StartResult } from "@pko/rpc";
+import type {
+  CallError,
+  Output,
+  RecordResult,
+  Reply,
+  RunResult,
+  SealedPlan,
+  StartRequest,
+  StartResult,
+} from "@pko/rpc";
 import type { AgentClient } from "@pko/rpc/client";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
@@ -46,6 +55,7 @@ const wakeEveryMs = 1_000;
 const unreportedAttempts = 2;
 /** How often reading the outputs or the plan may fail before the run is reported without them. */
 const maxFetchFailures = 5;
+const maxRecordAttempts = 2;
 
 export class FollowedRun {
   readonly ended: Promise<void>;
@@ -122,7 +132,8 @@ export class FollowedRun {
     if (!result) return;
     const outputs = await this.#outputs(result);
     const plan = outputs && (await this.#plan(result));
-    if (plan) this.#set({ state: "finished", result, ...outputs, ...plan });
+    const record = plan && (await this.#record());
+    if (record) this.#set({ state: "finished", result, ...outputs, ...plan, ...record });
   }
 
   /** Undefined if there is nothing to follow. */
@@ -213,6 +224,20 @@ export class FollowedRun {
     const reply = await this.#fetch(() => this.#agent.plan({ runId }, { signal: this.#signal }));
     if (!reply) return undefined;
     return reply.ok ? { plan: reply.value } : { planProblem: reply.error.message };
+  }
+
+  /** The result waits for one more attempt, not longer: the result is lost if the pod is deleted meanwhile. */
+  async #record(): Promise<{ record?: RecordResult; recordProblem?: string } | undefined> {
+    const { runId } = this.#request;
+    for (let attempt = 1; !this.#signal.aborted; attempt += 1) {
+      const reply = await this.#agent.record({ runId }, { signal: this.#signal });
+      if (reply.ok) return { record: reply.value };
+      if (this.#signal.aborted) return undefined;
+      if (reply.error.code === "unknownMethod") return {};
+      if (attempt >= maxRecordAttempts) return { recordProblem: reply.error.message };
+      await this.#attempts.afterUnreachable(this.#signal);
+    }
+    return undefined;
   }
 
   /** Reads a part of the result. An error means that the agent cannot provide it; undefined, that nobody follows the run. */

@@ -3,6 +3,7 @@ import { fieldManagers, isComplete, type Approval, type Stack, type Update, type
 import {
   controller,
   keyOf,
+  metricsRegistry,
   reconciler,
   watching,
   type Client,
@@ -118,7 +119,7 @@ const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
 ]);
 
 function updateReconciler(options: UpdateControllerOptions): Reconcile {
-  const { client, runs, events, projects, clearances, lostNodeAfterMs } = options;
+  const { client, runs, events, projects, clearances, lostNodeAfterMs, metrics = metricsRegistry() } = options;
   const world: UpdateWorld = {
     updates: options.updates.store,
     workspaces: options.workspaces.store,
@@ -131,6 +132,11 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     ...(clearances && { clearances }),
     ...(lostNodeAfterMs !== undefined && { lostNodeAfterMs }),
   };
+  const records = metrics.counter({
+    name: "update_records_total",
+    help: "Records of runs, by result: stored or failed.",
+    labels: ["result"],
+  });
   return reconciler<Update, UpdateView, Step, Outcome, never>({
     resource: updateResource,
     client,
@@ -147,8 +153,11 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
         ? { status: statusWithoutMessages(view, outcome.ending), facts: { statusRejection: explanation } }
         : undefined,
     eventsOf: updateEvents,
-    publish(_key, { view: { update }, plan: { outcome }, log }) {
+    publish(_key, { view: { update, recordFailure }, plan: { steps, outcome }, log }) {
       if (outcome.kind !== "ended") return;
+      if (steps.some(({ kind }) => kind === "storeRecord")) {
+        records.increment({ result: recordFailure === undefined ? "stored" : "failed" });
+      }
       log.info("update ended", { reason: outcome.ending.reason, operation: update.spec?.type });
     },
   });

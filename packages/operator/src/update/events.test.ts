@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 
+import type { EventNote } from "@pko/kube";
+
 import { updateEvents } from "./events.ts";
+import { recordNotStored } from "./messages.ts";
 import { statusWithoutMessages } from "./status.ts";
 import { started } from "./testing/plans.ts";
 import { resultOf, viewOf } from "./testing/views.ts";
@@ -24,6 +27,24 @@ test("everything that could not be stored of a result is reported in one event",
       message: "No Secret.\nThe messages of the operation could not be stored: too rude",
     },
   ]);
+});
+
+const notStored: EventNote = {
+  type: "Warning",
+  reason: "RecordNotStored",
+  message: "The record of the run could not be stored: exceeded quota. The result of the run is not affected.",
+};
+
+test("a record that could not be stored is reported", () => {
+  const recordFailure = recordNotStored("exceeded quota.");
+  expect(updateEvents({ ...viewOf(...started), recordFailure }, plan).slice(1)).toEqual([notStored]);
+});
+
+test("a record that the agent did not return is reported", () => {
+  const run = { state: "finished", result: ending.result, outputs: [], recordProblem: "no disk" } as const;
+  const [event, ...others] = updateEvents({ ...viewOf(...started), run }, plan).slice(1);
+  expect(event).toMatchObject({ reason: "RecordNotStored", message: expect.stringMatching(/no events.*no disk$/) });
+  expect(others).toEqual([]);
 });
 
 test("a result that is stored completely has one event", () => {

@@ -15,7 +15,7 @@ export function updateEvents(view: UpdateView, { steps, outcome }: UpdatePlan): 
     const { ttlAfterCompleted = "" } = update.spec ?? {};
     return [autoEvent("UpdateExpired", messages.expired(endTimeOf(update), ttlAfterCompleted))];
   }
-  if (outcome.kind === "ended") return [endEvent(outcome.ending), ...lossEvents(view)];
+  if (outcome.kind === "ended") return [endEvent(outcome.ending), ...lossEvents(view), ...recordEvents(view)];
   // Only when it becomes stalled.
   const isNews = outcome.kind === "stalled" && !isConditionTrue(update, "Stalled");
   return isNews ? [autoEvent(outcome.reason, outcome.message)] : [];
@@ -33,6 +33,12 @@ function lossEvents({ stored, statusRejection }: UpdateView): EventNote[] {
   ];
   const reason: StackEvent = "StackOutputRetrievalFailure";
   return losses.length === 0 ? [] : [{ type: stackEvents[reason], reason, message: losses.join("\n") }];
+}
+
+function recordEvents({ run, recordFailure }: UpdateView): EventNote[] {
+  if (recordFailure !== undefined) return [autoEvent("RecordNotStored", recordFailure)];
+  const problem = run?.state === "finished" ? run.recordProblem : undefined;
+  return problem === undefined ? [] : [autoEvent("RecordNotStored", messages.recordWithoutEvents(problem))];
 }
 
 function autoEvent(reason: AutoEvent, message: string): EventNote {

@@ -153,6 +153,12 @@ export const secretNotCreated = (name: string, why: string): string =>
 export const secretNameTaken = (occupant: string): string =>
   `${occupant} Delete or rename it; the next update creates its own Secret.`;
 
+export const recordNotStored = (why: string): string =>
+  `The record of the run could not be stored: ${why} The result of the run is not affected.`;
+export const recordNameTaken = (occupant: string): string => `${occupant} Delete it; the next run has another name.`;
+export const recordWithoutEvents = (why: string): string =>
+  `The record of the run has no events, because the workspace did not return them: ${why}`;
+
 /** Contains no text of the operation, because the API server has rejected that. */
 export function resultRejected(operation: string, { isSuccess }: { readonly isSuccess: boolean }): string {
   const how = isSuccess ? "succeeded" : "did not succeed";

@@ -45,7 +45,7 @@ export function statusWithoutMessages(view: UpdateView, ending: Ending): UpdateS
     ...(startTime !== undefined && { startTime }),
     ...(podUid !== undefined && { podUid }),
     ...(process && { process }),
-    endTime: endTime(view, ending),
+    endTime: runEndTime(view, ending),
     message,
     ...(ending.result?.error && { errorClass: ending.result.error.class }),
     ...(outputs !== undefined && { outputs }),
@@ -103,7 +103,7 @@ function endFields(view: UpdateView, ending: Ending): Fields {
   const text = message || (ending.reason === "UpdateSucceeded" ? "" : ending.message);
   const stdout = result && stdoutOf(result);
   return {
-    endTime: endTime(view, ending),
+    endTime: runEndTime(view, ending),
     ...(text !== "" && { message: truncate(text, 16_384) }),
     ...(result && resultFields(result)),
     ...(stdout && { stdout: { ...stdout, ...(stored?.stdout !== undefined && { secretName: stored.stdout }) } }),
@@ -130,7 +130,7 @@ function resultFields(result: RunResult): Fields {
 const driftLimits = { resources: 100, chars: 65_536 };
 
 /** The agent's time, so that a repeated write is the same; but never before the start time. */
-function endTime({ now, update }: UpdateView, { result }: Ending): string {
+export function runEndTime({ now, update }: UpdateView, { result }: Ending): string {
   const end = parseTimestamp(result?.finishedAt) ?? now;
   return timestamp(Math.max(end, parseTimestamp(update.status?.startTime) ?? end));
 }

@@ -1,4 +1,5 @@
 /** What the rules decide: the steps of an Update's reconcile. */
+import type { UpdateRecord } from "@pko/api";
 import type { Plan } from "@pko/kube";
 import type { StartRequest } from "@pko/rpc";
 
@@ -34,6 +35,8 @@ export type Step =
   | { readonly kind: "forgetRun" }
   /** Before the status is written, so that a complete Update has all its Secrets. */
   | { readonly kind: "storeResult"; readonly secrets: ResultSecrets }
+  /** Also before the status, because nothing is left to do for an Update that is complete. */
+  | { readonly kind: "storeRecord"; readonly record: UpdateRecord }
   | { readonly kind: "deleteExpired" };
 
 export interface ApprovalVersion {

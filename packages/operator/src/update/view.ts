@@ -120,6 +120,8 @@ export interface UpdateView {
   readonly planFailure?: string;
   /** A fact: what the step `storeResult` has stored. */
   readonly stored?: StoredResult;
+  /** A fact: why the record of the run is missing or incomplete. */
+  readonly recordFailure?: string;
   /** A fact: why the API server rejected the status with the result. */
   readonly statusRejection?: string;
 }

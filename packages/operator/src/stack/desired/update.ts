@@ -2,6 +2,7 @@
 import {
   labelsOfStack,
   stackFinalizer,
+  triggerReasonAnnotation,
   type NormalStack,
   type Stack,
   type Update,
@@ -20,7 +21,7 @@ import {
   type Trigger,
   type TriggerReason,
 } from "../history/trigger.ts";
-import { purpose } from "../messages.ts";
+import { cause, purpose } from "../messages.ts";
 
 export interface UpdateRequest {
   readonly stack: Stack;
@@ -44,7 +45,11 @@ export function updateObject({ stack, spec, workspace, trigger, reason, ...reque
       name: updateNameFor(stack, trigger, stage),
       namespace: spec.namespace,
       labels: { ...labels, ...labelsOfStack(spec.name) },
-      annotations: { ...annotations, [triggerAnnotation]: serializeTrigger(trigger) },
+      annotations: {
+        ...annotations,
+        [triggerAnnotation]: serializeTrigger(trigger),
+        [triggerReasonAnnotation]: cause({ reason, trigger }),
+      },
       ownerReferences: [
         ownerReference(workspace, { controller: true, blockOwnerDeletion }),
         ownerReference(stack, { controller: false, blockOwnerDeletion }),

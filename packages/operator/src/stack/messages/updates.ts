@@ -1,6 +1,7 @@
 /** What an update runs for, and its progress. */
 import { timestamp } from "@pko/kube";
 
+import { truncate } from "../../shared/truncate.ts";
 import type { Trigger, TriggerReason } from "../history/trigger.ts";
 import type { UpdateFacts } from "../view.ts";
 
@@ -26,6 +27,17 @@ const reasons: Readonly<Record<TriggerReason, string>> = {
 export function purpose({ reason, trigger }: { reason: TriggerReason; trigger: Trigger }): string {
   if (reason === "drift" && trigger.type === "refresh") return driftCheck;
   return reason === "revision" ? `${reasons[reason]} ${trigger.revision}` : reasons[reason];
+}
+
+const longestRequest = 256;
+
+/** The same in more detail, for the Update and the record of its run. */
+export function cause({ reason, trigger }: { reason: TriggerReason; trigger: Trigger }): string {
+  const what = purpose({ reason, trigger });
+  if (reason === "request") return `${what} ${truncate(trigger.reconcileRequest, longestRequest)}`;
+  if (reason === "drift" && trigger.driftRequest)
+    return `${what}, requested as ${truncate(trigger.driftRequest, longestRequest)}`;
+  return what;
 }
 
 export const retry = "a retry";

@@ -1,11 +1,12 @@
 /** The steps of an Update. Each is idempotent, and a crash after any of them loses nothing. */
-import { fieldManagers } from "@pko/api";
+import { fieldManagers, type UpdateRecord } from "@pko/api";
 import { stepDone, stepStale, type Client, type PerformContext, type Performed } from "@pko/kube";
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
 import { isApprovalConfirmed, isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
 import { createSecret, type CreatedSecret } from "./create-secret.ts";
+import { storeRecord } from "./store-record.ts";
 import { readPlan, useApproval } from "./plans.ts";
 import type { ResultSecrets } from "../desired/result-secrets.ts";
 import { updateFinalizer } from "../finalizer.ts";
@@ -48,6 +49,8 @@ export async function performUpdate(
       return stepDone;
     case "storeResult":
       return await storeResult(performer, step.secrets);
+    case "storeRecord":
+      return await performRecord(performer, step.record);
     case "deleteExpired":
       return await deleteExpired(performer);
   }
@@ -126,6 +129,14 @@ async function storeOthers(
     problems: [...secrets.problems, ...failures],
     failures,
   };
+}
+
+async function performRecord(
+  { client, view, signal }: Performer,
+  record: UpdateRecord,
+): Promise<Performed<UpdateView>> {
+  const recordFailure = await storeRecord({ client, signal, update: view.update }, record);
+  return recordFailure === undefined ? stepDone : { kind: "done", facts: { recordFailure } };
 }
 
 async function deleteExpired({ client, view, signal }: Performer): Promise<Performed<UpdateView>> {

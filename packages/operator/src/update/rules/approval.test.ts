@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { approvalKind, type Approval, type UpdatePlan } from "@pko/api";
 
 import { startRequest } from "../desired/operation.ts";
-import { containing, endsAs, minute, passOver, started, table, writesNothing } from "../testing/plans.ts";
+import { containing, endsAs, endsRecorded, minute, passOver, started, table, writesNothing } from "../testing/plans.ts";
 import {
   at,
   noon,
@@ -297,7 +297,7 @@ table("the plan of an Update", [
   [
     "was lost, and the agent has never started the run",
     [...started, applying, withApproval({}), run(refused("notFound"))],
-    endsAs("Aborted"),
+    endsRecorded("Aborted"),
   ],
 ]);
 
@@ -371,7 +371,7 @@ describe("an Update that has made a plan", () => {
       expect(status.conditions?.find(({ type }) => type === "Failed")?.status).toBe("True");
       expect(status.message).toContain(why);
       expect(status.plan).toBeUndefined();
-      expect(plan.steps).toMatchObject([{ kind: "storeResult" }]);
+      expect(plan.steps).toMatchObject([{ kind: "storeResult" }, { record: { record: { result: "failed" } } }]);
     });
   }
 

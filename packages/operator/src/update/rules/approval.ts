@@ -81,7 +81,7 @@ const currentVerdict = (view: UpdateView): Verdict =>
 export function approvalRefused(view: UpdateView): UpdatePlan | undefined {
   const verdict = currentVerdict(view);
   if (verdict.kind !== "refused") return undefined;
-  return endedWithoutResult({ reason: "Failed", message: verdict.message }, { kind: "confirmApproval" });
+  return endedWithoutResult(view, { reason: "Failed", message: verdict.message }, { kind: "confirmApproval" });
 }
 
 /** In case nothing requeues it. */
@@ -105,9 +105,10 @@ export function planUnread(view: UpdateView): UpdatePlan | undefined {
   return { steps: [{ kind: "readPlan", plan }], outcome: { kind: "unchanged" } };
 }
 
-export function planLost({ planContent }: UpdateView): UpdatePlan | undefined {
+export function planLost(view: UpdateView): UpdatePlan | undefined {
+  const { planContent } = view;
   if (planContent?.kind !== "lost") return undefined;
-  return endedWithoutResult({ reason: "Failed", message: messages.planUnreadable(planContent.why) });
+  return endedWithoutResult(view, { reason: "Failed", message: messages.planUnreadable(planContent.why) });
 }
 
 /**

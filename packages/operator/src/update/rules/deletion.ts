@@ -8,7 +8,7 @@ import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 
 export function deletedBeforeStart(view: UpdateView): UpdatePlan | undefined {
   if (!isDeleting(view) || hasStarted(view)) return undefined;
-  return endedWithoutResult({ reason: "Canceled", message: messages.deletedBeforeStart });
+  return endedWithoutResult(view, { reason: "Canceled", message: messages.deletedBeforeStart });
 }
 
 /** The agent kills an operation that does not stop within nine minutes. */
@@ -18,7 +18,7 @@ export function deletedWhileRunning(view: UpdateView): UpdatePlan | undefined {
   const { update, pod, now } = view;
   if (!isDeleting(view) || !hasStarted(view) || !pod) return undefined;
   const giveUpAt = (parseTimestamp(update.metadata.deletionTimestamp) ?? now) + giveUpMs;
-  if (giveUpAt <= now) return endedWithoutResult({ reason: "Unknown", message: messages.notConfirmed });
+  if (giveUpAt <= now) return endedWithoutResult(view, { reason: "Unknown", message: messages.notConfirmed });
   return {
     steps: [{ kind: "cancelRun", pod: pod.agent, runId: runIdOf(view) }],
     outcome: nodeLost(view) ?? { kind: "progressing", reason: "Progressing", message: messages.cancelling },

@@ -19,7 +19,7 @@ export function startedByOtherOperator(view: UpdateView): UpdatePlan | undefined
   const progressing = isConditionTrue(update, "Progressing") ? findCondition(update, "Progressing") : undefined;
   const since = update.status?.startTime ?? progressing?.lastTransitionTime;
   if (since === undefined) return undefined;
-  return endedWithoutResult({ reason: "Aborted", message: messages.startedByOtherOperator(since) });
+  return endedWithoutResult(view, { reason: "Aborted", message: messages.startedByOtherOperator(since) });
 }
 
 export function runFinished(view: UpdateView): UpdatePlan | undefined {
@@ -60,19 +60,20 @@ export function runRejected(view: UpdateView): UpdatePlan | undefined {
   if (run?.state !== "refused") return undefined;
   switch (run.code) {
     case "other":
-      return endedWithoutResult({ reason: "UpdateFailed", message: messages.rejectedByWorkspace(run.message) });
+      return endedWithoutResult(view, { reason: "UpdateFailed", message: messages.rejectedByWorkspace(run.message) });
     case "notFound":
       return isDeleting(view)
-        ? endedWithoutResult({ reason: "Canceled", message: messages.deletedBeforeStart })
-        : endedWithoutResult({ reason: "Aborted", message: messages.unknownToWorkspace(run.message) });
+        ? endedWithoutResult(view, { reason: "Canceled", message: messages.deletedBeforeStart })
+        : endedWithoutResult(view, { reason: "Aborted", message: messages.unknownToWorkspace(run.message) });
     case "busy":
     case "unprepared":
       return undefined;
   }
 }
 
-export function podDeleted({ update, pod }: UpdateView): UpdatePlan | undefined {
+export function podDeleted(view: UpdateView): UpdatePlan | undefined {
+  const { update, pod } = view;
   const podUid = update.status?.podUid;
   if (podUid === undefined || pod?.agent.uid === podUid) return undefined;
-  return endedWithoutResult({ reason: "Aborted", message: messages.podDeleted }, { kind: "confirmPodDeleted" });
+  return endedWithoutResult(view, { reason: "Aborted", message: messages.podDeleted }, { kind: "confirmPodDeleted" });
 }

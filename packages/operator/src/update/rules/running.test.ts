@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import {
   containing,
-  endsAs,
+  endsRecorded,
   hour,
   lacking,
   matching,
@@ -275,7 +275,7 @@ table("an Update whose node may be lost", [
   [
     "is aborted when its pod is deleted, which the API server must confirm",
     [...started, stalled, noPod, unreachable],
-    endsAs("Aborted", "confirmPodDeleted"),
+    endsRecorded("Aborted", "confirmPodDeleted"),
   ],
 ]);
 

@@ -19,7 +19,7 @@ export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
   const { pod, spec, run } = view;
   if (!hasStarted(view) || run || !pod) return undefined;
   if (pod.agent.ip === "") return report(unreachable(messages.noPodAddress));
-  if (!spec.ok) return endedWithoutResult({ reason: "Unknown", message: messages.specBecameInvalid });
+  if (!spec.ok) return endedWithoutResult(view, { reason: "Unknown", message: messages.specBecameInvalid });
   const request = startRequest(view, spec.value);
   return { steps: [{ kind: "followRun", pod: pod.agent, request }], outcome: { kind: "unchanged" } };
 }

@@ -9,11 +9,12 @@ import { endedWithoutResult } from "./ended.ts";
 export function specInvalid(view: UpdateView): UpdatePlan | undefined {
   if (view.spec.ok || hasStarted(view)) return undefined;
   const message = messages.specInvalid(describeProblems(view.spec.problems));
-  return endedWithoutResult({ reason: "Failed", message });
+  return endedWithoutResult(view, { reason: "Failed", message });
 }
 
 /** Otherwise it would wait forever. A Workspace that is being prepared for a new spec may still get the stack. */
-export function stackUnknown({ workspace, spec }: UpdateView): UpdatePlan | undefined {
+export function stackUnknown(view: UpdateView): UpdatePlan | undefined {
+  const { workspace, spec } = view;
   if (workspace.state !== "otherStack" || !workspace.isPrepared || !spec.ok) return undefined;
   const { workspaceName, stackName } = spec.value;
   const message = messages.stackUnknown({
@@ -21,5 +22,5 @@ export function stackUnknown({ workspace, spec }: UpdateView): UpdatePlan | unde
     stack: stackName,
     stacks: workspace.stacks,
   });
-  return endedWithoutResult({ reason: "Failed", message }, { kind: "confirmStackUnknown" });
+  return endedWithoutResult(view, { reason: "Failed", message }, { kind: "confirmStackUnknown" });
 }

@@ -1,4 +1,4 @@
-import { containing, endsAs, hour, minute, progresses, started, table } from "../testing/plans.ts";
+import { containing, endsRecorded, hour, minute, progresses, started, table } from "../testing/plans.ts";
 import {
   at,
   deletedAgo,
@@ -80,7 +80,7 @@ table("an Update that should have been stopped", [
   [
     "ends when its pod is deleted",
     [...started, timeout, startedAgo(hour), noPod, unreachable],
-    endsAs("Aborted", "confirmPodDeleted"),
+    endsRecorded("Aborted", "confirmPodDeleted"),
   ],
   [
     "is cancelled when it is deleted",

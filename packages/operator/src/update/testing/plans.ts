@@ -90,8 +90,10 @@ const failure = (reason: string) => ({
   conditions: { Progressing: "False/Complete", Failed: `True/${reason}`, Complete: `True/${reason}` },
 });
 
+export const storesAll = [{ kind: "storeResult" }, { kind: "storeRecord" }];
+
 /** With a result from the agent. */
-export const fails = (reason: string) => ({ steps: [{ kind: "storeResult" }], ...failure(reason) });
+export const fails = (reason: string) => ({ steps: storesAll, ...failure(reason) });
 
 /** Without a result from the agent, once the API server has confirmed the cause. */
 export const endsAs = (reason: string, ...confirmations: readonly string[]) => ({
@@ -99,8 +101,14 @@ export const endsAs = (reason: string, ...confirmations: readonly string[]) => (
   ...failure(reason),
 });
 
+/** The same after the operation may have run: then there is a record. */
+export const endsRecorded = (reason: string, ...confirmations: readonly string[]) => {
+  const { steps, ...rest } = endsAs(reason, ...confirmations);
+  return { steps: [...steps, { kind: "storeRecord" }], ...rest };
+};
+
 export const succeeds = {
-  steps: [{ kind: "storeResult" }],
+  steps: storesAll,
   events: [{ type: "Normal", reason: "UpdateSucceeded" }],
   conditions: { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" },
 };
