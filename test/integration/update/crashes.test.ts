@@ -95,6 +95,14 @@ async function stateOf(scene: UpdateScene, agent: FakeAgent): Promise<object> {
     hasTimes: [startTime, endTime, podUid].map((value) => value !== undefined),
     conditions: (conditions ?? []).map(({ type, status, reason, message }) => ({ type, status, reason, message })),
     secrets: secrets.map((secret) => secret && { data: secret.data, annotations: secret.metadata.annotations }),
+    records: (await scene.records()).map(({ metadata, record: { result, message, content, changes } }) => ({
+      name: metadata.name,
+      isOfUpdate: metadata.ownerReferences?.[0]?.uid === update?.metadata.uid,
+      result,
+      message,
+      content,
+      changes,
+    })),
     starts: [...scene.agents].map(({ started }) => started.length),
     wasCancelled: agent.started.some((runId) => agent.isCancelled(runId)),
   };

@@ -38,6 +38,8 @@ export class FakeAgent {
   plan: SealedPlan | undefined;
   /** Whether it is older than records. */
   hasRecords = true;
+  /** The content of records, if not the events of their run. */
+  recordContent: string | undefined;
   readonly faults: unknown[] = [];
   readonly #runs = new Map<string, FakeRun>();
   /** While set, `start` fails with it. */
@@ -173,7 +175,8 @@ export class FakeAgent {
         const run = this.#runs.get(runId);
         if (!run) return fail("notFound", "there is no such run");
         if (!run.result) return fail("unprepared", "the run has no record, because it is active");
-        return succeed(await recordOf(run));
+        const record = await recordOf(run);
+        return succeed({ ...record, content: this.recordContent ?? record.content });
       },
       outputs: async () => {
         this.#count("outputs");

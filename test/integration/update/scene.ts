@@ -4,12 +4,13 @@ import {
   updateKind,
   workspaceKind,
   type Update,
+  type UpdateRecord,
   type UpdateSpec,
   type Workspace,
   type WorkspaceSpec,
 } from "@pko/api";
 import { builtin, resource, type ApiObject, type Client, type KubeObject, type Logger } from "@pko/kube";
-import { operatorCa, runs, updateController, type AgentPod, type OperatorCa } from "@pko/operator";
+import { operatorCa, runs, updateController, updateRecords, type AgentPod, type OperatorCa } from "@pko/operator";
 import { checkStatus, waitFor } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
@@ -61,7 +62,7 @@ export class UpdateScene extends Scene {
   }
 
   operator({ client, reading = this.rights.client, ...options }: UpdateOptions = {}): Operator {
-    const wire = ({ stores, client: own, events }: OperatorParts): Wiring => {
+    const wire = ({ stores, client: own, events, metrics }: OperatorParts): Wiring => {
       const { updates, workspaces, pods, stacks, approvals } = stores;
       const connected = this.#connect((runId) => controller.wakeRun(runId), options.unprepared);
       const controller = updateController({
@@ -76,6 +77,7 @@ export class UpdateScene extends Scene {
         runs: connected,
         projects: { projectOf: () => ({ name: "shop", runtime: "yaml" }) },
         lostNodeAfterMs: options.lostNodeAfterMs ?? 300_000,
+        metrics,
         ...(options.log && { log: options.log }),
       });
       this.runs = connected;
@@ -187,6 +189,10 @@ export class UpdateScene extends Scene {
       },
       { timeoutMs: 20_000, what: `${name}: ${JSON.stringify(expected)}` },
     );
+  }
+
+  async records(): Promise<UpdateRecord[]> {
+    return (await this.client.list(updateRecords, { namespace: this.namespace })).items;
   }
 
   async secret(name: string): Promise<ApiObject<Secret> | undefined> {
