@@ -125,7 +125,11 @@ describe("a run that has ended is reported", () => {
     expect(done.status?.message).toContain("Its messages could not be stored");
     expect(done.status).toMatchObject({ errorClass: "conflict", endTime: "2040-01-01T00:00:00Z" });
     await waitFor(async () => (await scene.find("rude"))?.metadata.finalizers === undefined);
-    expect(operator.events.map(({ reason }) => reason)).toEqual(["UpdateFailed", "StackOutputRetrievalFailure"]);
+    expect(operator.events.map(({ reason }) => reason)).toEqual([
+      "UpdateFailed",
+      "StackOutputRetrievalFailure",
+      "RecordNotStored",
+    ]);
   });
 
   test("also if a quota prevents the Secret of its outputs", async () => {

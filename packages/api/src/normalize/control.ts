@@ -15,11 +15,16 @@ export interface Control {
   readonly timeouts: Timeouts;
   /** Undefined if retries continue. */
   readonly maxFailures?: number;
+  /** How many finished Updates are kept. */
+  readonly history: { readonly succeeded: number; readonly failed: number };
   readonly protect: boolean;
 }
 
 /** How long a plan can be approved and applied. */
 export const defaultExpirySeconds = 86_400;
+
+/** For successful and for failed Updates. */
+export const defaultHistoryLimit = 10;
 
 export function stackControl(spec: StackSpec, findings: Findings): Control {
   const { driftDetection: drift, maxFailures } = spec;
@@ -33,6 +38,10 @@ export function stackControl(spec: StackSpec, findings: Findings): Control {
     windows: normalWindows(spec.updateWindows ?? [], findings),
     timeouts: timeoutsOf(spec.updateTimeoutSeconds, spec.silenceTimeoutSeconds),
     ...(maxFailures !== undefined && { maxFailures }),
+    history: {
+      succeeded: spec.successfulUpdatesHistoryLimit ?? defaultHistoryLimit,
+      failed: spec.failedUpdatesHistoryLimit ?? defaultHistoryLimit,
+    },
     protect: spec.protect ?? false,
   };
 }

@@ -81,5 +81,16 @@ export const controlFields = {
       minimum: 1,
     }),
   ),
+  successfulUpdatesHistoryLimit: optional(
+    int32(
+      "How many successful Updates to keep, 10 by default. The last one is always kept. Plans for approvals and drift checks are counted separately.",
+      { minimum: 0 },
+    ),
+  ),
+  failedUpdatesHistoryLimit: optional(
+    int32("How many failed Updates to keep, 10 by default. The last one is kept until another update has finished.", {
+      minimum: 0,
+    }),
+  ),
   protect: optional(flag("Whether the Stack is protected: its deletion is denied, and nothing is destroyed.")),
 };

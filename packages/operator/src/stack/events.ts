@@ -63,6 +63,7 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "checkInputs":
     case "applyWorkspace":
     case "withdrawUpdate":
+    case "deleteUpdates":
       return [];
   }
 }

@@ -47,6 +47,8 @@ export type Step =
       /** Only in this version, if set. */
       readonly resourceVersion?: string;
     }
+  /** Finished Updates, each only in the version that was observed. */
+  | { readonly kind: "deleteUpdates"; readonly updates: readonly UpdateView[] }
   | { readonly kind: "deleteWorkspace"; readonly uid: string };
 
 export interface PrerequisiteRequest {

@@ -76,6 +76,8 @@ interface LearnedFacts {
   readonly occupiedOutputs?: Occupied;
   /** The API server rejected the Secret with the outputs. */
   readonly rejectedOutputs?: { readonly secretName: string; readonly explanation: string };
+  /** Old Updates were deleted in this pass, as far as the API server allowed it. */
+  readonly isHistoryTrimmed?: boolean;
   /** Another owner's Update runs in the Workspace, which therefore must not be deleted. */
   readonly otherUpdate?: string;
 }
@@ -110,6 +112,8 @@ export interface UpdateFacts {
   readonly trigger?: Trigger;
   readonly failure?: string;
   readonly message?: string;
+  /** Whether the next run needs to know its process, whose lock may still be there. */
+  readonly mayHaveLeftLock: boolean;
   /** Why it makes no progress until a person acts. */
   readonly stall?: { readonly reason: StackReason<"Stalled">; readonly message: string };
   /** What remains to be done although it succeeded. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Update } from "@pko/api";
+import { triggerReasonAnnotation, type Update } from "@pko/api";
 
 import { updateFacts } from "../history/update-facts.ts";
 import { generated } from "../testing/generated.ts";
@@ -34,6 +34,25 @@ describe("the Update", () => {
       ttlAfterCompleted: "86400s",
     });
   });
+
+  const reasons: readonly (readonly [Partial<UpdateRequest>, string])[] = [
+    [{ reason: "first" }, "the first update"],
+    [{ reason: "revision" }, "the new revision c"],
+    [{ reason: "request", trigger: { ...trigger, reconcileRequest: "please" } }, "the reconcile request please"],
+    [{ reason: "retry" }, "a retry"],
+    [{ reason: "drift" }, "the correction of drift"],
+    [{ reason: "drift", trigger: { ...trigger, type: "refresh" } }, "the check for drift"],
+    [
+      { reason: "drift", trigger: { ...trigger, type: "refresh", driftRequest: "now" } },
+      "the check for drift, requested as now",
+    ],
+  ];
+  for (const [request, text] of reasons) {
+    test(`shows that it runs for ${text}`, () => {
+      const { metadata } = updateObject({ ...generated({}), trigger, reason: "first", ...request });
+      expect(metadata.annotations?.[triggerReasonAnnotation]).toBe(text);
+    });
+  }
 
   const destroyOf = (of: Pick<UpdateRequest, "stack" | "spec" | "workspace">): Update["spec"] =>
     updateObject({ ...of, trigger: { ...trigger, type: "destroy" }, reason: "destroy" }).spec;

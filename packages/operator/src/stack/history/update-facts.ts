@@ -2,6 +2,7 @@
 import { stackFinalizer, type Update, type UpdateSpec, type UpdateStalledReason, type UpdateStatus } from "@pko/api";
 
 import { findCondition, isConditionTrue } from "../../shared/objects/conditions.ts";
+import { mayHaveLeftLock } from "../../shared/left-lock.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { pendingOperationsMessage } from "../../shared/pending-operations.ts";
 import { truncate } from "../../shared/truncate.ts";
@@ -26,6 +27,7 @@ export function updateFacts(update: Update): UpdateFacts {
     finalizers,
     resourceVersion,
     ...updateTimes(update),
+    mayHaveLeftLock: mayHaveLeftLock(update),
     ...(trigger && { trigger }),
     ...(stall && { stall }),
     ...(state === "failed" && updateFailure(update)),

@@ -13,6 +13,7 @@ import {
   writeOutputs,
 } from "./objects.ts";
 import { replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
+import { deleteUpdates } from "./updates.ts";
 import type { Step } from "../steps.ts";
 import type { Rejection, StackView } from "../view.ts";
 
@@ -58,6 +59,8 @@ async function perform(performer: Performer, view: StackView, step: Step): Promi
       return await createUpdate(performer, view, step);
     case "withdrawUpdate":
       return await withdrawUpdate(performer, view, step);
+    case "deleteUpdates":
+      return await deleteUpdates(performer, view, step);
     case "deleteWorkspace":
       return await deleteWorkspace(performer, view, step);
   }

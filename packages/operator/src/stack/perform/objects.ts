@@ -1,21 +1,6 @@
 /** Steps that write the Workspace, the Updates and the outputs of a Stack, and request updates of other Stacks. */
 import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api";
-import {
-  applyOwned,
-  asOwner,
-  builtin,
-  classifyOwnership,
-  deleteOwned,
-  isAlreadyExists,
-  isForbidden,
-  isInvalid,
-  isOwnedBy,
-  metadataOf,
-  stepDone,
-  stepStale,
-  type OwnedTarget,
-  type OwnedWrite,
-} from "@pko/kube";
+import { applyOwned, asOwner, builtin, classifyOwnership, deleteOwned, isAlreadyExists, isForbidden, isInvalid, isOwnedBy, metadataOf, stepDone, stepStale, type OwnedTarget, type OwnedWrite, ApiError, isTransient } from "@pko/kube";
 
 import { stacks, updates, workspaces } from "../../kinds.ts";
 import { unfinishedIn } from "../../shared/updates.ts";
@@ -103,6 +88,31 @@ export async function withdrawUpdate(
   const resourceVersion = observed ?? found.metadata.resourceVersion;
   await ignoreNotFound(client.delete(updates, ref, { uid, ...(resourceVersion && { resourceVersion }), signal }));
   return stepDone;
+}
+
+/** The API server confirms the status of the Stack first, which may need an Update that the store's status does not name. */
+export async function deleteUpdates(
+  { client, signal }: Performer,
+  view: StackView,
+  { updates: excess }: Extract<Step, { kind: "deleteUpdates" }>,
+): Promise<PerformedStep> {
+  const { name, namespace } = stackRef(view);
+  const stack = await client.find(stacks, { name, namespace }, { signal });
+  if (!stack || !isSameStack(stack, view)) return stepStale;
+  for (const { name, uid, resourceVersion } of excess) {
+    const version = { uid, resourceVersion, propagationPolicy: "Background" } as const;
+    await ignoreRejection(client.delete(updates, { namespace, name }, { ...version, signal }));
+  }
+  return replan({ isHistoryTrimmed: true });
+}
+
+/** It was deleted or has changed, or a webhook denies its deletion: the Stack does not wait for it, and a later pass tries again. */
+async function ignoreRejection(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!(error instanceof ApiError) || isTransient(error)) throw error;
+  }
 }
 
 export async function requestPrerequisites(

@@ -43,6 +43,7 @@ import {
   driftUnrecorded,
 } from "./drift/checks.ts";
 import { noUpdateDue, outputsPending, retryScheduled, workspaceUnneeded } from "./no-update-due.ts";
+import { historyExceeded } from "./history.ts";
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
 import { resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
@@ -63,6 +64,7 @@ const rules: readonly StackRule[] = [
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
   driftUnrecorded, // a drift check finished, and the status does not show it yet: record its result
   planUnrecorded, // a plan was made, and the status does not show it yet: record it, and request its approval
+  historyExceeded, // there are more finished Updates than the history limits allow: delete the oldest
   finalizerRemoved, // deleted, and our finalizer is removed: nothing to do
   destroyed, // deleted, and the destroy succeeded: remove the finalizer
   deletionProtected, // deleted, and protect is set: keep the finalizer and destroy nothing

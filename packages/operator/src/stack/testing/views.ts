@@ -111,6 +111,7 @@ export const anUpdate = (changes: Partial<UpdateFacts> = {}): UpdateFacts => ({
   createdAt: now - 60_000,
   trigger: aTrigger(),
   report: {},
+  mayHaveLeftLock: false,
   isPlan: false,
   ...changes,
 });

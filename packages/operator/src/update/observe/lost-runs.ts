@@ -6,9 +6,8 @@ import type { Update } from "@pko/api";
 import type { LostRun } from "@pko/rpc";
 
 import { findCondition } from "../../shared/objects/conditions.ts";
+import { mayHaveLeftLock } from "../../shared/left-lock.ts";
 
-/** Reasons for which the CLI may not have removed its lock. A run that failed or succeeded has removed it. */
-const lockingEnds: ReadonlySet<string> = new Set(["Aborted", "Canceled", "Unknown"]);
 /** Enough: Updates are deleted after a day, and a lock already blocks the next run. */
 const maxLostRuns = 16;
 
@@ -26,9 +25,8 @@ export function lostRunsOf(update: Update, all: readonly Update[]): LostRun[] {
 }
 
 function lostRunOf(update: Update): LostRun[] {
-  const { status } = update;
-  const failed = findCondition(update, "Failed");
-  if (!status?.process || failed?.status !== "True" || !lockingEnds.has(failed.reason)) return [];
-  const { hostname, pid, startedAt, lockedAt } = status.process;
+  const { process } = update.status ?? {};
+  if (!process || !mayHaveLeftLock(update)) return [];
+  const { hostname, pid, startedAt, lockedAt } = process;
   return [{ from: startedAt, to: lockedAt, hostname, pid, startedAt }];
 }
