@@ -91,7 +91,7 @@ const service = {
 
 const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
 
-const { controller, crds, image, kubeAPI, leaderElection, oidc, workspace } = chartDefaults;
+const { controller, crds, image, kubeAPI, leaderElection, oidc, records, workspace } = chartDefaults;
 
 const container = {
   name: "manager",
@@ -116,6 +116,7 @@ const container = {
     { name: "OPERATOR_REFERENCE_CHECK_INTERVAL", value: controller.referenceCheckInterval },
     { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: String(workspace.idleTimeoutSeconds) },
     { name: "OPERATOR_LOST_NODE_AFTER", value: workspace.lostNodeAfter },
+    { name: "OPERATOR_RECORDS_MAX_TOTAL_SIZE", value: records.maxTotalSize },
     { name: "OPERATOR_ENFORCE_SECURITY_PROFILE", value: String(workspace.enforceSecurityProfile) },
     { name: "OPERATOR_OIDC_EXPIRATION_SECONDS", value: String(oidc.expirationSeconds) },
   ],

@@ -3,6 +3,8 @@ export * from "./agents/agents.ts";
 export { policyProbe, type PolicyProbe } from "./approvals/policy-probe.ts";
 export { operatorCa } from "./agents/operator-ca.ts";
 export { optionVariables } from "./options.ts";
+export { recordsController } from "./records/controller.ts";
+export { trimRecord } from "./records/stored-record.ts";
 export { upgradeCrds } from "./crds/upgrade.ts";
 export { preparations } from "./agents/preparations.ts";
 export { runs } from "./agents/runs.ts";

@@ -8,6 +8,7 @@ import {
   kernelAlarm,
   leaseElector,
   manager,
+  metadataOf,
   metricsRegistry,
   reflector,
   refKey,
@@ -36,9 +37,11 @@ import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
 import { upgradeCrds } from "./crds/upgrade.ts";
-import { approvals, programs, stacks, updates, workspaces } from "./kinds.ts";
+import { approvals, programs, stacks, updateRecords, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
+import { recordsController } from "./records/controller.ts";
+import { trimRecord } from "./records/stored-record.ts";
 import { referencePoller } from "./inputs/reference-poller.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
@@ -117,6 +120,11 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     ...watchedNamespaces(options),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
+  const recordsControl = recordsController({
+    ...shared,
+    records: reflectors.records,
+    maxTotalBytes: options.maxRecordsBytes,
+  });
   // Workspaces without a pod get a certificate when they wake.
   const stopFollowingCa = ca.follow(() => {
     for (const key of workspacesWithPods(reflectors)) workspaceControl.enqueue(key);
@@ -124,7 +132,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
 
   return manager({
     reflectors,
-    controllers: [stackControl, workspaceControl, updateControl, programControl],
+    controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl],
     elector,
     probes: options.probes,
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
@@ -166,6 +174,8 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
     workspaces: reflector(reading, workspaces, watched()),
     updates: reflector(reading, updates, watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers } })),
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
+    // Never their content, which would take more memory than everything else.
+    records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord })),
     statefulSets: reflector(reading, builtin.statefulSets, watched(ofWorkspaces)),
     pods: reflector(reading, builtin.pods, watched({ ...ofWorkspaces, indexers: podIndexers })),
   };

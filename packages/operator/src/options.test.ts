@@ -34,6 +34,7 @@ describe("settings", () => {
       OPERATOR_RETRY_PERIOD: "10s",
       OPERATOR_KUBE_API_TIMEOUT: "1.5s",
       OPERATOR_FLUX_MAX_UNPACKED_BYTES: "-1",
+      OPERATOR_RECORDS_MAX_TOTAL_SIZE: "2Gi",
       OPERATOR_AGENT_IMAGE_PULL_POLICY: "Always",
       OPERATOR_METRICS_SECURE: "true",
     };
@@ -41,9 +42,18 @@ describe("settings", () => {
       leaderElection: { leaseDurationMs: 60_000, renewDeadlineMs: 45_000, retryPeriodMs: 10_000 },
       kubeApiTimeoutMs: 1500,
       maxUnpackedBytes: Number.MAX_SAFE_INTEGER,
+      maxRecordsBytes: 2 * 1024 ** 3,
       agentImagePullPolicy: "Always",
       metricsSecure: true,
     });
+  });
+
+  test("accept the budget of records in bytes or with a unit", () => {
+    const budget = (text: string): number =>
+      parseOptions([...image, `--records-max-total-size=${text}`], {}).maxRecordsBytes;
+    expect(parseOptions(image, {}).maxRecordsBytes).toBe(512 * 1024 * 1024);
+    expect([budget("1000"), budget("3Ki"), budget("0")]).toEqual([1000, 3072, 0]);
+    expect(() => budget("512MB")).toThrow("is not a size such as 512Mi");
   });
 
   test("can turn off the enforcement of security profiles", () => {

@@ -46,6 +46,8 @@ export interface Options {
   readonly oidc: OidcDefaults;
   /** The most bytes that a Flux artifact may unpack to. */
   readonly maxUnpackedBytes: number;
+  /** The most bytes of all records of runs together. */
+  readonly maxRecordsBytes: number;
   /** Allows plain HTTP for repositories: the chart value git.allowHttp. */
   readonly allowHttp: boolean;
   /** For tests: addresses that are otherwise rejected, such as 127.0.0.1. */
@@ -85,6 +87,7 @@ const flags = {
   "oidc-admin": { type: "boolean", default: false },
   "oidc-expiration-seconds": { type: "string", default: "7200" },
   "flux-max-unpacked-bytes": { type: "string", default: "104857600" },
+  "records-max-total-size": { type: "string", default: "512Mi" },
   "allow-http": { type: "boolean", default: false },
   "allow-addresses": { type: "string", default: "" },
 } as const;
@@ -144,6 +147,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
       parseLimit,
       "is not a number of bytes, or -1 for no limit",
     ),
+    maxRecordsBytes: values.parsed("records-max-total-size", parseSize, "is not a size such as 512Mi"),
     allowHttp: values.flag("allow-http"),
     allowedAddresses: values.list("allow-addresses"),
   };
@@ -223,6 +227,13 @@ function parseNumber(text: string): number | undefined {
 
 function parseLimit(text: string): number | undefined {
   return text === "-1" ? Number.MAX_SAFE_INTEGER : parseNumber(text);
+}
+
+const sizeUnits: Readonly<Record<string, number>> = { "": 1, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
+
+function parseSize(text: string): number | undefined {
+  const [, digits, unit = ""] = /^(\d+)(Ki|Mi|Gi)?$/.exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits) * (sizeUnits[unit] ?? 1);
 }
 
 function parsePositiveDuration(text: string): number | undefined {

@@ -93,6 +93,9 @@ async function approve(name: string): Promise<void> {
 const rarelyUsed = new Set([
   // The operator reads an Update that its cache does not contain yet, and one that already exists.
   "auto.pulumi.com updates get",
+  // The operator looks at a record whose name is taken, and deletes the oldest beyond their budget.
+  "auto.pulumi.com updaterecords get",
+  "auto.pulumi.com updaterecords delete",
   // The API server requires these to set blockOwnerDeletion in an owner reference.
   "auto.pulumi.com updates/finalizers update",
   "auto.pulumi.com workspaces/finalizers update",

@@ -2,6 +2,7 @@
 import {
   builtin,
   eventRecorder,
+  metadataOf,
   metricsRegistry,
   reflector,
   systemClock,
@@ -25,7 +26,9 @@ import {
   programs,
   stackIndexers,
   stacks,
+  trimRecord,
   updateIndexers,
+  updateRecords,
   updates,
   workspaces,
 } from "@pko/operator";
@@ -94,6 +97,11 @@ export class Stores {
 
   get pods(): Reflector<ApiObject<Pod>> {
     return this.#reflector(builtin.pods, { indexers: podIndexers });
+  }
+
+  /** Of the metadata only. */
+  get records(): Reflector<KubeObject> {
+    return this.#reflector(metadataOf(updateRecords), { trim: trimRecord });
   }
 
   get all(): Reflector<KubeObject>[] {

@@ -110,6 +110,13 @@ const controller = {
       "Whether to reject pod templates that violate the securityProfile of their Workspace. Otherwise, the template takes precedence.",
     ),
   }),
+  records: group("Records of runs.", {
+    maxTotalSize: text(
+      "512Mi",
+      "The maximum size of all records together, in bytes or with a unit: Ki, Mi or Gi. Beyond it, the oldest are deleted.",
+      { pattern: "^[0-9]+(Ki|Mi|Gi)?$" },
+    ),
+  }),
   oidc: group("How workspaces log in to Pulumi Cloud with OpenID Connect, unless their Stack overrides it.", {
     enabled: flag(true, "Whether a Stack without an access token logs in with the token of its service account."),
     organization: text(
