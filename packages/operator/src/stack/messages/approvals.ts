@@ -48,10 +48,17 @@ function decidedBy({ decidedBy: user = "an unknown user", reason }: ApprovalRequ
 export const approved = (request: ApprovalRequest): string =>
   `The plan of Update ${request.updateName} was approved ${decidedBy(request)}`;
 
-export const rejected = (request: ApprovalRequest): string =>
-  `The plan of Update ${request.updateName} was rejected ${decidedBy(request)}\n` +
-  "It is not applied. A new plan is made when the spec, the source or an input changes; to request one now, " +
-  `set the annotation ${reconcileRequestAnnotation} of the Stack to a new value.`;
+const newRequest = `set the annotation ${reconcileRequestAnnotation} of the Stack to a new value`;
+
+const rejectedUpdate = `It is not applied. A new plan is made when the spec, the source or an input changes; to request one now, ${newRequest}.`;
+
+/** A deletion cannot be reverted, and does not depend on the source. */
+const rejectedDestroy =
+  "Nothing is destroyed, and the Stack is kept. To delete the Stack and keep its resources, set spec.destroyOnFinalize to false; " +
+  `to plan the destroy again, ${newRequest}.`;
+
+export const rejected = (request: ApprovalRequest, isDestroy: boolean): string =>
+  `The plan of Update ${request.updateName} was rejected ${decidedBy(request)}\n${isDestroy ? rejectedDestroy : rejectedUpdate}`;
 
 export const requestExpired = ({ updateName, expiresAt }: ApprovalRequest): string =>
   `The plan of Update ${updateName} expired at ${expiresAt}, before it was applied; a new plan is being made.`;

@@ -552,6 +552,17 @@ describe("the message", () => {
     expect(message).toContain("pulumi.com/reconciliation-request");
   });
 
+  test("of a rejected destroy says how to keep the resources, and nothing of a new source", () => {
+    const trigger = serializeTrigger(aTrigger({ type: "destroy" }));
+    const status = { deployed: true, approval: request({ trigger, state: "Rejected", decidedBy: "alice" }) };
+    const spec = { ...always, destroyOnFinalize: true };
+    const message = messageFor({ deleting: true, spec, last: succeeded(), status });
+    expect(message).toStartWith("The plan of Update web-plan was rejected by alice.\nNothing is destroyed");
+    expect(message).toContain("set spec.destroyOnFinalize to false");
+    expect(message).toContain("pulumi.com/reconciliation-request");
+    expect(message).not.toContain("the source");
+  });
+
   test("of a plan that could not be made names the error", () => {
     const update = planUpdate({
       ...finished,

@@ -13,7 +13,7 @@ import { isSameTrigger, parseTrigger, type Stage } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan } from "../steps.ts";
-import { lastUpdateIn, type StackView } from "../view.ts";
+import { isDeleting, lastUpdateIn, type StackView } from "../view.ts";
 import { nextDue, type Due } from "./due.ts";
 import { readyOutcome } from "./no-update-due.ts";
 
@@ -49,7 +49,7 @@ export function approvalPolicyUnchecked(view: StackView): StackPlan | undefined 
 export function approvalRejected(view: StackView): StackPlan | undefined {
   const progress = dueApproval(view);
   if (progress?.kind !== "rejected") return undefined;
-  return wait(stalled("ApprovalRejected", messages.rejected(progress.request)));
+  return wait(stalled("ApprovalRejected", messages.rejected(progress.request, isDeleting(view))));
 }
 
 export function approvalPending(view: StackView): StackPlan | undefined {
