@@ -22,6 +22,13 @@ const otherRule = new ApiError("POST", {
   reason: "Invalid",
   message: 'Approval "approval-policy-probe" is invalid: spec.decidedBy: Too long: may not be more than 1024 bytes',
 });
+const terminating = new ApiError("POST", {
+  status: 403,
+  reason: "Forbidden",
+  message:
+    'approvals.auto.pulumi.com "approval-policy-probe" is forbidden: unable to create new content in namespace team because ' +
+    "it is being terminated",
+});
 const unreachable = new ConnectionError("POST", { code: "ECONNREFUSED" });
 
 /** An API server whose answer a test changes; undefined accepts the Approval. */
@@ -49,6 +56,7 @@ describe("the admission policy for Approvals", () => {
     ["is unverified if the operator may not create Approvals", withoutPermission, "unverified"],
     ["is unverified if another rule denies the Approval", otherRule, "unverified"],
     ["is unverified if the API server does not respond", unreachable, "unverified"],
+    ["cannot be checked in a namespace that is being deleted", terminating, "namespaceTerminating"],
   ] as const;
   for (const [sentence, answer, kind] of answers) {
     test(sentence, async () => {
@@ -119,6 +127,15 @@ describe("the admission policy for Approvals", () => {
     follow("web");
     await clock.advance(0);
     server.answer = unreachable;
+    await clock.advance(60_000);
+    expect(probe.state("team").kind).toBe("inForce");
+  });
+
+  test("stays in force while its namespace is being deleted", async () => {
+    const { clock, server, probe, follow } = setting(denied);
+    follow("web");
+    await clock.advance(0);
+    server.answer = terminating;
     await clock.advance(60_000);
     expect(probe.state("team").kind).toBe("inForce");
   });

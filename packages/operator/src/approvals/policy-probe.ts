@@ -23,6 +23,8 @@ export type PolicyState =
   | { readonly kind: "unknown" }
   | { readonly kind: "inForce" }
   | { readonly kind: "missing" }
+  /** Nothing can be created in the namespace, so nothing can be checked, and nothing can start. */
+  | { readonly kind: "namespaceTerminating" }
   /** The check failed. */
   | { readonly kind: "unverified"; readonly why: string };
 
@@ -141,8 +143,9 @@ class Probe implements PolicyProbe {
       return { kind: "missing" };
     } catch (error) {
       if (isDenial(error)) return { kind: "inForce" };
-      const isTemporary = isTransient(error) || isNamespaceTerminating(error);
-      if (signal.aborted || (isTemporary && before.kind === "inForce")) return before;
+      const isTerminating = isNamespaceTerminating(error);
+      if (signal.aborted || ((isTransient(error) || isTerminating) && before.kind === "inForce")) return before;
+      if (isTerminating) return { kind: "namespaceTerminating" };
       return { kind: "unverified", why: explain(error) };
     }
   }

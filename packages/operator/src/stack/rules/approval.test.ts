@@ -81,6 +81,7 @@ const rejection = (createdAgo = 60): Approval => approval({ decision: "Reject", 
 const pending: Setting = { spec: always, updates: [planUpdate()], status: { approval: request() } };
 const approved: Setting = { ...pending, approvals: [approval()] };
 const creating = (what: string): string => `create ${what}: StackProcessing`;
+const terminating = { kind: "namespaceTerminating" } as const;
 const unavailable = { kind: "unavailable", problem: "unreachable", message: "no" } as never;
 
 /** The Update that is created, if any. */
@@ -421,6 +422,11 @@ cases("the admission policy for Approvals", [
     "cannot be checked",
     { spec: always, approvalPolicy: { kind: "unverified", why: "forbidden" } },
     "none: ApprovalPolicyMissing",
+  ],
+  [
+    "cannot be checked, because the namespace is being deleted",
+    { spec: { ...always, destroyOnFinalize: true }, deleting: true, last: succeeded(), approvalPolicy: terminating },
+    "none: NamespaceTerminating",
   ],
   ["has not been checked yet", { spec: always, approvalPolicy: { kind: "unknown" } }, "none: unchanged"],
   [

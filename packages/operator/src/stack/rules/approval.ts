@@ -35,6 +35,8 @@ export function approvalPolicyMissing(view: StackView): StackPlan | undefined {
       return wait(stalled("ApprovalPolicyMissing", messages.policyMissing));
     case "unverified":
       return wait(stalled("ApprovalPolicyMissing", messages.policyUnverified(state.why)));
+    case "namespaceTerminating":
+      return wait(stalled("NamespaceTerminating", messages.namespaceTerminating));
     case "unknown":
     case "inForce":
       return undefined;

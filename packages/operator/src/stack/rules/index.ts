@@ -81,7 +81,7 @@ const rules: readonly StackRule[] = [
   suspended, // the Stack or the operator is suspended: start nothing
   specInvalid, // report the invalid fields
   dependencyCycle, // Stacks depend on each other: report the cycle
-  approvalPolicyMissing, // approvals are required, and anyone could forge them: report it
+  approvalPolicyMissing, // approvals are required, and anyone could forge them, or nobody can check that: report it
   destroySourceMissing, // the destroy needs the program, whose source is not available
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
