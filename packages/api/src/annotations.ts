@@ -37,3 +37,9 @@ export const crdHashAnnotation = "pulumi.com/definition-hash";
 
 /** On the CA's Secret: any value requests a rotation. The operator removes the annotation after it has added the new CA. */
 export const caRotationRequestAnnotation = "pulumi.com/ca-rotation-request";
+
+/**
+ * On a Stack, only in dry runs of the operator: the admission policy denies it to lower `approval.required`, also to a user who may
+ * approve. So the operator, which may, sees whether the policy is in force.
+ */
+export const policyProbeAnnotation = "pulumi.com/policy-probe";

@@ -1,84 +1,87 @@
-/** Whether the operator recognizes the answers of a real API server to an Approval in the name of another user. */
+/** Whether the operator recognizes the answers of a real API server to dry runs that the admission policies must deny. */
 import { expect, test } from "bun:test";
-import { approvalKind, autoGroup, customResourceDefinitions } from "@pko/api";
-import { manualClock, type Client } from "@pko/kube";
-import { approvals, policyProbe } from "@pko/operator";
+import { customResourceDefinitions, stackFinalizer } from "@pko/api";
+import { quickstartObjects } from "@pko/install";
+import { builtin, manualClock, type Client } from "@pko/kube";
+import { approvals, policyProbe, stacks } from "@pko/operator";
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 
 import { testTimeoutMs } from "../api/install.ts";
 
-const apiVersion = "admissionregistration.k8s.io/v1";
-const name = "approvals.test";
+/** A policy of the quickstart manifest, with its binding. */
+const policy = (name: string): object[] =>
+  quickstartObjects().filter(
+    (object) => "metadata" in object && (object.metadata as { name?: string } | undefined)?.name === name,
+  );
+const policies = {
+  approvals: policy("approvals.auto.pulumi.com"),
+  safeguards: policy("stack-safeguards.pulumi.com"),
+};
 
-const policy = [
-  {
-    apiVersion,
-    kind: "ValidatingAdmissionPolicy",
-    metadata: { name },
-    spec: {
-      failurePolicy: "Fail",
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: [autoGroup], apiVersions: ["*"], operations: ["CREATE"], resources: [approvalKind.plural] },
-        ],
-      },
-      validations: [
-        {
-          expression: "object.spec.decidedBy == request.userInfo.username",
-          message: "spec.decidedBy: must be the name of the user who creates the Approval",
-        },
-      ],
-    },
-  },
-  {
-    apiVersion,
-    kind: "ValidatingAdmissionPolicyBinding",
-    metadata: { name },
-    spec: { policyName: name, validationActions: ["Deny"] },
-  },
-];
-
-async function apply(server: ApiServer, objects: readonly object[]): Promise<void> {
-  await server.kubectl(["apply", "--filename", "-"], {
+async function apply(server: ApiServer, objects: readonly object[], verb: "apply" | "delete" = "apply"): Promise<void> {
+  await server.kubectl([verb, "--filename", "-"], {
     input: JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }),
   });
 }
 
 /** The state after one check. */
-async function checked(client: Client): Promise<string> {
+async function checked(client: Client, namespace = "default"): Promise<string> {
   const clock = manualClock();
   const probe = policyProbe({ client, clock });
   const settled = Promise.withResolvers<void>();
-  probe.follow("web", { namespace: "default", wake: () => settled.resolve() });
+  probe.follow("web", { namespace, name: "web", required: "Always", wake: () => settled.resolve() });
   await clock.advance(0);
   await settled.promise;
-  return probe.state("default").kind;
+  const state = probe.state(namespace);
+  return state.kind === "missing" ? `${state.kind}: ${state.policy}` : state.kind;
+}
+
+async function stackIn(server: ApiServer, namespace: string): Promise<void> {
+  const { apiVersion, kind } = stacks;
+  const spec = { stack: "dev", programRef: { name: "program" }, approval: { required: "Always" as const } };
+  const metadata = { name: "web", namespace, finalizers: [stackFinalizer] };
+  await server.client.create(stacks, { apiVersion, kind, metadata, spec });
 }
 
 test(
-  "the policy is missing, in force, or cannot be checked",
+  "the policies are missing, in force, or cannot be checked",
   async () => {
     const server = await startApiServer();
+    const becomes = async (expected: string, namespace?: string): Promise<void> => {
+      const isExpected = async () => (await checked(server.client, namespace)) === expected;
+      await waitFor(isExpected, { timeoutMs: 30_000, what: expected });
+    };
     try {
-      await apply(
-        server,
-        customResourceDefinitions().filter(({ metadata }) => metadata.name.startsWith(`${approvalKind.plural}.`)),
-      );
+      await apply(server, [...customResourceDefinitions()]);
       const isServed = async (): Promise<boolean> =>
-        await server.client.list(approvals, { namespace: "default" }).then(
+        await Promise.all([server.client.list(approvals), server.client.list(stacks)]).then(
           () => true,
           () => false,
         );
-      await waitFor(isServed, { timeoutMs: 30_000, what: "Approvals to be served" });
-      expect(await checked(server.client)).toBe("missing");
+      await waitFor(isServed, { timeoutMs: 30_000, what: "Approvals and Stacks to be served" });
+      await stackIn(server, "default");
+      expect(await checked(server.client)).toBe("missing: approvals");
       expect(await checked(await server.clientFor({ name: "decidedBy" }))).toBe("unverified");
-      await apply(server, policy);
-      await waitFor(async () => (await checked(server.client)) === "inForce", {
-        timeoutMs: 30_000,
-        what: "the policy to be in force",
-      });
-      // Nothing of the checks is stored.
+      await apply(server, policies.approvals);
+      await becomes("missing: safeguards");
+      await apply(server, policies.safeguards);
+      await becomes("inForce");
+
+      const { metadata } = await server.client.get(stacks, { namespace: "default", name: "web" });
+      expect(metadata.annotations).toBeUndefined();
       expect((await server.client.list(approvals)).items).toEqual([]);
+
+      await server.client.create(builtin.namespaces, {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "old" },
+      });
+      await stackIn(server, "old");
+      await server.client.delete(builtin.namespaces, { name: "old" });
+      await becomes("namespaceTerminating", "old");
+
+      await apply(server, policies.safeguards, "delete");
+      await becomes("missing: safeguards");
     } finally {
       await server.stop();
     }

@@ -222,7 +222,7 @@ describe("a Stack that requires approvals", () => {
   test(
     "starts nothing while the admission policy is missing, and continues when it is in force",
     async () => {
-      let state: ReturnType<PolicyProbe["state"]> = { kind: "missing" };
+      let state: ReturnType<PolicyProbe["state"]> = { kind: "missing", policy: "approvals" };
       const followers = new Map<string, () => void>();
       const approvalPolicy: PolicyProbe = {
         state: () => state,

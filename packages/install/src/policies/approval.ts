@@ -2,7 +2,14 @@
  * Policies that make Approvals trustworthy. The operator cannot repeat these checks, because it does not see who sent a
  * request, so a request that cannot be evaluated is denied.
  */
-import { approvalKind, autoGroup, defaultExpirySeconds, stackDefinition, validationText } from "@pko/api";
+import {
+  approvalKind,
+  autoGroup,
+  defaultExpirySeconds,
+  policyProbeAnnotation,
+  stackDefinition,
+  validationText,
+} from "@pko/api";
 
 import { stackRequests, type AdmissionPolicy, type Validation } from "./policy.ts";
 
@@ -57,9 +64,15 @@ function onlyApprovers(field: string, { unchanged, weakened }: { unchanged: stri
   };
 }
 
+/** First, so that the API server answers that the object is invalid: it is not a permission that is missing. */
+const denyProbe: Validation = {
+  expression: `!variables.isProbe || variables.after >= variables.before`,
+  message: `spec.approval.required: must not be lowered while the annotation ${policyProbeAnnotation} is set; remove the annotation`,
+};
+
 /**
  * Metadata and status can be changed regardless of permissions, as the operator and other controllers do. The
- * permission is checked only if a field is weakened.
+ * permission is checked only if a field is weakened. The operator checks that this policy is in force, too.
  */
 export const safeguardPolicy: AdmissionPolicy = {
   name: `stack-safeguards.${group}`,
@@ -68,6 +81,10 @@ export const safeguardPolicy: AdmissionPolicy = {
     failurePolicy: "Fail",
     matchConstraints: stackRequests("UPDATE"),
     variables: [
+      {
+        name: "isProbe",
+        expression: `object.metadata.?annotations[?"${policyProbeAnnotation}"].orValue("false") == "true"`,
+      },
       { name: "strictness", expression: `{"Never": 0, "OnDestructiveChanges": 1, "Always": 2}` },
       { name: "before", expression: `variables.strictness[${required("oldObject")}]` },
       { name: "after", expression: `variables.strictness[${required("object")}]` },
@@ -77,6 +94,7 @@ export const safeguardPolicy: AdmissionPolicy = {
       },
     ],
     validations: [
+      denyProbe,
       onlyApprovers("spec.approval.required", {
         unchanged: "variables.after >= variables.before",
         weakened: "lower or remove it",

@@ -29,10 +29,20 @@ const terminating = new ApiError("POST", {
     'approvals.auto.pulumi.com "approval-policy-probe" is forbidden: unable to create new content in namespace team because ' +
     "it is being terminated",
 });
+const patchError = (status: number, message: string) => new ApiError("PATCH", { status, reason: "Invalid", message });
+const weakeningDenied = patchError(
+  422,
+  "stacks.pulumi.com \"web\" is forbidden: ValidatingAdmissionPolicy 'stack-safeguards.pulumi.com' with binding " +
+    "'stack-safeguards.pulumi.com' denied request: spec.approval.required: must not be lowered while the annotation is set",
+);
+const notFound = patchError(404, 'stacks.pulumi.com "web" not found');
+const changedMeanwhile = patchError(422, "the server rejected our request due to an error in our request");
 const unreachable = new ConnectionError("POST", { code: "ECONNREFUSED" });
 
-/** An API server whose answer a test changes; undefined accepts the Approval. */
-function setting(first: Error | undefined) {
+type Answer = Error | undefined;
+
+/** An API server whose answers a test changes; undefined accepts the Approval, or the Stack of that name without `approval`. */
+function setting(first: Answer, ofStacks: Readonly<Record<string, Answer>> = {}) {
   const clock = manualClock();
   const checks: string[] = [];
   const woken: string[] = [];
@@ -43,9 +53,15 @@ function setting(first: Error | undefined) {
     if (server.answer) throw server.answer;
     return object;
   };
-  const probe = policyProbe({ client: { create }, clock });
+  const patch: Client["patch"] = async (_, { name }, { dryRun }) => {
+    expect(dryRun).toBe(true);
+    const answer = name in ofStacks ? ofStacks[name] : weakeningDenied;
+    if (answer) throw answer;
+    return {} as never;
+  };
+  const probe = policyProbe({ client: { create, patch }, clock });
   const follow = (user: string, namespace = "team"): void =>
-    probe.follow(user, { namespace, wake: () => woken.push(user) });
+    probe.follow(user, { namespace, name: user, required: "Always", wake: () => woken.push(user) });
   return { clock, checks, woken, server, probe, follow };
 }
 
@@ -67,6 +83,40 @@ describe("the admission policy for Approvals", () => {
       expect(probe.state("team").kind).toBe(kind);
     });
   }
+
+  const safeguards = [
+    [
+      "is missing if approvals can be removed from a Stack",
+      { web: undefined },
+      { kind: "missing", policy: "safeguards" },
+    ],
+    ["is in force if it denies that", { web: weakeningDenied }, { kind: "inForce" }],
+    ["is in force if nobody follows a Stack that exists", { web: notFound, shop: notFound }, { kind: "inForce" }],
+    ["is checked with another Stack if one was deleted", { web: notFound }, { kind: "inForce" }],
+    ["is checked with another Stack if one was changed", { web: changedMeanwhile }, { kind: "inForce" }],
+    ["is unverified if no Stack can answer", { web: changedMeanwhile, shop: changedMeanwhile }, { kind: "unverified" }],
+    ["is unverified if the operator may not patch Stacks", { web: withoutPermission }, { kind: "unverified" }],
+  ] as const;
+  for (const [sentence, answers, expected] of safeguards) {
+    test(`for Stacks ${sentence}`, async () => {
+      const { clock, probe, follow } = setting(denied, answers);
+      follow("web");
+      follow("shop");
+      await clock.advance(0);
+      expect(probe.state("team")).toMatchObject(expected);
+    });
+  }
+
+  test("requeues the Stacks when another policy is missing", async () => {
+    const { clock, woken, server, probe, follow } = setting(undefined, { web: undefined });
+    follow("web");
+    await clock.advance(0);
+    expect(probe.state("team")).toEqual({ kind: "missing", policy: "approvals" });
+    server.answer = denied;
+    await clock.advance(60_000);
+    expect(probe.state("team")).toEqual({ kind: "missing", policy: "safeguards" });
+    expect(woken).toEqual(["web", "web"]);
+  });
 
   test("is not checked while no Stack requires approvals", async () => {
     const { clock, checks, probe, follow } = setting(denied);

@@ -1,11 +1,14 @@
 /**
- * Checks whether the admission policy for Approvals is in force: without it, users could approve in the name of others. A dry
- * run creates an Approval with a wrong `decidedBy`, which the policy must deny. Nothing is checked unless a Stack requires
+ * Checks whether the admission policies that make approvals trustworthy are in force: each must deny a dry run. Without the first,
+ * users could approve in the name of others, so an Approval with a wrong `decidedBy` is created. Without the second, everyone
+ * who may edit a Stack could remove `approval` from it, so that is tried, too. Nothing is checked unless a Stack requires
  * approvals, and each namespace at most once a minute.
  */
 import {
   ApiError,
   isNamespaceTerminating,
+  isInvalid,
+  isNotFound,
   isTransient,
   missingPermission,
   silentLogger,
@@ -13,16 +16,20 @@ import {
   type Client,
   type Clock,
   type Logger,
+  type Patch,
 } from "@pko/kube";
-import { approvalKind, type Approval } from "@pko/api";
+import { approvalKind, policyProbeAnnotation, type Approval } from "@pko/api";
 
-import { approvals } from "../kinds.ts";
+import { approvals, stacks } from "../kinds.ts";
+
+/** `approvals`: an Approval names the user who creates it. `safeguards`: only users who may approve weaken `approval`. */
+export type ProbedPolicy = "approvals" | "safeguards";
 
 export type PolicyState =
   /** Not checked yet. */
   | { readonly kind: "unknown" }
   | { readonly kind: "inForce" }
-  | { readonly kind: "missing" }
+  | { readonly kind: "missing"; readonly policy: ProbedPolicy }
   /** Nothing can be created in the namespace, so nothing can be checked, and nothing can start. */
   | { readonly kind: "namespaceTerminating" }
   /** The check failed. */
@@ -31,14 +38,24 @@ export type PolicyState =
 export interface PolicyProbe {
   /** As last checked. Only reads. */
   state(namespace: string): PolicyState;
-  /** Keeps the namespace checked. `wake` is called when the state has changed. */
-  follow(user: string, followed: { readonly namespace: string; readonly wake: () => void }): void;
+  /** Keeps the namespace checked. */
+  follow(user: string, followed: FollowedStack): void;
   forget(user: string): void;
   stop(): void;
 }
 
+/** A Stack that requires approvals. */
+export interface FollowedStack {
+  readonly namespace: string;
+  readonly name: string;
+  /** As in its spec. */
+  readonly required: string;
+  /** Called when the state has changed. */
+  readonly wake: () => void;
+}
+
 interface PolicyProbeOptions {
-  readonly client: Pick<Client, "create">;
+  readonly client: Pick<Client, "create" | "patch">;
   readonly everyMs?: number;
   readonly clock?: Clock;
   readonly log?: Logger;
@@ -51,7 +68,7 @@ interface Entry {
   /** On the monotonic clock. */
   checkedAt: number;
   cancelTimer: (() => void) | undefined;
-  readonly followers: Map<string, () => void>;
+  readonly followers: Map<string, FollowedStack>;
 }
 
 const unknown: PolicyState = { kind: "unknown" };
@@ -78,11 +95,12 @@ class Probe implements PolicyProbe {
     return this.#entries.get(namespace)?.state ?? unknown;
   }
 
-  follow(user: string, { namespace, wake }: { readonly namespace: string; readonly wake: () => void }): void {
+  follow(user: string, followed: FollowedStack): void {
+    const { namespace } = followed;
     if (this.#namespaceOf.get(user) !== namespace) this.forget(user);
     this.#namespaceOf.set(user, namespace);
     const entry = this.#entryFor(namespace);
-    entry.followers.set(user, wake);
+    entry.followers.set(user, followed);
     if (!entry.cancelTimer) this.#schedule(namespace, entry);
   }
 
@@ -126,30 +144,71 @@ class Probe implements PolicyProbe {
     const { signal } = this.#lifetime;
     const timer = entry.cancelTimer;
     entry.checkedAt = this.#clock.monotonic();
-    const state = await this.#stateNow(namespace, entry.state, signal);
+    const state = await this.#stateNow(namespace, entry, signal);
     if (signal.aborted) return;
-    const isNews = state.kind !== entry.state.kind;
+    const isNews = state.kind !== entry.state.kind || policyIn(state) !== policyIn(entry.state);
     entry.state = state;
     // Unless the last follower has left and another one has come meanwhile.
     if (entry.cancelTimer === timer && entry.followers.size > 0) this.#schedule(namespace, entry);
     if (!isNews) return;
-    this.#log.info("the admission policy for Approvals was checked", { namespace, state: state.kind });
-    for (const wake of entry.followers.values()) wake();
+    this.#log.info("the admission policies for approvals were checked", { namespace, state: state.kind });
+    for (const { wake } of entry.followers.values()) wake();
   }
 
-  async #stateNow(namespace: string, before: PolicyState, signal: AbortSignal): Promise<PolicyState> {
+  async #stateNow(namespace: string, { state: before, followers }: Entry, signal: AbortSignal): Promise<PolicyState> {
     try {
-      await this.#options.client.create(approvals, probeObject(namespace), { dryRun: true, signal });
-      return { kind: "missing" };
+      if (!(await this.#isApprovalDenied(namespace, signal))) return { kind: "missing", policy: "approvals" };
+      const followed = [...followers.values()];
+      if (!(await this.#isWeakeningDenied(namespace, followed, signal)))
+        return { kind: "missing", policy: "safeguards" };
+      return { kind: "inForce" };
     } catch (error) {
-      if (isDenial(error)) return { kind: "inForce" };
       const isTerminating = isNamespaceTerminating(error);
       if (signal.aborted || ((isTransient(error) || isTerminating) && before.kind === "inForce")) return before;
       if (isTerminating) return { kind: "namespaceTerminating" };
       return { kind: "unverified", why: explain(error) };
     }
   }
+
+  async #isApprovalDenied(namespace: string, signal: AbortSignal): Promise<boolean> {
+    const { client } = this.#options;
+    return await isDenied(client.create(approvals, probeObject(namespace), { dryRun: true, signal }), "decidedBy");
+  }
+
+  /** The first Stack that can answer does so for all. One that was deleted or changed meanwhile, or is invalid, cannot. */
+  async #isWeakeningDenied(
+    namespace: string,
+    followed: readonly FollowedStack[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let reason: unknown;
+    for (const { name, required } of followed) {
+      try {
+        const change = { patch: weakening(required), dryRun: true, signal };
+        return await isDenied(this.#options.client.patch(stacks, { namespace, name }, change), "approval.required");
+      } catch (error) {
+        if (!isNotFound(error) && !isInvalid(error)) throw error;
+        reason = error;
+      }
+    }
+    if (reason !== undefined && !isNotFound(reason)) throw reason;
+    return true;
+  }
 }
+
+/** Removes `approval`, only while it is as observed. */
+function weakening(required: string): Patch {
+  return {
+    type: "json",
+    body: [
+      { op: "test", path: "/spec/approval/required", value: required },
+      { op: "remove", path: "/spec/approval" },
+      { op: "add", path: "/metadata/annotations", value: { [policyProbeAnnotation]: "true" } },
+    ],
+  };
+}
+
+const policyIn = (state: PolicyState): ProbedPolicy | undefined => ("policy" in state ? state.policy : undefined);
 
 /** Never stored. Valid, except that the operator is not the user who decides. */
 function probeObject(namespace: string): Approval {
@@ -163,14 +222,22 @@ function probeObject(namespace: string): Approval {
   };
 }
 
-/** By the policy, or by an admission webhook that does the same; not by RBAC. */
-function isDenial(error: unknown): boolean {
+/** Whether the policy denies it, or an admission webhook that does the same. RBAC and other rules say nothing about it. */
+async function isDenied(dryRun: Promise<unknown>, field: string): Promise<boolean> {
+  try {
+    await dryRun;
+    return false;
+  } catch (error) {
+    if (isDenial(error, field)) return true;
+    throw error;
+  }
+}
+
+function isDenial(error: unknown, field: string): boolean {
   if (!(error instanceof ApiError) || (error.status !== 403 && error.status !== 422)) return false;
   const { explanation } = error;
   return (
-    missingPermission(error) === undefined &&
-    /denied (the )?request/.test(explanation) &&
-    explanation.includes("decidedBy")
+    missingPermission(error) === undefined && /denied (the )?request/.test(explanation) && explanation.includes(field)
   );
 }
 

@@ -197,10 +197,11 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
     remember: (view, { outcome }) => rememberedConflict(view, outcome),
     publish(key, { view, plan }) {
       const { stack, configObjects } = view;
-      const follower = { namespace: stack.metadata.namespace ?? "", wake: () => wake(key) };
+      const { name = "", namespace = "" } = stack.metadata;
       followSource(sources, key, view.followed);
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
-      if (approvalPolicyOf(stack)) approvalPolicy.follow(key, follower);
+      const { required } = approvalPolicyOf(stack) ?? {};
+      if (required) approvalPolicy.follow(key, { namespace, name, required, wake: () => wake(key) });
       else approvalPolicy.forget(key);
       for (const step of plan.steps) {
         if (step.kind === "recordResult") metrics.recordResult(stack, step.result);

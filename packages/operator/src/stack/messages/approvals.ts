@@ -1,4 +1,5 @@
 /** Plans and their approvals. */
+import type { ProbedPolicy } from "../../approvals/policy-probe.ts";
 import { approvalKind, reconcileRequestAnnotation, type ApprovalRequest, type Stack } from "@pko/api";
 
 export const notPlanned = (why: string): string => `The changes could not be planned: ${why}`;
@@ -70,14 +71,20 @@ export const requestObsolete = ({ updateName }: ApprovalRequest): string =>
   `The plan of Update ${updateName} is not needed: the source and the spec are again those of the last update.`;
 
 const policyRemedy =
-  "Install the policy that is part of the Helm chart and of the quickstart manifest. This is checked again every minute.";
+  "Install the policies that are part of the Helm chart and of the quickstart manifest. This is checked again every minute.";
 
-export const policyMissing =
-  "The Stack requires approvals, but users can create Approvals in the name of others: the admission policy for Approvals " +
-  `is not in force. Nothing is started. ${policyRemedy}`;
+/** By the policy that is not in force. */
+export const policyMissing: Readonly<Record<ProbedPolicy, string>> = {
+  approvals:
+    "The Stack requires approvals, but users can create Approvals in the name of others: the admission policy for Approvals " +
+    `is not in force. Nothing is started. ${policyRemedy}`,
+  safeguards:
+    "The Stack requires approvals, but every user who may edit it can remove that requirement: the admission policy " +
+    `stack-safeguards is not in force. Nothing is started. ${policyRemedy}`,
+};
 
 export const policyUnverified = (why: string): string =>
-  "The Stack requires approvals, but the operator cannot check whether the admission policy for Approvals is in force: " +
-  `${why}. Nothing is started. Allow the operator to create Approvals; it does so only in dry runs. ${policyRemedy}`;
+  "The Stack requires approvals, but the operator cannot check whether the admission policies for approvals are in force: " +
+  `${why}. Nothing is started. Allow the operator to create Approvals and to patch Stacks; for this, it does so only in dry runs. ${policyRemedy}`;
 
 export const newPlan = "a new plan, when this one expires";

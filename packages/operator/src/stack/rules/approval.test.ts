@@ -412,10 +412,19 @@ describe("a destroy", () => {
 });
 
 cases("the admission policy for Approvals", [
-  ["is missing: nothing starts", { spec: always, approvalPolicy: { kind: "missing" } }, "none: ApprovalPolicyMissing"],
+  [
+    "is missing: nothing starts",
+    { spec: always, approvalPolicy: { kind: "missing", policy: "approvals" } },
+    "none: ApprovalPolicyMissing",
+  ],
   [
     "is missing, which is reported also if no update is due",
-    { spec: always, last: succeeded(), approvalPolicy: { kind: "missing" } },
+    { spec: always, last: succeeded(), approvalPolicy: { kind: "missing", policy: "approvals" } },
+    "none: ApprovalPolicyMissing",
+  ],
+  [
+    "for Stacks is missing: nothing starts",
+    { spec: always, approvalPolicy: { kind: "missing", policy: "safeguards" } },
     "none: ApprovalPolicyMissing",
   ],
   [
@@ -434,10 +443,14 @@ cases("the admission policy for Approvals", [
     { spec: always, last: succeeded(), approvalPolicy: { kind: "unknown" } },
     "none: Ready",
   ],
-  ["does not matter without approvals", { approvalPolicy: { kind: "missing" } }, creating("up for first")],
+  [
+    "does not matter without approvals",
+    { approvalPolicy: { kind: "missing", policy: "approvals" } },
+    creating("up for first"),
+  ],
   [
     "does not matter for the deletion of a Stack that destroys nothing",
-    { spec: always, deleting: true, approvalPolicy: { kind: "missing" } },
+    { spec: always, deleting: true, approvalPolicy: { kind: "missing", policy: "approvals" } },
     "removeFinalizer: unchanged",
   ],
 ]);
@@ -527,7 +540,11 @@ describe("the events", () => {
       { ...pending, source: program(2), status: { approval: request({ state: "Approved", appliedBy: "web-last" }) } },
       ["StackUpdateDetected"],
     ],
-    ["report a missing policy", { spec: always, approvalPolicy: { kind: "missing" } }, ["StackApprovalPolicyMissing"]],
+    [
+      "report a missing policy",
+      { spec: always, approvalPolicy: { kind: "missing", policy: "approvals" } },
+      ["StackApprovalPolicyMissing"],
+    ],
     ["report nothing new while the Stack waits", pending, []],
   ];
   for (const [sentence, setting, expected] of table) {
@@ -550,6 +567,13 @@ describe("the message", () => {
       kind: "Approval",
       spec: { updateName: "web-plan", updateUid: "uid-of-plan", digest: "sha256:plan", decision: "Approve" },
     });
+  });
+
+  test("of a missing policy says which one, and what is possible without it", () => {
+    const missing = (policy: "approvals" | "safeguards") =>
+      messageFor({ spec: always, approvalPolicy: { kind: "missing", policy } });
+    expect(missing("approvals")).toContain("in the name of others");
+    expect(missing("safeguards")).toContain("stack-safeguards");
   });
 
   test("of a rejected plan says who rejected it, why, and what to do", () => {

@@ -32,7 +32,7 @@ export function approvalPolicyMissing(view: StackView): StackPlan | undefined {
   if (!approvalPolicy(view)) return undefined;
   switch (state.kind) {
     case "missing":
-      return wait(stalled("ApprovalPolicyMissing", messages.policyMissing));
+      return wait(stalled("ApprovalPolicyMissing", messages.policyMissing[state.policy]));
     case "unverified":
       return wait(stalled("ApprovalPolicyMissing", messages.policyUnverified(state.why)));
     case "namespaceTerminating":

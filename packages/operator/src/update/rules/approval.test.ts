@@ -16,7 +16,7 @@ import {
   workspaceReady,
   type ViewTrait,
 } from "../testing/views.ts";
-import type { ApprovalFacts, PlanContent, PlanFacts } from "../view.ts";
+import type { ApprovalFacts, PlanContent, PlanFacts, UpdateView } from "../view.ts";
 
 const plan = (changes: Partial<UpdatePlan> = {}): UpdatePlan => ({
   digest: "sha256:plan",
@@ -74,8 +74,9 @@ const planRead =
   (view) => ({ ...view, planContent: content });
 const ready = [workspaceReady, withFinalizer, planRead()];
 const policyIs =
-  (kind: "unknown" | "missing"): ViewTrait =>
-  (view) => ({ ...view, approvalPolicy: { kind } });
+  (approvalPolicy: UpdateView["approvalPolicy"]): ViewTrait =>
+  (view) => ({ ...view, approvalPolicy });
+const policyMissing = policyIs({ kind: "missing", policy: "approvals" });
 
 /** Once the API server confirms what that is based on. */
 const refuses = (message: string) => ({
@@ -118,17 +119,17 @@ table("an Update in the Workspace of a Stack that requires approvals", [
   ],
   [
     "is refused without a plan while the admission policy is missing",
-    [...ready, withApproval({}), policyIs("missing")],
+    [...ready, withApproval({}), policyMissing],
     refuses("applies no approved plan"),
   ],
   [
     "waits with its approved plan while the admission policy is missing",
-    [...ready, applying, approved, policyIs("missing")],
+    [...ready, applying, approved, policyMissing],
     { ...writesNothing, requeueAt: noon + 5000 },
   ],
   [
     "waits until the admission policy was checked",
-    [...ready, applying, approved, policyIs("unknown")],
+    [...ready, applying, approved, policyIs({ kind: "unknown" })],
     { ...writesNothing, requeueAt: noon + 5000 },
   ],
 ]);
