@@ -25,9 +25,35 @@ describe("what the steps of a resource do", () => {
   for (const [name, steps, expected] of cases) test(name, () => expect(changeOf(steps)).toBe(expected as never));
 });
 
-test("a URN has a type and a name, which may contain colons", () => {
-  expect(isDefaultProvider(urn("pulumi:providers:aws", "default_6_0_0"))).toBe(true);
-  expect(isDefaultProvider(urn("pulumi:providers:aws", "east"))).toBe(false);
+describe("a default provider", () => {
+  const cases: readonly (readonly [string, boolean])[] = [
+    ["default", true],
+    ["default_6_0_0", true],
+    ["default_4_1_0_alpha_123", true],
+    ["default_1_2_3_https_/example.com/plugins", true],
+    ["default_https_/example.com/plugins", true],
+    ["default-eu", false],
+    ["default_eu", false],
+    ["default_2", false],
+    ["defaults", false],
+    ["east", false],
+  ];
+  for (const [name, expected] of cases) {
+    test(`${expected ? "may have" : "does not have"} the name ${name}`, () => {
+      expect(isDefaultProvider(urn("pulumi:providers:aws", name))).toBe(expected);
+    });
+  }
+
+  test("is not another resource with that name", () => {
+    expect(isDefaultProvider(urn("aws:s3/bucket:Bucket", "default"))).toBe(false);
+  });
+
+  test("is no change of a plan, unless the program has created it: then it has a parent", () => {
+    const provider = urn("pulumi:providers:aws", "default");
+    expect(plannedChanges(file({ [provider]: { goal: { name: "default" }, steps: ["create"] } }))).toEqual([]);
+    const explicit = { goal: { name: "default", parent: stack }, steps: ["update"] };
+    expect(plannedChanges(file({ [provider]: explicit }))).toEqual([{ op: "update", urn: provider }]);
+  });
 });
 
 test("the values of the stack's outputs become unknown, and no others", () => {

@@ -43,9 +43,11 @@ function withUnknownOutputs(plan: unknown): unknown {
 }
 
 export function plannedChanges(file: unknown): PlannedChange[] {
-  return resourcePlans(file).flatMap(({ urn, steps }) => {
+  return resourcePlans(file).flatMap(({ urn, steps, goal }) => {
     const op = changeOf(steps);
-    return op === undefined || isDefaultProvider(urn) ? [] : [{ op, urn }];
+    // What the program creates has a parent.
+    const isDefault = isDefaultProvider(urn) && entry(goal, "parent") === undefined;
+    return op === undefined || isDefault ? [] : [{ op, urn }];
   });
 }
 
@@ -81,9 +83,12 @@ export function changeOf(steps: readonly string[]): PlannedChange["op"] | undefi
   return known ?? (steps.some((step) => step.startsWith("discard")) ? "delete" : "other");
 }
 
-/** The engine creates and deletes these itself, and does not count them either. */
+/** `default`, then the version of the plugin and the address that it is downloaded from, if the program names them. */
+const defaultName = /^default(_\d+_\d+_\d+(_.*)?|_(https?|github|gitlab|file)_.*)?$/;
+
+/** The engine creates and deletes these itself. It does not count any provider whose name starts with `default`. */
 export function isDefaultProvider(urn: string): boolean {
-  return urnType(urn).startsWith("pulumi:providers:") && urnName(urn).startsWith("default");
+  return urnType(urn).startsWith("pulumi:providers:") && defaultName.test(urnName(urn));
 }
 
 function hasUnknown(value: unknown): boolean {
