@@ -7,6 +7,7 @@ import {
   type Stack,
   type Update,
   type UpdateSpec,
+  type UpdateType,
   type Workspace,
 } from "@pko/api";
 
@@ -61,7 +62,7 @@ export function updateObject({ stack, spec, workspace, trigger, reason, ...reque
       // Pulumi Cloud shows it in the stack's history.
       message: `Stack ${spec.namespace}/${spec.name}: ${purpose({ reason, trigger })}`,
       ...timeoutFields(spec),
-      ...operationSpec(stack, spec, trigger),
+      ...operationSpec(stack, spec, trigger.type),
       workspaceName: workspace.metadata.name ?? "",
       stackName: spec.stackName,
       type: trigger.type,
@@ -101,7 +102,7 @@ function stageSpec({ type }: Trigger, stage: Stage): UpdateSpec {
   }
 }
 
-function operationSpec(stack: Stack, spec: NormalStack, { type }: Trigger): UpdateSpec {
+export function operationSpec(stack: Stack, spec: NormalStack, type: UpdateType): UpdateSpec {
   switch (type) {
     case "destroy":
       return destroySpec(spec);

@@ -16,7 +16,7 @@ import {
   type UpdateFacts,
 } from "../view.ts";
 import { deployedAfter } from "./result.ts";
-import { serializeTrigger, type Trigger } from "./trigger.ts";
+import { isSameRun, parseTrigger, serializeTrigger, type Trigger } from "./trigger.ts";
 
 /** Undefined for a Stack that needs no approvals. A Stack that only previews changes nothing. */
 export function approvalPolicy(view: StackView): ApprovalPolicy | undefined {
@@ -75,7 +75,8 @@ export function approvalProgress(view: StackView, trigger: Trigger): ApprovalPro
   const approval = currentRequest(view);
   if (!approval || approval.appliedBy !== undefined || approval.state === "Superseded") return { kind: "planNeeded" };
   const former = isOpen(approval) ? "superseded" : undefined;
-  if (approval.trigger !== serializeTrigger(trigger)) return { kind: "planNeeded", ...(former && { former }) };
+  const planned = parseTrigger(approval.trigger);
+  if (!planned || !isSameRun(planned, trigger)) return { kind: "planNeeded", ...(former && { former }) };
   const request = withDecision(view, approval);
   if (request.state === "Rejected") return { kind: "rejected", request };
   if (!isKept(view, request)) return { kind: "planNeeded", ...(former && { former }) };

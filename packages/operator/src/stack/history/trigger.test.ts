@@ -51,7 +51,7 @@ describe("the trigger of an update", () => {
   });
 
   test("is restored from its text, and invalid text is ignored", () => {
-    for (const each of [trigger, { ...trigger, digest: "sha256:a" }]) {
+    for (const each of [trigger, { ...trigger, digest: "sha256:a", run: "r" }]) {
       expect(parseTrigger(serializeTrigger(each))).toEqual(each);
     }
     for (const text of [undefined, "", "{", "null", "[]", '{"type":"rm"}']) expect(parseTrigger(text)).toBeUndefined();

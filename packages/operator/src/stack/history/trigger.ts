@@ -22,6 +22,8 @@ export interface Trigger {
   readonly inputs: string;
   /** Of a drift check: the request at that time. */
   readonly driftRequest?: string;
+  /** A digest of what the spec contributes to the run; only with approvals, where other changes of the spec do not matter. */
+  readonly run?: string;
 }
 
 export type TriggerReason =
@@ -62,7 +64,7 @@ export function parseTrigger(text: string | undefined): Trigger | undefined {
     const type = types[String(parsed?.type)];
     if (!parsed || !type) return undefined;
     const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "");
-    const [digest, driftRequest] = [stringOrEmpty(parsed.digest), stringOrEmpty(parsed.driftRequest)];
+    const [digest, driftRequest, run] = [parsed.digest, parsed.driftRequest, parsed.run].map(stringOrEmpty);
     return {
       type,
       generation: typeof parsed.generation === "number" ? parsed.generation : 0,
@@ -71,6 +73,7 @@ export function parseTrigger(text: string | undefined): Trigger | undefined {
       reconcileRequest: stringOrEmpty(parsed.reconcileRequest),
       inputs: stringOrEmpty(parsed.inputs),
       ...(driftRequest && { driftRequest }),
+      ...(run && { run }),
     };
   } catch {
     return undefined;
@@ -86,6 +89,24 @@ export function isSameTrigger(last: LastUpdate, trigger: Trigger): boolean {
     (last.digest ?? "") === (trigger.digest ?? "") &&
     (last.reconcileRequest ?? "") === trigger.reconcileRequest &&
     (last.inputs ?? "") === trigger.inputs
+  );
+}
+
+/**
+ * Whether a plan for one trigger is a plan for the other, as far as that is known without a preview: the spec contributes the
+ * same, and the source has the same content.
+ */
+export function isSameRun(planned: Trigger, current: Trigger): boolean {
+  const isSameSpec =
+    planned.generation === current.generation || (planned.run !== undefined && planned.run === current.run);
+  const isSameContent =
+    planned.digest && current.digest ? planned.digest === current.digest : planned.revision === current.revision;
+  return (
+    planned.type === current.type &&
+    planned.reconcileRequest === current.reconcileRequest &&
+    planned.inputs === current.inputs &&
+    isSameSpec &&
+    isSameContent
   );
 }
 

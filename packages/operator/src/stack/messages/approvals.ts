@@ -51,7 +51,7 @@ export const approved = (request: ApprovalRequest): string =>
 
 const newRequest = `set the annotation ${reconcileRequestAnnotation} of the Stack to a new value`;
 
-const rejectedUpdate = `It is not applied. A new plan is made when the spec, the source or an input changes; to request one now, ${newRequest}.`;
+const rejectedUpdate = `It is not applied. A new plan is made when the source, an input, or a field of the spec on which the plan depends changes; to request one now, ${newRequest}.`;
 
 /** A deletion cannot be reverted, and does not depend on the source. */
 const rejectedDestroy =

@@ -3,7 +3,7 @@ import { approvalKind, type Approval, type ApprovalRequest, type UpdatePlan } fr
 import { timestamp } from "@pko/kube";
 
 import { stackEventsFor } from "../events.ts";
-import { serializeTrigger } from "../history/trigger.ts";
+import { serializeTrigger, triggerAnnotation } from "../history/trigger.ts";
 import { stackStatus } from "../status.ts";
 import {
   ago,
@@ -15,6 +15,7 @@ import {
   now,
   program,
   succeeded,
+  summary,
   viewOf,
   type Setting,
 } from "../testing/views.ts";
@@ -329,6 +330,76 @@ describe("a plan", () => {
   for (const [sentence, setting] of table) {
     test(`is made again if it ${sentence}`, () => expect(fails(setting)).toBe(true));
   }
+});
+
+describe("a plan that waits for an approval, after the spec has changed,", () => {
+  const planned = created({ spec: always })?.metadata.annotations?.[triggerAnnotation] ?? "";
+  const after = (spec: Setting["spec"], trigger = planned): Setting => ({
+    ...pending,
+    spec: { ...always, ...spec },
+    generation: 2,
+    status: { approval: request({ trigger }) },
+  });
+
+  const unrelated: Readonly<Record<string, Setting["spec"]>> = {
+    maxFailures: { maxFailures: 3 },
+    protect: { protect: true },
+    "suspend, which is false again": { suspend: false },
+    expiresAfterSeconds: { approval: { required: "Always", expiresAfterSeconds: 60 } },
+    updateWindows: { updateWindows: [{ schedule: "0 12 * * *", durationSeconds: 3600 }] },
+    driftDetection: { driftDetection: { intervalSeconds: 3600 } },
+    updateTimeoutSeconds: { updateTimeoutSeconds: 600 },
+    resyncFrequencySeconds: { resyncFrequencySeconds: 600, continueResyncOnCommitMatch: true },
+    destroyOnFinalize: { destroyOnFinalize: true },
+  };
+  for (const [field, spec] of Object.entries(unrelated)) {
+    test(`is kept if that was ${field}`, () => expect(summary(after(spec))).toBe("none: AwaitingApproval"));
+  }
+
+  const related: Readonly<Record<string, Setting["spec"]>> = {
+    config: { config: { size: "2" } },
+    envRefs: { envRefs: { A: { type: "Literal", literal: { value: "b" } } } },
+    targets: { targets: ["urn:a"] },
+    refresh: { refresh: true },
+    "approval.required": destructive,
+    stack: { stack: "prod" },
+    serviceAccountName: { serviceAccountName: "other" },
+    workspaceTemplate: { workspaceTemplate: { spec: { image: "other" } } },
+  };
+  for (const [field, spec] of Object.entries(related)) {
+    test(`is made again if that was ${field}`, () => expect(summary(after(spec))).toBe(creating("up for first")));
+  }
+
+  test("is applied for the new spec, if it was approved", () => {
+    const update = created({ ...after({ maxFailures: 3 }), approvals: [approval()] });
+    expect(update?.spec?.applyPlan?.digest).toBe("sha256:plan");
+    expect(JSON.parse(update?.metadata.annotations?.[triggerAnnotation] ?? "")).toMatchObject({ generation: 2 });
+  });
+
+  test("stays rejected", () => {
+    const rejected = request({ trigger: planned, state: "Rejected" });
+    expect(summary({ ...after({ maxFailures: 3 }), status: { approval: rejected } })).toBe("none: ApprovalRejected");
+  });
+
+  test("is made again if drift is no longer to be corrected, because the correction refreshes", () => {
+    const spec = { ...always, driftDetection: { intervalSeconds: 3600, action: "Correct" as const } };
+    const drift = { checkedAt: ago(60), resources: [{ urn: "urn:a", operation: "update" }] } as never;
+    const last = succeeded({ lastResyncTime: ago(3600) });
+    const trigger = created({ spec, last, drift })?.metadata.annotations?.[triggerAnnotation] ?? "";
+    const changed = after({ driftDetection: { intervalSeconds: 3600, action: "Report" } }, trigger);
+    expect(summary({ ...changed, last, drift })).toBe(creating("up for generation"));
+  });
+
+  test("is kept if a new revision of the source has the same content", () => {
+    const at = (revision: string): NonNullable<Setting["source"]> => ({
+      ...program(1),
+      revision,
+      digest: "sha256:same",
+    });
+    const trigger = created({ spec: always, source: at("v1") })?.metadata.annotations?.[triggerAnnotation] ?? "";
+    expect(summary({ ...after({}, trigger), source: at("v2") })).toBe("none: AwaitingApproval");
+    expect(summary({ ...after({}, trigger), source: program(2) })).toBe(creating("up for first"));
+  });
 });
 
 cases("a plan that was made", [

@@ -1,7 +1,8 @@
 /** When is an update due? Pure. */
-import type { LastUpdate, NormalStack } from "@pko/api";
+import type { LastUpdate, NormalStack, UpdateType } from "@pko/api";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { runDigest } from "../desired/run.ts";
 import type { WorkspaceOrigin } from "../desired/workspace.ts";
 import { correctsDrift } from "../history/drift.ts";
 import {
@@ -83,8 +84,12 @@ export function currentTrigger(view: StackView, { spec, revision, digest }: Omit
     ...(digest && { digest }),
     reconcileRequest: latestRequest(view),
     inputs: currentInputs(view),
+    ...runField(view, spec, spec.operation),
   };
 }
+
+const runField = ({ stack }: StackView, spec: NormalStack, type: UpdateType): Pick<Trigger, "run"> =>
+  spec.approval ? { run: runDigest(stack, spec, type) } : {};
 
 function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
   const { spec } = source;
@@ -125,6 +130,7 @@ export function destroyDue(view: StackView, spec: NormalStack): Due {
     ...(last?.digest && { digest: last.digest }),
     reconcileRequest: latestRequest(view),
     inputs: last?.inputs ?? "",
+    ...runField(view, spec, "destroy"),
   };
   if (!last || lastTypeOf(last) !== "destroy" || !isSameTrigger(last, trigger)) {
     return { kind: "now", reason: "destroy", trigger };
