@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Stack } from "@pko/api";
 import { layout, publishImage, stateRoot } from "@pko/cluster";
 
-import { at, isReady, kubectl, readOutput, requestReconcile, stackUntil, useScene } from "../harness.ts";
+import { at, hasReason, isReady, kubectl, readOutput, requestReconcile, stackUntil, useScene } from "../harness.ts";
 
 const slow = 480_000;
 const folder = join(import.meta.dir, "../../../examples");
@@ -39,6 +39,8 @@ const expectedOutputs: Readonly<Record<string, Readonly<Record<string, Outputs>>
   previews: { website: { page: "<h1>Hello</h1>" }, "website-preview": { page: "<h1>Hello, world</h1>" } },
   timeouts: { "nightly-report": { text: "all is well" } },
   drift: { addresses: { range: "10.0.0.0/16" }, firewall: { allowed: "10.0.0.0/16" } },
+  retries: { inventory: { value: 12 } },
+  "deletion-order": { site: { value: "eu-1" }, building: { value: "b 7" }, office: { value: "room 12" } },
   "custom-image": { "custom-image": { greeting: "hello from the image" } },
   "custom-source": { "custom-source": { greeting: "hello from an init container" } },
   "init-containers": { "init-containers": { value: "[secret]" } },
@@ -79,6 +81,19 @@ test(
     await kubectl(["annotate", "stack", "nightly", ...at(scene), until]);
     const { status } = await stackUntil(scene, "nightly", isReady);
     expect(status?.outputs).toEqual({ page: "<h1>Good night</h1>" });
+  },
+  slow,
+);
+
+test(
+  "the example of a suspended Stack is deployed when it is resumed",
+  async () => {
+    await kubectl(["apply", ...at(scene), "-f", join(folder, "suspend")]);
+    await stackUntil(scene, "newsletter", hasReason("Suspended"));
+    const patch = JSON.stringify({ spec: { suspend: false } });
+    await kubectl(["patch", "stack", "newsletter", ...at(scene), "--type=merge", "--patch", patch]);
+    const { status } = await stackUntil(scene, "newsletter", isReady);
+    expect(status?.outputs).toEqual({ value: "issue 1" });
   },
   slow,
 );
