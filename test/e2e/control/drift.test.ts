@@ -11,14 +11,18 @@ import { waitFor } from "@pko/testkit";
 import {
   applyTo,
   at,
+  createUser,
   eventsJson,
   execInPod,
+  hasReason,
   isReady,
   javascriptProject,
   kubectl,
   listUpdates,
+  newApproval,
   newStackWithDestroy,
   stackUntil,
+  untilApprovalsAreChecked,
   useScene,
 } from "../harness.ts";
 
@@ -96,8 +100,8 @@ beforeAll(async () => {
   scene.git.create("settings").commit(project);
 });
 
-const deploy = (driftDetection: object): Promise<void> =>
-  applyTo(scene, newStackWithDestroy("settings", { ...scene.git.source("settings"), driftDetection }));
+const deploy = (driftDetection: object, spec: object = {}): Promise<void> =>
+  applyTo(scene, newStackWithDestroy("settings", { ...scene.git.source("settings"), driftDetection, ...spec }));
 
 async function setMode(mode: string): Promise<void> {
   const patch = JSON.stringify({ data: { mode } });
@@ -171,6 +175,40 @@ test(
     const [check, correction] = (await listUpdates(scene, "settings")).slice(-2);
     expect(check?.spec).toMatchObject({ type: "refresh", previewOnly: true });
     expect(correction?.spec).toMatchObject({ type: "up", refresh: true });
+  },
+  slow,
+);
+
+test(
+  "the correction of a Stack that requires approvals waits for one",
+  async () => {
+    const asAnna = await createUser(scene, "anna", "approver");
+    await untilApprovalsAreChecked(scene);
+    const correct = { intervalSeconds: 3600, action: "Correct" };
+    await deploy(correct, { approval: { required: "Always" } });
+    // Nothing has changed, so the plan needs no approval.
+    await stackUntil(scene, "settings", (stack) => isReady(stack) && stack.status?.approval?.appliedBy !== undefined);
+
+    await setMode("unplanned");
+    await kubectl(["annotate", "stack", "settings", ...at(scene), `${driftRequestAnnotation}=approved`, "--overwrite"]);
+    const { status } = await stackUntil(scene, "settings", hasReason("AwaitingApproval"));
+    expect(status?.approval?.summary).toBe("1 to update\nupdate   pulumi-nodejs:dynamic/demo:ConfigMap settings");
+    expect(await mode()).toBe("unplanned");
+
+    if (!status?.approval) throw new Error("there is no request");
+    const input = JSON.stringify(newApproval(status.approval, { decidedBy: "anna" }));
+    await asAnna(["create", ...at(scene), "-f", "-"], { input });
+    const corrected = await stackUntil(
+      scene,
+      "settings",
+      (stack) => isReady(stack) && drifted(stack)?.status === "False",
+    );
+    expect(await mode()).toBe("fast");
+    expect(corrected.status?.approval).toMatchObject({ state: "Approved", decidedBy: "anna" });
+    expect(corrected.status?.drift?.corrected?.updateName).toBe(corrected.status?.approval?.appliedBy ?? "");
+    // Otherwise its destroy would wait for an approval, too.
+    await deploy(correct);
+    await stackUntil(scene, "settings", isReady);
   },
   slow,
 );
