@@ -46,7 +46,7 @@ import { referencePoller } from "./inputs/reference-poller.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
-import { exposeLostNodes } from "./lost-node-metrics.ts";
+import { exposeStuckPods } from "./stuck-pod-metrics.ts";
 import { updateController } from "./update/controller.ts";
 import { approvalIndexers } from "./shared/approvals.ts";
 import { clearances } from "./shared/channels/clearances.ts";
@@ -77,7 +77,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
   const reflectors = sharedReflectors(reading, options, log);
-  exposeLostNodes(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
+  exposeStuckPods(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
   const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log }));
   const connections = { ca, agreements: new Agreements(), log };
   const preparing = preparations({ ...connections, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
