@@ -119,7 +119,11 @@ const cases: Record<string, { end: Partial<RawEnd>; class: ErrorClass; message: 
     message:
       /^the run was cancelled after 30 s without output, did not stop within the grace period of 540 s, and was killed$/,
   },
-  "a killed process": { end: { signal: "SIGKILL" }, class: "interrupted", message: /out of memory/ },
+  "a killed process": {
+    end: { signal: "SIGKILL" },
+    class: "interrupted",
+    message: /out of memory.*raise the memory limit.*workspaceTemplate\.spec\.resources\.limits\.memory/,
+  },
   "a lost process": { end: { lost: true }, class: "interrupted", message: /died without a result/ },
 };
 

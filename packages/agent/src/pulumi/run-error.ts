@@ -52,12 +52,15 @@ export function explainRun(end: RunEnd): Explained {
 
 type Verdict = Omit<Explained, "lines">;
 
+/** The kernel kills without a reason. */
+const memoryHint = cleanText`; the workspace may have run out of memory: raise the memory limit of its container pulumi (in a Stack, workspaceTemplate.spec.resources.limits.memory), or, if it has none, use a node with more memory`;
+
 function classifyEnd(end: RunEnd): Verdict {
   if (end.cancelled) return classifyCancelled(end.cancelled);
   if (end.lost)
     return { class: "interrupted", message: cleanText`the run was interrupted: its process died without a result` };
   if (end.signal !== undefined) {
-    const hint = end.signal === "SIGKILL" ? cleanText`; the workspace may have run out of memory` : cleanText``;
+    const hint = end.signal === "SIGKILL" ? memoryHint : cleanText``;
     return { class: "interrupted", message: cleanText`the CLI was terminated by ${end.signal}${hint}` };
   }
   const errors = joinClean(end.errorLines, "\n");

@@ -110,7 +110,7 @@ const cases: Readonly<Record<string, { status: PodStatus; message: string; stuck
       ],
     },
     message:
-      "the container pulumi keeps crashing: it ran out of memory (OOMKilled); raise spec.resources.limits.memory, or remove the limit",
+      "the container pulumi keeps crashing: it ran out of memory (OOMKilled); raise spec.resources.limits.memory (in a Stack, workspaceTemplate.spec.resources.limits.memory), or remove the limit",
     stuck: true,
   },
   "an agent that has terminated": {

@@ -91,7 +91,7 @@ type Terminated = NonNullable<ContainerState["terminated"]>;
 
 function terminationText({ reason, exitCode, message, signal }: Terminated): string {
   if (reason === "OOMKilled") {
-    return "it ran out of memory (OOMKilled); raise spec.resources.limits.memory, or remove the limit";
+    return "it ran out of memory (OOMKilled); raise spec.resources.limits.memory (in a Stack, workspaceTemplate.spec.resources.limits.memory), or remove the limit";
   }
   const how = signal ? `signal ${signal}` : `exit code ${exitCode}`;
   const detail = message ? clean(message) : "";
