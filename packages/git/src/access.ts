@@ -101,6 +101,28 @@ export async function openRepository(
   }
 }
 
+/** For requests that this process makes itself: nothing is looked up, and no file is written. */
+export function httpAccess(
+  { url, credentials }: Pick<Repository, "url" | "credentials">,
+  policy: NetworkPolicy,
+): HttpAccess | Unopened | undefined {
+  const parsed = parseRemote(url, policy);
+  if (!parsed.ok) return unopened("refused", parsed.message);
+  const { remote } = parsed;
+  if (remote.kind !== "http") return undefined;
+  const mismatch = checkCredentials(remote, credentials);
+  if (mismatch) return mismatch;
+  const authorization = authorizationHeader(remote, credentials);
+  return { kind: "http", url: remote.url, ...(authorization !== undefined && { authorization }) };
+}
+
+export interface HttpAccess {
+  readonly kind: "http";
+  /** Without credentials. */
+  readonly url: URL;
+  readonly authorization?: string;
+}
+
 function checkCredentials(remote: Remote, credentials: RepositoryCredentials): Unopened | undefined {
   if (remote.kind === "http") {
     if (credentials.kind === "ssh")

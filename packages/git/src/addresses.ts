@@ -92,7 +92,7 @@ export function hasProxy(env: Environment): boolean {
 /** Returns all addresses of a host; rejects if there are none. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
 
-const systemLookup: Lookup = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+export const systemLookup: Lookup = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /** Callers must connect to these addresses: a second lookup could return others. */
 export async function resolveHost(host: string, policy: NetworkPolicy, lookup = systemLookup): Promise<Resolved> {

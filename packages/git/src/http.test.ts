@@ -1,12 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
 import type { Lookup } from "./addresses.ts";
 import { request, type HttpOptions } from "./http.ts";
 import { findMoved } from "./moved.ts";
+import { certificateFor } from "./testing/certificate.ts";
 
 /** 127.0.0.1 stands for an allowed server, 127.0.0.2 for a forbidden one, such as a metadata service. */
 const policy = { allowHttp: true, allowedAddresses: ["127.0.0.1"] };
@@ -128,19 +125,6 @@ describe("TLS", () => {
     expect(await fetchText(url, { policy: strict, lookup: other })).toStartWith("unreachable");
   });
 });
-
-function certificateFor(name: string): { cert: string; key: string } {
-  const folder = mkdtempSync(join(tmpdir(), "http-"));
-  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`];
-  const form = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
-  try {
-    execFileSync("openssl", ["req", ...form, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
-    return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
 
 describe("redirects", () => {
   test("keep the authorization within its origin", async () => {

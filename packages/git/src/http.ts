@@ -10,12 +10,14 @@ import { request as httpsRequest, type RequestOptions } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 
 import { resolveHost, type Environment, type Lookup, type NetworkPolicy } from "./addresses.ts";
+import type { Connections } from "./connections.ts";
 import { proxyFor } from "./proxy.ts";
 
 export interface HttpOptions {
   readonly policy: NetworkPolicy;
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
   /** Sent only to the first URL's origin. */
   readonly authorization?: string;
   /** The CAs to trust, in PEM; by default those of the runtime. */
@@ -25,16 +27,19 @@ export interface HttpOptions {
   /** Whether to follow redirects (the default) or to return them. */
   readonly redirects?: "follow" | "return";
   readonly signal?: AbortSignal;
-  /** By default the system's resolver. */
+  /** By default that of `connections`, otherwise the system's resolver. */
   readonly lookup?: Lookup;
+  /** Keeps connections open between requests; without it, each request opens and closes one. */
+  readonly connections?: Connections;
 }
 
 export interface HttpResponse {
   readonly status: number;
   /** Only for a redirect. */
   readonly location?: string;
+  header(name: string): string | undefined;
   readonly body: AsyncIterable<Uint8Array>;
-  /** Closes the connection, whether or not the body was read. */
+  /** Ends the response, whether or not the body was read. */
   close(): void;
 }
 
@@ -43,7 +48,8 @@ export type HttpResult =
   | { readonly kind: "answered"; readonly url: URL; readonly response: HttpResponse }
   /** The URL, or one that it redirects to, is not allowed. */
   | { readonly kind: "refused"; readonly message: string }
-  | { readonly kind: "unreachable"; readonly message: string };
+  /** `error` is that of the connection, if one was tried. */
+  | { readonly kind: "unreachable"; readonly message: string; readonly error?: unknown };
 
 const maxRedirects = 5;
 const idleMs = 30_000;
@@ -71,7 +77,8 @@ const unreachable = (message: string): HttpResult => ({ kind: "unreachable", mes
 type Hop = HttpOptions & { readonly isSameOrigin: boolean };
 
 async function requestOnce(url: URL, hop: Hop): Promise<HttpResult> {
-  const { policy, environment = {}, lookup } = hop;
+  const { policy, environment = {}, connections } = hop;
+  const lookup = hop.lookup ?? connections?.lookup;
   if (url.protocol !== "https:" && !(url.protocol === "http:" && policy.allowHttp)) {
     return refused(
       `the URL ${url.protocol}//${url.host} is not allowed; use https, or set the chart's value git.allowHttp for http`,
@@ -83,10 +90,12 @@ async function requestOnce(url: URL, hop: Hop): Promise<HttpResult> {
   try {
     if (proxy !== undefined) return { kind: "answered", url, response: await throughProxy(url, hop, proxy) };
     if (resolved.kind === "unknown") return unreachable(resolved.message);
-    return { kind: "answered", url, response: await direct(url, hop, resolved.addresses) };
+    const send = connections ? keptAlive(connections) : direct;
+    return { kind: "answered", url, response: await send(url, hop, resolved.addresses) };
   } catch (error) {
     if (hop.signal?.aborted) throw error;
-    return unreachable(`${url.host} cannot be reached: ${error instanceof Error ? error.message : String(error)}`);
+    const reason = error instanceof Error ? error.message : String(error);
+    return { kind: "unreachable", message: `${url.host} cannot be reached: ${reason}`, error };
   }
 }
 
@@ -109,11 +118,12 @@ async function direct(url: URL, hop: Hop, addresses: readonly string[]): Promise
   const sent = send(url, options, resolve);
   sent.on("timeout", () => sent.destroy(new Error(`no response within ${idleMs / 1000} s`)));
   sent.on("error", reject);
-  sent.end();
+  sent.end(hop.body);
   const response = await promise;
   const { location } = response.headers;
   return {
     ...statusAndLocation(response.statusCode ?? 0, location),
+    header: (name) => response.headers[name]?.toString(),
     body: response as AsyncIterable<Buffer>,
     close: () => void response.destroy(),
   };
@@ -129,21 +139,57 @@ function pinnedLookup(addresses: readonly string[]): LookupFunction {
   };
 }
 
+type Send = (url: URL, hop: Hop, addresses: readonly string[]) => Promise<HttpResponse>;
+
+/** Connects to a checked address with the host's name in TLS and in the Host header. */
+function keptAlive(connections: Connections): Send {
+  return async (url, hop, addresses) => {
+    const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+    const address = await connections.reachable(addresses, port, hop.signal);
+    const target = new URL(url);
+    target.hostname = address.includes(":") ? `[${address}]` : address;
+    const named = isIP(url.hostname.replaceAll(/[[\]]/g, "")) === 0 && { serverName: url.hostname };
+    try {
+      return await fetched(hop, (init) =>
+        connections.fetch(target, {
+          ...init,
+          headers: { ...headersFor(hop), host: url.host },
+          // Otherwise the variables of this process could name one for the address.
+          proxy: false,
+          tls: { ...named, ...(hop.ca !== undefined && { ca: hop.ca }) },
+        }),
+      );
+    } catch (error) {
+      connections.distrust(address, port);
+      throw error;
+    }
+  };
+}
+
 /** Uses `fetch`, because Bun's `node:https` does not support proxies. */
 async function throughProxy(url: URL, hop: Hop, proxy: string): Promise<HttpResponse> {
+  const limited = { ...hop, signal: withTimeout(hop.signal, proxiedMs) };
+  return await fetched(limited, (init) =>
+    fetch(url, { ...init, proxy, keepalive: false, ...(hop.ca !== undefined && { tls: { ca: hop.ca } }) }),
+  );
+}
+
+function withTimeout(signal: AbortSignal | undefined, ms: number): AbortSignal {
+  return AbortSignal.any([AbortSignal.timeout(ms), ...(signal ? [signal] : [])]);
+}
+
+async function fetched(hop: Hop, send: (init: BunFetchRequestInit) => Promise<Response>): Promise<HttpResponse> {
   const closed = new AbortController();
-  const signals = [closed.signal, AbortSignal.timeout(proxiedMs), ...(hop.signal ? [hop.signal] : [])];
-  const response = await fetch(url, {
+  const response = await send({
     method: hop.method ?? "GET",
     headers: headersFor(hop),
     redirect: "manual",
-    proxy,
-    keepalive: false,
-    signal: AbortSignal.any(signals),
-    ...(hop.ca !== undefined && { tls: { ca: hop.ca } }),
+    signal: AbortSignal.any([closed.signal, ...(hop.signal ? [hop.signal] : [])]),
+    ...(hop.body !== undefined && { body: hop.body }),
   });
   return {
     ...statusAndLocation(response.status, response.headers.get("location") ?? undefined),
+    header: (name) => response.headers.get(name) ?? undefined,
     body: response.body ?? new ReadableStream<Uint8Array>({ start: (controller) => controller.close() }),
     close: () => closed.abort(),
   };

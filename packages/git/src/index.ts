@@ -1,9 +1,12 @@
 /** What the operator and the agent share to access Git servers: checked addresses, git's environment, and its errors. */
 export * from "./access.ts";
 export * from "./addresses.ts";
+export * from "./connections.ts";
 export * from "./environment.ts";
 export * from "./explain.ts";
 export * from "./http.ts";
+export * from "./ls-refs.ts";
 export * from "./moved.ts";
+export * from "./proxy.ts";
 export * from "./remote.ts";
 export * from "./trust.ts";

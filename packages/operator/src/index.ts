@@ -18,6 +18,7 @@ export { stackController, type StackControllerOptions } from "./stack/controller
 export { clearances, type Clearances } from "./shared/channels/clearances.ts";
 export * from "./workspace/index.ts";
 export { gitPoller, type GitFollow, type GitPollResult } from "./sources/git-poller.ts";
-export { gitLister, type GitSettings, type ListRefs } from "./sources/git-remote.ts";
+export { gitLister, inProcess, type RefLister } from "./sources/git-lister.ts";
+export { type GitSettings, type ListRefs } from "./sources/git-remote.ts";
 export type { GitCredentials } from "./sources/git-credentials.ts";
 export { githubAppTokens, type AppToken, type GitHubApp, type GitHubAppTokens } from "./sources/github-app.ts";

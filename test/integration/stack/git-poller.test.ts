@@ -22,7 +22,12 @@ const branch = (name: string): GitFollow["ref"] => ({ kind: "branch", name });
 function polling(server: GitServer, settings: GitSettings = loopback) {
   const clock = manualClock();
   const woken: Key[] = [];
-  const poller = gitPoller({ list: gitLister(settings), wake: (key) => woken.push(key), clock, random: () => 0 });
+  const poller = gitPoller({
+    lister: gitLister(settings, clock),
+    wake: (key) => woken.push(key),
+    clock,
+    random: () => 0,
+  });
   const follow = (changes: Partial<GitFollow> = {}): GitFollow => ({
     url: server.url,
     credentials: { kind: "none" },
@@ -246,18 +251,18 @@ describe("shares polls", () => {
     await clock.advance(100);
     await waitFor(() => woken.length === 50);
     for (const key of keys) expect(read(key)).toEqual({ kind: "found", commit });
-    const perPoll = server.requests.length;
-    expect(server.requests.filter((path) => path.endsWith("info/refs")).length).toBe(1);
+    const paths = server.requests.map((path) => path.slice("/repo.git".length));
+    expect(paths).toEqual(["/info/refs", "/git-upload-pack"]);
     for (let minute = 1; minute <= 5; minute++) {
       // A new commit shows that the poll has ended.
       server.commit();
       await clock.advance(60_000);
       await waitFor(() => woken.length === 50 * (minute + 1), { timeoutMs: 30_000, what: `poll ${minute} to end` });
-      expect(server.requests.length).toBe(perPoll * (minute + 1));
+      expect(server.requests.length).toBe(paths.length + minute);
     }
     for (const key of keys) poller.forget(key);
     await clock.advance(600_000);
-    expect(server.requests.length).toBe(perPoll * 6);
+    expect(server.requests.length).toBe(paths.length + 5);
   }, 60_000);
 
   test("not with other credentials", async () => {

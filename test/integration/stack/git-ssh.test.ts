@@ -39,7 +39,8 @@ async function list(allowed: SshKeys, credentials: (server: SshServer) => Omit<S
   const lister = gitLister({ policy: { allowHttp: false, allowedAddresses: ["127.0.0.1"] }, inherited: process.env });
   const url = `ssh://git@127.0.0.1:${server.port}${repository.git("rev-parse", "--absolute-git-dir")}`;
   const remote = { url, credentials: { kind: "ssh" as const, ...credentials(server) } };
-  return await lister(remote, ["refs/heads/main"], new AbortController().signal);
+  const { signal } = new AbortController();
+  return await lister.list(remote, { refs: ["refs/heads/main"], transport: lister.transportFor(remote), signal });
 }
 
 const found = () => ({ kind: "listed" as const, commits: new Map([["refs/heads/main", commit]]) });

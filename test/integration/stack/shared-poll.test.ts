@@ -13,16 +13,16 @@ test(
     const first = server.commit();
     await using scene = await StackScene.open();
     const names = Array.from({ length: many }, (_, index) => `web-${index}`);
-    // A poll is one request for the ref advertisement, and one for the refs.
-    const polls = (): number => server.requests.filter((path) => path.endsWith("/info/refs")).length;
+    const polls = (): number => server.requests.filter((path) => path.endsWith("/git-upload-pack")).length;
     await Promise.all(names.map((name) => scene.stack(name, { projectRepo: server.url, branch: "main" })));
     await Promise.all(names.map((name) => scene.isReady(name, first)));
-    expect(polls()).toBe(1);
+    // The second poll is at a random time within the interval, which may have come.
+    expect(polls()).toBeLessThanOrEqual(2);
 
     const second = server.commit();
     scene.jump(64_000);
     await Promise.all(names.map((name) => scene.isReady(name, second)));
-    expect(polls()).toBe(2);
+    expect(polls()).toBeLessThanOrEqual(4);
     expect(scene.runs.filter((run) => run === `up@${second}`)).toHaveLength(many);
   },
   testTimeoutMs * 2,

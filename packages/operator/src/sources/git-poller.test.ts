@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { manualClock } from "@pko/kube";
 
+import { inProcess } from "./git-lister.ts";
 import { gitPoller, type GitFollow } from "./git-poller.ts";
 
 const follow: GitFollow = {
@@ -21,7 +22,7 @@ test.each([3_600_000, -3_600_000])("polls on schedule when the wall clock is set
     polledAt.push(clock.monotonic() - start);
     return { kind: "listed", commits: new Map([["refs/heads/main", "c1"]]) } as const;
   };
-  const poller = gitPoller({ list, wake: () => undefined, clock, random: () => 0 });
+  const poller = gitPoller({ lister: inProcess(list), wake: () => undefined, clock, random: () => 0 });
   poller.follow("team/web", follow, pending);
   await clock.advance(1000);
   clock.stepWallClock(step);
@@ -41,7 +42,7 @@ describe("reading the latest result", () => {
       polls++;
       return { kind: "listed", commits: new Map([["refs/heads/main", "c1"]]) } as const;
     };
-    const poller = gitPoller({ list, wake: (key) => woken.push(key), clock, random: () => 0 });
+    const poller = gitPoller({ lister: inProcess(list), wake: (key) => woken.push(key), clock, random: () => 0 });
     return { clock, poller, woken, polls: () => polls };
   }
   const found = { kind: "found", commit: "c1" } as const;

@@ -1,12 +1,17 @@
 /**
  * Polls repositories, once for all Stacks that follow one with the same credentials. Nothing blocks here: a Stack reads the
- * current result, and its key is woken when the result has changed.
+ * current result, and its key is woken when the result has changed. Which poll starts next is decided by `PollQueue`.
  */
 import { candidateRefs, type GitRef } from "@pko/api";
-import { silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
+import { parseKey, silentLogger, systemClock, type Clock, type Key, type Logger, type Registry } from "@pko/kube";
 
 import { contentHash } from "../shared/digest.ts";
-import type { GitRefs, GitRemote, ListRefs } from "./git-remote.ts";
+import { Endpoints } from "./endpoints.ts";
+import type { NeedsGit } from "./git-http.ts";
+import type { RefLister, Transport } from "./git-lister.ts";
+import { unreachable, unresponsive, type GitRefs, type GitRemote } from "./git-remote.ts";
+import { pollMetrics, type PollGauges, type PollMetrics } from "./poll-metrics.ts";
+import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "./poll-queue.ts";
 import type { SourceProblem } from "./source-view.ts";
 
 export interface GitFollow extends GitRemote {
@@ -33,17 +38,23 @@ export interface GitPoller {
 }
 
 interface GitPollerOptions {
-  readonly list: ListRefs;
+  readonly lister: RefLister;
   readonly wake: (key: Key) => void;
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly random?: () => number;
+  readonly metrics?: Registry;
 }
 
-/** Polls that may run at the same time. */
-const concurrency = 4;
+/** A git process takes memory, and fifty times the CPU time of a request. */
+const limits: Readonly<Record<Transport, PollLimits & { readonly timeoutMs: number }>> = {
+  http: { total: 256, perHost: 32, perNamespace: 64, suspects: 64, timeoutMs: 20_000 },
+  git: { total: 8, perHost: 4, perNamespace: 4, suspects: 2, timeoutMs: 30_000 },
+};
 /** Requests of several Stacks in a burst, such as after a start, share one poll. */
 const gatherMs = 50;
+/** When a server responds again, its repositories are polled within this time. */
+const maxSpreadMs = 60_000;
 /** An unreachable repository is reported after this many polls to Stacks that have a result. */
 const reportedFailures = 3;
 
@@ -51,6 +62,8 @@ interface Follower {
   readonly refs: readonly string[];
   readonly everyMs: number;
   readonly request: string;
+  /** A user has requested a poll since the last result. */
+  isRequested: boolean;
   /** Polls that started before it do not count. */
   notBefore: number;
   reported: GitPollResult;
@@ -61,14 +74,28 @@ type Failed = Extract<GitRefs, { kind: "failed" }>;
 
 interface Group {
   readonly remote: GitRemote;
+  readonly host: string;
+  /** Identifies the server and the credentials. */
+  readonly server: string;
   readonly followers: Map<Key, Follower>;
   /** The last list, the names that it covers, and when its poll started. */
   listed?: { readonly list: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
   failed?: { readonly failure: Failed; readonly at: number };
   failures: number;
-  /** The start of the poll that is running. */
-  runningSince?: number;
+  /** The poll that waits for a slot. */
+  waiting?: QueuedPoll;
+  isRunning: boolean;
+  /** Whether the second poll is scheduled, at a random time. */
+  isSpread?: boolean;
   timer?: { readonly at: number; readonly cancel: () => void };
+}
+
+/** A poll that is due. */
+interface QueuedPoll extends Poll {
+  readonly namespaces: Set<string>;
+  readonly group: Group;
+  readonly transport: Transport;
+  readonly dueAt: number;
 }
 
 export function gitPoller(options: GitPollerOptions): GitPoller {
@@ -79,16 +106,22 @@ class Poller implements GitPoller {
   readonly #options: GitPollerOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #random: () => number;
+  readonly #metrics: PollMetrics | undefined;
   readonly #groups = new Map<string, Group>();
   readonly #groupOf = new Map<Key, string>();
-  readonly #waiting: Group[] = [];
-  #running = 0;
+  readonly #endpoints: Endpoints;
+  readonly #queues: Readonly<Record<Transport, PollQueue<QueuedPoll>>>;
   #lifetime = new AbortController();
 
   constructor(options: GitPollerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLogger;
+    this.#random = options.random ?? Math.random;
+    this.#endpoints = new Endpoints(this.#clock, this.#random);
+    this.#queues = { http: new PollQueue(limits.http), git: new PollQueue(limits.git) };
+    this.#metrics = options.metrics && pollMetrics(options.metrics, () => this.#gauges());
   }
 
   latest(key: Key, wanted: GitFollow): GitPollResult {
@@ -108,7 +141,8 @@ class Poller implements GitPoller {
     follower.reported = resultFor(follower, group);
     // A poll may have ended between the two calls.
     if (!isSame(follower.reported, seen)) this.#options.wake(key);
-    this.#schedule(group);
+    if (group.waiting) this.#joinQueue(group, group.waiting, key);
+    else this.#schedule(group);
   }
 
   #asFollower(wanted: GitFollow, known: Follower | undefined): Follower {
@@ -116,7 +150,8 @@ class Poller implements GitPoller {
     const now = this.#clock.monotonic();
     const isNewRequest = known !== undefined && known.request !== request;
     const notBefore = isNewRequest ? now : (known?.notBefore ?? now - everyMs);
-    return { refs: candidateRefs(ref), everyMs, request, notBefore, reported: { kind: "pending" } };
+    const isRequested = isNewRequest || (known?.isRequested ?? false);
+    return { refs: candidateRefs(ref), everyMs, request, isRequested, notBefore, reported: { kind: "pending" } };
   }
 
   forget(key: Key): void {
@@ -125,76 +160,157 @@ class Poller implements GitPoller {
     this.#groupOf.delete(key);
     group?.followers.delete(key);
     if (id === undefined || !group || group.followers.size > 0) return;
-    group.timer?.cancel();
+    this.#cancel(group);
     this.#groups.delete(id);
   }
 
   stop(): void {
     this.#lifetime.abort();
-    for (const group of this.#groups.values()) group.timer?.cancel();
+    for (const group of this.#groups.values()) this.#cancel(group);
     this.#groups.clear();
     this.#groupOf.clear();
-    this.#waiting.length = 0;
+    this.#endpoints.clear();
     this.#lifetime = new AbortController();
   }
 
   #addGroup(id: string, { url, credentials, ca }: GitRemote): Group {
     const remote = { url, credentials, ...(ca !== undefined && { ca }) };
-    const group: Group = { remote, followers: new Map(), failures: 0 };
+    const host = hostOf(url);
+    const server = contentHash([host, credentials, ca]);
+    const group: Group = { remote, host, server, followers: new Map(), failures: 0, isRunning: false };
     this.#groups.set(id, group);
     return group;
   }
 
+  #cancel(group: Group): void {
+    group.timer?.cancel();
+    delete group.timer;
+    if (group.waiting) this.#queues[group.waiting.transport].remove(group.waiting);
+    delete group.waiting;
+  }
+
   /** The shortest interval of the followers counts; a follower without a result is served immediately. */
   #schedule(group: Group): void {
-    if (group.runningSince !== undefined || group.followers.size === 0) return;
+    if (group.isRunning || group.waiting || group.followers.size === 0) return;
     const now = this.#clock.monotonic();
-    const followers = [...group.followers.values()];
-    const isWanted = followers.some(({ reported }) => reported.kind === "pending");
-    const last = Math.max(group.listed?.at ?? -Infinity, group.failed?.at ?? -Infinity);
-    const everyMs = Math.min(...followers.map((follower) => follower.everyMs));
-    // With jitter, so that repositories that were first polled together do not stay in step.
-    const spread = 1 + 0.05 * (this.#options.random ?? Math.random)();
-    const at = isWanted || last === -Infinity ? now + gatherMs : Math.max(now, last + everyMs * spread);
+    const at = this.#isWanted(group) ? now + gatherMs : Math.max(now, this.#dueAt(group));
     if (group.timer && group.timer.at <= at) return;
     group.timer?.cancel();
     group.timer = { at, cancel: this.#clock.after(at - now, () => this.#enqueue(group)) };
   }
 
-  #enqueue(group: Group): void {
-    delete group.timer;
-    group.runningSince = this.#clock.monotonic();
-    this.#waiting.push(group);
-    this.#pump();
+  #isWanted({ followers, listed, failed }: Group): boolean {
+    return (!listed && !failed) || followers.values().some(({ reported }) => reported.kind === "pending");
   }
 
-  #pump(): void {
-    while (this.#running < concurrency) {
-      const group = this.#waiting.shift();
-      if (!group) return;
-      this.#running++;
-      void this.#poll(group, this.#lifetime.signal);
+  /** Repositories that were first polled together are spread over the interval, and then do not stay in step. */
+  #dueAt(group: Group): number {
+    const everyMs = Math.min(...group.followers.values().map((follower) => follower.everyMs));
+    const spread = group.isSpread ? 1 + 0.05 * this.#random() : 1 - 0.9 * this.#random();
+    const last = Math.max(group.listed?.at ?? -Infinity, group.failed?.at ?? -Infinity);
+    const rested = this.#endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
+    return Math.max(last + everyMs * spread, rested + Math.min(everyMs, maxSpreadMs) * this.#random());
+  }
+
+  /** The poll waits in the line of the Stack's namespace as well; one that a user has requested waits for no others. */
+  #joinQueue(group: Group, waiting: QueuedPoll, key: Key): void {
+    const namespace = namespaceOf(key);
+    if (group.followers.get(key)?.isRequested && !waiting.isRequested) {
+      this.#cancel(group);
+      this.#enqueue(group);
+    } else if (!waiting.namespaces.has(namespace)) {
+      waiting.namespaces.add(namespace);
+      this.#queues[waiting.transport].join(waiting, namespace);
     }
   }
 
-  async #poll(group: Group, signal: AbortSignal): Promise<void> {
+  #enqueue(group: Group, transport = this.#options.lister.transportFor(group.remote)): void {
+    delete group.timer;
+    const endpoint = endpointOf(group);
+    const endpoints = this.#endpoints;
+    const isRequested = group.followers.values().some((follower) => follower.isRequested);
+    group.waiting = {
+      group,
+      transport,
+      dueAt: this.#clock.monotonic(),
+      namespaces: new Set(group.followers.keys().map(namespaceOf)),
+      host: group.host,
+      endpoint,
+      isRequested,
+      get isSuspect() {
+        return !isRequested && endpoints.failing(endpoint) !== undefined;
+      },
+    };
+    this.#queues[transport].push(group.waiting);
+    this.#pump(transport);
+  }
+
+  #pump(transport: Transport): void {
+    for (let next = this.#queues[transport].next(); next; next = this.#queues[transport].next()) {
+      const { poll, end } = next;
+      delete poll.group.waiting;
+      if (this.#isSpared(poll)) end();
+      else void this.#poll(next, this.#lifetime.signal);
+    }
+  }
+
+  /** While its server rests, a repository is not polled: a Stack that waits for a first result gets that of the server. */
+  #isSpared({ group, endpoint, isRequested }: QueuedPoll): boolean {
+    const resting = isRequested ? undefined : this.#endpoints.resting(endpoint);
+    if (!resting) return false;
     const at = this.#clock.monotonic();
-    group.runningSince = at;
-    const refs = [...new Set([...group.followers.values()].flatMap((follower) => follower.refs))].toSorted();
-    let result: GitRefs;
+    if (this.#isWanted(group)) this.#record(group, resting.failure, { at, refs: new Set() });
+    else this.#schedule(group);
+    return true;
+  }
+
+  async #poll({ poll, end }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<void> {
+    const { group, transport } = poll;
+    const at = this.#clock.monotonic();
+    group.isRunning = true;
+    const refs = [...new Set(group.followers.values().flatMap((follower) => follower.refs))].toSorted();
+    const result = await this.#list(poll, refs, signal);
+    end();
+    group.isRunning = false;
+    if (!signal.aborted && group.followers.size > 0) {
+      if (result.kind === "needsGit") this.#enqueue(group, "git");
+      else this.#finish(poll, result, { at, refs: new Set(refs) });
+    }
+    this.#pump(transport);
+  }
+
+  /** Ends in time, whatever the lister does. */
+  async #list({ group, transport }: QueuedPoll, refs: readonly string[], signal: AbortSignal): Promise<Polled> {
+    const ending = new AbortController();
+    const { promise: ended, resolve } = Promise.withResolvers<GitRefs>();
+    const end = (): void => {
+      resolve(unresponsive);
+      ending.abort();
+    };
+    const cancel = this.#clock.after(limits[transport].timeoutMs, end);
+    signal.addEventListener("abort", end, { once: true });
     try {
-      result = await this.#options.list(group.remote, refs, signal);
+      const listing = this.#options.lister.list(group.remote, { refs, transport, signal: ending.signal });
+      return await Promise.race([ended, listing]);
     } catch (error) {
       this.#log.error("polling a repository failed unexpectedly", { error });
-      result = { kind: "failed", problem: "unreachable", message: "the repository could not be polled" };
+      return { ...unreachable, message: "the repository could not be polled" };
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", end);
     }
-    this.#running--;
-    delete group.runningSince;
-    if (!signal.aborted) this.#record(group, result, { at, refs: new Set(refs) });
-    this.#pump();
   }
 
-  #record(group: Group, refs: GitRefs, poll: { readonly at: number; readonly refs: ReadonlySet<string> }): void {
+  #finish({ group, endpoint, transport, dueAt }: QueuedPoll, result: GitRefs, poll: PollOf): void {
+    const seconds = (this.#clock.monotonic() - poll.at) / 1000;
+    const queuedSeconds = (poll.at - dueAt) / 1000;
+    this.#metrics?.recordPoll({ host: group.host, transport, result, seconds, queuedSeconds });
+    this.#endpoints.record(endpoint, result, poll.at);
+    for (const follower of group.followers.values()) if (follower.notBefore <= poll.at) follower.isRequested = false;
+    this.#record(group, result, poll);
+  }
+
+  #record(group: Group, refs: GitRefs, poll: PollOf): void {
     if (refs.kind === "listed") {
       group.listed = { list: refs, ...poll };
       delete group.failed;
@@ -210,7 +326,39 @@ class Poller implements GitPoller {
       this.#options.wake(key);
     }
     this.#schedule(group);
+    group.isSpread = true;
   }
+
+  #gauges(): PollGauges {
+    const { http, git } = this.#queues;
+    const due = [http, git].flatMap(({ oldest }) => (oldest ? [oldest.dueAt] : []));
+    const now = this.#clock.monotonic();
+    return {
+      running: { http: http.running, git: git.running },
+      waiting: http.waiting + git.waiting,
+      oldestSeconds: Math.max(0, ...due.map((at) => now - at)) / 1000,
+    };
+  }
+}
+
+type Polled = GitRefs | NeedsGit;
+
+interface PollOf {
+  /** When it started. */
+  readonly at: number;
+  readonly refs: ReadonlySet<string>;
+}
+
+/** The same server may respond to one tenant and not to another, so each namespace has its own endpoint. */
+function endpointOf({ followers, server }: Group): string {
+  return `${namespaceOf(followers.keys().next().value ?? "")} ${server}`;
+}
+
+const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
+
+/** With its port; the whole URL if it has none that can be recognized. */
+function hostOf(url: string): string {
+  return URL.parse(url)?.host || (/^(?:[^@/]+@)?([^:/]+):/.exec(url)?.[1] ?? url);
 }
 
 /** The start of the poll that led to a result; infinity if there is none. */
@@ -224,7 +372,8 @@ function resultFor(follower: Follower, { listed, failed, failures }: Group): Git
   const covered = listed && follower.refs.every((ref) => listed.refs.has(ref)) ? listed : undefined;
   if (failed && failed.at >= follower.notBefore) {
     const isTemporary = failed.failure.problem === "unreachable" && failures < reportedFailures;
-    if (!covered || !isTemporary || covered.at < follower.notBefore) return failed.failure;
+    const { kind, problem, message } = failed.failure;
+    if (!covered || !isTemporary || covered.at < follower.notBefore) return { kind, problem, message };
   }
   if (!covered || covered.at < follower.notBefore) return { kind: "pending" };
   for (const ref of follower.refs) {

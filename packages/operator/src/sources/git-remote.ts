@@ -1,4 +1,4 @@
-/** Reads the refs of a repository with `git ls-remote`. */
+/** The refs of a repository, read with `git ls-remote`, and what this has in common with reading them in this process. */
 import { tmpdir } from "node:os";
 
 import {
@@ -40,16 +40,25 @@ export interface GitSettings {
 
 export type GitRefs =
   | { readonly kind: "listed"; readonly commits: ReadonlyMap<string, string> }
-  | { readonly kind: "failed"; readonly problem: SourceProblem; readonly message: string };
+  | {
+      readonly kind: "failed";
+      readonly problem: SourceProblem;
+      readonly message: string;
+      /** How long the server wants to be left alone. */
+      readonly retryAfterMs?: number;
+    };
+
+type Failed = Extract<GitRefs, { kind: "failed" }>;
 
 export type ListRefs = (remote: GitRemote, refs: readonly string[], signal: AbortSignal) => Promise<GitRefs>;
 
-const failed = (problem: SourceProblem, message: string): GitRefs => ({ kind: "failed", problem, message });
+export const failed = (problem: SourceProblem, message: string): Failed => ({ kind: "failed", problem, message });
 
 /** With more names, all refs are listed: the command would become longer than the saved output. */
 const maxNames = 200;
 
-export function gitLister(settings: GitSettings): ListRefs {
+/** With a git process. */
+export function processLister(settings: GitSettings): ListRefs {
   return async (remote, refs, signal) => {
     const authenticated = await authenticate(remote, settings, signal);
     if (authenticated.kind === "failed") return authenticated;
@@ -57,25 +66,27 @@ export function gitLister(settings: GitSettings): ListRefs {
     const listed = await listRefs(authenticated, request);
     if (listed.kind !== "moved") return listed;
     const moved = await movedTo(authenticated, listed, request);
-    if (!moved) return failed("refused", "the repository's address redirects to a page that is not a repository");
+    if (!moved) return noRepositoryThere;
     const relisted = await listRefs(moved, request);
-    return relisted.kind === "moved"
-      ? failed("refused", "the repository's address redirects more than once")
-      : relisted;
+    return relisted.kind === "moved" ? movedTwice : relisted;
   };
 }
 
-type Failed = Extract<GitRefs, { kind: "failed" }>;
+export const noRepositoryThere = failed(
+  "refused",
+  "the repository's address redirects to a page that is not a repository",
+);
+export const movedTwice = failed("refused", "the repository's address redirects more than once");
 
 /** A repository with credentials that git accepts. */
-interface AuthenticatedRemote {
+export interface AuthenticatedRemote {
   readonly kind: "authenticated";
   readonly url: string;
   readonly credentials: RepositoryCredentials;
   readonly ca?: string;
 }
 
-async function authenticate(
+export async function authenticate(
   remote: GitRemote,
   { githubApps }: GitSettings,
   signal: AbortSignal,
@@ -98,10 +109,10 @@ async function authenticate(
 const moveMs = 60_000;
 
 /** Follows the redirect; the credentials are kept only for the same origin. */
-async function movedTo(
+export async function movedTo(
   remote: AuthenticatedRemote,
-  { authorization }: Moved,
-  request: ListRequest,
+  { authorization }: Pick<Moved, "authorization">,
+  request: Omit<ListRequest, "refs">,
 ): Promise<AuthenticatedRemote | undefined> {
   const { policy, inherited = {} } = request.settings;
   const parsed = parseRemote(remote.url, policy);
@@ -138,7 +149,7 @@ interface Moved {
   readonly authorization?: string;
 }
 
-const openProblems: Record<Unopened["problem"], SourceProblem> = {
+export const openProblems: Record<Unopened["problem"], SourceProblem> = {
   refused: "refused",
   credentials: "auth",
   unresolved: "unreachable",
@@ -172,12 +183,20 @@ async function runLsRemote(
     signal,
   });
   if (end.kind === "missing") return failed("unreachable", "git is not installed in the operator's image");
-  if (end.kind === "late") return failed("unreachable", "the repository did not respond in time");
+  if (end.kind === "late") return unresponsive;
   if (end.code === 0) return { kind: "listed", commits: parseRefs(end.stdout) };
-  const explained = explainGit(end.stderr);
-  if (!explained) return failed("unreachable", "the repository cannot be reached");
-  if (explained.problem === "moved") return { kind: "moved", ...(authorization !== undefined && { authorization }) };
-  return failed(gitProblems[explained.problem], explained.message);
+  const explained = explain(end.stderr);
+  return explained === "moved" ? { kind: "moved", ...(authorization !== undefined && { authorization }) } : explained;
+}
+
+export const unreachable = failed("unreachable", "the repository cannot be reached");
+export const unresponsive = failed("unreachable", "the repository did not respond in time");
+
+/** What git printed, or would have printed. */
+export function explain(output: string): Failed | "moved" {
+  const explained = explainGit(output);
+  if (!explained) return unreachable;
+  return explained.problem === "moved" ? "moved" : failed(gitProblems[explained.problem], explained.message);
 }
 
 const gitProblems: Record<Exclude<GitProblem, "moved">, SourceProblem> = {

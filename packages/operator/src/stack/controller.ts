@@ -35,7 +35,8 @@ import { neverSuspended, type Suspension } from "../shared/channels/suspension.t
 import { fluxSources } from "../sources/flux-sources.ts";
 import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";
-import { gitLister, type GitSettings, type ListRefs } from "../sources/git-remote.ts";
+import { gitLister, inProcess } from "../sources/git-lister.ts";
+import type { GitSettings, ListRefs } from "../sources/git-remote.ts";
 import { approvalPolicyOf, planKeyOf } from "../shared/approvals.ts";
 import { stackEventsFor } from "./events.ts";
 import { approvalNews } from "./history/approval.ts";
@@ -68,7 +69,7 @@ export interface StackControllerOptions {
   readonly approvalPolicy: PolicyProbe;
   readonly events: EventRecorder;
   readonly git: GitSettings;
-  /** For tests: instead of `git ls-remote`. */
+  /** For tests: instead of requests to a Git server. */
   readonly listRefs?: ListRefs;
   /** Never suspended if absent. */
   readonly suspension?: Suspension;
@@ -88,7 +89,8 @@ export function stackController(options: StackControllerOptions): Controller {
   const { client, reflectors, events, namespaces, concurrency } = options;
   const { log = silentLogger, metrics = metricsRegistry(), clock = systemClock } = options;
   const wake = (key: Key): void => self.enqueue(key);
-  const git = gitPoller({ list: options.listRefs ?? gitLister(options.git), wake, clock, log });
+  const lister = options.listRefs ? inProcess(options.listRefs) : gitLister(options.git, clock);
+  const git = gitPoller({ lister, wake, clock, log, metrics });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
   const references = options.references ?? referencePoller({ client, clock, log });
   const { suspension = neverSuspended } = options;

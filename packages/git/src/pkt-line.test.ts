@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+
+import { delimiterPacket, flushPacket, linePacket, parsePackets, type Packet } from "./pkt-line.ts";
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+const line = (text: string): Packet => ({ kind: "line", text });
+
+test("packets are written with their length in hex digits", () => {
+  expect(linePacket("peel")).toBe("0009peel\n");
+  expect(linePacket("ref-prefix refs/heads/ä")).toBe(`001dref-prefix refs/heads/ä\n`);
+  expect(() => linePacket("x".repeat(65_516))).toThrow("does not fit");
+});
+
+const whole: readonly (readonly [string, string, readonly Packet[]])[] = [
+  ["nothing", "", []],
+  ["lines and a flush packet", "0009peel\n0000", [line("peel"), { kind: "flush" }]],
+  ["a line without a line break", "0008peel", [line("peel")]],
+  ["an empty line", "0004", [line("")]],
+  ["the other special packets", "00010002", [{ kind: "delimiter" }, { kind: "end" }]],
+];
+test.each(whole)("reads %s", (_, text, packets) => {
+  expect(parsePackets(bytes(text))).toEqual([...packets]);
+});
+
+const broken: readonly (readonly [string, string])[] = [
+  ["a line that is cut off", "0009pee"],
+  ["a length that is cut off", "0009peel\n00"],
+  ["a length that is not a number", "00g9peel\n"],
+  ["a sign in the length", "-001peel\n"],
+  ["a length of three", "0003"],
+  ["a length that is too large", `fff1${"x".repeat(65_517)}`],
+  ["a page for people", "<!DOCTYPE html>"],
+];
+test.each(broken)("rejects %s", (_, text) => {
+  expect(parsePackets(bytes(text))).toBeUndefined();
+});
+
+test("what was written is read again, no prefix of it is mistaken for the whole, and random bytes are no error", () => {
+  const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
+  console.log(`    seed ${seed}`);
+  const random = randomNumbers(seed);
+  for (let round = 0; round < 300; round++) {
+    const lines = Array.from({ length: random(6) }, () => randomText(random));
+    const text = `${lines.map(linePacket).join("")}${delimiterPacket}${flushPacket}`;
+    const written = bytes(text);
+    expect(parsePackets(written)).toEqual([...lines.map(line), { kind: "delimiter" }, { kind: "flush" }]);
+    const cut = parsePackets(written.subarray(0, random(written.length)));
+    expect(cut?.at(-1)?.kind).not.toBe("flush");
+    const damaged = Uint8Array.from(written);
+    damaged[random(damaged.length)] = random(256);
+    expect(() => parsePackets(damaged)).not.toThrow();
+    expect(() => parsePackets(Uint8Array.from({ length: random(64) }, () => random(256)))).not.toThrow();
+  }
+});
+
+function randomText(random: (below: number) => number): string {
+  return Array.from({ length: random(40) }, () => String.fromCodePoint(32 + random(0x3000))).join("");
+}
+
+/** A linear congruential generator. */
+function randomNumbers(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * Which servers do not respond. An endpoint is a server with the credentials of one namespace. After two failed rounds in a
+ * row it rests, and longer after each further one. A server that names a time (`Retry-After`) is left alone until then.
+ */
+import { backoffDelay, type BackoffPolicy, type Clock } from "@pko/kube";
+
+import type { GitRefs } from "./git-remote.ts";
+
+type Failure = Extract<GitRefs, { kind: "failed" }>;
+
+export interface Endpoint {
+  /** Rounds without a success: polls that ran at the same time count once. */
+  readonly failures: number;
+  readonly restsUntil: number;
+  readonly failure: Failure;
+  readonly failedAt: number;
+}
+
+const backoff: BackoffPolicy = { baseMs: 30_000, factor: 2, capMs: 5 * 60_000, jitter: 0.2 };
+const maxRetryAfterMs = 15 * 60_000;
+const maxKnown = 1000;
+/** Longer than any rest. */
+const keptMs = 60 * 60_000;
+
+export class Endpoints {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #failing = new Map<string, Endpoint>();
+
+  constructor(clock: Clock, random: () => number) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Undefined if the last poll did not fail, or if nothing was polled. */
+  failing(id: string): Endpoint | undefined {
+    return this.#failing.get(id);
+  }
+
+  resting(id: string): Endpoint | undefined {
+    const endpoint = this.#failing.get(id);
+    return endpoint && endpoint.restsUntil > this.#clock.monotonic() ? endpoint : undefined;
+  }
+
+  /** Any response shows that the server works, even one that rejects the credentials. */
+  record(id: string, result: GitRefs, startedAt: number): void {
+    if (result.kind === "listed" || result.problem !== "unreachable") {
+      this.#failing.delete(id);
+      return;
+    }
+    const now = this.#clock.monotonic();
+    const known = this.#failing.get(id);
+    const isSameRound = known !== undefined && startedAt < known.failedAt;
+    const failures = (known?.failures ?? 0) + (isSameRound ? 0 : 1);
+    const restMs = Math.max(restAfter(failures, this.#random), Math.min(result.retryAfterMs ?? 0, maxRetryAfterMs));
+    const restsUntil = isSameRound ? Math.max(known.restsUntil, now + (result.retryAfterMs ?? 0)) : now + restMs;
+    this.#forgetOld(now);
+    this.#failing.set(id, { failures, restsUntil, failure: result, failedAt: isSameRound ? known.failedAt : now });
+  }
+
+  /** Those that no Stack follows since. */
+  #forgetOld(now: number): void {
+    if (this.#failing.size < maxKnown) return;
+    for (const [id, { failedAt }] of this.#failing) if (now - failedAt > keptMs) this.#failing.delete(id);
+  }
+
+  clear(): void {
+    this.#failing.clear();
+  }
+}
+
+function restAfter(failures: number, random: () => number): number {
+  return failures < 2 ? 0 : backoffDelay(backoff, failures - 1, random);
+}

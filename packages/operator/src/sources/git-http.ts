@@ -1,0 +1,200 @@
+/** The refs of a repository, read by requests of this process: a git process would take a hundred times the CPU time. */
+import {
+  discoverUploadPack,
+  errorCode,
+  httpAccess,
+  keptConnections,
+  listRefs,
+  trustedCaCertificates,
+  type Connections,
+  type HttpAccess,
+  type ListedRefs,
+  type LsRefsOptions,
+  type UploadPack,
+} from "@pko/git";
+import type { Clock } from "@pko/kube";
+
+import {
+  authenticate,
+  explain,
+  failed,
+  movedTo,
+  movedTwice,
+  noRepositoryThere,
+  openProblems,
+  unreachable,
+  unresponsive,
+  type AuthenticatedRemote,
+  type GitRefs,
+  type GitRemote,
+  type GitSettings,
+} from "./git-remote.ts";
+
+/** Only git can read this repository, or explain why it cannot be read. */
+export interface NeedsGit {
+  readonly kind: "needsGit";
+}
+
+const needsGit: NeedsGit = { kind: "needsGit" };
+
+type ListOverHttp = (remote: GitRemote, refs: readonly string[], signal: AbortSignal) => Promise<GitRefs | NeedsGit>;
+
+/** What a repository's server supports, and where the repository is. */
+interface Found {
+  readonly uploadPack: UploadPack;
+  /** Undefined if it is at the URL that the Stack names. */
+  readonly moved?: { readonly url: string; readonly keepsCredentials: boolean };
+  readonly until: number;
+}
+
+/** After this time the server is asked again what it supports, and whether the repository has moved. */
+const foundMs = 10 * 60_000;
+const caMs = 5 * 60_000;
+
+export function httpLister(settings: GitSettings, clock: Clock): ListOverHttp {
+  const client = new HttpLister(settings, clock);
+  return (remote, refs, signal) => client.list(remote, refs, signal);
+}
+
+/** One look at a repository. */
+interface Look {
+  readonly refs: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+type Looked = { readonly result: GitRefs | NeedsGit | Moved; readonly uploadPack?: UploadPack };
+
+interface Moved {
+  readonly kind: "moved";
+  readonly authorization?: string;
+}
+
+class HttpLister {
+  readonly #settings: GitSettings;
+  readonly #clock: Clock;
+  readonly #connections: Connections;
+  /** By the poller's object for the repository, with which it is forgotten. */
+  readonly #found = new WeakMap<GitRemote, Found>();
+  #ca: { readonly pem: Promise<string | undefined>; readonly at: number } | undefined;
+
+  constructor(settings: GitSettings, clock: Clock) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#connections = keptConnections({ now: () => clock.monotonic() });
+  }
+
+  async list(remote: GitRemote, refs: readonly string[], signal: AbortSignal): Promise<GitRefs | NeedsGit> {
+    const authenticated = await authenticate(remote, this.#settings, signal);
+    if (authenticated.kind === "failed") return authenticated;
+    const found = this.#current(remote);
+    this.#found.delete(remote);
+    const place = found?.moved ? atNewPlace(authenticated, found.moved) : authenticated;
+    const { result, uploadPack } = await this.#look(place, { refs, signal }, found?.uploadPack);
+    if (result.kind !== "moved") {
+      if (uploadPack) this.#found.set(remote, found ?? { uploadPack, until: this.#clock.monotonic() + foundMs });
+      return result;
+    }
+    return await this.#listMoved(remote, { authenticated, authorization: result.authorization }, { refs, signal });
+  }
+
+  #current(remote: GitRemote): Found | undefined {
+    const found = this.#found.get(remote);
+    return found && found.until > this.#clock.monotonic() ? found : undefined;
+  }
+
+  async #listMoved(
+    remote: GitRemote,
+    from: { readonly authenticated: AuthenticatedRemote; readonly authorization: string | undefined },
+    look: Look,
+  ): Promise<GitRefs | NeedsGit> {
+    const { authenticated, authorization } = from;
+    const sent = authorization === undefined ? {} : { authorization };
+    const place = await movedTo(authenticated, sent, { settings: this.#settings, signal: look.signal });
+    if (!place) return noRepositoryThere;
+    const { result, uploadPack } = await this.#look(place, look);
+    if (result.kind === "moved") return movedTwice;
+    if (uploadPack) {
+      const moved = { url: place.url, keepsCredentials: place.credentials === authenticated.credentials };
+      this.#found.set(remote, { uploadPack, moved, until: this.#clock.monotonic() + foundMs });
+    }
+    return result;
+  }
+
+  /** `uploadPack` of the result is set if the repository was read. */
+  async #look(remote: AuthenticatedRemote, { refs, signal }: Look, known?: UploadPack): Promise<Looked> {
+    const access = httpAccess(remote, this.#settings.policy);
+    if (!access) return { result: needsGit };
+    if (access.kind === "unopened") return { result: failed(openProblems[access.problem], access.message) };
+    const options = await this.#requestOptions(remote, access, signal);
+    const discovered = known ? ({ kind: "discovered", uploadPack: known } as const) : undefined;
+    const supported = discovered ?? (await discoverUploadPack(access.url, options));
+    if (supported.kind !== "discovered") return { result: explainResult(supported, access) };
+    const { uploadPack } = supported;
+    const listed = await listRefs(access.url, { names: refs, uploadPack }, options);
+    return listed.kind === "listed" ? { result: listed, uploadPack } : { result: explainResult(listed, access) };
+  }
+
+  async #requestOptions(
+    remote: AuthenticatedRemote,
+    { authorization }: HttpAccess,
+    signal: AbortSignal,
+  ): Promise<LsRefsOptions> {
+    const { policy, inherited = {} } = this.#settings;
+    const ca = remote.ca ?? (await this.#trustedCas());
+    return {
+      policy,
+      environment: inherited,
+      connections: this.#connections,
+      signal,
+      ...(authorization !== undefined && { authorization }),
+      ...(ca !== undefined && { ca }),
+    };
+  }
+
+  async #trustedCas(): Promise<string | undefined> {
+    const now = this.#clock.monotonic();
+    if (!this.#ca || now - this.#ca.at > caMs) {
+      this.#ca = { pem: trustedCaCertificates(this.#settings.inherited ?? {}), at: now };
+    }
+    return await this.#ca.pem;
+  }
+}
+
+function atNewPlace(remote: AuthenticatedRemote, { url, keepsCredentials }: NonNullable<Found["moved"]>) {
+  return { ...remote, url, ...(!keepsCredentials && { credentials: { kind: "none" } as const }) };
+}
+
+/** Errors of the network; any other is one of TLS, which git can explain. */
+const networkErrors: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ConnectionClosed",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EPIPE",
+]);
+
+/** With the texts of git, which reads the repository if it needs something else. */
+function explainResult(result: Exclude<ListedRefs, { kind: "listed" }>, access: HttpAccess): Looked["result"] {
+  const { authorization } = access;
+  switch (result.kind) {
+    case "refused":
+      return failed("refused", result.message);
+    case "unreachable": {
+      if (result.error === undefined) return failed("unreachable", result.message);
+      const code = errorCode(result.error) ?? "";
+      if (code === "ETIMEDOUT") return unresponsive;
+      return networkErrors.has(code) ? unreachable : needsGit;
+    }
+    case "unsupported":
+      return needsGit;
+    case "status": {
+      // Success without refs, such as a page for people.
+      if (result.status < 300) return needsGit;
+      const explained = explain(`error: ${result.status}`);
+      if (explained === "moved") return { kind: "moved", ...(authorization !== undefined && { authorization }) };
+      const { retryAfterSeconds } = result;
+      return retryAfterSeconds === undefined ? explained : { ...explained, retryAfterMs: retryAfterSeconds * 1000 };
+    }
+  }
+}
