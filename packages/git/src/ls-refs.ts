@@ -13,11 +13,13 @@ export interface UploadPack {
 }
 
 type Failure =
-  /** Any other status than 200. */
+  /** The status is not 200. */
   | { readonly kind: "status"; readonly status: number; readonly retryAfterSeconds?: number }
   /** The URL is not allowed. */
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "unreachable"; readonly message: string; readonly error?: unknown }
+  /** The server returned a page for people, such as one to sign in. */
+  | { readonly kind: "page" }
   /** The server does not support version 2, or its response is not understood. */
   | { readonly kind: "unsupported" };
 
@@ -144,6 +146,7 @@ async function requestPackets(url: string, options: HttpOptions): Promise<Packet
   const { response } = result;
   try {
     const bytes = await readAll(response);
+    if (response.status < 300 && mediaType(response) === "text/html") return { kind: "page" };
     if (response.status !== 200) return { kind: "status", status: response.status, ...retryAfter(response) };
     if (mediaType(response) !== options.headers?.["accept"]) return unsupported;
     const packets = bytes && parsePackets(bytes);

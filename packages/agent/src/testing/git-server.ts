@@ -54,11 +54,15 @@ export interface GitServer {
   stop(): Promise<void>;
 }
 
+type Serve = (request: Request) => Promise<Response>;
+
 export interface GitServerOptions {
   /** "user:password" that every request must have. */
   readonly credentials?: string;
   /** May return a response instead of git's. */
   readonly intercept?: (request: Request) => Response | undefined;
+  /** May change the request before `serve`, and the response after it. */
+  readonly around?: (request: Request, serve: Serve) => Promise<Response>;
   readonly tls?: { readonly cert: string; readonly key: string };
   /** The address to listen on; by default 127.0.0.1. */
   readonly hostname?: string;
@@ -79,7 +83,8 @@ export function serveGit(root: string, options: GitServerOptions = {}): GitServe
       if (options.credentials && authorization !== `Basic ${btoa(options.credentials)}`) {
         return new Response(null, { status: 401, headers: { "www-authenticate": 'Basic realm="git"' } });
       }
-      return await cgi(root, request);
+      const serve: Serve = (each) => cgi(root, each);
+      return await (options.around ? options.around(request, serve) : serve(request));
     },
   });
   return { port: server.port ?? 0, requests, stop: () => server.stop(true) };

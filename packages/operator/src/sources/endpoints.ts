@@ -52,8 +52,10 @@ export class Endpoints {
     const known = this.#failing.get(id);
     const isSameRound = known !== undefined && startedAt < known.failedAt;
     const failures = (known?.failures ?? 0) + (isSameRound ? 0 : 1);
-    const restMs = Math.max(restAfter(failures, this.#random), Math.min(result.retryAfterMs ?? 0, maxRetryAfterMs));
-    const restsUntil = isSameRound ? Math.max(known.restsUntil, now + (result.retryAfterMs ?? 0)) : now + restMs;
+    const namedMs = Math.min(result.retryAfterMs ?? 0, maxRetryAfterMs);
+    const restsUntil = isSameRound
+      ? Math.max(known.restsUntil, now + namedMs)
+      : now + Math.max(namedMs, restAfter(failures, this.#random));
     this.#forgetOld(now);
     this.#failing.set(id, { failures, restsUntil, failure: result, failedAt: isSameRound ? known.failedAt : now });
   }

@@ -174,6 +174,12 @@ const networkErrors: ReadonlySet<string> = new Set([
   "EPIPE",
 ]);
 
+/** Git would take the page for a repository without refs. */
+const page = failed(
+  "notFound",
+  "the server returned a web page instead of a repository, such as a page to sign in; check the URL and the credentials",
+);
+
 /** With the texts of git, which reads the repository if it needs something else. */
 function explainResult(result: Exclude<ListedRefs, { kind: "listed" }>, access: HttpAccess): Looked["result"] {
   const { authorization } = access;
@@ -186,10 +192,12 @@ function explainResult(result: Exclude<ListedRefs, { kind: "listed" }>, access: 
       if (code === "ETIMEDOUT") return unresponsive;
       return networkErrors.has(code) ? unreachable : needsGit;
     }
+    case "page":
+      return page;
     case "unsupported":
       return needsGit;
     case "status": {
-      // Success without refs, such as a page for people.
+      // Success without refs.
       if (result.status < 300) return needsGit;
       const explained = explain(`error: ${result.status}`);
       if (explained === "moved") return { kind: "moved", ...(authorization !== undefined && { authorization }) };

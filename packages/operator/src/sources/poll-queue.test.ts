@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+
+import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "./poll-queue.ts";
+
+interface TestPoll extends Poll {
+  readonly name: string;
+}
+
+const wide: PollLimits = { total: 100, perHost: 100, perNamespace: 100, suspects: 100 };
+
+/** `namespaces/host/number`, with a `!` for a suspect and a `?` for one that was requested. */
+function pollOf(name: string): TestPoll {
+  const [namespaces = "", host = ""] = name.split("/");
+  return {
+    name,
+    namespaces: new Set(namespaces.split("+")),
+    host,
+    endpoint: `${namespaces} ${host}`,
+    isRequested: name.endsWith("?"),
+    isSuspect: name.endsWith("!"),
+  };
+}
+
+function queueOf(limits: Partial<PollLimits>, ...names: readonly string[]): PollQueue<TestPoll> {
+  const queue = new PollQueue<TestPoll>({ ...wide, ...limits });
+  for (const name of names) queue.push(pollOf(name));
+  return queue;
+}
+
+function startAll(queue: PollQueue<TestPoll>): StartedPoll<TestPoll>[] {
+  const started: StartedPoll<TestPoll>[] = [];
+  for (let next = queue.next(); next; next = queue.next()) started.push(next);
+  return started;
+}
+
+const namesOf = (started: readonly StartedPoll<TestPoll>[]): string[] => started.map(({ poll }) => poll.name);
+
+const orders: readonly (readonly [string, Partial<PollLimits>, readonly string[], readonly string[]])[] = [
+  ["namespaces take turns", {}, ["a/x/1", "a/x/2", "a/x/3", "b/x/1"], ["a/x/1", "b/x/1", "a/x/2", "a/x/3"]],
+  ["the servers of a namespace take turns", {}, ["a/x/1", "a/x/2", "a/y/1"], ["a/x/1", "a/y/1", "a/x/2"]],
+  ["no more start than the total", { total: 2 }, ["a/x/1", "a/x/2", "b/x/1"], ["a/x/1", "b/x/1"]],
+  ["a host has its limit for all namespaces", { perHost: 1 }, ["a/x/1", "b/x/1", "b/y/1"], ["a/x/1", "b/y/1"]],
+  [
+    "a namespace has its limit for all hosts",
+    { perNamespace: 2 },
+    ["a/x/1", "a/y/1", "a/z/1", "b/x/1"],
+    ["a/x/1", "b/x/1", "a/y/1"],
+  ],
+  ["suspects have their limit", { suspects: 1 }, ["a/x/1!", "a/y/1!", "a/z/1"], ["a/x/1!", "a/z/1"]],
+  ["two polls test a suspect server", {}, ["a/x/1!", "a/x/2!", "a/x/3!"], ["a/x/1!", "a/x/2!"]],
+  [
+    "a requested poll does not wait for suspects",
+    {},
+    ["a/x/1!", "a/x/2!", "a/x/3!", "a/x/4?"],
+    ["a/x/1!", "a/x/4?", "a/x/2!"],
+  ],
+  ["a poll of two namespaces starts once", {}, ["a+b/x/1", "a/x/2", "b/x/2"], ["a+b/x/1", "b/x/2", "a/x/2"]],
+];
+test.each(orders)("%s", (_, limits, pushed, expected) => {
+  expect(namesOf(startAll(queueOf(limits, ...pushed)))).toEqual([...expected]);
+});
+
+describe("a slot", () => {
+  test("is free again when its poll ends", () => {
+    const queue = queueOf({ perHost: 1 }, "a/x/1", "a/x/2");
+    const [first] = startAll(queue);
+    expect([queue.running, queue.waiting]).toEqual([1, 1]);
+    first?.end();
+    first?.end();
+    expect(queue.running).toBe(0);
+    expect(namesOf(startAll(queue))).toEqual(["a/x/2"]);
+  });
+
+  test("is not taken by a poll that was removed", () => {
+    const queue = queueOf({});
+    const [one, two] = [pollOf("a/x/1"), pollOf("a/x/2")];
+    queue.push(one);
+    queue.push(two);
+    queue.remove(one);
+    expect(queue.oldest).toBe(two);
+    expect(namesOf(startAll(queue))).toEqual(["a/x/2"]);
+    expect(queue.waiting).toBe(0);
+  });
+});
+
+test("a poll that a second namespace waits for starts when it is the turn of that namespace", () => {
+  const queue = queueOf({ perNamespace: 1 }, "a/x/1");
+  startAll(queue);
+  const shared = pollOf("a/x/2");
+  queue.push(shared);
+  expect(startAll(queue)).toEqual([]);
+  queue.join(shared, "b");
+  expect(namesOf(startAll(queue))).toEqual(["a/x/2"]);
+});
+
+test("a tenant with one poll waits for one turn, however many polls the others have", () => {
+  const noisy = Array.from({ length: 10_000 }, (_, index) => `noisy/h${index}/1`);
+  const queue = queueOf({ total: 256, perNamespace: 64 }, ...noisy);
+  expect(startAll(queue)).toHaveLength(64);
+  queue.push(pollOf("quiet/x/1"));
+  expect(namesOf(startAll(queue))).toEqual(["quiet/x/1"]);
+});
