@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { manualClock } from "@pko/kube";
+import { manualClock, metricsRegistry } from "@pko/kube";
 
-import { inProcess } from "./git-lister.ts";
+import { inProcess, type RefLister, type Transport } from "./git-lister.ts";
+import type { GitRemote } from "./git-remote.ts";
 import { gitPoller, type GitFollow } from "./git-poller.ts";
 
 const follow: GitFollow = {
@@ -45,7 +46,7 @@ describe("reading the latest result", () => {
     const poller = gitPoller({ lister: inProcess(list), wake: (key) => woken.push(key), clock, random: () => 0 });
     return { clock, poller, woken, polls: () => polls };
   }
-  const found = { kind: "found", commit: "c1" } as const;
+  const foundCommit = { kind: "found", commit: "c1" } as const;
 
   test("starts no poll and sets no timer", async () => {
     const { clock, poller, polls } = polled();
@@ -58,7 +59,7 @@ describe("reading the latest result", () => {
     const { clock, poller } = polled();
     poller.follow("team/web", { ...follow, everyMs: 600_000 }, pending);
     await clock.advance(1000);
-    expect(poller.latest("team/api", follow)).toEqual(found);
+    expect(poller.latest("team/api", follow)).toEqual(foundCommit);
     await clock.advance(60_000);
     expect(poller.latest("team/api", follow)).toEqual(pending);
   });
@@ -71,7 +72,7 @@ describe("reading the latest result", () => {
     expect(poller.latest("team/web", requested)).toEqual(pending);
     poller.follow("team/web", requested, pending);
     await clock.advance(1000);
-    expect(poller.latest("team/web", requested)).toEqual(found);
+    expect(poller.latest("team/web", requested)).toEqual(foundCommit);
     expect(woken).toEqual(["team/web", "team/web"]);
   });
 
@@ -91,7 +92,222 @@ describe("reading the latest result", () => {
     const seen = poller.latest("team/api", follow);
     await clock.advance(100);
     poller.follow("team/api", follow, seen);
-    expect([seen, poller.latest("team/api", follow)]).toEqual([found, found]);
+    expect([seen, poller.latest("team/api", follow)]).toEqual([foundCommit, foundCommit]);
     expect(woken).toEqual(["team/web"]);
   });
+});
+
+type Listing = (remote: GitRemote, request: Parameters<RefLister["list"]>[1]) => ReturnType<RefLister["list"]>;
+
+const found = { kind: "listed", commits: new Map([["refs/heads/main", "c1"]]) } as const;
+const down = { kind: "failed", problem: "unreachable", message: "it is down" } as const;
+const never = (): Promise<never> => new Promise(() => undefined);
+
+interface Listed {
+  readonly url: string;
+  readonly transport: Transport;
+  readonly at: number;
+}
+
+function polling(list: Listing, random: () => number = () => 0) {
+  const clock = manualClock();
+  const start = clock.monotonic();
+  const metrics = metricsRegistry();
+  const woken: string[] = [];
+  const polls: Listed[] = [];
+  const needGit = new Set<string>();
+  const lister: RefLister = {
+    transportFor: ({ url }) => (needGit.has(url) ? "git" : "http"),
+    async list(remote, request) {
+      polls.push({ url: remote.url, transport: request.transport, at: clock.monotonic() - start });
+      const result = await list(remote, request);
+      if (result.kind === "needsGit") needGit.add(remote.url);
+      return result;
+    },
+  };
+  const poller = gitPoller({ lister, wake: (key) => woken.push(key), clock, random, metrics });
+  const add = (key: string, changes: Partial<GitFollow> = {}): void => {
+    const wanted = { ...follow, url: `https://git.example/${key}`, ...changes };
+    poller.follow(key, wanted, poller.latest(key, wanted));
+  };
+  const latest = (key: string) => poller.latest(key, { ...follow, url: `https://git.example/${key}` });
+  return { clock, poller, polls, woken, add, latest, exposed: () => metrics.expose() };
+}
+
+test("a repository that only git can read is read by a git process in the same poll", async () => {
+  const { clock, polls, add, latest } = polling(async (_, { transport }) =>
+    transport === "http" ? { kind: "needsGit" } : found,
+  );
+  add("team/web");
+  await clock.advance(100);
+  expect(latest("team/web")).toEqual({ kind: "found", commit: "c1" });
+  await clock.advance(60_000);
+  expect(polls.map(({ transport }) => transport)).toEqual(["http", "git", "git"]);
+});
+
+test("few git processes run at the same time, and no namespace has all of them", async () => {
+  const { clock, polls, add } = polling(async (_, { transport }) =>
+    transport === "http" ? { kind: "needsGit" } : await never(),
+  );
+  for (let index = 0; index < 20; index++) add(`noisy/s${index}`, { url: `https://h${index}.example/` });
+  await clock.advance(100);
+  add("quiet/web");
+  await clock.advance(100);
+  const processes = polls.filter(({ transport }) => transport === "git").map(({ url }) => new URL(url).host);
+  expect(processes).toEqual(["h0.example", "h1.example", "h2.example", "h3.example", "git.example"]);
+});
+
+test("repositories that are first polled together are spread over the interval, and none waits longer", async () => {
+  let drawn = 0;
+  const { clock, polls, add } = polling(
+    async () => found,
+    () => (drawn++ % 100) / 100,
+  );
+  for (let index = 0; index < 100; index++) add(`team/s${index}`);
+  await clock.advance(61_000);
+  expect(polls.filter(({ at }) => at === 50)).toHaveLength(100);
+  const second = polls.filter(({ at }) => at > 50).map(({ at }) => Math.floor(at / 6000));
+  const perTenth = Array.from({ length: 10 }, (_, tenth) => second.filter((each) => each === tenth).length);
+  // Nothing in the first tenth, and about the same number in each other one.
+  expect([perTenth[0], second.length]).toEqual([0, 100]);
+  for (const count of perTenth.slice(1)) expect(count).toBeWithin(8, 15);
+});
+
+const limits: readonly (readonly [Transport, number])[] = [
+  ["http", 20_000],
+  ["git", 30_000],
+];
+test.each(limits)("a poll over %s ends after %d ms, whatever the lister does", async (transport, limitMs) => {
+  let isAborted = false;
+  const { clock, woken, add, latest } = polling(async (_, request) => {
+    if (request.transport !== transport) return { kind: "needsGit" };
+    request.signal.addEventListener("abort", () => (isAborted = true));
+    return await never();
+  });
+  add("team/web");
+  await clock.advance(50 + limitMs - 1);
+  expect([isAborted, woken]).toEqual([false, []]);
+  await clock.advance(1);
+  expect([isAborted, woken]).toEqual([true, ["team/web"]]);
+  expect(latest("team/web")).toEqual({
+    kind: "failed",
+    problem: "unreachable",
+    message: "the repository did not respond in time",
+  });
+});
+
+test("a server that does not respond is tested less and less often, until it responds", async () => {
+  let isDown = true;
+  const { clock, polls, add, latest } = polling(async () => (isDown ? down : found));
+  add("team/web");
+  await clock.advance(30 * 60_000);
+  const pauses = polls.slice(1).map(({ at }, index) => at - (polls[index]?.at ?? 0));
+  expect(pauses.slice(0, 6)).toEqual([60_000, 60_000, 60_000, 120_000, 240_000, 300_000]);
+  isDown = false;
+  await clock.advance(300_000);
+  expect(latest("team/web")).toEqual({ kind: "found", commit: "c1" });
+  polls.length = 0;
+  await clock.advance(600_000);
+  expect(polls.length).toBeWithin(9, 12);
+});
+
+test("a server that limits the rate is left alone by all Stacks of the namespace, and not by others", async () => {
+  let isLimited = false;
+  const limited = { ...down, retryAfterMs: 300_000 };
+  const { clock, polls, add, latest } = polling(async ({ url }) =>
+    isLimited && url.includes("/team/") ? limited : found,
+  );
+  for (const key of ["team/a", "team/b", "team/c", "other/a"]) add(key);
+  await clock.advance(1000);
+  isLimited = true;
+  polls.length = 0;
+  await clock.advance(240_000);
+  const of = (namespace: string): number => polls.filter(({ url }) => url.includes(`/${namespace}/`)).length;
+  expect(of("team")).toBeWithin(1, 4);
+  expect(of("other")).toBe(4);
+  // A repository that was read before is not reported as unreachable.
+  expect(latest("team/a")).toEqual({ kind: "found", commit: "c1" });
+});
+
+describe("while a server rests", () => {
+  async function resting() {
+    const scene = polling(async () => down);
+    scene.add("team/web");
+    await scene.clock.advance(100);
+    await scene.clock.advance(60_000);
+    scene.polls.length = 0;
+    return scene;
+  }
+
+  test("a new Stack gets the failure of the server at once, without a poll", async () => {
+    const { clock, polls, add, latest, woken } = await resting();
+    woken.length = 0;
+    add("team/new");
+    await clock.advance(100);
+    expect(latest("team/new")).toEqual(down);
+    expect([polls, woken]).toEqual([[], ["team/new"]]);
+  });
+
+  test("a poll that a user requests starts at once", async () => {
+    const { clock, polls, add } = await resting();
+    add("team/web", { request: "2" });
+    await clock.advance(100);
+    expect(polls).toHaveLength(1);
+  });
+
+  test("a Stack of another namespace is polled", async () => {
+    const { clock, polls, add } = await resting();
+    add("other/web");
+    await clock.advance(100);
+    expect(polls).toHaveLength(1);
+  });
+});
+
+test("a Stack does not wait in the line of another namespace for a repository that both follow", async () => {
+  const { clock, polls, add } = polling(never);
+  for (let index = 0; index < 100; index++) add(`noisy/s${index}`, { url: `https://h${index}.example/` });
+  add("noisy/shared", { url: "https://shared.example/" });
+  await clock.advance(100);
+  expect(polls).toHaveLength(64);
+  add("quiet/web", { url: "https://shared.example/" });
+  await clock.advance(100);
+  expect(polls.slice(64).map(({ url }) => url)).toEqual(["https://shared.example/"]);
+});
+
+test("a repository that is forgotten while its poll waits or runs is not polled again", async () => {
+  let end = (): void => undefined;
+  const { clock, poller, polls, add, woken, exposed } = polling(
+    () => new Promise((resolve) => (end = () => resolve({ kind: "needsGit" }))),
+  );
+  for (let index = 0; index < 33; index++) add(`team/s${index}`);
+  await clock.advance(100);
+  expect(polls).toHaveLength(32);
+  for (let index = 0; index < 33; index++) poller.forget(`team/s${index}`);
+  end();
+  await clock.advance(600_000);
+  expect([polls.length, woken, clock.pending]).toEqual([32, [], 0]);
+  expect(exposed()).toContain("\ngit_polls_waiting 0\n");
+});
+
+test("metrics count polls by host and result, with a limited number of hosts", async () => {
+  const { clock, add, exposed } = polling(async ({ url }) => (url.includes("h1.") ? down : found));
+  for (let index = 0; index < 150; index++) add(`n${index}/web`, { url: `https://h${index}.example/` });
+  await clock.advance(1000);
+  const counts = exposed()
+    .split("\n")
+    .filter((line) => line.startsWith("git_polls_total"));
+  expect(counts).toHaveLength(101);
+  expect(counts).toContain('git_polls_total{host="h0.example",result="listed"} 1');
+  expect(counts).toContain('git_polls_total{host="h1.example",result="unreachable"} 1');
+  expect(counts).toContain('git_polls_total{host="other",result="listed"} 50');
+  expect(exposed()).toContain('git_poll_duration_seconds_count{transport="http"} 150');
+});
+
+test("metrics show how long a poll has waited", async () => {
+  const { clock, add, exposed } = polling(never);
+  for (let index = 0; index < 33; index++) add(`team/s${index}`);
+  await clock.advance(5050);
+  expect(exposed()).toContain('\ngit_polls_in_flight{transport="http"} 32\n');
+  expect(exposed()).toContain("\ngit_polls_waiting 1\n");
+  expect(exposed()).toContain("\ngit_poll_queue_age_seconds 5\n");
 });

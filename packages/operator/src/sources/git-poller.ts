@@ -221,6 +221,7 @@ class Poller implements GitPoller {
     } else if (!waiting.namespaces.has(namespace)) {
       waiting.namespaces.add(namespace);
       this.#queues[waiting.transport].join(waiting, namespace);
+      this.#pump(waiting.transport);
     }
   }
 
