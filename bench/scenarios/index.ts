@@ -2,10 +2,11 @@
 import { calls } from "./calls.ts";
 import { commit } from "./commit.ts";
 import { crowd } from "./crowd.ts";
+import { git } from "./git.ts";
 import { held } from "./held.ts";
 import { idle } from "./idle.ts";
 import { installed } from "./installed.ts";
 import { life } from "./life.ts";
 import type { Scenario } from "./scenario.ts";
 
-export const scenarios: readonly Scenario[] = [installed, life, calls, commit, crowd, held, idle];
+export const scenarios: readonly Scenario[] = [installed, life, calls, commit, git, crowd, held, idle];

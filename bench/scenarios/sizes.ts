@@ -5,6 +5,8 @@ export interface Sizes {
   readonly rounds: number;
   /** Branches with a new commit, distributed over one polling interval. */
   readonly branches: number;
+  /** Git repositories to poll every minute; 0 skips the scenario, which takes four minutes. */
+  readonly repositories: number;
   /** Numbers of Stacks created at once. */
   readonly crowds: readonly number[];
   /** The number of held updates; 0 skips the scenario. */
@@ -21,6 +23,7 @@ export interface Sizes {
 export const full: Sizes = {
   rounds: 7,
   branches: 6,
+  repositories: 10_000,
   crowds: [1, 5, 10, 20, 30],
   held: 200,
   idle: [0, 100, 250, 500, 1000],
@@ -32,6 +35,7 @@ export const full: Sizes = {
 export const quick: Sizes = {
   rounds: 2,
   branches: 1,
+  repositories: 0,
   crowds: [5],
   held: 0,
   idle: [0, 200],

@@ -118,6 +118,18 @@ const panels: readonly Panel[] = [
     ],
   },
   {
+    title: "Git polls by host and result",
+    unit: "reqps",
+    queries: [
+      [`sum by (host, result) (rate(${metricSelector("git_polls_total")}[$__rate_interval]))`, "{{host}} {{result}}"],
+    ],
+  },
+  {
+    title: "Oldest waiting Git poll",
+    unit: "s",
+    queries: [[`max(${metricSelector("git_poll_queue_age_seconds")})`, "age"]],
+  },
+  {
     title: "Healthy watches",
     queries: [[`min by (reflector) (${metricSelector("reflector_healthy")})`, "{{reflector}}"]],
   },
