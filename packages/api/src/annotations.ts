@@ -12,6 +12,12 @@ export const driftRequestAnnotation = "pulumi.com/drift-request";
 /** On a Stack: a time in RFC 3339 until which its update windows are ignored. */
 export const ignoreWindowsUntilAnnotation = "pulumi.com/ignore-update-windows-until";
 
+/** On a Workspace: a time in RFC 3339 until which its pod is kept, so that a person can work in it. */
+export const wakeUntilAnnotation = "pulumi.com/wake-until";
+
+/** On a Stack: who opened a shell in its workspace, and when. */
+export const shellAnnotation = "pulumi.com/last-shell";
+
 /** On the operator's Lease: any value except "false" suspends all Stacks of the operator. */
 export const suspendAnnotation = "pulumi.com/suspend";
 

@@ -1,5 +1,12 @@
 /** Everything that the rules for a Workspace may know, and pure helpers on it. */
-import type { Condition, NormalWorkspace, Normalized, Workspace, WorkspaceReason } from "@pko/api";
+import {
+  wakeUntilAnnotation,
+  type Condition,
+  type NormalWorkspace,
+  type Normalized,
+  type Workspace,
+  type WorkspaceReason,
+} from "@pko/api";
 import type { ApiObject, Occupied } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
@@ -175,6 +182,15 @@ export const hasWork = (updates: readonly UpdateFacts[]): boolean => updates.som
 export const runningUpdate = ({ updates }: Pick<WorkspaceView, "updates">): UpdateFacts | undefined =>
   updates.find(({ phase }) => phase === "onPod");
 
+/** A forgotten annotation must not keep a pod forever: earlier than this before its time, it has no effect. */
+const longestWakeMs = 8 * 3_600_000;
+
+/** The time until which a person needs the pod; undefined if no one does. */
+export function wokenUntil({ workspace, now }: Pick<WorkspaceView, "workspace" | "now">): number | undefined {
+  const until = parseTimestamp(workspace.metadata.annotations?.[wakeUntilAnnotation]);
+  return until !== undefined && until > now && until - now <= longestWakeMs ? until : undefined;
+}
+
 /** When it became ready or its last Update ended, whichever is later. */
 export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[]): number {
   const readySince = parseTimestamp(readyCondition(workspace)?.lastTransitionTime) ?? 0;
@@ -187,12 +203,10 @@ export function msSinceTransition({ now, workspace }: Pick<WorkspaceView, "now" 
 }
 
 /** Ready and scaled to zero: nothing needs a pod. */
-export function isIdle({
-  workspace,
-  updates,
-  statefulSet,
-}: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet">): boolean {
-  return isPrepared(workspace) && !hasWork(updates) && (statefulSet?.replicas ?? 0) === 0;
+export function isIdle(view: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet" | "now">): boolean {
+  const { workspace, updates, statefulSet } = view;
+  const isNeeded = hasWork(updates) || wokenUntil(view) !== undefined;
+  return isPrepared(workspace) && !isNeeded && (statefulSet?.replicas ?? 0) === 0;
 }
 
 /** Its preparation failed, nothing needs a pod, and it is scaled to zero until the next attempt. */
@@ -202,7 +216,8 @@ export function isBackedOff(
   const { workspace, updates, statefulSet, now } = view;
   const generation = workspace.metadata.generation ?? 0;
   const isOurs = statefulSet?.replicas === 0 && statefulSet.backedOffGeneration === generation;
-  return isOurs && isFailed(workspace) && !hasWork(updates) && (view.retry?.at ?? Infinity) > now;
+  const isNeeded = hasWork(updates) || wokenUntil(view) !== undefined;
+  return isOurs && isFailed(workspace) && !isNeeded && (view.retry?.at ?? Infinity) > now;
 }
 
 export function agentAddress({ ip }: AgentPod): string {

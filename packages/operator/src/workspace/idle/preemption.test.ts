@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { ago, notReady, now, ready, update, view, type Trait } from "../testing/views.ts";
 import type { Candidate, UnschedulablePod } from "../view.ts";
 import { podsWantingRoom, preempted } from "./preemption.ts";
+import { ago, notReady, now, ready, update, view, wokenFor, type Trait } from "../testing/views.ts";
 
 const text = (ms: number): string => new Date(ms).toISOString();
 
@@ -68,6 +68,7 @@ describe("a workspace is preempted", () => {
     ["not when an Update runs in it", candidate([ready(60), update("onPod")]), false],
     ["not when it keeps its pod forever", candidate([ready(60)], { idleTimeoutMs: 0 }), false],
     ["not when its state would be lost with its pod", candidate([ready(60)], { losesState: true }), false],
+    ["not when a person needs it", candidate([ready(60), wokenFor(60)]), false],
     ["not when its pod is already terminating", candidate([ready(60)], { pod: terminating() }), false],
     ["not when its own pod is unschedulable", candidate([ready(60)], { pod: pod("1 Insufficient cpu.") }), false],
   ];

@@ -2,7 +2,7 @@
 import { keyOf, type Key } from "@pko/kube";
 
 import { isUnschedulable } from "../pod/explain-pod.ts";
-import { hasWork, idleSince, isFailed, isPrepared, type Candidate, type WorkspaceView } from "../view.ts";
+import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type WorkspaceView } from "../view.ts";
 
 /** A pod that has just become ready is about to get its Update: it makes no room for others. */
 export const leastIdleMs = 5000;
@@ -24,6 +24,7 @@ export function preempted(view: RoomView): Key[] {
   const { room, now } = view;
   if (!room) return [];
   return room.candidates
+    .filter(({ workspace }) => wokenUntil({ workspace, now }) === undefined)
     .map((candidate) => ({ key: keyOf(candidate.workspace), since: idleWithPodSince(candidate) ?? Infinity }))
     .filter(({ since }) => now - since >= leastIdleMs)
     .toSorted((a, b) => a.since - b.since)

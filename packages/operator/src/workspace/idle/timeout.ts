@@ -2,7 +2,7 @@
 import { keyOf } from "@pko/kube";
 
 import { isRetryScheduled } from "../prepare/retry.ts";
-import { hasWork, idleSince, isFailed, isPrepared, type WorkspaceView } from "../view.ts";
+import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type WorkspaceView } from "../view.ts";
 import { leastIdleMs, preempted } from "./preemption.ts";
 
 /** Undefined for a workspace that keeps its pod. */
@@ -11,7 +11,8 @@ export function idlesAt(view: WorkspaceView): number | undefined {
   if (!(isPrepared(workspace) || isWaitingForRetry(view)) || hasWork(updates)) return undefined;
   if (idleTimeoutMs === 0 || inputs?.ephemeralState) return undefined;
   const isPreempted = preempted(view).includes(keyOf(workspace));
-  return idleSince(workspace, updates) + (isPreempted ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs);
+  const timeoutMs = isPreempted ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs;
+  return Math.max(idleSince(workspace, updates) + timeoutMs, wokenUntil(view) ?? 0);
 }
 
 /** Its preparation failed, and no attempt is in progress or due. Its inputs show that no state is lost with the pod. */

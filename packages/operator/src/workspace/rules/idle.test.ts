@@ -16,6 +16,7 @@ import {
   update,
   without,
   withoutAddress,
+  wokenFor,
   type Trait,
 } from "../testing/views.ts";
 
@@ -79,6 +80,21 @@ describe("a workspace without work", () => {
       when: [ready(9999), set(), pod(), losesState],
       steps: ["prepare"],
       outcome: "preparing",
+    },
+    "keeps its pod while a person needs it": {
+      when: [ready(9999), set(), pod(), wokenFor(60)],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "keeps its pod for its timeout, even if a person needs it for less": {
+      when: [ready(599), set(), pod(), wokenFor(-1)],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "becomes idle when the person's time is over": { when: [ready(601), set(), pod(), wokenFor(-1)], outcome: "idle" },
+    "becomes idle if a person wants it for longer than eight hours": {
+      when: [ready(601), set(), pod(), wokenFor(8 * 3600 + 1)],
+      outcome: "idle",
     },
     "becomes idle sooner if it is preempted for an unschedulable pod": {
       when: [ready(20), set(), pod(), shortage("web")],
@@ -167,6 +183,7 @@ describe("a failed workspace", () => {
     "gets a new pod for the next attempt": { when: [...backedOff, retryAt(now)], steps: wake, outcome: "waiting" },
     "is woken by a new spec": { when: [...backedOff, changed], steps: wake, outcome: "waiting" },
     "is woken by an Update": { when: [...backedOff, update("waiting")], steps: wake, outcome: "waiting" },
+    "is woken for a person": { when: [...backedOff, wokenFor(60)], steps: wake, outcome: "waiting" },
     "gets a pod if it was not backed off": {
       when: [notReady(60, "InitializationFailed"), set({ replicas: 0 })],
       steps: wake,
@@ -196,6 +213,12 @@ describe("an idle workspace", () => {
     },
     "may have no StatefulSet": { when: [ready(), withoutAddress], steps: ["forgetPreparation"], outcome: "idle" },
     "is woken by an Update": { when: [...idle, update("waiting")], steps: wake, outcome: "waiting" },
+    "is woken for a person": { when: [...idle, wokenFor(60)], steps: wake, outcome: "waiting" },
+    "stays idle if the person's time is over": {
+      when: [...idle, wokenFor(-1)],
+      steps: ["forgetPreparation"],
+      outcome: "idle",
+    },
     "is woken by a new spec": {
       when: [ready(5000), withoutAddress, changed, set({ replicas: 0 })],
       steps: wake,

@@ -12,7 +12,8 @@
  *                  or the spec changed                                                                │
  *                                     an Update runs in the pod: all of this waits until it ends ─────┘
  *
- * An idle workspace is ready, but scaled to zero: an Update wakes it. An Update can only start with an address.
+ * An idle workspace is ready, but scaled to zero: an Update wakes it, and so does a person (pulumi.com/wake-until). An
+ * Update can only start with an address.
  * A workspace whose preparation keeps failing is backed off after the idle timeout: scaled to zero between attempts.
  *
  * Rules that read something, or check or renew what the objects need, come before the rules that depend on it: the plan is

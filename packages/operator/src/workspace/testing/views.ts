@@ -1,5 +1,12 @@
 /** Views of Workspaces for tests, composed of traits: `view(ready(), pod(), update("waiting"))`. */
-import { normalizeWorkspace, workspaceKind, type Condition, type Workspace, type WorkspaceStatus } from "@pko/api";
+import {
+  normalizeWorkspace,
+  wakeUntilAnnotation,
+  workspaceKind,
+  type Condition,
+  type Workspace,
+  type WorkspaceStatus,
+} from "@pko/api";
 import { timestamp } from "@pko/kube";
 import type { PodSpec } from "kubernetes-types/core/v1";
 
@@ -90,6 +97,14 @@ export const withoutAddress: Trait = (each) => {
   const { address: _, ...rest } = each.workspace.status ?? {};
   return { ...each, workspace: { ...each.workspace, status: rest } };
 };
+
+/** With the annotation that keeps the pod for a person, for this many more seconds. */
+export const wokenFor =
+  (seconds: number): Trait =>
+  (each) => {
+    const annotations = { [wakeUntilAnnotation]: timestamp(now + seconds * 1000) };
+    return { ...each, workspace: { ...each.workspace, metadata: { ...each.workspace.metadata, annotations } } };
+  };
 
 export const changed: Trait = (each) => ({
   ...each,
