@@ -1,25 +1,14 @@
 /** What commands print with -o json and yaml. docs/cli.schema.json is generated from these schemas. */
 import { stackStates, type StackState } from "@pko/api";
-import { Type, type Static, type TObject, type TProperties } from "typebox";
+import { Type, type Static } from "typebox";
 
 export type { StackState };
 
-export const documentVersion = "cli.pulumi.com/v1";
+import { choice, document, documentVersion, HiddenPart, optionalText, part, text } from "./document-parts.ts";
+import { Comparison, Diff, recordFields, ResourceTree, RunResult, Trace, updateFields } from "./run-documents.ts";
 
-const text = (description: string) => Type.String({ description });
-const choice = <T extends string>(values: readonly T[], description: string) =>
-  Type.Unsafe<T>({ type: "string", enum: [...values], description });
-const optionalText = (description: string) => Type.Optional(text(description));
-
-function document<Kind extends string, Fields extends TProperties>(kind: Kind, description: string, fields: Fields) {
-  return Type.Object(
-    { apiVersion: Type.Literal(documentVersion), kind: Type.Literal(kind), ...fields },
-    { description, additionalProperties: false },
-  );
-}
-
-const part = <Fields extends TProperties>(fields: Fields, description: string): TObject<Fields> =>
-  Type.Object(fields, { description, additionalProperties: false });
+export { documentVersion } from "./document-parts.ts";
+export * from "./run-documents.ts";
 
 const stackState = choice(stackStates, "The state in one word.");
 
@@ -70,11 +59,6 @@ export const StackDetail = document("StackDetail", "The output of get STACK.", {
 });
 export type StackDetail = Static<typeof StackDetail>;
 
-const HiddenPart = part(
-  { what: text("What could not be read."), permission: text("The permission that is missing.") },
-  "Something that the user may not see.",
-);
-
 export const Explanation = document("Explanation", "The output of why.", {
   namespace: text("The namespace of the Stack."),
   name: text("The name of the Stack."),
@@ -88,22 +72,6 @@ export const Explanation = document("Explanation", "The output of why.", {
 });
 export type Explanation = Static<typeof Explanation>;
 
-const updateFields = {
-  namespace: text("The namespace of the Update."),
-  name: text("The name of the Update."),
-  type: text("The operation: preview, up, refresh or destroy."),
-  stack: text("The name of the Pulumi stack."),
-  state: choice(["waiting", "running", "succeeded", "failed"], "The state of the operation."),
-  startTime: optionalText("The time when the operation started."),
-  endTime: optionalText("The time when the operation finished."),
-  summary: optionalText("The changes in one line."),
-  message: optionalText("Details about the result, such as the error."),
-  errorClass: optionalText("The class of the failure."),
-  reason: optionalText("What it ran for."),
-  revision: optionalText("The source revision."),
-  permalink: optionalText("The URL of the operation in Pulumi Cloud."),
-};
-
 const UpdateSummary = part(updateFields, "An Update in one line.");
 export type UpdateSummary = Static<typeof UpdateSummary>;
 
@@ -115,6 +83,7 @@ export const UpdateDetail = document("UpdateDetail", "The output of show.", {
   progress: Type.Optional(Type.Unknown({ description: "The progress of a running operation, as in the status." })),
   plan: Type.Optional(Type.Unknown({ description: "The plan that a preview kept, as in the status." })),
   stdout: optionalText("The output of Pulumi, or its beginning and end."),
+  ...recordFields,
 });
 export type UpdateDetail = Static<typeof UpdateDetail>;
 
@@ -214,6 +183,11 @@ export const documentSchemas = [
   Explanation,
   UpdateList,
   UpdateDetail,
+  RunResult,
+  Diff,
+  Comparison,
+  ResourceTree,
+  Trace,
   Outputs,
   EventList,
   Graph,

@@ -4,11 +4,13 @@ import {
   programKind,
   stackKind,
   updateKind,
+  updateRecordKind,
   workspaceKind,
   type Approval,
   type Program,
   type Stack,
   type Update,
+  type UpdateRecord,
   type Workspace,
 } from "@pko/api";
 import { resource, type ApiObject, type KubeObject } from "@pko/kube";
@@ -18,6 +20,7 @@ export const stacks = resource<Stack>(stackKind);
 export const programs = resource<Program>(programKind);
 export const workspaces = resource<Workspace>(workspaceKind);
 export const updates = resource<Update>(updateKind);
+export const updateRecords = resource<UpdateRecord>(updateRecordKind);
 export const approvals = resource<Approval>(approvalKind);
 
 /** Of the core group: its fields are those that the operator writes and kubectl shows. */

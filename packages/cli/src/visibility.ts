@@ -32,4 +32,8 @@ export const hiddenIn = (...all: readonly Seen<unknown>[]): Hidden[] =>
   all.flatMap((seen) => (seen.kind === "hidden" ? [seen.hidden] : []));
 
 export const hiddenText = ({ what, permission }: Hidden): string =>
-  `Cannot see ${what}, because you may not ${permissionText(permission)}.`;
+  hiddenTextOf({ what, permission: permissionText(permission) });
+
+/** As in a document. */
+export const hiddenTextOf = ({ what, permission }: { readonly what: string; readonly permission: string }): string =>
+  `Cannot see ${what}, because you may not ${permission}.`;

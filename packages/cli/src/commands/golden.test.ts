@@ -9,13 +9,21 @@ import { width } from "../output/wrap.ts";
 import { byUrgency, summarizeStack, summarizeUpdate } from "../stacks/summary.ts";
 import { expectGolden } from "../testing/golden.ts";
 import { ago, ahead, anUpdate, aStack, condition, notReady, now, ready } from "../testing/objects.ts";
+import type { UpdateRecord } from "@pko/api";
+import { documentOf } from "../documents.ts";
+import { compareRuns, comparisonBlocks } from "../runs/compare.ts";
+import { diffBlocks, itemOf } from "../runs/diff-report.ts";
+import { mergeHistory } from "../runs/record-summary.ts";
+import { describeRun, showReport } from "../runs/show-report.ts";
+import { searchRecords, traceBlocks } from "../runs/trace-report.ts";
+import { describeTree, treeBlocks } from "../runs/tree-report.ts";
+import { aRecord, orderContent, orderEvents, urns } from "../testing/runs.ts";
 import { planBlocks } from "./approve.ts";
 import { checkReport } from "./check.ts";
 import { eventBlocks, summarizeEvent } from "./events.ts";
 import { detailReport, fleetBlocks } from "./get.ts";
 import { historyBlocks } from "./history.ts";
 import { outputsBlocks } from "./outputs.ts";
-import { showReport } from "./show.ts";
 import { holderBlocks } from "./unlock.ts";
 import { explanationBlocks } from "./why.ts";
 
@@ -133,6 +141,40 @@ const event = (reason: string, message: string, more: Partial<Event>): ApiObject
   ...more,
 });
 
+const orderRecord = await aRecord();
+const older = {
+  name: "orders-aa11bb22cc33",
+  content: { ...orderContent, events: orderEvents.slice(0, 4), resources: orderContent.resources.slice(0, 3) },
+  record: {
+    result: "succeeded",
+    revision: "77aa01b",
+    trigger: "a resync",
+    startTime: ago(7200),
+    endTime: ago(7100),
+    inputs: { config: "sha256:cc33", program: "sha256:bb22" },
+  },
+} as const;
+const detailOf = async (record: UpdateRecord) => await describeRun({ record, hidden: [] });
+const compared = documentOf("Comparison", {
+  namespace: "shop",
+  from: older.name,
+  to: orderRecord.record.updateName,
+  ...compareRuns(
+    { detail: await detailOf(await aRecord(older)), resources: [urns.stack, urns.vpc], outputs: ["url", "old"] },
+    { detail: await detailOf(orderRecord), resources: [urns.stack, urns.app], outputs: ["url"] },
+  ),
+  hidden: [],
+});
+const traced = documentOf("Trace", {
+  query: "deployment/app",
+  owners: [],
+  matches: await searchRecords([orderRecord, await aRecord(older)], {
+    kind: "object",
+    type: "Deployment",
+    id: "shop/app",
+  }),
+});
+
 const screens: Readonly<Record<string, readonly Block[]>> = {
   fleet: fleetBlocks(fleet.map(summarizeStack).toSorted(byUrgency), { now, allNamespaces: false, where: "" }),
   "fleet-all-namespaces": fleetBlocks(fleet.map(summarizeStack).toSorted(byUrgency), {
@@ -158,7 +200,29 @@ const screens: Readonly<Record<string, readonly Block[]>> = {
     ],
   }),
   history: historyBlocks([orders, anUpdate("orders-aa11bb22cc33", { status: {} })].map(summarizeUpdate), now),
-  show: showReport(orders, now).blocks,
+  show: (await showReport({ update: orders, hidden: [] }, now)).blocks,
+  "show-record": (await showReport({ record: orderRecord, hidden: [] }, now)).blocks,
+  "history-records": historyBlocks(mergeHistory([summarizeUpdate(orders)], [orderRecord, await aRecord(older)]), now),
+  tree: treeBlocks(
+    describeTree({ namespace: "shop", name: "orders" }, { record: orderRecord, content: orderContent }),
+    now,
+  ),
+  "diff-preview": diffBlocks([{ ...(await itemOf("orders", orderRecord)), what: "preview" }], now),
+  "diff-plan": diffBlocks(
+    [
+      {
+        namespace: "shop",
+        name: "db",
+        update: request.updateName,
+        what: "plan",
+        summary: request.summary,
+        resources: [],
+      },
+    ],
+    now,
+  ),
+  compare: comparisonBlocks(compared),
+  trace: traceBlocks(traced, now),
   events: eventBlocks(
     [
       summarizeEvent(event("StackUpdateFailure", failure, { count: 3 })),
@@ -208,7 +272,17 @@ const screens: Readonly<Record<string, readonly Block[]>> = {
 };
 
 /** Text that must not be split, such as a table of fixed columns, may be wider than the terminal. */
-const wide = new Set(["history", "show", "check", "get-stack"]);
+const wide = new Set([
+  "history",
+  "history-records",
+  "show",
+  "show-record",
+  "check",
+  "get-stack",
+  "compare",
+  "trace",
+  "tree",
+]);
 
 describe.each([80, 140])("at %d columns", (columns) => {
   for (const [name, blocks] of Object.entries(screens)) {

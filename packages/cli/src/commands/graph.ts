@@ -10,13 +10,16 @@ import { stateOf } from "../stacks/summary.ts";
 export const graph: Command = {
   name: "graph",
   summary: "Draw Stacks with their prerequisites and outputs",
-  details: "Prints Mermaid, which GitHub and many other tools show. With -o dot, prints Graphviz.",
+  details:
+    "Prints Mermaid, which GitHub and many other tools show. With -o dot, prints Graphviz, and with -o svg, a picture.",
   group: "See",
-  formats: ["mermaid", "dot"],
+  formats: ["mermaid", "dot", "svg"],
   async run({ client, namespace, allNamespaces }) {
     const { items } = await client.list(stacks, { ...(!allNamespaces && { namespace }) });
     const document = stackGraph(items);
-    const renderings = { mermaid: mermaid(document), dot: dot(document) };
+    const { svg } = await import("../graph-svg.ts");
+    const picture = svg(document, labels(document.nodes));
+    const renderings = { mermaid: mermaid(document), dot: dot(document), svg: picture };
     return {
       document,
       blocks: [verbatim(renderings.mermaid)],
@@ -105,7 +108,7 @@ export function dot({ nodes, edges }: Graph): string {
 }
 
 /** With the namespace only if there are several. */
-function labels(nodes: Graph["nodes"]): (node: Graph["nodes"][number]) => string {
+export function labels(nodes: Graph["nodes"]): (node: Graph["nodes"][number]) => string {
   const isOne = new Set(nodes.map(({ namespace }) => namespace)).size <= 1;
   return ({ namespace, name }) => (isOne ? name : `${namespace}/${name}`);
 }

@@ -7,17 +7,23 @@ import { documentOf, type UpdateSummary } from "../documents.ts";
 import { stacks, updates } from "../kinds.ts";
 import { text, toned, type Block, type Tone } from "../output/blocks.ts";
 import { elapsed, relative } from "../output/time.ts";
+import { mergeHistory } from "../runs/record-summary.ts";
+import { recordsOf } from "../runs/records.ts";
 import { byCreation, summarizeUpdate } from "../stacks/summary.ts";
+import { seenValue } from "../visibility.ts";
 
 export const history: Command = {
   name: "history",
   summary: "List the updates of a Stack, the newest first",
+  details: "Includes runs whose Update is gone, as long as their records are kept.",
   group: "See",
   args: [stackArgument],
   async run(context, input) {
     const name = argument(input);
-    await findNamed(context, stacks, name);
-    const items = (await updatesOf(context, name)).map(summarizeUpdate);
+    const [records, updates] = await Promise.all([recordsOf(context, name), updatesOf(context, name)]);
+    const items = mergeHistory(updates.map(summarizeUpdate), seenValue(records) ?? []);
+    // The records of a Stack that was deleted remain for a while.
+    if (items.length === 0) await findNamed(context, stacks, name);
     return { document: documentOf("UpdateList", { items }), blocks: historyBlocks(items, context.io.now()) };
   },
 };
@@ -35,8 +41,7 @@ export const updateTones: Readonly<Record<UpdateSummary["state"], Tone>> = {
 };
 
 export function historyBlocks(items: readonly UpdateSummary[], now: number): Block[] {
-  if (items.length === 0)
-    return [text("No Update of this Stack is kept. Updates are deleted after ttlAfterCompleted.")];
+  if (items.length === 0) return [text("No Update and no record of this Stack is kept.")];
   const columns = [
     { title: "UPDATE" },
     { title: "TYPE" },

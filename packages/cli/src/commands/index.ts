@@ -4,6 +4,7 @@ import { approve, reject } from "./approve.ts";
 import { cancel } from "./cancel.ts";
 import { check } from "./check.ts";
 import { completion } from "./completion.ts";
+import { diff } from "./diff.ts";
 import { drift } from "./drift.ts";
 import { eventsCommand } from "./events.ts";
 import { get } from "./get.ts";
@@ -15,6 +16,8 @@ import { reconcile } from "./reconcile.ts";
 import { show } from "./show.ts";
 import { supportBundle } from "./support-bundle.ts";
 import { resume, suspend } from "./suspend.ts";
+import { trace } from "./trace.ts";
+import { tree } from "./tree.ts";
 import { unlock } from "./unlock.ts";
 import { clientVersion } from "./version.ts";
 import { why } from "./why.ts";
@@ -26,8 +29,11 @@ export const commands: readonly Command[] = [
   eventsCommand,
   history,
   show,
+  diff,
   outputs,
+  tree,
   graph,
+  trace,
   reconcile,
   cancel,
   suspend,

@@ -20,6 +20,8 @@ export type Block =
   /** A paragraph, wrapped. */
   | { readonly kind: "text"; readonly text: Text }
   | { readonly kind: "heading"; readonly text: string }
+  /** Several pieces in one line, wrapped like a paragraph. Empty ones are left out. */
+  | { readonly kind: "line"; readonly parts: readonly Text[] }
   /** Labels and values in two columns. */
   | { readonly kind: "fields"; readonly fields: readonly Field[] }
   | { readonly kind: "table"; readonly columns: readonly Column[]; readonly rows: readonly (readonly Text[])[] }

@@ -22,6 +22,8 @@ function renderBlock(block: Block, limit: number, paint: Paint): string[] {
       return painted(block.text, limit, paint);
     case "heading":
       return [paint("strong", printable(block.text))];
+    case "line":
+      return renderLine(block.parts, limit, paint);
     case "fields":
       return renderFields(block.fields, limit, paint);
     case "table":
@@ -41,6 +43,17 @@ function renderBlock(block: Block, limit: number, paint: Paint): string[] {
 function painted(value: Text, limit: number, paint: Paint): string[] {
   const tone = typeof value === "string" ? "plain" : value.tone;
   return wrap(printable(plainText(value)), limit).map((line) => paint(tone, line));
+}
+
+/** Only the first piece is painted: a wrapped line would cut the color of another one. */
+function renderLine(parts: readonly Text[], limit: number, paint: Paint): string[] {
+  const shown = parts.filter((part) => plainText(part) !== "");
+  const [first = ""] = shown;
+  const start = printable(plainText(first));
+  const [line = "", ...more] = wrap(printable(shown.map(plainText).join("  ")), limit);
+  const tone = typeof first === "string" ? "plain" : first.tone;
+  const painted = line.startsWith(start) ? paint(tone, start) + line.slice(start.length) : line;
+  return [painted, ...more.map((each) => `  ${each}`)];
 }
 
 function renderFields(list: readonly Field[], limit: number, paint: Paint): string[] {

@@ -1,0 +1,157 @@
+/** What a preview or a plan would change, what a run changed, or how two runs differ. */
+import type { Stack, UpdateRecord } from "@pko/api";
+import { builtin, defined } from "@pko/kube";
+
+import type { Report } from "../command.ts";
+import type { Context } from "../context.ts";
+import { documentOf, type Diff } from "../documents.ts";
+import { notFound, permissionText } from "../errors.ts";
+import { stacks } from "../kinds.ts";
+import { blank, heading, text, toned, type Block } from "../output/blocks.ts";
+import { relative } from "../output/time.ts";
+import { hiddenIn, look, seenValue, type Hidden } from "../visibility.ts";
+import { compareRuns, comparisonBlocks, type ComparedRun } from "./compare.ts";
+import { contentOf, findRecord, recordsOf } from "./records.ts";
+import { omittedBlocks, resourceBlocks } from "./resource-blocks.ts";
+import { isChange, RunLog, withoutStart } from "./run-log.ts";
+import { describeRun, findRun, type FoundRun } from "./show-report.ts";
+import { summarizeRecord } from "./record-summary.ts";
+
+export type DiffItem = Diff["items"][number];
+
+export async function diffReport(context: Context, name: string | undefined): Promise<Report> {
+  const items = name === undefined ? await allStacks(context) : [await diffOf(context, name)];
+  return { document: documentOf("Diff", { items }), blocks: diffBlocks(items, context.io.now()) };
+}
+
+async function allStacks(context: Context): Promise<DiffItem[]> {
+  const { items } = await context.client.list(stacks, { namespace: context.namespace });
+  const found = await Promise.all(items.map(async (stack) => await upcomingChanges(context, stack)));
+  return found.flatMap((item) => item ?? []);
+}
+
+/** Of a Stack, or of an Update. */
+async function diffOf(context: Context, name: string): Promise<DiffItem> {
+  const { client, namespace } = context;
+  const stack = await client.find(stacks, { namespace, name });
+  if (!stack) return await runItem(context, name);
+  const item = await upcomingChanges(context, stack);
+  if (item) return item;
+  throw notFound(
+    `Stack ${name} has no pending plan, and no preview of it is kept.`,
+    `To make one: kubectl pulumi preview ${name} -n ${namespace}`,
+  );
+}
+
+/** Undefined if nothing is pending and no preview is kept. */
+async function upcomingChanges(context: Context, stack: Stack): Promise<DiffItem | undefined> {
+  const name = stack.metadata.name ?? "";
+  const request = stack.status?.approval;
+  if (request?.state === "Pending") {
+    const record = seenValue(await findRecord(context, request.updateName));
+    const item = record && (await itemOf(name, record));
+    if (item && item.resources.length > 0) return { ...item, what: "plan" };
+    const { updateName: update, summary } = request;
+    return { namespace: context.namespace, name, update, what: "plan", summary, resources: [] };
+  }
+  const records = seenValue(await recordsOf(context, name)) ?? [];
+  const preview = records.find(({ record }) => record.type === "preview" && record.result === "succeeded");
+  if (preview) return { ...(await itemOf(name, preview)), what: "preview" };
+  const last = stack.status?.lastUpdate;
+  if (last?.type !== "preview" || last.summary === undefined) return undefined;
+  const summary = last.stdout?.text ?? last.summary;
+  return { namespace: context.namespace, name, update: last.name ?? "", what: "preview", summary, resources: [] };
+}
+
+export async function itemOf(name: string, record: UpdateRecord): Promise<DiffItem> {
+  const content = await contentOf(record);
+  const { updateName, endTime, revision } = record.record;
+  const resources = RunLog.of(content?.events ?? []).resources.map(withoutStart);
+  const { summary } = summarizeRecord(record);
+  return defined({
+    namespace: record.metadata.namespace ?? "",
+    name,
+    update: updateName,
+    what: "run" as const,
+    time: endTime,
+    revision,
+    summary,
+    resources: resources.filter(isChange),
+    omitted: content?.omitted,
+  });
+}
+
+async function runItem(context: Context, name: string): Promise<DiffItem> {
+  const { update, record } = await findRun(context, name);
+  if (record) return await itemOf(record.record.stackName ?? "", record);
+  const { summary, stdout, endTime } = update?.status ?? {};
+  return defined({
+    namespace: context.namespace,
+    name: update?.spec?.workspaceName ?? "",
+    update: name,
+    what: "run" as const,
+    time: endTime,
+    summary: stdout?.text ?? summary ?? "The Update reports no changes.",
+    resources: [],
+  });
+}
+
+export function diffBlocks(items: readonly DiffItem[], now: number): Block[] {
+  if (items.length === 0) return [text("No Stack has a pending plan, and no preview is kept.")];
+  return items.flatMap((item, at) => [...(at === 0 ? [] : [blank]), ...itemBlocks(item, now)]);
+}
+
+const titles: Readonly<Record<DiffItem["what"], (item: DiffItem) => string>> = {
+  plan: ({ name, update }) => `Stack ${name} waits for an approval of the plan of Update ${update}`,
+  preview: ({ name, update }) => `Preview ${update} of Stack ${name}`,
+  run: ({ name, update }) => `Update ${update} of Stack ${name}`,
+};
+
+function itemBlocks(item: DiffItem, now: number): Block[] {
+  const { time, revision, resources, summary } = item;
+  const when = [revision && `revision ${revision}`, relative(time, now)].filter(Boolean).join(", ");
+  const changes = resources.length > 0 ? resourceBlocks(resources) : [text(summary ?? "It changes nothing.")];
+  return [
+    heading(titles[item.what](item)),
+    ...(when === "" ? [] : [text(toned("muted", when))]),
+    blank,
+    ...changes,
+    ...(resources.length > 0 && summary !== undefined ? [blank, text(summary)] : []),
+    ...omittedBlocks(item.omitted),
+  ];
+}
+
+export async function compareReport(context: Context, first: string, second: string): Promise<Report> {
+  const [from, to] = await Promise.all([comparedRun(context, first), comparedRun(context, second)]);
+  const hidden = [...from.hidden, ...to.hidden];
+  const document = documentOf("Comparison", {
+    namespace: context.namespace,
+    from: first,
+    to: second,
+    ...compareRuns(from, to),
+    hidden: hidden.map(({ what, permission }) => ({ what, permission: permissionText(permission) })),
+  });
+  return { document, blocks: comparisonBlocks(document) };
+}
+
+async function comparedRun(context: Context, name: string): Promise<ComparedRun & { hidden: readonly Hidden[] }> {
+  const run = await findRun(context, name);
+  const detail = await describeRun(run);
+  const content = run.record && (await contentOf(run.record));
+  const outputs = await outputNames(context, run);
+  return {
+    detail,
+    resources: (content?.resources ?? []).map(({ urn }) => urn),
+    ...(outputs.names && { outputs: outputs.names }),
+    hidden: [...run.hidden, ...outputs.hidden],
+  };
+}
+
+/** The keys of the Secret with the outputs, which exists as long as the Update. */
+async function outputNames({ client, namespace }: Context, { update }: FoundRun) {
+  const name = update?.status?.outputs;
+  if (name === undefined) return { hidden: [] };
+  const seen = await look("the names of the outputs", client.get(builtin.secrets, { namespace, name }));
+  const secret = seenValue(seen);
+  return { ...(secret && { names: Object.keys(secret.data ?? {}) }), hidden: hiddenIn(seen) };
+}
