@@ -6,6 +6,10 @@ export interface Io {
   err(text: string): void;
   /** In characters; 80 if standard output is not a terminal. */
   readonly width: number;
+  /** Of the terminal, in lines. */
+  readonly height: number;
+  /** Whether standard output is a terminal, in which text can be replaced. */
+  readonly isTerminal: boolean;
   /** Whether standard output shows colors. */
   readonly color: boolean;
   /** Whether a person can answer questions. */
@@ -18,6 +22,7 @@ export interface Io {
 }
 
 const defaultWidth = 80;
+const defaultHeight = 24;
 
 /** `signal` aborts at Ctrl-C. */
 export function processIo(signal: AbortSignal): Io {
@@ -27,7 +32,14 @@ export function processIo(signal: AbortSignal): Io {
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
     // Tests, and users of pagers, set COLUMNS.
-    width: columnsIn(env) ?? (isTerminal ? stdout.columns : defaultWidth),
+    // Read each time: the window may be resized.
+    get width() {
+      return columnsIn(env) ?? (isTerminal ? stdout.columns : defaultWidth);
+    },
+    get height() {
+      return isTerminal ? stdout.rows : defaultHeight;
+    },
+    isTerminal: isTerminal && env["TERM"] !== "dumb",
     color: usesColor(env, isTerminal),
     isInteractive: stdin.isTTY,
     env,

@@ -20,11 +20,13 @@ import { trace } from "./trace.ts";
 import { tree } from "./tree.ts";
 import { unlock } from "./unlock.ts";
 import { clientVersion } from "./version.ts";
+import { watch } from "./watch.ts";
 import { why } from "./why.ts";
 
 export const commands: readonly Command[] = [
   get,
   why,
+  watch,
   logs,
   eventsCommand,
   history,

@@ -1,5 +1,5 @@
 /** What a preview or a plan would change, what a run changed, or how two runs differ. */
-import type { Stack, UpdateRecord } from "@pko/api";
+import type { ApprovalRequest, Stack, UpdateRecord } from "@pko/api";
 import { builtin, defined } from "@pko/kube";
 
 import type { Report } from "../command.ts";
@@ -47,20 +47,27 @@ async function diffOf(context: Context, name: string): Promise<DiffItem> {
 async function upcomingChanges(context: Context, stack: Stack): Promise<DiffItem | undefined> {
   const name = stack.metadata.name ?? "";
   const request = stack.status?.approval;
-  if (request?.state === "Pending") {
-    const record = seenValue(await findRecord(context, request.updateName));
-    const item = record && (await itemOf(name, record));
-    if (item && item.resources.length > 0) return { ...item, what: "plan" };
-    const { updateName: update, summary } = request;
-    return { namespace: context.namespace, name, update, what: "plan", summary, resources: [] };
-  }
+  if (request?.state === "Pending") return await pendingPlan(context, name, request);
   const records = seenValue(await recordsOf(context, name)) ?? [];
   const preview = records.find(({ record }) => record.type === "preview" && record.result === "succeeded");
   if (preview) return { ...(await itemOf(name, preview)), what: "preview" };
-  const last = stack.status?.lastUpdate;
-  if (last?.type !== "preview" || last.summary === undefined) return undefined;
-  const summary = last.stdout?.text ?? last.summary;
-  return { namespace: context.namespace, name, update: last.name ?? "", what: "preview", summary, resources: [] };
+  return lastPreview(context.namespace, stack);
+}
+
+async function pendingPlan(context: Context, name: string, request: ApprovalRequest): Promise<DiffItem> {
+  const { updateName: update, summary } = request;
+  const record = seenValue(await findRecord(context, update));
+  const item = record && (await itemOf(name, record));
+  if (item && item.resources.length > 0) return { ...item, what: "plan" };
+  return { namespace: context.namespace, name, update, what: "plan", summary, resources: [] };
+}
+
+/** What the status has of it, if there is no record. */
+function lastPreview(namespace: string, { metadata, status }: Stack): DiffItem | undefined {
+  const { type, summary, stdout, name: update = "" } = status?.lastUpdate ?? {};
+  if (type !== "preview" || summary === undefined) return undefined;
+  const name = metadata.name ?? "";
+  return { namespace, name, update, what: "preview", summary: stdout?.text ?? summary, resources: [] };
 }
 
 export async function itemOf(name: string, record: UpdateRecord): Promise<DiffItem> {

@@ -12,6 +12,7 @@ import {
   type RunEvent,
 } from "@pko/records";
 
+import { defined } from "@pko/kube";
 import type { RunDiagnostic, RunResource } from "../documents.ts";
 
 /** Pulumi's steps of a replacement, which people see as one operation. */
@@ -29,9 +30,12 @@ const quiet: ReadonlySet<string> = new Set(["same", "read", "refresh"]);
 export const isChange = ({ op, changes }: Pick<RunResource, "op" | "changes">): boolean =>
   !quiet.has(op) || (changes ?? []).length > 0;
 
+/** A resource, and when its operation started. */
+export type LiveResource = RunResource & { readonly startedAt?: string };
+
 export class RunLog {
   readonly #events = new Map<number, NumberedEvent>();
-  readonly #resources = new Map<string, RunResource & { readonly startedAt?: string }>();
+  readonly #resources = new Map<string, LiveResource>();
   readonly #diagnostics: RunDiagnostic[] = [];
   #progress: Progress = noProgress;
   #steps: string[] = [];
@@ -62,7 +66,7 @@ export class RunLog {
   }
 
   /** In the order in which they were first seen. */
-  get resources(): readonly (RunResource & { readonly startedAt?: string })[] {
+  get resources(): readonly LiveResource[] {
     return [...this.#resources.values()];
   }
 
@@ -110,32 +114,33 @@ export class RunLog {
   }
 }
 
-function mergeResource(
-  known: (RunResource & { readonly startedAt?: string }) | undefined,
-  event: ResourceEvent,
-  time: string,
-): RunResource & { readonly startedAt?: string } {
-  const { urn, resourceType, parent, id, changes, omittedChanges, replaceKeys, phase } = event;
+function mergeResource(known: LiveResource | undefined, event: ResourceEvent, time: string): LiveResource {
+  const { urn, resourceType, parent, id, omittedChanges } = event;
   const op = operationOf(event.op);
   const before = known?.op === op ? known : undefined;
-  const spent = (before?.durationMs ?? 0) + (event.durationMs ?? 0);
-  const startedAt = before?.startedAt ?? time;
   return {
     ...before,
+    ...defined({ parent, id, omittedChanges, changes: filled(event.changes), replaceKeys: filled(event.replaceKeys) }),
+    ...defined({ durationMs: sum(before?.durationMs, event.durationMs) }),
     urn,
     type: resourceType || urnType(urn),
     name: urnName(urn),
     op,
-    // A replacement continues with its next step; a failed step stays.
-    state: phase === "started" ? "running" : phase === "failed" || before?.state === "failed" ? "failed" : "done",
-    startedAt,
-    ...(parent !== undefined && { parent }),
-    ...(id !== undefined && { id }),
-    ...(changes && changes.length > 0 && { changes: [...changes] }),
-    ...(omittedChanges !== undefined && { omittedChanges }),
-    ...(replaceKeys && replaceKeys.length > 0 && { replaceKeys: [...replaceKeys] }),
-    ...(spent > 0 && { durationMs: spent }),
+    state: stateAfter(before, event),
+    startedAt: before?.startedAt ?? time,
   };
+}
+
+const filled = <T>(list: readonly T[] | undefined): T[] | undefined =>
+  list && list.length > 0 ? [...list] : undefined;
+
+const sum = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
+
+/** A replacement continues with its next step; a failed step stays. */
+function stateAfter(before: LiveResource | undefined, { phase }: ResourceEvent): RunResource["state"] {
+  if (phase === "started") return "running";
+  return phase === "failed" || before?.state === "failed" ? "failed" : "done";
 }
 
 const diagnosticOf = (
@@ -154,9 +159,7 @@ const policyText = ({ policy, level, message }: { policy: string; level: string;
   `policy ${policy} (${level}): ${message}`;
 
 /** Of a resource, without what only the live view needs. */
-export function withoutStart({
-  startedAt: _,
-  ...resource
-}: RunResource & { readonly startedAt?: string }): RunResource {
-  return resource;
+export function withoutStart(resource: LiveResource): RunResource {
+  const { startedAt: _, ...rest } = resource;
+  return rest;
 }

@@ -42,31 +42,32 @@ export async function showReport(run: FoundRun, now: number): Promise<Report> {
 
 /** What the Update reports counts, where both know it. */
 export async function describeRun({ update, record }: FoundRun): Promise<UpdateDetail> {
-  const content = record && (await contentOf(record));
-  const log = content && RunLog.of(content.events);
-  const { changes, progress, plan, stdout } = update?.status ?? {};
-  const { trigger, approval, versions, inputs, omitted } = record?.record ?? {};
   const recorded = record && summarizeRecord(record);
   const summary = update ? { ...withoutFlag(recorded), ...summarizeUpdate(update) } : recorded;
   if (!summary) throw new Error("a run has an Update or a record");
-  return documentOf(
-    "UpdateDetail",
-    defined({
-      ...summary,
-      changes: changes ?? record?.record.changes,
-      progress,
-      plan,
-      stdout: stdout?.text,
-      trigger,
-      approvedBy: approval?.decidedBy,
-      approval,
-      versions,
-      inputs,
-      resources: log?.resources.map(withoutStart),
-      diagnostics: log && [...log.diagnostics],
-      omitted: content?.omitted ?? omitted,
-    }),
-  );
+  const kept = record && (await describeRecord(record));
+  return documentOf("UpdateDetail", { ...summary, ...kept, ...describeStatus(update?.status) });
+}
+
+function describeStatus({ changes, progress, plan, stdout }: NonNullable<Update["status"]> = {}) {
+  return defined({ changes, progress, plan, stdout: stdout?.text });
+}
+
+async function describeRecord(object: UpdateRecord) {
+  const { changes, trigger, approval, versions, inputs, omitted } = object.record;
+  const content = await contentOf(object);
+  const log = content && RunLog.of(content.events);
+  return defined({
+    changes,
+    trigger,
+    approvedBy: approval?.decidedBy,
+    approval,
+    versions,
+    inputs,
+    resources: log?.resources.map(withoutStart),
+    diagnostics: log && [...log.diagnostics],
+    omitted: content?.omitted ?? omitted,
+  });
 }
 
 function withoutFlag<T extends { readonly recorded?: boolean }>(summary: T | undefined): Omit<T, "recorded"> {
@@ -129,7 +130,7 @@ const versionsText = (versions: UpdateDetail["versions"] = {}): string =>
     .join(", ");
 
 const inputBlocks = ({ inputs = {} }: UpdateDetail): Block[] =>
-  Object.keys(inputs).length === 0 ? [] : [fields(Object.entries(inputs).toSorted())];
+  Object.keys(inputs).length === 0 ? [] : [fields(Object.entries(inputs))];
 
 const truncatedBlocks = (secretName: string | undefined): Block[] =>
   secretName === undefined ? [] : [text(`The whole output is in the Secret ${secretName}, key stdout.`)];

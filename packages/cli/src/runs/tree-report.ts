@@ -68,19 +68,19 @@ export function treeBlocks({ name, update, time, resources, omitted }: ResourceT
 export function treeLines(resources: readonly TreeResource[]): string[] {
   const known = new Set(resources.map(({ urn }) => urn));
   const children = Map.groupBy(resources, ({ parent }) => (parent !== undefined && known.has(parent) ? parent : ""));
+  const lines: string[] = [];
   const seen = new Set<string>();
-  const below = (parent: string, indent: string): string[] => {
+  const addBelow = (parent: string, indent: string): void => {
     const items = (children.get(parent) ?? []).filter(({ urn }) => !seen.has(urn));
-    return items.flatMap((resource, at) => {
+    for (const [at, resource] of items.entries()) {
       seen.add(resource.urn);
-      const isTop = parent === "";
-      const isLast = at === items.length - 1;
-      const branch = isTop ? "" : `${indent}${isLast ? "└─ " : "├─ "}`;
-      const inner = isTop ? "" : `${indent}${isLast ? "   " : "│  "}`;
-      return [`${branch}${lineOf(resource)}`, ...below(resource.urn, inner)];
-    });
+      const [branch, inner] = parent === "" ? ["", ""] : at === items.length - 1 ? ["└─ ", "   "] : ["├─ ", "│  "];
+      lines.push(`${indent}${branch}${lineOf(resource)}`);
+      addBelow(resource.urn, `${indent}${inner}`);
+    }
   };
-  return below("", "");
+  addBelow("", "");
+  return lines;
 }
 
 const lineOf = ({ type, name, id }: TreeResource): string => `${type} ${name}${id === undefined ? "" : `  ${id}`}`;

@@ -18,7 +18,7 @@ export const commands = {
   resume: (of: Named): string => `kubectl pulumi resume ${of.name} ${flags(of)}`,
   unlock: (of: Named): string => `kubectl pulumi unlock ${of.name} ${flags(of)}`,
   drift: (of: Named): string => `kubectl pulumi drift ${of.name} ${flags(of)}`,
-  watch: (of: Named): string => `kubectl pulumi logs ${of.name} ${flags(of)} --follow`,
+  watch: (of: Named): string => `kubectl pulumi watch ${of.name} ${flags(of)}`,
 } as const;
 
 export const next = {
