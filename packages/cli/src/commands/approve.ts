@@ -99,7 +99,7 @@ const unknownText = (count: number): string =>
   `${count === 1 ? "1 input value" : `${count} input values`} will be known only while the plan is applied.`;
 
 /** As the API server knows the user: the admission policy compares it. */
-async function userName({ client }: Context): Promise<string> {
+export async function userName({ client }: Context): Promise<string> {
   const { apiVersion, kind } = selfReviews;
   const { status } = await client.create(selfReviews, { apiVersion, kind, metadata: {} });
   const name = status?.userInfo?.username;

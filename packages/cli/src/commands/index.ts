@@ -13,6 +13,7 @@ import { history } from "./history.ts";
 import { logs } from "./logs.ts";
 import { outputs } from "./outputs.ts";
 import { reconcile } from "./reconcile.ts";
+import { shell } from "./shell.ts";
 import { show } from "./show.ts";
 import { supportBundle } from "./support-bundle.ts";
 import { resume, suspend } from "./suspend.ts";
@@ -43,6 +44,7 @@ export const commands: readonly Command[] = [
   drift,
   approve,
   reject,
+  shell,
   unlock,
   check,
   supportBundle,

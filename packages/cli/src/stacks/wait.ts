@@ -1,12 +1,13 @@
-/** Waiting until a Stack is in a state. */
+/** Waiting until an object is in a state. */
 import { parseDuration, type Stack } from "@pko/api";
-import { isExpired, isTransient } from "@pko/kube";
+import type { KubeObject, Resource } from "@pko/kube";
 
 import { textOption, type Input, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError, exitCodes, notFound, usageError } from "../errors.ts";
 import { stacks } from "../kinds.ts";
 import { duration } from "../output/time.ts";
+import { followObjects } from "./follow.ts";
 
 export const waitOptions: readonly Option[] = [
   { flags: "-w, --wait", description: "Wait for the result and show it." },
@@ -25,50 +26,51 @@ export function timeoutIn(input: Input): number {
   return ms;
 }
 
-interface Wait {
+interface Wait<T> {
   readonly name: string;
   readonly timeoutMs: number;
   /** For the message of a timeout: "the update to finish". */
   readonly what: string;
-  readonly isDone: (stack: Stack) => boolean;
+  readonly isDone: (object: T) => boolean;
 }
 
-export async function waitForStack(context: Context, wait: Wait): Promise<Stack> {
+export const waitForStack = async (context: Context, wait: Wait<Stack>): Promise<Stack> =>
+  await waitForObject(context, stacks, { ...wait, stack: wait.name });
+
+/** `stack`: the Stack that explains why it takes so long. */
+export async function waitForObject<T extends KubeObject>(
+  context: Context,
+  resource: Resource<T>,
+  wait: Wait<T> & { readonly stack: string },
+): Promise<T> {
   const timeout = AbortSignal.timeout(wait.timeoutMs);
   const signal = AbortSignal.any([context.io.signal, timeout]);
   try {
-    for (;;) {
-      const stack = await followStack(context, wait, signal);
-      if (stack) return stack;
-    }
+    return await untilDone(context, resource, { ...wait, signal });
   } catch (error) {
     if (context.io.signal.aborted) throw new CliError("Interrupted.", { exitCode: exitCodes.interrupted });
     if (!timeout.aborted) throw error;
     throw new CliError(`Waited ${duration(wait.timeoutMs)} for ${wait.what}.`, {
-      fix: `It may still happen. To see why it takes so long: kubectl pulumi why ${wait.name} -n ${context.namespace}`,
+      fix: `It may still happen. To see why it takes so long: kubectl pulumi why ${wait.stack} -n ${context.namespace}`,
     });
   }
 }
 
-/** Undefined if the watch ends before the Stack is in the state. */
-async function followStack(
+/** A pod, and a Stack that a command has just created, may not exist yet; a Stack may be deleted. */
+async function untilDone<T extends KubeObject>(
   { client, namespace }: Context,
-  { name, isDone }: Wait,
-  signal: AbortSignal,
-): Promise<Stack | undefined> {
+  resource: Resource<T>,
+  { name, isDone, signal }: Wait<T> & { readonly signal: AbortSignal },
+): Promise<T> {
+  const { kind } = resource;
   const fieldSelector = `metadata.name=${name}`;
-  const { items, resourceVersion } = await client.list(stacks, { namespace, fieldSelector, signal });
-  const [stack] = items;
-  if (!stack) throw notFound(`There is no Stack ${name} in namespace ${namespace}: it may have been deleted.`);
-  if (isDone(stack)) return stack;
-  try {
-    for await (const event of client.watch(stacks, { namespace, fieldSelector, resourceVersion, signal })) {
-      if (event.type === "BOOKMARK") continue;
-      if (event.type === "DELETED") throw notFound(`The Stack ${name} was deleted.`);
-      if (isDone(event.object)) return event.object;
+  for await (const change of followObjects(client, resource, { namespace, fieldSelector, signal })) {
+    const object = change.kind === "list" ? change.items[0] : change.object;
+    const isGone = change.kind === "deleted" || object === undefined;
+    if (isGone && kind !== "Pod") {
+      throw notFound(`There is no ${kind} ${name} in namespace ${namespace}: it may have been deleted.`);
     }
-  } catch (error) {
-    if (!isExpired(error) && !isTransient(error)) throw error;
+    if (object && !isGone && isDone(object)) return object;
   }
-  return undefined;
+  throw new Error("followObjects does not end");
 }

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 
 import { staticCredentials } from "./connection/credentials.ts";
 import { isForbidden } from "./errors.ts";
-import { execInPod } from "./pod-exec.ts";
+import { execInPod, execTerminal } from "./pod-exec.ts";
 import { podLogs } from "./pod-logs.ts";
 
 const requests: { path: string; authorization: string | null; protocol: string | null }[] = [];
@@ -38,6 +38,7 @@ const server = Bun.serve({
   websocket: {
     data: {} as { command: string },
     open(socket) {
+      if (socket.data.command === "shell") return;
       if (socket.data.command !== "hang") {
         socket.send(frame(1, "out ü"));
         socket.send(frame(2, "err"));
@@ -45,8 +46,14 @@ const server = Bun.serve({
       }
       socket.close();
     },
-    message() {
-      // The command has no standard input.
+    /** The shell prints what it receives, and ends at "exit". */
+    message(socket, message) {
+      const [channel = 0, ...bytes] = message as Buffer;
+      const text = Buffer.from(bytes).toString();
+      socket.send(frame(1, `${channel} ${text}\n`));
+      if (text !== "exit") return;
+      socket.send(frame(3, JSON.stringify(exit(3))));
+      socket.close();
     },
   },
 });
@@ -69,6 +76,26 @@ describe("a command in a pod", () => {
       authorization: "Bearer t",
       protocol: "v5.channel.k8s.io, v4.channel.k8s.io",
     });
+  });
+
+  test("a terminal sends what is typed and its size, until the command ends", async () => {
+    let printed = "";
+    const exitCode = await execTerminal(
+      credentials,
+      { namespace: "a", name: "web-0" },
+      {
+        container: "pulumi",
+        command: ["shell"],
+        output: (bytes) => (printed += new TextDecoder().decode(bytes)),
+        opened(input) {
+          input.resize({ columns: 120, rows: 40 });
+          input.write(new TextEncoder().encode("exit"));
+        },
+      },
+    );
+    expect(exitCode).toBe(3);
+    expect(printed).toBe('4 {"Width":120,"Height":40}\n0 exit\n');
+    expect(requests.at(-1)?.path).toEndWith("exec?container=pulumi&stdin=true&stdout=true&tty=true&command=shell");
   });
 
   test("a refusal has the API server's explanation", async () => {
